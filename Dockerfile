@@ -1,0 +1,26 @@
+# One image for both parties: the command says which. Built without network access at run time and run
+# as a user without rights. Behind a proxy with an authority of its own: --secret id=ca,src=BUNDLE.
+ARG PYTHON_IMAGE=python:3.11-slim
+
+FROM ${PYTHON_IMAGE} AS build
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+RUN python3 -m venv /opt/pafer
+COPY requirements-runtime.txt /src/
+RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,required=false \
+    PIP_CERT=/etc/ssl/certs/ca-certificates.crt /opt/pafer/bin/pip install --require-hashes -r /src/requirements-runtime.txt
+COPY pyproject.toml README.md LICENSE /src/
+COPY shared /src/shared
+COPY holder_service /src/holder_service
+COPY auditor_client /src/auditor_client
+COPY pafer_demo /src/pafer_demo
+RUN /opt/pafer/bin/pip install --no-index --no-deps --no-build-isolation /src
+
+FROM ${PYTHON_IMAGE}
+COPY --from=build /opt/pafer /opt/pafer
+ENV PATH=/opt/pafer/bin:$PATH PYTHONUNBUFFERED=1 HOLDER_HOME=/var/lib/pafer/holder HOLDER_ANCHOR=/var/lib/pafer/anchor/head
+RUN useradd --system --uid 10001 --home-dir /var/lib/pafer --create-home pafer \
+    && install --directory --owner=pafer --group=pafer /var/lib/pafer/holder /var/lib/pafer/anchor /var/lib/pafer/keys /var/lib/pafer/reports
+USER pafer
+WORKDIR /var/lib/pafer
+EXPOSE 8000
+CMD ["holder", "serve", "--host", "0.0.0.0", "--port", "8000"]

@@ -1,0 +1,289 @@
+"""Calls to the holder over HTTP: limits in bytes and seconds, bounded retries, one host.
+
+The other side is not trusted. An answer is read up to its limits, no redirect is followed, and the
+key goes to the holder's own address alone. Every call may be repeated: reading changes nothing, and
+a plan is charged once however often it is asked (2-privacy §3, *Identity*). So connection errors,
+timeouts, 429 and 503 are tried again, within a bound on attempts and on total time. This is the
+only file that knows httpx.
+"""
+
+import ipaddress
+import json
+import time
+import unicodedata
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from threading import Thread
+from typing import Any, Final, TypeVar
+
+import httpx
+import stamina
+from pydantic import ValidationError
+
+from auditor_client.errors import HolderLied, HolderUnavailable, InvalidSettings, refusal
+from shared.problems import Problem
+
+HttpClient = httpx.Client
+
+_TEXT_CHARACTERS_MAX: Final = 1000
+_RETRIED_STATUSES: Final = (429, 503)
+_ResultT = TypeVar("_ResultT")
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """How long and how much the client puts up with; times in seconds.
+
+    A release may take long: it leaves at a public deadline that grows with the plan and with the
+    declared number of records (2-privacy §7), so an attempt may last much longer than connecting.
+    """
+
+    connect_s: float = 10.0
+    attempt_s: float = 120.0
+    total_s: float = 300.0
+    attempts: int = 5
+    first_wait_s: float = 0.2
+    longest_wait_s: float = 30.0
+    answer_bytes_max: int = 64 * 1024 * 1024
+
+
+class Caller:
+    """Sends requests to one holder."""
+
+    def __init__(
+        self, http: HttpClient | None, *, url: str, key: str, allow_plain_http: bool, limits: CallLimits
+    ) -> None:
+        address = _checked_url(url, allow_plain_http)
+        # A proxy from the environment sees the whole of a plain request; an encrypted one it only passes on.
+        self._http = http if http is not None else httpx.Client(trust_env=address.scheme == "https")
+        self._owns_http = http is None
+        self._key = key
+        self._limits = limits
+        self.url = str(address).rstrip("/")
+
+    def close(self) -> None:
+        """Close the connections; a client that was handed in stays open."""
+        if self._owns_http:
+            self._http.close()
+
+    def call(self, method: str, path: str, content: bytes | None = None) -> bytes:
+        """Send a request until it is answered.
+
+        Args:
+            method: "GET" or "POST".
+            path: From "/v1" on, quoted.
+            content: A JSON body.
+
+        Returns:
+            The body of a 200 or 201.
+
+        Raises:
+            HolderRefused: A problem document came; its class says which.
+            HolderUnavailable: No answer within the limits, or one of something that is no holder.
+            HolderLied: The answer exceeds its limit or repeats the key.
+        """
+        give_up_at = time.monotonic() + self._limits.total_s
+        try:
+            for attempt in stamina.retry_context(
+                on=_BackOff(give_up_at, self._limits.longest_wait_s),
+                attempts=self._limits.attempts,
+                timeout=self._limits.total_s,
+                wait_initial=self._limits.first_wait_s,
+                wait_max=self._limits.longest_wait_s,
+                wait_jitter=self._limits.first_wait_s,
+            ):
+                with attempt:
+                    return self._attempt(method, path, content, give_up_at)
+        except _TryAgain as failure:
+            raise failure.told from failure.__cause__
+        raise HolderUnavailable(f"The holder at {self.url} was not asked: no attempt is allowed.")
+
+    def _attempt(self, method: str, path: str, content: bytes | None, give_up_at: float) -> bytes:
+        seconds = max(min(self._limits.attempt_s, give_up_at - time.monotonic()), 0.001)
+        try:
+            answer = _within(seconds, lambda: self._exchange(method, path, content, seconds))
+        except (httpx.TransportError, TimeoutError) as error:
+            reason = readable(str(error)) or f"no whole answer within {seconds:.3g} s"
+            raise _TryAgain(
+                HolderUnavailable(
+                    f"The holder at {self.url} does not answer ({reason}). Check the address and the network and "
+                    "ask again: a plan that was charged is answered again at no cost."
+                )
+            ) from error
+        if self._key.encode() in answer.body:
+            raise HolderLied(f"The holder's answer to {path} repeats your key. Do not use it, and ask for a new key.")
+        if answer.status in (200, 201):
+            return answer.body
+        failure = self._failure(answer, path)
+        if answer.status in _RETRIED_STATUSES:
+            raise _TryAgain(failure, after_s=answer.retry_after_s)
+        raise failure
+
+    def _exchange(self, method: str, path: str, content: bytes | None, seconds: float) -> "_Answer":
+        """One request and its answer, read up to the limits."""
+        give_up_at = time.monotonic() + seconds
+        # `identity`: a small compressed body can grow without bound while it is unpacked.
+        headers = {"Authorization": f"Bearer {self._key}", "Accept": "application/json", "Accept-Encoding": "identity"}
+        if content is not None:
+            headers["Content-Type"] = "application/json"
+        timeout = httpx.Timeout(seconds, connect=min(seconds, self._limits.connect_s))
+        request = httpx.Request(
+            method, self.url + path, content=content, headers=headers, extensions={"timeout": timeout.as_dict()}
+        )
+        response = self._http.send(request, stream=True, follow_redirects=False)
+        try:
+            body = bytearray()
+            for chunk in response.iter_raw():
+                body += chunk
+                if len(body) > self._limits.answer_bytes_max:
+                    raise HolderLied(
+                        f"The holder's answer to {path} exceeds {self._limits.answer_bytes_max} bytes, as no answer "
+                        "of the contract does. It was not read further."
+                    )
+                if time.monotonic() > give_up_at:
+                    raise TimeoutError
+            return _Answer(response.status_code, response.headers, bytes(body))
+        finally:
+            response.close()
+
+    def _failure(self, answer: "_Answer", path: str) -> Exception:
+        """The error that an answer other than success means."""
+        try:
+            problem = Problem.model_validate(parsed(answer.body, path))
+        except (HolderUnavailable, ValidationError):
+            place = f"Something at {self.url} answered {path} with status {answer.status}"
+            if 300 <= answer.status < 400:
+                return HolderUnavailable(f"{place}, a redirect. None is followed: set the holder's own address.")
+            return HolderUnavailable(f"{place} and no problem document: is a holder there, or a proxy before it?")
+        detail = readable(problem.detail)
+        if problem.code in ("unavailable", "internal"):
+            return HolderUnavailable(f"{detail} (The holder answered with status {answer.status}; try again later.)")
+        return refusal(detail, code=problem.code, status=answer.status, fields=dict(problem.model_extra or {}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """What `Retry-After` says, as seconds or as a date; None if absent or unreadable."""
+        text = self.headers.get("Retry-After", "")
+        if text.isascii() and text.isdigit():
+            return float(text[:9])
+        try:
+            moment = parsedate_to_datetime(text)
+        except (ValueError, TypeError):
+            return None
+        return max((moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds(), 0.0)
+
+
+class _TryAgain(Exception):
+    """An attempt failed in a way that another may not; `told` is what the caller gets if none does better."""
+
+    def __init__(self, told: Exception, after_s: float | None = None) -> None:
+        super().__init__(str(told))
+        self.told = told
+        self.after_s = after_s
+
+
+@dataclass(frozen=True, slots=True)
+class _BackOff:
+    """Whether to try again, and after how long: what the holder asks for, unless that is too long to wait."""
+
+    give_up_at: float
+    longest_wait_s: float
+
+    def __call__(self, error: Exception) -> bool | float:
+        if not isinstance(error, _TryAgain):
+            return False
+        if error.after_s is None:
+            return True
+        if error.after_s <= self.longest_wait_s and time.monotonic() + error.after_s < self.give_up_at:
+            return error.after_s
+        return False
+
+
+def parsed(body: bytes, path: str) -> dict[str, Any]:
+    """An answer as a JSON object, in which every name stands once and every number is finite.
+
+    Raises:
+        HolderUnavailable: It is none, so something that is no holder sent it.
+    """
+    try:
+        document = json.loads(body, object_pairs_hook=_unrepeated, parse_constant=_refuse_constant)
+        if isinstance(document, dict):
+            return document
+    except (ValueError, RecursionError):
+        pass  # The parser's text may quote the body; the sentence below says what to do.
+    raise HolderUnavailable(
+        f"The answer to {path} is not a JSON object, so no holder of this contract sent it. Check the address."
+    )
+
+
+def readable(text: str) -> str:
+    """A text from outside, fit for a terminal: without control, format and direction characters, and cut."""
+    shown = "".join(" " if unicodedata.category(character)[0] == "C" else character for character in text)
+    return shown if len(shown) <= _TEXT_CHARACTERS_MAX else f"{shown[:_TEXT_CHARACTERS_MAX]} …"
+
+
+def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) == len(pairs):
+        return document
+    raise ValueError("a name stands twice")
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _checked_url(url: str, allow_plain_http: bool) -> httpx.URL:
+    try:
+        address = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError) as error:
+        raise InvalidSettings(f"The holder's address is not a URL: {error}.") from error
+    if address.scheme not in ("http", "https") or not address.host:
+        raise InvalidSettings(f'The holder\'s address {url!r} must be a URL such as "https://holder.example".')
+    if address.userinfo or address.query or address.fragment:
+        raise InvalidSettings("The holder's address may hold no user, password, query or fragment.")
+    if address.scheme == "http" and not (allow_plain_http or _is_loopback(address.host)):
+        raise InvalidSettings(
+            f"{url} would send your key unencrypted to another machine. Use https, or, in a network that you "
+            "trust, set AUDITOR_ALLOW_PLAIN_HTTP=true."
+        )
+    return address
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _within(seconds: float, work: Callable[[], _ResultT]) -> _ResultT:
+    """Run work that may hang, for so long at most.
+
+    The time limits of httpx are for each read: who sends one byte of a header now and then, or never
+    resolves the name, holds it up for ever. So the work runs beside us; after the time it is left to
+    end by itself, in a daemon thread that does not keep the process alive.
+
+    Raises:
+        TimeoutError: It did not end in time.
+    """
+    outcome: Future[_ResultT] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the caller's thread
+            outcome.set_exception(error)
+
+    Thread(target=run, name="holder-call", daemon=True).start()
+    return outcome.result(timeout=seconds)

@@ -1,0 +1,137 @@
+"""The auditor's errors: one tree, a class for each thing that a caller can act on.
+
+Every text says what to do next. `AuditorError` is the base of all of them. A refusal by the holder
+comes as a problem document; `refusal` turns its stable code into the class of that refusal.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from shared.amounts import PrivacyLoss
+
+
+class AuditorError(Exception):
+    """Something that the auditor's side cannot do; the text says what would help."""
+
+
+class ModelRefused(AuditorError):
+    """A model cannot be read exactly as rules, so nothing is asked about it."""
+
+
+class UnsafeModelFile(ModelRefused):
+    """A model file is of a kind that can run code when it is opened (a pickle), or holds types not on the list."""
+
+
+class EstimationRefused(AuditorError):
+    """The answers do not allow the estimate that was asked for."""
+
+
+class SettingsMissing(AuditorError):
+    """The holder's address or the key is not set."""
+
+
+class InvalidSettings(AuditorError):
+    """A setting cannot be used; the text names it and never shows a key."""
+
+
+class QuestionRefused(AuditorError):
+    """What is asked does not fit the dataset, or would cost other than was meant; nothing is spent."""
+
+
+class ReceiptsDamaged(AuditorError):
+    """A file in the receipts directory cannot be read, or cannot be written."""
+
+
+class HolderUnavailable(AuditorError):
+    """The holder did not answer within the bounded retries. Asking again is safe: the same plan is charged once."""
+
+
+class HolderLied(AuditorError):
+    """An answer contradicts its signature, its plan or an earlier receipt.
+
+    Do not use it, and tell the holder's administrator.
+    """
+
+
+class HolderRefused(AuditorError):
+    """The holder refused, with a problem document; the base of the refusals that have a class of their own.
+
+    Attributes:
+        code: The problem's stable code.
+        status: The HTTP status it came with.
+        fields: The document's further fields, such as `requested` and `remaining`.
+    """
+
+    code = ""
+
+    def __init__(self, detail: str, *, code: str, status: int, fields: dict[str, Any] | None = None) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.status = status
+        self.fields = fields or {}
+
+    def loss(self, name: str) -> PrivacyLoss | None:
+        """A privacy loss among the fields ("requested", "remaining"), if the holder told it."""
+        try:
+            return PrivacyLoss.model_validate(self.fields.get(name))
+        except ValidationError:
+            return None
+
+
+class Unauthenticated(HolderRefused):
+    """The holder does not accept the key: set another."""
+
+
+class Forbidden(HolderRefused):
+    """The key's role or grants do not allow the call."""
+
+
+class NotFound(HolderRefused):
+    """Nothing of that name, or nothing that this auditor may see."""
+
+
+class BudgetExhausted(HolderRefused):
+    """The auditor's budget does not suffice: `loss("requested")` and `loss("remaining")` say by how much."""
+
+
+class CapExhausted(HolderRefused):
+    """The population's cap over all auditors does not suffice."""
+
+
+class VersionGone(HolderRefused):
+    """The plan pins a version of the records that is neither current nor already answered."""
+
+
+class NoRecords(HolderRefused):
+    """The dataset is declared but its records are not loaded yet."""
+
+
+class InvalidPlanRefused(HolderRefused):
+    """The holder finds the plan inadmissible; the text names the place."""
+
+
+class RateLimited(HolderRefused):
+    """Too many requests, also after waiting as the holder asked."""
+
+
+_REFUSALS: Final[Mapping[str, type[HolderRefused]]] = {
+    "unauthenticated": Unauthenticated,
+    "forbidden": Forbidden,
+    "not-found": NotFound,
+    "budget-exhausted": BudgetExhausted,
+    "cap-exhausted": CapExhausted,
+    "version-gone": VersionGone,
+    "no-records": NoRecords,
+    "rate-limited": RateLimited,
+    **dict.fromkeys(
+        ("invalid-request", "invalid-amount", "invalid-plan", "unknown-column", "sensitive-column", "too-large"),
+        InvalidPlanRefused,
+    ),
+}
+
+
+def refusal(detail: str, *, code: str, status: int, fields: dict[str, Any]) -> HolderRefused:
+    """The error for a problem document; `HolderRefused` itself for a code that this version does not know."""
+    return _REFUSALS.get(code, HolderRefused)(detail, code=code, status=status, fields=fields)

@@ -1,0 +1,193 @@
+"""The holder, as an auditor sees it: one method for each endpoint of 4-interface.
+
+Answers become the contract's types, or an error. Whether a release is what was asked for is decided
+in `verification`, before anything in it is used.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Self, TypeVar
+from urllib.parse import quote as quoted
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from auditor_client.calls import Caller, CallLimits, HttpClient, parsed, readable
+from auditor_client.errors import HolderLied
+from shared.datasets import Budget, DatasetDescription
+from shared.plans import Plan, Quote
+from shared.releases import LedgerPosition, SigningKeys
+
+_ModelT = TypeVar("_ModelT", bound=BaseModel)
+_DEFAULT_LIMITS: Final = CallLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class UnverifiedRelease:
+    """A release as it came: nothing in it may be used before `verification.verified_release` has seen it.
+
+    Attributes:
+        body: The bytes, to be kept as the receipt.
+        document: The same, parsed.
+    """
+
+    body: bytes = field(repr=False)
+    document: Mapping[str, Any] = field(repr=False)
+
+
+class _Datasets(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    datasets: tuple[DatasetDescription, ...]
+
+
+class ListedRelease(BaseModel):
+    """A release as the holder's list names it; `release_by_id` fetches it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    version: int
+    sequence: int
+    created: datetime
+
+
+class _ReleasesPage(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    releases: tuple[ListedRelease, ...]
+    next: int | None = None
+
+
+class HolderClient:
+    """The holder's endpoints for an auditor.
+
+    Every method raises `HolderRefused` (the class of the refusal) for a problem document,
+    `HolderUnavailable` if no holder answers within the limits, and `HolderLied` for an answer that
+    does not fit the contract.
+    """
+
+    def __init__(
+        self,
+        http: HttpClient | None = None,
+        *,
+        url: str,
+        key: str,
+        allow_plain_http: bool = False,
+        limits: CallLimits = _DEFAULT_LIMITS,
+    ) -> None:
+        """Prepare; nothing is sent yet.
+
+        Args:
+            http: For a certificate authority or a proxy of your own; by default a plain client.
+            url: The holder's address, with or without a path in front of `/v1`.
+            key: The auditor's key.
+            allow_plain_http: Let the key travel unencrypted to another machine.
+            limits: Bounds on time, attempts and size.
+
+        Raises:
+            InvalidSettings: The address cannot be used, or is plain http to another machine.
+        """
+        self._caller = Caller(http, url=url, key=key, allow_plain_http=allow_plain_http, limits=limits)
+
+    @property
+    def url(self) -> str:
+        """The holder's address."""
+        return self._caller.url
+
+    def close(self) -> None:
+        """Close the connections; a client that was handed in stays open."""
+        self._caller.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def datasets(self) -> tuple[DatasetDescription, ...]:
+        """All datasets that this auditor may ask about."""
+        return self._get(_Datasets, "/v1/datasets").datasets
+
+    def dataset(self, name: str) -> DatasetDescription:
+        """The declaration of one dataset: columns, groups, relation, limits."""
+        return self._get(DatasetDescription, _dataset_path(name))
+
+    def budget(self, dataset: str) -> Budget:
+        """What this auditor was granted on the dataset's population, what is spent, what is left."""
+        return self._get(Budget, f"{_dataset_path(dataset)}/budget")
+
+    def quote(self, dataset: str, plan: Plan) -> Quote:
+        """A plan's price and noise; touches neither records nor budget."""
+        path = f"{_dataset_path(dataset)}/quotes"
+        return _fitted(Quote, self._caller.call("POST", path, _body(plan)), path)
+
+    def release(self, dataset: str, plan: Plan) -> UnverifiedRelease:
+        """Ask a plan: charged once, and answered alike however often it is asked.
+
+        Raises:
+            ValueError: The plan is not pinned to a version of the records. A retry that meets a new
+                version would be another plan, and be charged again.
+        """
+        if plan.version is None:
+            raise ValueError("Pin the plan to a version of the records before it is asked.")
+        path = f"{_dataset_path(dataset)}/releases"
+        return _unverified(self._caller.call("POST", path, _body(plan)), path)
+
+    def releases(self, dataset: str) -> Iterator[ListedRelease]:
+        """This auditor's releases about a dataset, in the order of their ledger entries, fetched page by page."""
+        path = f"{_dataset_path(dataset)}/releases"
+        after = 0
+        while True:
+            page = self._get(_ReleasesPage, f"{path}?after={after}")
+            yield from page.releases
+            if page.next is None:
+                return
+            if page.next <= after:
+                raise HolderLied(f"The holder's list at {path} does not go on where it says. Tell its administrator.")
+            after = page.next
+
+    def release_by_id(self, dataset: str, release_id: str) -> UnverifiedRelease:
+        """An earlier release, as it was first answered."""
+        path = f"{_dataset_path(dataset)}/releases/{quoted(release_id, safe=':')}"
+        return _unverified(self._caller.call("GET", path), path)
+
+    def keys(self) -> SigningKeys:
+        """The public keys that the holder says it signs with; pin them before use."""
+        return self._get(SigningKeys, "/v1/keys")
+
+    def ledger_head(self) -> LedgerPosition:
+        """Sequence and hash of the ledger's newest entry."""
+        return self._get(LedgerPosition, "/v1/ledger/head")
+
+    def ledger_entry(self, sequence: int) -> LedgerPosition:
+        """Sequence and hash of one entry of the ledger."""
+        return self._get(LedgerPosition, f"/v1/ledger/entries/{sequence}")
+
+    def _get(self, model: type[_ModelT], path: str) -> _ModelT:
+        return _fitted(model, self._caller.call("GET", path), path)
+
+
+def _dataset_path(name: str) -> str:
+    return f"/v1/datasets/{quoted(name, safe='')}"
+
+
+def _body(plan: Plan) -> bytes:
+    return json.dumps(plan.document()).encode()
+
+
+def _unverified(body: bytes, path: str) -> UnverifiedRelease:
+    return UnverifiedRelease(body=body, document=parsed(body, path))
+
+
+def _fitted(model: type[_ModelT], body: bytes, path: str) -> _ModelT:
+    try:
+        return model.model_validate(parsed(body, path))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the answer"
+        raise HolderLied(
+            f"The holder's answer to {path} does not fit the contract: {readable(place)}: {readable(first['msg'])}. "
+            "It was not used; tell the holder's administrator."
+        ) from error

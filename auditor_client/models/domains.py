@@ -1,0 +1,218 @@
+"""What values a column can have, cut into pieces that a tree cannot tell apart, and predicates for unions of them.
+
+A column's domain is a row of *atoms*: for a category or boolean column its declared values, for an
+ordered one the stretches between *cuts*, and last, for a nullable column, missing. A set of atoms is a
+Python integer used as a bit mask, so which way a split sends everybody is one number.
+
+An ordered column is walked by *keys*: unsigned 64-bit integers in the order of the values, one for each
+double or integer that the column admits. A cut k lies between key k and key k + 1, so nothing is lost
+to rounding: no admitted value lies in between.
+"""
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shared.limits import VALUES_PER_PREDICATE_MAX
+from shared.rules import Predicate
+from shared.schema import Column, Value
+
+LARGEST: Final = float(np.finfo(np.float32).max)
+"""scikit-learn's trees refuse larger values; a rule sends such people where the largest accepted value goes."""
+
+_SIGN: Final = 1 << 63
+_ALL_BITS: Final = (1 << 64) - 1
+
+Keys = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The values of an ordered column as keys `first` to `last`, in order."""
+
+    column: Column
+
+    @property
+    def first(self) -> int:
+        """The key of the smallest value that can be asked about."""
+        return self.key(max(self.column.low, -LARGEST))
+
+    @property
+    def last(self) -> int:
+        """The key of the largest value that can be asked about."""
+        return self.key(min(self.column.high, LARGEST))
+
+    def key(self, value: float) -> int:
+        """The key of an admitted value."""
+        if self.column.type == "integer":
+            return int(value) + _SIGN
+        bits = int(np.float64(value).view(np.uint64))
+        return bits ^ _ALL_BITS if bits & _SIGN else bits ^ _SIGN
+
+    def values(self, keys: Keys) -> NDArray[np.float64]:
+        """The values of some keys, of the same shape."""
+        if self.column.type == "integer":
+            return (keys - np.uint64(_SIGN)).view(np.int64).astype(np.float64)
+        bits = np.where(keys & np.uint64(_SIGN), keys ^ np.uint64(_SIGN), keys ^ np.uint64(_ALL_BITS))
+        return bits.view(np.float64)
+
+    def value(self, key: int) -> int | float:
+        """The value of one key, an `int` for an integer column."""
+        number = float(self.values(np.array([key], np.uint64))[0])
+        return int(number) if self.column.type == "integer" else number
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way on from a split: which atoms take it, and predicates that say so."""
+
+    left: bool
+    admitted: int
+    predicates: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A column's atoms. `cuts` (of an ordered column) ascend and lie within its line."""
+
+    column: Column
+    cuts: tuple[int, ...] = ()
+
+    @property
+    def values_count(self) -> int:
+        """How many atoms there are without missing."""
+        return len(self.cuts) + 1 if self.column.ordered else len(self.column.values)
+
+    @property
+    def missing(self) -> int:
+        """The mask of missing: 0 for a column that is never missing."""
+        return 1 << self.values_count if self.column.nullable else 0
+
+    @property
+    def everything(self) -> int:
+        """The mask of all atoms."""
+        return (1 << self.values_count) - 1 | self.missing
+
+    def examples(self, atom: int) -> list[Value | None]:
+        """Values of an atom, the extreme ones where they are next to a cut or declared as the column's limits."""
+        if atom == self.values_count:
+            return [None]
+        if not self.column.ordered:
+            return [self.column.values[atom]]
+        line = Line(self.column)
+        low, high = self._ends(atom)
+        ends = []
+        if atom > 0 or self.column.low >= -LARGEST:
+            ends.append(line.value(low))
+        if atom < len(self.cuts) or self.column.high <= LARGEST:
+            ends.append(line.value(high))
+        return list(dict.fromkeys(ends)) or [0.0]
+
+    def ways(self, left: int, reach: int) -> list[Way]:
+        """Describe a split by predicates.
+
+        Args:
+            left: The atoms that go left.
+            reach: The atoms that can arrive at the split. What the predicates say of others is arbitrary,
+                which is what keeps them short.
+
+        Returns:
+            Two or more ways whose `admitted` atoms exclude each other and together are `reach`; a single
+            one, without predicates, if everybody goes the same way.
+        """
+        right = reach & ~left
+        left &= reach
+        if not (left and right):
+            return [Way(bool(left), reach, ())]
+        values = self.everything & ~self.missing
+        if not (left & values and right & values):
+            return [self._missing_or_not(True, left), self._missing_or_not(False, right)]
+        return self._stretches(left, reach) if self.column.ordered else self._lists(left, right)
+
+    def _missing_or_not(self, goes_left: bool, admitted: int) -> Way:
+        op = "is_missing" if admitted & self.missing else "not_missing"
+        return Way(goes_left, admitted, (Predicate(column=self.column.name, op=op),))
+
+    def _predicate(self, op: Any, admitted: int, **value: Any) -> Predicate:
+        return Predicate(column=self.column.name, op=op, or_missing=bool(admitted & self.missing), **value)
+
+    def _lists(self, left: int, right: int) -> list[Way]:
+        """Ways of a category or boolean column: the shorter list, and not the shorter list."""
+        listed = {side: [v for atom, v in enumerate(self.column.values) if side >> atom & 1] for side in (left, right)}
+        if self.column.type == "boolean":
+            return [Way(side == left, side, (self._predicate("eq", side, value=listed[side][0]),)) for side in listed]
+        short = min(left, right, key=lambda side: len(listed[side]))
+        ways = []
+        for side, other in ((left, right), (right, left)):
+            if len(listed[short]) > VALUES_PER_PREDICATE_MAX:
+                parts = _parts(listed[other], VALUES_PER_PREDICATE_MAX)
+                predicates = tuple(self._predicate("not_in", side, values=part) for part in parts)
+            else:
+                predicates = (self._predicate("in" if side == short else "not_in", side, values=listed[short]),)
+            ways.append(Way(side == left, side, predicates))
+        return ways
+
+    def _stretches(self, left: int, reach: int) -> list[Way]:
+        """Ways of an ordered column: below and above a cut; a few points and the rest; else one for each stretch."""
+        atoms = [atom for atom in range(self.values_count) if reach >> atom & 1]
+        runs = [(side, list(run)) for side, run in groupby(atoms, key=lambda atom: bool(left >> atom & 1))]
+        if len(runs) > 2:
+            for side in (True, False):
+                points = [run for goes_left, run in runs if goes_left == side]
+                if all(self._ends(run[0])[0] == self._ends(run[-1])[1] for run in points):
+                    return self._points(side, [run[0] for run in points], reach, left)
+        ways = []
+        missing = reach & self.missing
+        for place, (side, run) in enumerate(runs):
+            admitted = sum(1 << atom for atom in run)
+            if missing and side == bool(left & missing):
+                admitted, missing = admitted | missing, 0
+            above = self._above(runs[place - 1][1][-1], admitted) if place > 0 else []
+            below = self._below(run[-1], admitted) if place < len(runs) - 1 else []
+            ways.append(Way(side, admitted, (*above, *below)))
+        return ways
+
+    def _points(self, side: bool, atoms: list[int], reach: int, left: int) -> list[Way]:
+        """Single values that go one way, a way for each, and everybody else."""
+        line, missing = Line(self.column), reach & self.missing
+        values = [line.value(self._ends(atom)[0]) for atom in atoms]
+        masks = [1 << atom for atom in atoms]
+        if missing and side == bool(left & missing):
+            masks[0] |= missing
+        ways = [
+            Way(side, mask, (self._predicate("eq", mask, value=value),))
+            for mask, value in zip(masks, values, strict=True)
+        ]
+        rest = reach & ~sum(masks)
+        return [*ways, Way(not side, rest, tuple(self._predicate("ne", rest, value=value) for value in values))]
+
+    def _below(self, atom: int, admitted: int) -> list[Predicate]:
+        at_most, less_than = self._boundary(atom)
+        if less_than is not None:
+            return [self._predicate("lt", admitted, value=less_than)]
+        return [self._predicate("le", admitted, value=at_most)]
+
+    def _above(self, atom: int, admitted: int) -> list[Predicate]:
+        at_most, less_than = self._boundary(atom)
+        if less_than is not None:
+            return [self._predicate("ge", admitted, value=less_than)]
+        return [self._predicate("gt", admitted, value=at_most)]
+
+    def _boundary(self, atom: int) -> tuple[int | float, float | None]:
+        """The last value of an atom; and the first one behind it, if that has fewer digits (29.999999999999996, 30)."""
+        line, cut = Line(self.column), self.cuts[atom]
+        last, following = line.value(cut), line.value(cut + 1)
+        return last, following if len(repr(following)) < len(repr(last)) else None
+
+    def _ends(self, atom: int) -> tuple[int, int]:
+        """The first and last key of an atom."""
+        line = Line(self.column)
+        low = self.cuts[atom - 1] + 1 if atom > 0 else line.first
+        return low, self.cuts[atom] if atom < len(self.cuts) else line.last
+
+
+def _parts(values: list[Any], size: int) -> list[list[Any]]:
+    return [values[start : start + size] for start in range(0, len(values), size)]

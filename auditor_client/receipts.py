@@ -1,0 +1,250 @@
+"""Receipts: every release as it came, kept before it is used, and the holder's keys, pinned (2-privacy §6).
+
+A directory belongs to one holder. It holds `keys.json`, one file for each release (named by its
+identity, with the very bytes of the answer), and under `refused/` the answers that were found to be
+false, as evidence. The key of first contact is trusted, and no other one under its name ever after.
+Nothing secret is written: not the auditor's key, nothing of a model but the rules that were asked.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from auditor_client.calls import parsed
+from auditor_client.errors import AuditorError, HolderLied, NotFound, ReceiptsDamaged
+from auditor_client.holder import HolderClient
+from auditor_client.verification import signed_release
+from shared.canonical import sha256_name
+from shared.releases import LedgerPosition, Release, SigningKeys
+
+_KEYS: Final = "keys.json"
+_REFUSED: Final = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptCheck:
+    """What was found about one receipt.
+
+    Attributes:
+        file: Its path.
+        release: What it says, if it can be believed at all.
+        fault: What is wrong with it, in a sentence; None if nothing is.
+    """
+
+    file: Path
+    release: Release | None
+    fault: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptsReport:
+    """What was found about all receipts of a directory.
+
+    Attributes:
+        checks: One for each receipt.
+        head: The newest entry of the holder's ledger; None if the holder was not asked.
+        fault: What is wrong with the ledger as a whole; None if nothing is.
+    """
+
+    checks: tuple[ReceiptCheck, ...]
+    head: LedgerPosition | None
+    fault: str | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found wrong."""
+        return self.fault is None and all(check.fault is None for check in self.checks)
+
+
+class Receipts:
+    """The receipts directory of one holder."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def pinned(self) -> SigningKeys:
+        """The holder's keys as they were pinned; none before first contact.
+
+        Raises:
+            ReceiptsDamaged: The file cannot be read.
+        """
+        path = self.directory / _KEYS
+        try:
+            return SigningKeys.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return SigningKeys(keys=())
+        except (OSError, ValidationError) as error:
+            raise ReceiptsDamaged(f"The pinned keys in {path} cannot be read. Restore the file from a copy.") from error
+
+    def pin(self, published: SigningKeys) -> SigningKeys:
+        """Compare the keys that the holder publishes with the pinned ones, and pin those that are new.
+
+        Returns:
+            The published keys: every one of them is pinned now.
+
+        Raises:
+            HolderLied: A pinned key changed or is gone, so this is another holder, or one that forgot.
+            ReceiptsDamaged: The pinned keys cannot be read or written.
+        """
+        by_id = {key.id: key for key in published.keys}
+        if len(by_id) != len(published.keys) or not by_id:
+            raise HolderLied("The holder publishes no signing key, or two of one id. Tell its administrator.")
+        pinned = self.pinned()
+        for key in pinned.keys:
+            now = by_id.get(key.id)
+            if now is None or (now.algorithm, now.public_key) != (key.algorithm, key.public_key):
+                change = "no longer publishes" if now is None else "changed"
+                raise HolderLied(
+                    f"The holder {change} the signing key {key.id!r} that signed your receipts in {self.directory}. "
+                    "If it is another holder, name another receipts directory; if not, ask its administrator what "
+                    "happened before you trust any answer."
+                )
+        if pinned != published:
+            self._write(self.directory / _KEYS, published.model_dump_json(indent=2).encode())
+        return published
+
+    def keep(self, release_id: str, body: bytes) -> Path:
+        """Keep a release, durably, under its identity.
+
+        Args:
+            release_id: "sha256:<hex>", verified.
+            body: The answer, as it came.
+
+        Raises:
+            HolderLied: An earlier receipt of the same plan has other bytes.
+            ReceiptsDamaged: It cannot be written.
+        """
+        path = self.directory / f"{release_id.removeprefix('sha256:')}.json"
+        try:
+            earlier = path.read_bytes()
+        except FileNotFoundError:
+            self._write(path, body)
+            return path
+        except OSError as error:
+            raise ReceiptsDamaged(f"The receipt {path} cannot be read: {error.strerror}.") from error
+        if earlier != body:
+            raise HolderLied(
+                f"The holder answered the same plan before with other bytes: see {path}. One plan has one answer; "
+                "do not use the new one, and tell the holder's administrator."
+            )
+        return path
+
+    def keep_refused(self, body: bytes) -> Path:
+        """Keep an answer that was found false, as evidence, apart from the receipts."""
+        path = self.directory / _REFUSED / f"{sha256_name(body).removeprefix('sha256:')}.json"
+        self._write(path, body)
+        return path
+
+    def files(self) -> tuple[Path, ...]:
+        """The receipts' files, in the order of their names.
+
+        Raises:
+            ReceiptsDamaged: There is no such directory.
+        """
+        if not self.directory.is_dir():
+            raise ReceiptsDamaged(f"There is no receipts directory {self.directory}: name the one of your audits.")
+        return tuple(sorted(path for path in self.directory.glob("*.json") if path.name != _KEYS))
+
+    def _write(self, path: Path, content: bytes) -> None:
+        """Write a file whole or not at all, and have it on the disk before returning."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as file:
+                temporary = Path(file.name)
+                try:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                    temporary.replace(path)
+                except BaseException:
+                    temporary.unlink(missing_ok=True)
+                    raise
+            _sync_directory(path.parent)
+        except OSError as error:
+            raise ReceiptsDamaged(
+                f"{path} cannot be written: {error.strerror}. Make room or name another receipts directory and ask "
+                "again: what was charged is answered again at no cost."
+            ) from error
+
+
+def check_receipts(receipts: Receipts, holder: HolderClient | None) -> Iterator[ReceiptCheck]:
+    """Check each receipt: its signature, its identity, and that the holder's ledger still has its entry.
+
+    Args:
+        receipts: The directory.
+        holder: To be asked for the entries; None to check signatures alone, with the pinned keys.
+
+    Yields:
+        One finding for each receipt.
+
+    Raises:
+        HolderLied: The holder's keys are not the pinned ones.
+        AuditorError: The directory cannot be read, or the holder does not answer.
+    """
+    files = receipts.files()
+    keys = receipts.pinned() if holder is None else receipts.pin(holder.keys())
+    entries: dict[int, Path] = {}
+    for file in files:
+        try:
+            release = _read(file, keys)
+        except (HolderLied, ReceiptsDamaged) as error:
+            yield ReceiptCheck(file, None, str(error))
+            continue
+        other = entries.setdefault(release.ledger.sequence, file)
+        if other != file:
+            yield ReceiptCheck(file, release, f"It names the ledger entry of another receipt, {other.name}.")
+        else:
+            yield ReceiptCheck(file, release, None if holder is None else _entry_fault(release.ledger, holder))
+
+
+def receipts_report(checks: tuple[ReceiptCheck, ...], head: LedgerPosition | None) -> ReceiptsReport:
+    """Put findings together, and compare the newest receipt with the head of the holder's ledger."""
+    positions = [check.release.ledger for check in checks if check.release is not None]
+    newest = max(positions, key=lambda position: position.sequence, default=None)
+    fault = None
+    if head is not None and newest is not None:
+        if head.sequence < newest.sequence:
+            fault = (
+                f"The holder's ledger ends at entry {head.sequence}, and a receipt names entry {newest.sequence}: the "
+                "ledger was rolled back. Tell the holder's administrator."
+            )
+        elif head.sequence == newest.sequence and head.hash != newest.hash:
+            fault = f"The head of the holder's ledger, entry {head.sequence}, is not the one of your receipt."
+    return ReceiptsReport(checks, head, fault)
+
+
+def _read(file: Path, keys: SigningKeys) -> Release:
+    try:
+        document = parsed(file.read_bytes(), file.name)
+    except (OSError, AuditorError) as error:
+        raise ReceiptsDamaged("The file cannot be read as a release. Restore it from a copy.") from error
+    release = signed_release(document, keys)
+    if file.stem != release.id.removeprefix("sha256:"):
+        raise ReceiptsDamaged(f"The file is named otherwise than the release {release.id} in it. Rename it.")
+    return release
+
+
+def _entry_fault(position: LedgerPosition, holder: HolderClient) -> str | None:
+    try:
+        entry = holder.ledger_entry(position.sequence)
+    except NotFound:
+        return f"The holder's ledger has no entry {position.sequence}: it was rolled back. Tell its administrator."
+    if entry == position:
+        return None
+    return (
+        f"Entry {position.sequence} of the holder's ledger is no longer the one of this receipt: the ledger was "
+        "rewritten. Tell the holder's administrator."
+    )
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

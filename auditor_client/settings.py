@@ -1,0 +1,132 @@
+"""Settings of the auditor's side: from flags, then the environment, then a configuration file (4-interface).
+
+The configuration file is only read where the user named it: one that merely lies in the working
+directory could send the key to another holder. The key never stands in a flag, a text or a repr.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, SecretStr, TypeAdapter, ValidationError
+
+from auditor_client.errors import InvalidSettings, SettingsMissing
+
+CONFIG_VARIABLE: Final = "AUDITOR_CONFIG"
+_VARIABLES: Final[Mapping[str, str]] = {
+    "holder_url": "AUDITOR_HOLDER_URL",
+    "api_key": "AUDITOR_API_KEY",
+    "api_key_file": "AUDITOR_API_KEY_FILE",
+    "receipts": "AUDITOR_RECEIPTS",
+    "allow_plain_http": "AUDITOR_ALLOW_PLAIN_HTTP",
+}
+"""The environment variable of each setting; a configuration file uses the settings' own names."""
+
+_KEY: Final = re.compile(r"[\x21-\x7e]{1,512}")
+_KEY_FILE_BYTES_MAX: Final = 4096
+_CONFIG_BYTES_MAX: Final = 64 * 1024
+
+
+class Settings(BaseModel):
+    """What the client needs to know.
+
+    Attributes:
+        holder_url: Where the holder is: "https://holder.example".
+        api_key: The auditor's key; hidden in every text.
+        receipts: Directory of the receipts and of the holder's pinned keys; one directory for one holder.
+        allow_plain_http: Whether the key may travel unencrypted to another machine.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    holder_url: str
+    api_key: SecretStr
+    receipts: Path = Path("receipts")
+    allow_plain_http: bool = False
+
+
+def load_settings(
+    flags: Mapping[str, Any], environment: Mapping[str, str], config: Path | str | None = None
+) -> Settings:
+    """Gather the settings; what stands earlier wins: flags, environment, configuration file.
+
+    Args:
+        flags: Settings by name; `None` means that the flag was not given.
+        environment: Such as `os.environ`; an empty variable counts as not set.
+        config: A TOML file; by default the one that AUDITOR_CONFIG names, if any.
+
+    Raises:
+        SettingsMissing: Address or key stand nowhere.
+        InvalidSettings: A file cannot be read, a name is unknown, a value does not fit.
+    """
+    path = config or environment.get(CONFIG_VARIABLE) or None
+    sources: tuple[Mapping[str, Any], ...] = (
+        {name: value for name, value in flags.items() if value is not None},
+        {name: environment[variable] for name, variable in _VARIABLES.items() if environment.get(variable)},
+        _read_config(Path(path)) if path is not None else {},
+    )
+    values = _first_of_each(sources)
+    for name, what in (("holder_url", "The holder's address"), ("api_key", "Your key")):
+        if name not in values:
+            raise SettingsMissing(
+                f"{what} is not set. Set the environment variable {_VARIABLES[name]}, or {name!r} in a "
+                "configuration file that --config names" + (", or pass --key-file." if name == "api_key" else ".")
+            )
+    return Settings(
+        holder_url=str(values["holder_url"]),
+        api_key=SecretStr(_key(values["api_key"])),
+        receipts=Path(values.get("receipts", "receipts")),
+        allow_plain_http=_boolean("allow_plain_http", values.get("allow_plain_http", False)),
+    )
+
+
+def _first_of_each(sources: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
+    """The first value of each name. A source that names a key file has that file's key as its key."""
+    values: dict[str, Any] = {}
+    for source in sources:
+        values = {**source, **values}
+        if "api_key" not in values and "api_key_file" in source:
+            values["api_key"] = _read(Path(source["api_key_file"]), _KEY_FILE_BYTES_MAX).strip()
+    return values
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(_read(path, _CONFIG_BYTES_MAX))
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidSettings(f"The configuration file {path} is not valid TOML: {error}.") from error
+    unknown = sorted(document.keys() - _VARIABLES.keys())
+    if unknown:
+        raise InvalidSettings(
+            f"The configuration file {path} holds {unknown[0]!r}; it may hold {', '.join(sorted(_VARIABLES))}."
+        )
+    return document
+
+
+def _read(path: Path, bytes_max: int) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(bytes_max + 1)
+        if len(content) <= bytes_max:
+            return content.decode()
+    except OSError as error:
+        raise InvalidSettings(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise InvalidSettings(f"{path} is not a UTF-8 text.") from error
+    raise InvalidSettings(f"{path} exceeds {bytes_max} bytes: name another file.")
+
+
+def _key(value: Any) -> str:
+    """Check a key before it gets near a header: what is refused there might be shown in an error."""
+    if isinstance(value, str) and _KEY.fullmatch(value):
+        return value
+    raise InvalidSettings("The key must be 1 to 512 visible ASCII characters without blanks; copy it again.")
+
+
+def _boolean(name: str, value: Any) -> bool:
+    try:
+        return TypeAdapter(bool).validate_python(value)
+    except ValidationError as error:
+        raise InvalidSettings(f"{_VARIABLES[name]} ({name}) is yes or no: write true or false.") from error

@@ -1,0 +1,193 @@
+"""Is a release what was asked for? Decided from the answer as it came, before a number of it is used.
+
+The holder is trusted with the records, not with the arithmetic of this side: a changed count, another
+plan's answer, a wrong group order or noise that is not as large as its epsilon says would turn into a
+wrong figure with a confident interval. Everything that follows from public facts is computed here
+again and compared. What cannot be checked from outside is whether the counts are true.
+"""
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from auditor_client.calls import readable
+from auditor_client.errors import HolderLied
+from shared import limits
+from shared.amounts import NANO_PER_UNIT, format_nano, parse_nano
+from shared.datasets import DatasetDescription
+from shared.plans import Batch, BatchQuote, Plan, Quote, identity
+from shared.releases import BadSignature, Release, ReleasedBatch, SigningKeys, verify_signature
+
+_SCALE_TOLERANCE: Final = Fraction(1, 10**12)
+"""The holder raises a scale by a few ulps (2-privacy §3), each some 2·10⁻¹⁶ of it."""
+
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+def verified_release(
+    document: Mapping[str, Any],
+    *,
+    keys: SigningKeys,
+    plan: Plan,
+    quote: Quote,
+    dataset: DatasetDescription,
+    auditor: str,
+) -> Release:
+    """Check a release against everything that is known without it.
+
+    Args:
+        document: The answer, parsed, with every field as it came.
+        keys: The holder's published keys, pinned.
+        plan: What was asked, pinned to a version.
+        quote: What the plan was said to cost.
+        dataset: The declaration that the plan was made for.
+        auditor: Who asked, by the holder's own name for it.
+
+    Returns:
+        The release; every count of it belongs to the group and the cell that the plan says.
+
+    Raises:
+        HolderLied: Naming what is off.
+    """
+    release = signed_release(document, keys)
+    _require(release.plan.document() == plan.document(), "it answers another plan than was asked")
+    _require(release.dataset == dataset.name, "it is about another dataset")
+    _require(release.version == plan.version, "it is about another version of the records")
+    _require(release.auditor == auditor, "it was made for another auditor")
+    _require(release.relation == dataset.relation, "it names another neighbouring relation than the dataset declares")
+    _require(release.charge == quote.charge, f"it was charged {release.charge}, and the quote said {quote.charge}")
+    _check_batches(release, quote, dataset)
+    return release
+
+
+def signed_release(document: Mapping[str, Any], keys: SigningKeys) -> Release:
+    """Check what a release says about itself: its signature, its form and its identity.
+
+    Raises:
+        HolderLied: Naming what is off.
+    """
+    try:
+        verify_signature(document, keys)
+        release = Release.model_validate(document)
+    except BadSignature as error:
+        raise HolderLied(f"{error} Do not use it, and tell the holder's administrator.") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = readable(".".join(map(str, first["loc"])))
+        raise _lie(f"it does not fit the contract at {place}: {readable(first['msg'])}") from error
+    except RecursionError as error:
+        raise _lie("it is nested more deeply than the contract allows") from error
+    _require(release.plan.version == release.version, "its plan is pinned to another version than it names")
+    name = identity(auditor=release.auditor, dataset=release.dataset, plan=release.plan)
+    _require(release.id == name, "its id is not the identity of its auditor, dataset, version and plan")
+    _require(
+        release.ledger.sequence >= 1 and _DIGEST.fullmatch(release.ledger.hash) is not None,
+        "it names no entry of a ledger",
+    )
+    key = next(key for key in keys.keys if key.id == release.key)
+    _require(key.valid_to is None or release.created <= key.valid_to, "its key was no longer valid when it was made")
+    return release
+
+
+def sensitivity(relation: str, group_count: int) -> int:
+    """The L1 sensitivity of a disjoint histogram batch, in people.
+
+    Raises:
+        HolderLied: The relation is none of the contract.
+
+    Source: 2-privacy §2.
+    """
+    if relation == "add_remove":
+        return 1
+    if relation == "replace":
+        return 2
+    if relation == "sensitive_attribute":
+        return 1 if group_count == 2 else 2
+    raise _lie("it names a neighbouring relation that the contract does not know")
+
+
+def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription) -> None:
+    """Check that a quote prices the plan that was sent, by its own classes.
+
+    Raises:
+        HolderLied: Naming what is off.
+    """
+    _require(quote.dataset == dataset.name and quote.relation == dataset.relation, "the quote is for another dataset")
+    _require(quote.version == plan.version, "the quote is for another version of the records")
+    names = [batch.name for batch in plan.batches]
+    _require([batch.name for batch in quote.batches] == names, "the quote is for other batches")
+    epsilon_nano = 0
+    for asked, priced in zip(plan.batches, quote.batches, strict=True):
+        classes = priced.composition.get("classes", 0)
+        _require(1 <= classes <= len(asked.cells), "the quote counts more classes than cells, or none")
+        epsilon_nano += asked.epsilon * classes
+        _check_groups_and_noise(priced, asked, plan, dataset, f"batch {asked.name!r} of the quote: ")
+    _require(
+        quote.charge.epsilon == epsilon_nano and quote.charge.delta == 0,
+        f"the quote charges {quote.charge}, and its batches come to {format_nano(epsilon_nano)}",
+    )
+
+
+def _check_batches(release: Release, quote: Quote, dataset: DatasetDescription) -> None:
+    plan = release.plan
+    names = [batch.name for batch in plan.batches]
+    _require([batch.name for batch in release.batches] == names, "its batches are not the plan's, in the plan's order")
+    for asked, priced, answered in zip(plan.batches, quote.batches, release.batches, strict=True):
+        place = f"batch {asked.name!r}: "
+        amounts = (_nano(answered.epsilon), _nano(answered.delta))
+        _require(amounts == (asked.epsilon, 0), f"{place}its epsilon or delta is not the plan's")
+        _require(answered.composition == priced.composition, f"{place}its cells were composed otherwise than quoted")
+        _check_groups_and_noise(answered, asked, plan, dataset, place)
+        _check_counts(answered, asked, place)
+
+
+def _check_groups_and_noise(
+    answered: BatchQuote | ReleasedBatch, asked: Batch, plan: Plan, dataset: DatasetDescription, place: str
+) -> None:
+    declared = dataset.table.groups(plan.sensitive)
+    _require(answered.groups == declared, f"{place}its groups are not those of the dataset's declaration, in its order")
+    halved = dataset.relation == "sensitive_attribute" and len(declared) == 2
+    expected = declared[:1] if halved else None
+    _require(
+        answered.counted_groups == expected,
+        f"{place}it counts other groups than the relation {dataset.relation} lets it",
+    )
+    # The noise must be as large as the loss says, exactly; and it must not be larger, or the price bought less.
+    needed = Fraction(sensitivity(dataset.relation, len(declared)) * NANO_PER_UNIT, asked.epsilon)
+    _require(
+        needed <= Fraction(answered.noise.scale) <= needed * (1 + _SCALE_TOLERANCE),
+        f"{place}its noise of scale {answered.noise.scale!r} is not the one of epsilon {format_nano(asked.epsilon)} "
+        f"({float(needed)!r} people)",
+    )
+
+
+def _check_counts(answered: ReleasedBatch, asked: Batch, place: str) -> None:
+    ids = [cell.id for cell in asked.cells]
+    _require([cell.id for cell in answered.cells] == ids, f"{place}its cells are not the plan's, in the plan's order")
+    width = len(answered.groups if answered.counted_groups is None else answered.counted_groups)
+    for cell in answered.cells:
+        _require(len(cell.counts) == width, f"{place}cell {cell.id!r} has {len(cell.counts)} counts for {width} groups")
+        _require(
+            all(abs(count) <= limits.INTEGER_MAX for count in cell.counts),
+            f"{place}cell {cell.id!r} has a count that no number of people can be",
+        )
+
+
+def _nano(text: str) -> int | None:
+    """An amount in nano-units; None if the text is none."""
+    try:
+        return parse_nano(text)
+    except ValueError:
+        return None
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        raise _lie(what)
+
+
+def _lie(what: str) -> HolderLied:
+    return HolderLied(f"The holder's answer is not to be trusted: {what}. Do not use it; tell its administrator.")

@@ -1,0 +1,71 @@
+"""The holder as a web application; made by a call, so importing this does nothing."""
+
+import gc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from holder_service.services.holder import Holder
+from holder_service.settings import Settings
+from holder_service.web import admin, auditors, documentation, health, problems
+from holder_service.web.dependencies import Authentication
+
+SECURITY = {"key": {"type": "http", "scheme": "bearer"}}
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """Build the application of a holder that was set up.
+
+    Args:
+        settings: From the environment if they are not given.
+
+    Raises:
+        NotInitialised: `holder init` has to run first.
+    """
+    holder = Holder.open(settings or Settings.from_environment())
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        # What start-up made stays for good; without this a full collection pauses answers now and then.
+        gc.collect()
+        gc.freeze()
+        yield
+        holder.close()
+
+    app = FastAPI(
+        title="PAFER holder",
+        version="1",
+        summary="Noisy histograms over rules, charged to a ledger",
+        lifespan=lifespan,
+        openapi_url="/openapi.json",
+        docs_url="/docs",
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.holder = holder
+    for router in (auditors.router, admin.router, health.router, documentation.router):
+        app.include_router(router)
+    problems.install(app)
+    app.add_middleware(Authentication, holder=holder)
+    app.add_middleware(problems.LastResort)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # the documented way to extend it
+    return app
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    """The contract as OpenAPI 3.1, with problem documents and the bearer key in it."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title, version=app.version, summary=app.summary, routes=app.routes, openapi_version="3.1.0"
+        )
+        documentation.with_problem_schema(document)
+        document["components"]["securitySchemes"] = SECURITY
+        for path, methods in document["paths"].items():
+            for operation in methods.values():
+                if path.startswith("/v1/") and path != "/v1/keys":
+                    operation["security"] = [{"key": []}]
+        app.openapi_schema = document
+    return app.openapi_schema

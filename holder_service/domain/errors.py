@@ -1,0 +1,135 @@
+"""The holder's errors: a code and fields each, no status numbers and nothing derived from records.
+
+`web/problems.py` alone knows what status a code has. Every text says what to do next.
+"""
+
+from typing import Any, ClassVar
+
+from shared.amounts import PrivacyLoss
+
+
+class HolderError(Exception):
+    """The base of everything that the holder refuses or cannot do.
+
+    Attributes:
+        code: The stable problem code (`shared.problems.TITLES`).
+        detail: For the caller: what is wrong and what to do.
+        fields: Further members of the problem document, JSON values.
+    """
+
+    code: ClassVar[str] = "internal"
+
+    def __init__(self, detail: str, **fields: Any) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.fields = fields
+
+
+class Unauthenticated(HolderError):
+    """No key, or none that is known, in force and not withdrawn."""
+
+    code = "unauthenticated"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Send a valid key as `Authorization: Bearer <key>`; keys come from the holder's administrator."
+        )
+
+
+class Forbidden(HolderError):
+    """The key's role does not allow the call."""
+
+    code = "forbidden"
+
+
+class NotFound(HolderError):
+    """Nothing of that name, or nothing that the caller may see."""
+
+    code = "not-found"
+
+
+class InvalidRequest(HolderError):
+    """A call's parameters are not of the form that it takes."""
+
+    code = "invalid-request"
+
+
+class TooLargeBody(HolderError):
+    """A body exceeds its limit; refused before it is read to the end."""
+
+    code = "too-large"
+
+    def __init__(self, *, limit_bytes: int) -> None:
+        super().__init__(f"The body exceeds {limit_bytes} bytes; send less at once.", limit_bytes=limit_bytes)
+
+
+class _Exhausted(HolderError):
+    def __init__(self, what: str, *, requested: PrivacyLoss, remaining: PrivacyLoss) -> None:
+        super().__init__(
+            f"The plan costs {requested} and {what} has {remaining} left. "
+            "Lower epsilon, or ask the holder's administrator for more.",
+            requested=requested.model_dump(mode="json"),
+            remaining=remaining.model_dump(mode="json"),
+        )
+        self.requested = requested
+        self.remaining = remaining
+
+
+class BudgetExhausted(_Exhausted):
+    """The plan's loss exceeds what the auditor's account has left."""
+
+    code = "budget-exhausted"
+
+    def __init__(self, *, requested: PrivacyLoss, remaining: PrivacyLoss) -> None:
+        super().__init__("your budget", requested=requested, remaining=remaining)
+
+
+class CapExhausted(_Exhausted):
+    """The plan's loss exceeds what the population's cap over all auditors has left."""
+
+    code = "cap-exhausted"
+
+    def __init__(self, *, requested: PrivacyLoss, remaining: PrivacyLoss) -> None:
+        super().__init__("the population's cap over all auditors", requested=requested, remaining=remaining)
+
+
+class VersionGone(HolderError):
+    """A plan pins a version of the records that is neither current nor already answered."""
+
+    code = "version-gone"
+
+
+class NoRecords(HolderError):
+    """A dataset is declared but its records are not loaded."""
+
+    code = "no-records"
+
+
+class AlreadyCharged(HolderError):
+    """A relation, person key or sensitive column can no longer change, because a loss was charged in its terms."""
+
+    code = "already-charged"
+
+
+class Conflict(HolderError):
+    """What is asked contradicts what is recorded."""
+
+    code = "conflict"
+
+
+class InvalidRecords(HolderError):
+    """A file of records does not fit the declaration; names line and column, never a value."""
+
+    code = "invalid-records"
+
+
+class RestoreUnrecorded(HolderError):
+    """The database lacks the entry that the anchor holds: it was rolled back."""
+
+    code = "restore-unrecorded"
+
+
+class Unavailable(HolderError):
+    """The store does not answer now; nothing was charged that was not answered, and a retry is safe."""
+
+    code = "unavailable"

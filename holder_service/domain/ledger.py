@@ -1,0 +1,206 @@
+"""The ledger: an append-only chain of entries from which every balance follows (2-privacy §6).
+
+An entry that concerns a population carries the population's state after it; one that concerns an
+auditor's account with a population carries the account's state too. So the current balance *is* the
+newest entry's, and `Replay` can recompute every one of them from the first entry on.
+
+An entry never holds a digest of records or a number of people: auditors see entry hashes, and one
+who knows all records but one could try the rest (docs/adr/0008).
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from shared import canonical
+
+Kind = Literal[
+    "account", "key", "key-withdrawn", "signing-key", "population", "dataset", "cap", "budget", "charge", "records",
+    "retirement", "merge", "restore",
+]  # fmt: skip
+
+GENESIS: Final = "sha256:" + "0" * 64
+"""What the first entry names as the hash before it."""
+
+
+class BrokenLedger(Exception):
+    """The chain or a balance does not follow from the entries; names the first sequence where it breaks."""
+
+    def __init__(self, sequence: int, reason: str) -> None:
+        super().__init__(f"Entry {sequence}: {reason}")
+        self.sequence = sequence
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """A limit and what was spent of it, in nano-units; the limit may have been lowered below what was spent."""
+
+    limit_epsilon_nano: int = 0
+    limit_delta_nano: int = 0
+    spent_epsilon_nano: int = 0
+    spent_delta_nano: int = 0
+    expires: str | None = None
+
+    def remaining(self, now: datetime) -> tuple[int, int]:
+        """What is left, (ε, δ) in nano-units, zero or more; nothing once it has expired."""
+        if self.expires is not None and now >= datetime.fromisoformat(self.expires):
+            return 0, 0
+        return (
+            max(self.limit_epsilon_nano - self.spent_epsilon_nano, 0),
+            max(self.limit_delta_nano - self.spent_delta_nano, 0),
+        )
+
+    def affords(self, epsilon_nano: int, delta_nano: int, now: datetime) -> bool:
+        """Whether a loss fits into what is left, ε and δ separately."""
+        epsilon_left, delta_left = self.remaining(now)
+        return epsilon_nano <= epsilon_left and delta_nano <= delta_left
+
+    def charged(self, epsilon_nano: int, delta_nano: int) -> "Balance":
+        """The balance after a loss."""
+        return replace(
+            self,
+            spent_epsilon_nano=self.spent_epsilon_nano + epsilon_nano,
+            spent_delta_nano=self.spent_delta_nano + delta_nano,
+        )
+
+    def limited(self, epsilon_nano: int, delta_nano: int, expires: str | None = None) -> "Balance":
+        """The balance under a new limit."""
+        return replace(self, limit_epsilon_nano=epsilon_nano, limit_delta_nano=delta_nano, expires=expires)
+
+    def joined(self, other: "Balance") -> "Balance":
+        """Two accounts of one auditor as one: spending is added, the limit is the larger of the two, ε and δ each."""
+        expiries = [expires for expires in (self.expires, other.expires) if expires is not None]
+        return Balance(
+            limit_epsilon_nano=max(self.limit_epsilon_nano, other.limit_epsilon_nano),
+            limit_delta_nano=max(self.limit_delta_nano, other.limit_delta_nano),
+            spent_epsilon_nano=self.spent_epsilon_nano + other.spent_epsilon_nano,
+            spent_delta_nano=self.spent_delta_nano + other.spent_delta_nano,
+            expires=min(expiries, key=datetime.fromisoformat) if expiries else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened, before it has a place in the chain.
+
+    Attributes:
+        kind: Of what sort.
+        actor: Who did it: an account's name, or "holder" for the command line at set-up.
+        population, dataset, auditor: What it concerns, where it does.
+        subject: The identity of the plan charged, the id of a key, the version loaded.
+        answer: The digest of the released answer (`shared.releases.answer_digest`).
+        epsilon_nano, delta_nano: The loss charged.
+        cap: The population's cap and total spending after it.
+        account: The auditor's balance with the population after it.
+        detail: Further public facts, JSON values.
+    """
+
+    kind: Kind
+    actor: str
+    population: str | None = None
+    dataset: str | None = None
+    auditor: str | None = None
+    subject: str | None = None
+    answer: str | None = None
+    epsilon_nano: int = 0
+    delta_nano: int = 0
+    cap: Balance | None = None
+    account: Balance | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event in its place: sequence number, time, the hash of the entry before, and its own."""
+
+    sequence: int
+    at: str
+    event: Event
+    previous: str
+    hash: str
+
+    @classmethod
+    def chained(cls, *, sequence: int, at: str, event: Event, previous: str) -> "Entry":
+        """Put an event at the end of a chain whose head has the hash `previous`."""
+        document = {"sequence": sequence, "at": at, "previous": previous, **_document(event)}
+        return cls(sequence, at, event, previous, canonical.digest(document))
+
+    def document(self) -> dict[str, Any]:
+        """The entry as JSON, its hash included; the hash is the SHA-256 of the canonical rest."""
+        return {
+            "sequence": self.sequence, "at": self.at, "previous": self.previous, **_document(self.event),
+            "hash": self.hash,
+        }  # fmt: skip
+
+
+class Replay:
+    """Recomputes chain and balances entry by entry, and raises at the first that does not follow."""
+
+    def __init__(self) -> None:
+        self.sequence = 0
+        self.hash = GENESIS
+        self.caps: dict[str, Balance] = {}
+        self.accounts: dict[tuple[str, str], Balance] = {}
+
+    def apply(self, entry: Entry) -> None:
+        """Take the next entry.
+
+        Raises:
+            BrokenLedger: Its sequence, hash, or a balance in it is not what follows from those before.
+        """
+        expected = Entry.chained(sequence=self.sequence + 1, at=entry.at, event=entry.event, previous=self.hash)
+        if entry.sequence != expected.sequence:
+            raise BrokenLedger(expected.sequence, f"missing; the next that is there is {entry.sequence}")
+        if entry.previous != self.hash:
+            raise BrokenLedger(entry.sequence, "does not name the hash of the entry before it")
+        if entry.hash != expected.hash:
+            raise BrokenLedger(entry.sequence, "its content does not have the hash it carries")
+        self._apply_balances(entry)
+        self.sequence, self.hash = entry.sequence, entry.hash
+
+    def _apply_balances(self, entry: Entry) -> None:
+        event = entry.event
+        if event.population is None:
+            if event.cap is not None or event.account is not None:
+                raise BrokenLedger(entry.sequence, "carries a balance but names no population")
+            return
+        cap = self.caps.get(event.population, Balance())
+        account_key = (event.population, event.auditor or "")
+        account = self.accounts.get(account_key, Balance())
+        if event.kind == "charge":
+            at = datetime.fromisoformat(entry.at)
+            for balance, name in ((account, "the auditor's budget"), (cap, "the population's cap")):
+                if not balance.affords(event.epsilon_nano, event.delta_nano, at):
+                    raise BrokenLedger(entry.sequence, f"charges more than {name} had left")
+            cap = cap.charged(event.epsilon_nano, event.delta_nano)
+            account = account.charged(event.epsilon_nano, event.delta_nano)
+        elif event.kind in ("population", "cap"):
+            cap = self._relimited(entry, cap, event.cap)
+        elif event.kind == "budget":
+            account = self._relimited(entry, account, event.account)
+        elif event.kind == "merge":
+            source = str(event.detail["from"])
+            if event.auditor is None:
+                cap = cap.charged(self.caps[source].spent_epsilon_nano, self.caps[source].spent_delta_nano)
+            else:
+                account = account.joined(self.accounts[source, event.auditor])
+        if event.cap != cap:
+            raise BrokenLedger(entry.sequence, "the population's balance does not follow")
+        self.caps[event.population] = cap
+        if event.auditor is not None:
+            if event.account != account:
+                raise BrokenLedger(entry.sequence, "the auditor's balance does not follow")
+            self.accounts[account_key] = account
+
+    @staticmethod
+    def _relimited(entry: Entry, before: Balance, after: Balance | None) -> Balance:
+        """A change of limit takes its limit from the entry, and its spending from what came before."""
+        if after is None:
+            raise BrokenLedger(entry.sequence, "changes a limit but carries no balance")
+        return before.limited(after.limit_epsilon_nano, after.limit_delta_nano, after.expires)
+
+
+def _document(event: Event) -> dict[str, Any]:
+    return {name: value for name, value in asdict(event).items() if value is not None}

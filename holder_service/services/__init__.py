@@ -1,0 +1,1 @@
+"""What the holder does, one readable function for each thing; each orders the work, the layers below do it."""

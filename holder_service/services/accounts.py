@@ -1,0 +1,169 @@
+"""Accounts and keys: opened, shown once, withdrawn; each is a ledger entry (4-interface)."""
+
+import hashlib
+import hmac
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from holder_service.domain.errors import Conflict, NotFound, Unauthenticated
+from holder_service.domain.ledger import Event
+from holder_service.services.bookkeeping import Books, Transaction
+from holder_service.storage import accounts
+from holder_service.storage.accounts import Account, ApiKey
+from shared.datasets import NewAuditor
+
+_KEY: Final = re.compile(r"pafer_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls, as their key says."""
+
+    name: str
+    role: str
+    key_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedKey:
+    """A new key; its text is shown this once and kept nowhere."""
+
+    account: str
+    key_id: str
+    text: str
+
+    def __repr__(self) -> str:
+        return f"IssuedKey(account={self.account!r}, key_id={self.key_id!r})"
+
+
+def authenticate(books: Books, key_text: str) -> Caller:
+    """Find out who calls.
+
+    Raises:
+        Unauthenticated: The key is malformed, unknown, withdrawn, expired, or its account is disabled.
+    """
+    match = _KEY.fullmatch(key_text)
+    if match is None:
+        raise Unauthenticated
+    with books.database.read() as connection:
+        found = accounts.find_key(connection, match[1])
+    if found is None:
+        raise Unauthenticated
+    key, account = found
+    now = books.clock()
+    in_force = key.withdrawn is None and (key.expires is None or now < datetime.fromisoformat(key.expires))
+    if hmac.compare_digest(_secret_hash(match[2]), key.secret_hash) and in_force and not account.disabled:
+        return Caller(account.name, account.role, key.id)
+    raise Unauthenticated
+
+
+def open_account(books: Books, *, actor: str, new: NewAuditor) -> IssuedKey:
+    """Open an account with its first key.
+
+    Raises:
+        Conflict: The name is taken; an account is never reused for somebody else.
+    """
+
+    def work(transaction: Transaction) -> IssuedKey:
+        if accounts.find(transaction.connection, new.name) is not None:
+            raise Conflict(f"There is an account {new.name!r} already; choose another name or issue it another key.")
+        account = Account(new.name, new.role, transaction.now.isoformat(), disabled=False)
+        accounts.add(transaction.connection, account)
+        transaction.append(Event("account", actor, auditor=None, subject=new.name, detail={"role": new.role}))
+        return _issue(transaction, actor, new.name, new.expires)
+
+    return books.commit(work)
+
+
+def issue_key(books: Books, *, actor: str, account: str, expires: datetime | None) -> IssuedKey:
+    """Give an account a further key, so that keys can be rotated without a gap.
+
+    Raises:
+        NotFound: There is no such account.
+    """
+
+    def work(transaction: Transaction) -> IssuedKey:
+        _existing(transaction, account)
+        return _issue(transaction, actor, account, expires)
+
+    return books.commit(work)
+
+
+def withdraw_key(books: Books, *, actor: str, account: str, key_id: str) -> None:
+    """Make a key invalid at once; withdrawing it again changes nothing.
+
+    Raises:
+        NotFound: The account has no such key.
+        Conflict: It is the last key of the last administrator, who would be locked out.
+    """
+
+    def work(transaction: Transaction) -> None:
+        key = next((key for key in accounts.keys_of(transaction.connection, account) if key.id == key_id), None)
+        if key is None:
+            raise NotFound(f"Account {account!r} has no key {key_id!r}.")
+        if key.withdrawn is None:
+            accounts.withdraw_key(transaction.connection, key_id, at=transaction.now.isoformat())
+            _refuse_lockout(transaction)
+            transaction.append(Event("key-withdrawn", actor, subject=key_id, detail={"account": account}))
+
+    books.commit(work)
+
+
+def set_disabled(books: Books, *, actor: str, account: str, disabled: bool) -> None:
+    """Stop an account from calling at all, or let it call again.
+
+    Raises:
+        NotFound: There is no such account.
+        Conflict: It is the last administrator that can call.
+    """
+
+    def work(transaction: Transaction) -> None:
+        if _existing(transaction, account).disabled != disabled:
+            accounts.set_disabled(transaction.connection, account, disabled=disabled)
+            _refuse_lockout(transaction)
+            transaction.append(Event("account", actor, subject=account, detail={"disabled": disabled}))
+
+    books.commit(work)
+
+
+def every_account(books: Books) -> list[tuple[Account, list[ApiKey]]]:
+    """All accounts with their keys (never the keys' secrets)."""
+    with books.database.read() as connection:
+        return [(account, accounts.keys_of(connection, account.name)) for account in accounts.every(connection)]
+
+
+def _issue(transaction: Transaction, actor: str, account: str, expires: datetime | None) -> IssuedKey:
+    key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    until = None if expires is None else expires.isoformat()
+    accounts.add_key(
+        transaction.connection,
+        ApiKey(key_id, account, _secret_hash(secret), transaction.now.isoformat(), until, withdrawn=None),
+    )
+    transaction.append(Event("key", actor, subject=key_id, detail={"account": account, "expires": until}))
+    return IssuedKey(account, key_id, f"pafer_{key_id}_{secret}")
+
+
+def _existing(transaction: Transaction, name: str) -> Account:
+    account = accounts.find(transaction.connection, name)
+    if account is None:
+        raise NotFound(f"There is no account {name!r}; open it first.")
+    return account
+
+
+def _refuse_lockout(transaction: Transaction) -> None:
+    """Refuse a change after which no administrator could call any more."""
+    for account in accounts.every(transaction.connection):
+        if account.role == "administrator" and not account.disabled:
+            for key in accounts.keys_of(transaction.connection, account.name):
+                expired = key.expires is not None and transaction.now >= datetime.fromisoformat(key.expires)
+                if key.withdrawn is None and not expired:
+                    return
+    raise Conflict("No administrator could call any more: issue another administrator's key first.")
+
+
+def _secret_hash(secret: str) -> bytes:
+    """A key has 256 random bits, so a plain hash is enough to keep it by (docs/adr/0005)."""
+    return hashlib.sha256(secret.encode()).digest()

@@ -1,0 +1,116 @@
+"""The one way to change anything: a transaction under the ledger's lock, then the anchor, then the answer.
+
+2-privacy §5: commit durably → anchor → answer. A caller that gets a value back from `Books.commit` may
+let it leave the holder.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from holder_service.domain.errors import RestoreUnrecorded, Unavailable
+from holder_service.domain.ledger import Entry, Event
+from holder_service.storage import ledger
+from holder_service.storage.anchor import Anchor
+from holder_service.storage.database import Connection, Database
+
+T = TypeVar("T")
+Clock = Callable[[], datetime]
+_log = logging.getLogger(__name__)
+
+
+def utc_now() -> datetime:
+    """The time, with its zone."""
+    return datetime.now(UTC)
+
+
+class Transaction:
+    """A transaction under the ledger's lock: one time for all of it, and the entries it appends."""
+
+    def __init__(self, connection: Connection, now: datetime) -> None:
+        self.connection = connection
+        self.now = now
+        self.last: Entry | None = None
+
+    def append(self, event: Event) -> Entry:
+        """Put an event at the end of the ledger."""
+        self.last = ledger.append(self.connection, event, now=self.now)
+        return self.last
+
+
+class Books:
+    """The database and its anchor."""
+
+    def __init__(self, database: Database, anchor: Anchor, clock: Clock = utc_now) -> None:
+        self.database = database
+        self.anchor = anchor
+        self.clock = clock
+
+    def commit(self, work: Callable[[Transaction], T]) -> T:
+        """Do some work as one transaction, durably, and anchor what it appended.
+
+        Raises:
+            RestoreUnrecorded: The database lacks the anchored entry; nothing was done.
+            Unavailable: The database or the anchor failed. The work may have been committed, but no
+                answer of it left; whoever asks again finds what was stored.
+        """
+        return self._commit(work, check_anchor=True)
+
+    def record_restore(self, event: Callable[[Transaction, tuple[int, str] | None], Event]) -> Entry:
+        """Append the entry of a restore although the anchor's is missing, and move the anchor to it."""
+
+        def work(transaction: Transaction) -> Entry:
+            return transaction.append(event(transaction, self.anchor.read()))
+
+        entry = self._commit(work, check_anchor=False)
+        self.anchor.create(entry.sequence, entry.hash)
+        return entry
+
+    def is_anchored(self) -> bool:
+        """Whether the database has the anchored entry, so that the holder may release."""
+        with self.database.read() as connection:
+            return self._has_anchored_entry(connection)
+
+    def ensure_anchored(self, sequence: int) -> None:
+        """Anchor an entry whose own process may have died between commit and anchor."""
+        anchored = self.anchor.read()
+        if anchored is not None and anchored[0] >= sequence:
+            return
+        with self.database.read() as connection:
+            entry_hash = ledger.hash_at(connection, sequence)
+        if entry_hash is not None:
+            self._advance(sequence, entry_hash)
+
+    def _commit(self, work: Callable[[Transaction], T], *, check_anchor: bool) -> T:
+        appended: list[Entry] = []
+
+        def transact(connection: Connection) -> T:
+            if check_anchor and not self._has_anchored_entry(connection):
+                raise RestoreUnrecorded(
+                    "The holder's database lacks an entry that its anchor holds, so it was rolled back or replaced. "
+                    "An administrator has to record the restore: POST /v1/admin/ledger/restore."
+                )
+            transaction = Transaction(connection, self.clock())
+            result = work(transaction)
+            if transaction.last is not None:
+                appended.append(transaction.last)
+            return result
+
+        result = self.database.write(transact)
+        if appended and check_anchor:
+            self._advance(appended[-1].sequence, appended[-1].hash)
+        return result
+
+    def _has_anchored_entry(self, connection: Connection) -> bool:
+        anchored = self.anchor.read()
+        return anchored is not None and ledger.hash_at(connection, anchored[0]) == anchored[1]
+
+    def _advance(self, sequence: int, entry_hash: str) -> None:
+        try:
+            self.anchor.advance(sequence, entry_hash)
+        except OSError as error:
+            _log.error("anchor unavailable: %s", type(error).__name__)
+            raise Unavailable(
+                "The holder's anchor cannot be written. Ask again: a plan is never charged twice."
+            ) from None

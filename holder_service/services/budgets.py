@@ -1,0 +1,72 @@
+"""Budgets: an auditor's limit with a population, granted, raised, lowered, revoked; each is an entry."""
+
+from holder_service.domain.errors import Conflict, NotFound
+from holder_service.domain.ledger import Balance, Event
+from holder_service.services.bookkeeping import Books, Transaction
+from holder_service.services.datasets import existing
+from holder_service.storage import accounts, datasets, ledger
+from shared.amounts import PrivacyLoss
+from shared.datasets import Budget, BudgetGrant
+
+
+def set_limit(books: Books, *, actor: str, dataset: str, auditor: str, grant: BudgetGrant) -> Budget:
+    """Put an auditor's limit on a dataset's population; a limit below what was spent leaves nothing to spend.
+
+    Raises:
+        NotFound: There is no such dataset or auditor.
+        Conflict: The account is an administrator's, who asks no plans.
+    """
+
+    def work(transaction: Transaction) -> Budget:
+        population = existing(transaction.connection, dataset).population
+        account = accounts.find(transaction.connection, auditor)
+        if account is None:
+            raise NotFound(f"There is no auditor {auditor!r}; open the account first.")
+        if account.role != "auditor":
+            raise Conflict(f"{auditor!r} is an administrator, and an administrator asks no plans.")
+        expires = None if grant.expires is None else grant.expires.isoformat()
+        balance = ledger.account_balance(transaction.connection, population, auditor)
+        balance = balance.limited(grant.epsilon, grant.delta, expires)
+        cap = ledger.population_balance(transaction.connection, population)
+        transaction.append(
+            Event("budget", actor, population=population, dataset=dataset, auditor=auditor, cap=cap, account=balance)
+        )
+        return shown(books, population, auditor, balance)
+
+    return books.commit(work)
+
+
+def budget_of(books: Books, *, dataset: str, auditor: str) -> Budget:
+    """An auditor's account with a dataset's population; all zero if nothing was ever granted.
+
+    Raises:
+        NotFound: There is no such dataset.
+    """
+    with books.database.read() as connection:
+        population = existing(connection, dataset).population
+        return shown(books, population, auditor, ledger.account_balance(connection, population, auditor))
+
+
+def every_budget(books: Books, *, population: str | None = None, auditor: str | None = None) -> list[Budget]:
+    """All accounts with all populations, of one population or auditor where given."""
+    with books.database.read() as connection:
+        names = sorted({dataset.population for dataset in datasets.every(connection)})
+        return [
+            shown(books, name, holder, balance)
+            for name in names
+            if population in (None, name)
+            for holder, balance in ledger.accounts_of(connection, name).items()
+            if auditor in (None, holder)
+        ]
+
+
+def shown(books: Books, population: str, auditor: str, balance: Balance) -> Budget:
+    """A balance as the interface shows it."""
+    return Budget(
+        auditor=auditor,
+        population=population,
+        limit=PrivacyLoss.of_nano(balance.limit_epsilon_nano, balance.limit_delta_nano),
+        spent=PrivacyLoss.of_nano(balance.spent_epsilon_nano, balance.spent_delta_nano),
+        remaining=PrivacyLoss.of_nano(*balance.remaining(books.clock())),
+        expires=balance.expires,  # type: ignore[arg-type]  # pydantic reads ISO 8601
+    )

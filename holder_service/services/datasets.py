@@ -1,0 +1,296 @@
+"""Datasets: declared, loaded all or nothing, retired; and the populations whose budgets they share (2-privacy §2)."""
+
+import secrets
+from dataclasses import replace
+from pathlib import Path
+
+from holder_service.domain.errors import (
+    AlreadyCharged,
+    Conflict,
+    InvalidRequest,
+    NotFound,
+    Unavailable,
+    VersionGone,
+)
+from holder_service.domain.ledger import Event
+from holder_service.services.bookkeeping import Books, Transaction
+from holder_service.storage import datasets, ledger
+from holder_service.storage.database import Connection
+from holder_service.storage.datasets import Dataset, Population
+from holder_service.storage.records import Records, load_records
+from shared import canonical
+from shared.datasets import DatasetDeclaration, Relation
+from shared.schema import Schema
+
+
+def existing(connection: Connection, name: str) -> Dataset:
+    """A dataset that is declared and not retired.
+
+    Raises:
+        NotFound: There is none.
+    """
+    dataset = datasets.find(connection, name)
+    if dataset is None or dataset.retired:
+        raise NotFound(f"There is no dataset {name!r}; GET /v1/datasets lists those there are.")
+    return dataset
+
+
+def every_dataset(books: Books) -> list[Dataset]:
+    """All datasets that are declared and not retired, by name."""
+    with books.database.read() as connection:
+        return [dataset for dataset in datasets.every(connection) if not dataset.retired]
+
+
+def relation_of(connection: Connection, dataset: Dataset) -> Relation:
+    """The neighbouring relation of a dataset's population."""
+    population = datasets.find_population(connection, dataset.population)
+    if population is None:
+        raise NotFound(f"There is no population {dataset.population!r}.")
+    return population.relation
+
+
+def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclaration) -> Dataset:
+    """Declare a dataset, or change of it what may change.
+
+    Changed columns make the loaded records unusable: they have to be loaded again, as a new version.
+
+    Raises:
+        InvalidRequest: A new population comes without a cap.
+        AlreadyCharged: Relation, person key or sensitive columns would change after a charge.
+        Conflict: It would move to another population, or change what its population's other datasets rest on.
+    """
+
+    def work(transaction: Transaction) -> Dataset:
+        before = datasets.find(transaction.connection, name)
+        population = _population_for(transaction, name, declaration, before)
+        _record_population(transaction, actor, population, declaration, name)
+        schema = declaration.table
+        charged = ledger.was_charged(transaction.connection, population)
+        if before is not None and charged and _sensitive_part(before.schema) != _sensitive_part(schema):
+            raise AlreadyCharged(
+                "The sensitive columns can no longer change: losses were charged in their terms. Declare another "
+                "dataset of the same population."
+            )
+        after = Dataset(
+            name=name, population=population, records_max=declaration.records_max, schema=schema, retired=False,
+            version=None, version_last=before.version_last if before else 0, records_file=None,
+        )  # fmt: skip
+        if before is not None and before.schema == schema:
+            after = replace(after, version=before.version, records_file=before.records_file)
+        if after != before:
+            datasets.put(transaction.connection, after)
+            transaction.append(
+                Event(
+                    "dataset", actor, population=population, dataset=name,
+                    cap=ledger.population_balance(transaction.connection, population),
+                    detail={"declaration": canonical.digest(declaration.model_dump(mode="json"))},
+                )
+            )  # fmt: skip
+        return after
+
+    return books.commit(work)
+
+
+def load(books: Books, *, actor: str, name: str, source: Path, media_type: str, folder: Path) -> int:
+    """Load records as a new version: all of them, or none and the version before stays.
+
+    Args:
+        source: The uploaded file.
+        media_type: "text/csv" or "application/vnd.apache.parquet".
+        folder: Where encoded records are kept.
+
+    Returns:
+        The number of the new version.
+
+    Raises:
+        NotFound: There is no such dataset.
+        InvalidRecords: The file does not fit the declaration.
+        Conflict: The declaration changed while the file was read.
+    """
+    with books.database.read() as connection:
+        dataset = existing(connection, name)
+    folder.mkdir(parents=True, exist_ok=True)
+    encoded = folder / secrets.token_hex(16)
+    try:
+        load_records(source, media_type, dataset.schema, dataset.records_max, encoded)
+
+        def work(transaction: Transaction) -> int:
+            now = existing(transaction.connection, name)
+            if (now.schema, now.records_max) != (dataset.schema, dataset.records_max):
+                raise Conflict("The dataset's declaration changed while its records were read: load them again.")
+            version = now.version_last + 1
+            datasets.put(
+                transaction.connection,
+                replace(now, version=version, version_last=version, records_file=encoded.name),
+            )
+            transaction.append(
+                Event(
+                    "records", actor, population=now.population, dataset=name, subject=str(version),
+                    cap=ledger.population_balance(transaction.connection, now.population),
+                )
+            )  # fmt: skip
+            return version
+
+        version = books.commit(work)
+    except BaseException:
+        if not _is_current(books, name, encoded.name):
+            encoded.unlink(missing_ok=True)
+        raise
+    if dataset.records_file is not None:
+        (folder / dataset.records_file).unlink(missing_ok=True)
+    return version
+
+
+def retire(books: Books, *, actor: str, name: str, folder: Path) -> None:
+    """Take a dataset and its records away. What was spent stays spent: the budget follows the people.
+
+    Raises:
+        NotFound: There is no such dataset.
+    """
+
+    def work(transaction: Transaction) -> str | None:
+        before = existing(transaction.connection, name)
+        datasets.put(transaction.connection, replace(before, version=None, records_file=None, retired=True))
+        transaction.append(
+            Event(
+                "retirement", actor, population=before.population, dataset=name,
+                cap=ledger.population_balance(transaction.connection, before.population),
+            )
+        )  # fmt: skip
+        return before.records_file
+
+    records_file = books.commit(work)
+    if records_file is not None:
+        (folder / records_file).unlink(missing_ok=True)
+
+
+def merge(books: Books, *, actor: str, into: str, source: str) -> None:
+    """Join two populations that turned out to overlap: spending is added, never split again.
+
+    The cap of `into` stays; each auditor's limit becomes the larger of the two.
+
+    Raises:
+        NotFound: One of them does not exist.
+        Conflict: They are the same, merged already, or differ in relation or person key.
+    """
+
+    def work(transaction: Transaction) -> None:
+        connection = transaction.connection
+        target, other = _unmerged(connection, into), _unmerged(connection, source)
+        if target.name == other.name:
+            raise Conflict("A population cannot be merged with itself.")
+        if (target.relation, target.person_key) != (other.relation, other.person_key):
+            raise Conflict("Populations with different neighbouring relations or person keys cannot be merged.")
+        spent = ledger.population_balance(connection, source)
+        cap = ledger.population_balance(connection, into).charged(spent.spent_epsilon_nano, spent.spent_delta_nano)
+        transaction.append(Event("merge", actor, population=into, cap=cap, detail={"from": source}))
+        for auditor, balance in ledger.accounts_of(connection, source).items():
+            joined = ledger.account_balance(connection, into, auditor).joined(balance)
+            transaction.append(
+                Event(
+                    "merge", actor, population=into, auditor=auditor, cap=cap, account=joined, detail={"from": source}
+                )
+            )
+        datasets.put_population(connection, replace(other, merged_into=into))
+        for dataset in datasets.every(connection, population=source):
+            datasets.put(connection, replace(dataset, population=into))
+
+    books.commit(work)
+
+
+class OpenRecords:
+    """The encoded records that this process has mapped: one version for each dataset."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._open: dict[str, tuple[str, Records]] = {}
+
+    def of(self, dataset: Dataset) -> Records:
+        """The current records of a dataset.
+
+        Raises:
+            VersionGone: They were replaced a moment ago.
+        """
+        if dataset.records_file is None:
+            raise VersionGone("The dataset's records were taken away.")
+        held = self._open.get(dataset.name)
+        if held is None or held[0] != dataset.records_file:
+            try:
+                held = dataset.records_file, Records.open(self._folder / dataset.records_file, dataset.schema)
+            except FileNotFoundError:
+                raise VersionGone("The records were replaced by a new version; ask again for that one.") from None
+            self._open[dataset.name] = held
+        return held[1]
+
+
+def _population_for(
+    transaction: Transaction, name: str, declaration: DatasetDeclaration, before: Dataset | None
+) -> str:
+    """The population that a declared dataset belongs to, after merges; it can be merged, never left."""
+    wanted = declaration.population or (before.population if before else name)
+    population = datasets.find_population(transaction.connection, wanted)
+    while population is not None and population.merged_into is not None:
+        population = datasets.find_population(transaction.connection, population.merged_into)
+    resolved = population.name if population else wanted
+    if before is not None and before.population != resolved:
+        raise Conflict(
+            f"Dataset {name!r} belongs to population {before.population!r}, and its budget follows those people. "
+            "If two populations overlap, merge them."
+        )
+    return resolved
+
+
+def _record_population(
+    transaction: Transaction, actor: str, name: str, declaration: DatasetDeclaration, dataset: str
+) -> None:
+    """Open a population, or change of it what may change: its cap; relation and key only before any charge."""
+    connection = transaction.connection
+    before = datasets.find_population(connection, name)
+    after = Population(name, declaration.relation, declaration.person_key, merged_into=None)
+    balance = ledger.population_balance(connection, name)
+    if before is None:
+        if declaration.cap is None:
+            raise InvalidRequest(
+                'A new population needs a cap over all auditors: "cap": {"epsilon": "10", "delta": "0"}.'
+            )
+    elif before != after:
+        if ledger.was_charged(connection, name):
+            raise AlreadyCharged(
+                "The neighbouring relation and the person key can no longer change: losses were charged in their terms."
+            )
+        if any(other.name != dataset for other in datasets.every(connection, population=name)):
+            raise Conflict("Other datasets of the population rest on its neighbouring relation and person key.")
+    if before != after:
+        datasets.put_population(connection, after)
+    cap = declaration.cap
+    limited = balance if cap is None else balance.limited(cap.epsilon, cap.delta)
+    if before != after or limited != balance:
+        transaction.append(
+            Event(
+                "population" if before != after else "cap", actor, population=name, cap=limited,
+                detail={"relation": after.relation, "person_key": after.person_key},
+            )
+        )  # fmt: skip
+
+
+def _sensitive_part(schema: Schema) -> tuple[object, ...]:
+    return tuple(column for column in schema.columns if column.sensitive)
+
+
+def _unmerged(connection: Connection, name: str) -> Population:
+    population = datasets.find_population(connection, name)
+    if population is None:
+        raise NotFound(f"There is no population {name!r}.")
+    if population.merged_into is not None:
+        raise Conflict(f"Population {name!r} was merged into {population.merged_into!r} already.")
+    return population
+
+
+def _is_current(books: Books, name: str, records_file: str) -> bool:
+    """Whether a file became the current version after all, although its commit was not acknowledged."""
+    try:
+        with books.database.read() as connection:
+            dataset = datasets.find(connection, name)
+    except Unavailable:
+        return True
+    return dataset is not None and dataset.records_file == records_file

@@ -1,0 +1,98 @@
+"""The ledger as its readers see it: head, one entry, all of them, verification, a recorded restore."""
+
+import json
+from dataclasses import dataclass
+
+from holder_service.domain.errors import NotFound
+from holder_service.domain.ledger import BrokenLedger, Entry, Event, Replay
+from holder_service.services.bookkeeping import Books, Transaction
+from holder_service.storage import ledger, releases
+from holder_service.storage.database import Connection
+from shared.releases import answer_digest
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What recomputing the ledger found; `broken_at` and `reason` name the first thing that does not follow."""
+
+    entries: int
+    head: str
+    broken_at: int | None = None
+    reason: str | None = None
+
+    @property
+    def intact(self) -> bool:
+        """Whether everything follows."""
+        return self.reason is None
+
+
+def head(books: Books) -> tuple[int, str]:
+    """Sequence and hash of the newest entry."""
+    with books.database.read() as connection:
+        return ledger.head(connection)
+
+
+def hash_at(books: Books, sequence: int) -> str:
+    """The hash of one entry.
+
+    Raises:
+        NotFound: There is no such entry.
+    """
+    with books.database.read() as connection:
+        entry_hash = ledger.hash_at(connection, sequence) if sequence > 0 else None
+    if entry_hash is None:
+        raise NotFound(f"The ledger has no entry {sequence}.")
+    return entry_hash
+
+
+def page(books: Books, *, after: int, limit: int) -> list[Entry]:
+    """Entries in order, from the one after a sequence number on."""
+    with books.database.read() as connection:
+        return list(ledger.read_entries(connection, after=after, limit=limit))
+
+
+def verify(books: Books) -> Verification:
+    """Recompute the chain, every balance, and the digest of every stored release, and compare head and anchor."""
+    replay = Replay()
+    # The anchor is read first: what it holds was committed before, so a snapshot taken now must have it.
+    anchored = books.anchor.read()
+    try:
+        with books.database.read() as connection:
+            recorded = ledger.head(connection)
+            for entry in ledger.read_entries(connection, limit=recorded[0]):
+                replay.apply(entry)
+                if entry.event.kind == "charge":
+                    _check_answer(connection, entry)
+            if recorded != (replay.sequence, replay.hash):
+                raise BrokenLedger(replay.sequence + 1, "the recorded head is not the newest entry")
+            if anchored is None:
+                raise BrokenLedger(replay.sequence, "there is no readable anchor")
+            if ledger.hash_at(connection, anchored[0]) != anchored[1]:
+                raise BrokenLedger(anchored[0], "the anchored entry is not in the database, which was rolled back")
+    except BrokenLedger as broken:
+        return Verification(replay.sequence, replay.hash, broken.sequence, broken.reason)
+    return Verification(replay.sequence, replay.hash)
+
+
+def record_restore(books: Books, *, actor: str, reason: str) -> Entry:
+    """Record that the database was restored from a copy, so that the holder may release again.
+
+    What the lost entries charged is lost from the ledger; so the entry keeps what the anchor held, and
+    whoever holds a receipt of a lost entry can show it.
+    """
+
+    def event(transaction: Transaction, anchored: tuple[int, str] | None) -> Event:
+        sequence, entry_hash = anchored or (None, None)
+        return Event(
+            "restore", actor, detail={"reason": reason, "anchored_sequence": sequence, "anchored_hash": entry_hash}
+        )
+
+    return books.record_restore(event)
+
+
+def _check_answer(connection: Connection, entry: Entry) -> None:
+    stored = releases.find(connection, entry.event.subject or "")
+    if stored is None:
+        raise BrokenLedger(entry.sequence, "charges a release that is not stored")
+    if answer_digest(json.loads(stored.body)) != entry.event.answer:
+        raise BrokenLedger(entry.sequence, "the stored release is not the one that was charged")

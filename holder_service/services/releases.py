@@ -1,0 +1,258 @@
+"""Quotes and releases: the order of work of 2-privacy §5.
+
+authenticate → validate → price → stored release? → cheap budget check → count → add noise → one
+transaction (limits again under lock, charge, entry, release) → commit → anchor → answer. Whoever calls
+`answer` sends what it returns no earlier than the plan's public deadline.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from holder_service.domain.deadlines import PlanSize, release_deadline_s
+from holder_service.domain.errors import (
+    BudgetExhausted,
+    CapExhausted,
+    InvalidRequest,
+    NoRecords,
+    NotFound,
+    VersionGone,
+)
+from holder_service.domain.ledger import Balance, Event
+from holder_service.domain.pricing import Price, price
+from holder_service.domain.relations import NeighbouringRelation, relation
+from holder_service.mechanisms.laplace import LaplaceMechanism
+from holder_service.services.bookkeeping import Books, Transaction
+from holder_service.services.datasets import OpenRecords, existing, relation_of
+from holder_service.signing import SigningKeyPair
+from holder_service.storage import datasets, ledger, releases
+from holder_service.storage.counting import count_cells
+from holder_service.storage.database import Connection
+from holder_service.storage.datasets import Dataset
+from holder_service.storage.releases import StoredRelease
+from shared import releases as contract
+from shared.amounts import PrivacyLoss, format_nano
+from shared.canonical import canonical_bytes
+from shared.datasets import Relation
+from shared.plans import BatchQuote, Plan, Quote, check_size, identity
+from shared.schema import Group
+
+
+@dataclass(frozen=True, slots=True)
+class PricedPlan:
+    """A valid plan for the current records, its price and noise; nothing of it depends on the records."""
+
+    identity: str
+    plan: Plan
+    dataset: Dataset
+    relation: NeighbouringRelation
+    price: Price
+    groups: tuple[Group, ...]
+    mechanisms: tuple[LaplaceMechanism, ...]
+
+    def deadline_s(self, *, quantum_ms: int) -> float:
+        """When the answer leaves, in seconds after the request arrived."""
+        cells = [cell for batch in self.plan.batches for cell in batch.cells]
+        size = PlanSize(
+            rules=sum(len(cell.any_of) for cell in cells),
+            counts=len(cells) * len(self.groups),
+            classes=sum(len(batch.classes) for batch in self.price.batches),
+        )
+        return release_deadline_s(size, records_max=self.dataset.records_max, quantum_ms=quantum_ms)
+
+
+def quote(books: Books, *, dataset: str, plan: Plan) -> Quote:
+    """Price a plan. Touches neither records nor budget, and is the same whatever the records are.
+
+    Raises:
+        NotFound, PlanRefused: As for a release.
+    """
+    check_size(plan)
+    with books.database.read() as connection:
+        declared = existing(connection, dataset)
+        name = relation_of(connection, declared)
+    plan.check(declared.schema)
+    priced = _priced("", plan, declared, name)
+    return Quote(
+        dataset=dataset,
+        version=plan.version if plan.version is not None else declared.version,
+        relation=name,
+        charge=priced.price.charge,
+        batches=tuple(BatchQuote.model_validate(document) for document in _batch_documents(priced)),
+    )
+
+
+def prepare(books: Books, *, auditor: str, dataset: str, plan: Plan) -> StoredRelease | PricedPlan:
+    """Everything that comes before the records: validate, find a stored answer, price, check the budget.
+
+    Returns:
+        The stored release if the plan was answered before, else the priced plan.
+
+    Raises:
+        NotFound: No such dataset.
+        PlanRefused: The plan does not fit the contract, the limits or the schema.
+        VersionGone: It pins a version that is neither current nor answered.
+        NoRecords: Nothing is loaded.
+        BudgetExhausted, CapExhausted: The loss does not fit into what is left.
+    """
+    check_size(plan)
+    with books.database.read() as connection:
+        declared = datasets.find(connection, dataset)
+        if declared is None:
+            raise NotFound(f"There is no dataset {dataset!r}; GET /v1/datasets lists those there are.")
+        version = plan.version if plan.version is not None else declared.version
+        if version is None:
+            raise NoRecords(f"Dataset {dataset!r} has no records yet, or none any more.")
+        pinned = plan.pinned(version)
+        name = identity(auditor=auditor, dataset=dataset, plan=pinned)
+        stored = releases.find(connection, name)
+        if stored is None:
+            _require_current(declared, version)
+            pinned.check(declared.schema)
+            priced = _priced(name, pinned, declared, relation_of(connection, declared))
+            _require_funds(books, connection, priced, auditor)
+            return priced
+    books.ensure_anchored(stored.sequence)
+    return stored
+
+
+def answer(
+    books: Books, *, auditor: str, priced: PricedPlan, records: OpenRecords, signing: SigningKeyPair
+) -> StoredRelease:
+    """Count, add noise, and charge: the only place where anything derived from records leaves the holder.
+
+    Returns:
+        The new release; or the stored one, if the same plan was answered meanwhile (this draw is dropped).
+
+    Raises:
+        BudgetExhausted, CapExhausted, VersionGone: Things changed since the plan was priced.
+        Unavailable: The store failed; the same plan asked again gets what was committed, or is charged once.
+    """
+    batches = _noisy_batches(priced, records)
+    unsigned = {
+        "id": priced.identity, "dataset": priced.dataset.name, "version": priced.plan.version, "auditor": auditor,
+        "relation": priced.relation.name, "plan": priced.plan.document(),
+        "charge": priced.price.charge.model_dump(mode="json"), "batches": batches,
+    }  # fmt: skip
+    answer_digest = contract.answer_digest(unsigned)
+
+    def charge(transaction: Transaction) -> StoredRelease:
+        stored = releases.find(transaction.connection, priced.identity)
+        if stored is not None:
+            return stored
+        dataset = existing(transaction.connection, priced.dataset.name)
+        _require_current(dataset, priced.plan.version)
+        account, cap = _require_funds(books, transaction.connection, priced, auditor, population=dataset.population)
+        loss = priced.price.charge
+        account, cap = account.charged(loss.epsilon, loss.delta), cap.charged(loss.epsilon, loss.delta)
+        entry = transaction.append(
+            Event(
+                "charge", actor=auditor, population=dataset.population, dataset=dataset.name, auditor=auditor,
+                subject=priced.identity, answer=answer_digest, epsilon_nano=loss.epsilon, delta_nano=loss.delta,
+                cap=cap, account=account,
+            )
+        )  # fmt: skip
+        release: dict[str, Any] = {
+            **unsigned,
+            "created": entry.at,
+            "remaining": PrivacyLoss.of_nano(*account.remaining(transaction.now)).model_dump(mode="json"),
+            "ledger": {"sequence": entry.sequence, "hash": entry.hash},
+            "key": signing.id,
+        }
+        release["signature"] = signing.sign(release)
+        stored = StoredRelease(
+            id=priced.identity, auditor=auditor, dataset=dataset.name, version=dataset.version or 0,
+            sequence=entry.sequence, created=entry.at, body=canonical_bytes(release),
+        )  # fmt: skip
+        releases.store(transaction.connection, stored)
+        return stored
+
+    stored = books.commit(charge)
+    books.ensure_anchored(stored.sequence)
+    return stored
+
+
+def find_release(books: Books, *, auditor: str, dataset: str, identity: str) -> StoredRelease:
+    """An auditor's own stored release.
+
+    Raises:
+        NotFound: It has none of that identity about that dataset.
+    """
+    with books.database.read() as connection:
+        stored = releases.find(connection, identity)
+    if stored is None or (stored.auditor, stored.dataset) != (auditor, dataset):
+        raise NotFound("You have no release of that id about that dataset.")
+    books.ensure_anchored(stored.sequence)
+    return stored
+
+
+def _require_current(dataset: Dataset, version: int | None) -> None:
+    """Refuse a plan for records that are gone (409), or that never were (422)."""
+    if version is None or version > dataset.version_last:
+        raise InvalidRequest(f"There never was a version {version} of dataset {dataset.name!r}.", field="version")
+    if version != dataset.version:
+        raise VersionGone(
+            f"Version {version} of dataset {dataset.name!r} is gone and this plan was never answered for it. "
+            "Ask for the current version, or leave `version` out."
+        )
+
+
+def _require_funds(
+    books: Books, connection: Connection, priced: PricedPlan, auditor: str, *, population: str | None = None
+) -> tuple[Balance, Balance]:
+    """The auditor's and the population's balance, if both afford the plan; the auditor's is told first."""
+    population = population or priced.dataset.population
+    loss, now = priced.price.charge, books.clock()
+    account = ledger.account_balance(connection, population, auditor)
+    if not account.affords(loss.epsilon, loss.delta, now):
+        raise BudgetExhausted(requested=loss, remaining=PrivacyLoss.of_nano(*account.remaining(now)))
+    cap = ledger.population_balance(connection, population)
+    if not cap.affords(loss.epsilon, loss.delta, now):
+        raise CapExhausted(requested=loss, remaining=PrivacyLoss.of_nano(*cap.remaining(now)))
+    return account, cap
+
+
+def _priced(name: str, plan: Plan, dataset: Dataset, relation_name: Relation) -> PricedPlan:
+    groups = dataset.schema.groups(plan.sensitive)
+    neighbouring = relation(relation_name)
+    mechanisms = tuple(
+        LaplaceMechanism.calibrated(epsilon_nano=batch.epsilon, sensitivity=neighbouring.l1(len(groups)))
+        for batch in plan.batches
+    )
+    return PricedPlan(name, plan, dataset, neighbouring, price(plan, dataset.schema), groups, mechanisms)
+
+
+def _batch_documents(priced: PricedPlan) -> list[dict[str, Any]]:
+    """What a quote and a release say of each batch, but for the counts."""
+    documents = []
+    counted = priced.relation.counted_groups(priced.groups)
+    for batch, paid, mechanism in zip(priced.plan.batches, priced.price.batches, priced.mechanisms, strict=True):
+        document: dict[str, Any] = {
+            "name": batch.name,
+            "epsilon": format_nano(paid.epsilon_nano),
+            "delta": format_nano(paid.delta_nano),
+            "composition": {"classes": len(paid.classes)},
+            "groups": [list(group) for group in priced.groups],
+            "noise": mechanism.noise.model_dump(mode="json"),
+        }
+        if counted is not None:
+            document["counted_groups"] = [list(group) for group in counted]
+        documents.append(document)
+    return documents
+
+
+def _noisy_batches(priced: PricedPlan, records: OpenRecords) -> list[dict[str, Any]]:
+    """Count every batch and add its noise."""
+    documents = _batch_documents(priced)
+    opened = records.of(priced.dataset)
+    counted = priced.relation.counted_groups(priced.groups)
+    columns = len(priced.groups if counted is None else counted)
+    for document, batch, paid, mechanism in zip(
+        documents, priced.plan.batches, priced.price.batches, priced.mechanisms, strict=True
+    ):
+        true_counts = count_cells(opened, batch.cells, paid.classes, priced.plan.sensitive)
+        noisy = mechanism.release(true_counts.reveal_to_mechanism()[:, :columns].ravel().tolist())
+        document["cells"] = [
+            {"id": cell.id, "counts": noisy[place * columns : (place + 1) * columns]}
+            for place, cell in enumerate(batch.cells)
+        ]
+    return documents

@@ -1,0 +1,62 @@
+"""The holder's settings, from the environment alone (4-interface, *The holder's command line*)."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+QUANTUM_MS_DEFAULT: Final = 25
+QUANTUM_MS_MAX: Final = 10_000
+
+
+class InvalidSettings(ValueError):
+    """A setting is not usable; the text names it and says what it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where the holder keeps things, and its quantum of time.
+
+    Attributes:
+        home: Signing key, embedded stores, encoded records.
+        database_url: SQLite in `home` by default; production: PostgreSQL.
+        anchor: The anchor file; in production on another volume than the database.
+        release_quantum_ms: 0 switches the release deadline off, for tests and simulations only.
+    """
+
+    home: Path
+    database_url: str
+    anchor: Path
+    release_quantum_ms: int = QUANTUM_MS_DEFAULT
+
+    @property
+    def signing_key(self) -> Path:
+        """The file of the private signing key."""
+        return self.home / "signing-key.pem"
+
+    @property
+    def records(self) -> Path:
+        """The folder of the encoded records."""
+        return self.home / "records"
+
+    @property
+    def incoming(self) -> Path:
+        """The folder of uploads that are not loaded yet."""
+        return self.home / "incoming"
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
+        """Read HOLDER_HOME, HOLDER_DATABASE_URL, HOLDER_ANCHOR and HOLDER_RELEASE_QUANTUM_MS.
+
+        Raises:
+            InvalidSettings: One of them is not usable.
+        """
+        home = Path(environment.get("HOLDER_HOME") or "holder-home").absolute()
+        url = environment.get("HOLDER_DATABASE_URL") or f"sqlite:///{home / 'holder.sqlite'}"
+        if not url.startswith(("sqlite:///", "postgresql://", "postgresql+psycopg://")):
+            raise InvalidSettings("HOLDER_DATABASE_URL takes sqlite:///… or postgresql://…")
+        quantum = environment.get("HOLDER_RELEASE_QUANTUM_MS") or str(QUANTUM_MS_DEFAULT)
+        if not (quantum.isascii() and quantum.isdigit() and 0 <= int(quantum) <= QUANTUM_MS_MAX):
+            raise InvalidSettings(f"HOLDER_RELEASE_QUANTUM_MS takes whole milliseconds from 0 to {QUANTUM_MS_MAX}.")
+        return cls(home, url, Path(environment.get("HOLDER_ANCHOR") or home / "anchor"), int(quantum))

@@ -1,0 +1,1 @@
+"""What the holder keeps: the ledger and the releases in a database, the records in immutable files."""

@@ -1,0 +1,82 @@
+"""Accounts and their API keys. A key is shown once and kept as its SHA-256 (docs/adr/0005)."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, insert, select, update
+
+from holder_service.storage.tables import accounts, api_keys
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Who may call: an auditor or an administrator."""
+
+    name: str
+    role: str
+    created: str
+    disabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key as it is kept; times are ISO 8601 in UTC."""
+
+    id: str
+    account: str
+    secret_hash: bytes
+    created: str
+    expires: str | None
+    withdrawn: str | None
+
+
+def find(connection: Connection, name: str) -> Account | None:
+    """The account of a name, if there is one."""
+    row = connection.execute(select(accounts).where(accounts.c.name == name)).one_or_none()
+    return None if row is None else Account(**row._mapping)
+
+
+def every(connection: Connection) -> list[Account]:
+    """All accounts by name."""
+    return [Account(**row._mapping) for row in connection.execute(select(accounts).order_by(accounts.c.name))]
+
+
+def add(connection: Connection, account: Account) -> None:
+    """Open an account."""
+    connection.execute(
+        insert(accounts),
+        {"name": account.name, "role": account.role, "created": account.created, "disabled": account.disabled},
+    )
+
+
+def set_disabled(connection: Connection, name: str, *, disabled: bool) -> None:
+    """Close an account's keys all at once, or open them again."""
+    connection.execute(update(accounts).where(accounts.c.name == name), {"disabled": disabled})
+
+
+def find_key(connection: Connection, key_id: str) -> tuple[ApiKey, Account] | None:
+    """A key by its public part, with the account that it is of."""
+    row = connection.execute(
+        select(api_keys, accounts.c.role, accounts.c.created.label("opened"), accounts.c.disabled)
+        .join(accounts, accounts.c.name == api_keys.c.account)
+        .where(api_keys.c.id == key_id)
+    ).one_or_none()
+    if row is None:
+        return None
+    key = ApiKey(row.id, row.account, bytes(row.secret_hash), row.created, row.expires, row.withdrawn)
+    return key, Account(row.account, row.role, row.opened, row.disabled)
+
+
+def keys_of(connection: Connection, account: str) -> list[ApiKey]:
+    """An account's keys, oldest first."""
+    query = select(api_keys).where(api_keys.c.account == account).order_by(api_keys.c.created, api_keys.c.id)
+    return [ApiKey(**row._mapping) for row in connection.execute(query)]
+
+
+def add_key(connection: Connection, key: ApiKey) -> None:
+    """Keep a new key."""
+    connection.execute(insert(api_keys), {name: getattr(key, name) for name in ApiKey.__slots__})
+
+
+def withdraw_key(connection: Connection, key_id: str, *, at: str) -> None:
+    """Make a key invalid from now on."""
+    connection.execute(update(api_keys).where(api_keys.c.id == key_id), {"withdrawn": at})

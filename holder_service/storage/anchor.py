@@ -1,0 +1,88 @@
+"""The anchor: the ledger's head, kept durably outside the database (2-privacy §6).
+
+A database that was restored from an old copy lacks the anchored entry, and the holder then refuses
+to release until an administrator records the restore. The file has two slots of fixed size that are
+written in turn, each with a checksum, so a write that a crash cuts short leaves the other one whole.
+"""
+
+import fcntl
+import os
+import threading
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+_SLOT_BYTES: Final = 256
+
+
+class Anchor:
+    """The file that holds the newest sequence and hash whose answer may have left."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._newest = (0, "")
+
+    def create(self, sequence: int, entry_hash: str) -> None:
+        """Make the file for a ledger's head, or overwrite it after a recorded restore."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._locked(os.O_RDWR | os.O_CREAT) as file:
+            slot = _encode(sequence, entry_hash)
+            os.pwrite(file, slot + slot, 0)
+            os.fsync(file)
+        directory = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+    def read(self) -> tuple[int, str] | None:
+        """The anchored sequence and hash; None if the file is not there or holds no whole slot."""
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+        return _newest(content)
+
+    def advance(self, sequence: int, entry_hash: str) -> None:
+        """Anchor a committed entry, durably, unless a later one is anchored already.
+
+        Callers that queue here while another writes find themselves covered by the newest head among
+        them, so many commits share a write.
+        """
+        with self._lock:
+            self._newest = max(self._newest, (sequence, entry_hash))
+        with self._locked(os.O_RDWR) as file:
+            anchored = _newest(os.pread(file, 2 * _SLOT_BYTES, 0))
+            if anchored is not None and anchored[0] >= sequence:
+                return
+            with self._lock:
+                newest = self._newest
+            os.pwrite(file, _encode(*newest), newest[0] % 2 * _SLOT_BYTES)
+            os.fsync(file)
+
+    @contextmanager
+    def _locked(self, flags: int) -> Iterator[int]:
+        """The open file, to this process and this thread alone."""
+        file = os.open(self.path, flags, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+        finally:
+            os.close(file)
+
+
+def _encode(sequence: int, entry_hash: str) -> bytes:
+    text = f"{sequence} {entry_hash}".encode()
+    return f"{text.decode()} {zlib.crc32(text):08x}\n".encode().rjust(_SLOT_BYTES)
+
+
+def _newest(content: bytes) -> tuple[int, str] | None:
+    slots = []
+    for start in (0, _SLOT_BYTES):
+        parts = content[start : start + _SLOT_BYTES].split()
+        if len(parts) == 3 and f"{zlib.crc32(b' '.join(parts[:2])):08x}".encode() == parts[2]:
+            slots.append((int(parts[0]), parts[1].decode()))
+    return max(slots, default=None)

@@ -1,0 +1,145 @@
+"""The database: one engine, one way to read, and one lane for everything that is written.
+
+Every write changes the ledger's head, so writes are serial by nature. A process queues its own in
+one first-in-first-out lane (racing threads would wait far longer at the worst), and processes
+exclude each other by `BEGIN IMMEDIATE` on SQLite and by a lock on the head's row on PostgreSQL.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, event, select
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from holder_service.domain.errors import Unavailable
+from holder_service.storage.tables import ledger_head
+
+__all__ = ["Connection", "Database"]
+
+T = TypeVar("T")
+
+BUSY_TIMEOUT_MS: Final = 30_000
+STATEMENT_TIMEOUT_MS: Final = 30_000
+CONNECT_TIMEOUT_S: Final = 5
+CONNECTIONS_MAX: Final = 16
+_MIGRATIONS: Final = Path(__file__).parent / "migrations"
+_log = logging.getLogger(__name__)
+
+
+class Database:
+    """Connections to the holder's store; made once a process, closed at its end."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._engine = _engine(url)
+        self._lane = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger-lane")
+
+    def close(self) -> None:
+        """Finish what is queued, then close every connection."""
+        self._lane.shutdown(wait=True)
+        self._engine.dispose()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A connection to look things up with; each statement sees what was committed when it began.
+
+        Raises:
+            Unavailable: The store does not answer.
+        """
+        with _store_faults(), self._engine.connect() as connection:
+            yield connection
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Run some work as one durable transaction, after all that was queued before it.
+
+        The head's row is locked before the work starts, so whatever it reads stays true until it
+        commits. When this returns the commit is on disk.
+
+        Args:
+            work: Reads and writes over the connection it is given; any error rolls all of it back.
+
+        Raises:
+            Unavailable: The store failed. Whether the commit happened may then be unknown: whoever
+                retries looks for the outcome first.
+        """
+        return self._lane.submit(self._transaction, work).result()
+
+    def _transaction(self, work: Callable[[Connection], T]) -> T:
+        with _store_faults(), self._engine.connect().execution_options(writes=True) as connection, connection.begin():
+            connection.execute(select(ledger_head.c.sequence).where(ledger_head.c.id == 1).with_for_update())
+            return work(connection)
+
+    def migrate(self) -> None:
+        """Bring the tables to the current revision; does nothing if they are."""
+        with _store_faults(), self._engine.connect().execution_options(writes=True) as connection, connection.begin():
+            config = _alembic_config()
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+    def is_current(self) -> bool:
+        """Whether the tables are at the revision that this code was written for."""
+        with self.read() as connection:
+            current = MigrationContext.configure(connection).get_current_revision()
+        return current == ScriptDirectory.from_config(_alembic_config()).get_current_head()
+
+
+def _alembic_config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS))
+    return config
+
+
+def _engine(url: str) -> Engine:
+    if url.startswith("sqlite"):
+        engine = create_engine(
+            url, connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
+            pool_size=CONNECTIONS_MAX, max_overflow=0,
+        )  # fmt: skip
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    return create_engine(
+        url.replace("postgresql://", "postgresql+psycopg://", 1),
+        connect_args={
+            "connect_timeout": CONNECT_TIMEOUT_S,
+            "options": f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c synchronous_commit=on",
+        },
+        pool_size=CONNECTIONS_MAX, max_overflow=0, pool_pre_ping=True, isolation_level="READ COMMITTED",
+    )  # fmt: skip
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    """The driver's own transaction handling is off: `_begin_sqlite` says how a transaction begins."""
+    connection.isolation_level = None
+    for pragma in (
+        f"busy_timeout={BUSY_TIMEOUT_MS}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON",
+    ):  # fmt: skip
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    """A write takes the lock at once: a deferred one would fail with "database is locked" when it upgrades."""
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+@contextmanager
+def _store_faults() -> Iterator[None]:
+    """Turn the store's own failures into one error; a broken rule of ours (a constraint) stays a bug."""
+    try:
+        yield
+    except (DBAPIError, PoolTimeout) as error:
+        if isinstance(error, DBAPIError) and type(error.orig).__name__ in ("IntegrityError", "ProgrammingError"):
+            raise
+        # The driver's text may quote parameters, so the log names only its class.
+        _log.error("store unavailable: %s", type(getattr(error, "orig", error)).__name__)
+        raise Unavailable("The holder's store does not answer. Ask again: a plan is never charged twice.") from None

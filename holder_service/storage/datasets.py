@@ -1,0 +1,90 @@
+"""Populations and datasets as declared, and which version of the records is current."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from holder_service.storage.tables import datasets, populations
+from shared.datasets import Relation
+from shared.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """The people that a budget is about, and the relation in whose terms all its losses are."""
+
+    name: str
+    relation: Relation
+    person_key: str
+    merged_into: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A declared dataset.
+
+    Attributes:
+        version: Of the records that are loaded now; None before the first load and after a retirement.
+        version_last: The highest that ever was; a number never comes back, not even for a recreated dataset.
+        records_file: The name of the encoded records' file, None like `version`.
+    """
+
+    name: str
+    population: str
+    records_max: int
+    schema: Schema
+    version: int | None
+    version_last: int
+    records_file: str | None
+    retired: bool
+
+
+def find_population(connection: Connection, name: str) -> Population | None:
+    """The population of a name, if there is one."""
+    row = connection.execute(select(populations).where(populations.c.name == name)).one_or_none()
+    return None if row is None else Population(**row._mapping)
+
+
+def put_population(connection: Connection, population: Population) -> None:
+    """Record a population, new or changed."""
+    values = {name: getattr(population, name) for name in Population.__slots__}
+    if find_population(connection, population.name) is None:
+        connection.execute(insert(populations), values)
+    else:
+        connection.execute(update(populations).where(populations.c.name == population.name), values)
+
+
+def find(connection: Connection, name: str) -> Dataset | None:
+    """The dataset of a name, retired ones included."""
+    row = connection.execute(select(datasets).where(datasets.c.name == name)).one_or_none()
+    return None if row is None else _dataset(row)
+
+
+def every(connection: Connection, *, population: str | None = None) -> list[Dataset]:
+    """All datasets by name, retired ones included, of one population if it is given."""
+    query = select(datasets).order_by(datasets.c.name)
+    if population is not None:
+        query = query.where(datasets.c.population == population)
+    return [_dataset(row) for row in connection.execute(query)]
+
+
+def put(connection: Connection, dataset: Dataset) -> None:
+    """Record a dataset, new or changed."""
+    values = {name: getattr(dataset, name) for name in Dataset.__slots__}
+    values["schema"] = dataset.schema.model_dump_json()
+    if find(connection, dataset.name) is None:
+        connection.execute(insert(datasets), values)
+    else:
+        connection.execute(update(datasets).where(datasets.c.name == dataset.name), values)
+
+
+def _dataset(row: Row[Any]) -> Dataset:
+    return Dataset(**{**row._mapping, "schema": _schema(row.schema)})
+
+
+@lru_cache(maxsize=256)
+def _schema(text: str) -> Schema:
+    """Read a stored declaration; kept by its text, because every request needs it and a schema is frozen."""
+    return Schema.model_validate_json(text)

@@ -1,0 +1,112 @@
+"""The ledger's entries in the database: append under the head's lock, look balances up, read in order."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
+from holder_service.storage.tables import entries, ledger_head
+
+
+def head(connection: Connection) -> tuple[int, str]:
+    """Sequence and hash of the newest entry; 0 and the genesis hash of an empty ledger."""
+    row = connection.execute(select(ledger_head.c.sequence, ledger_head.c.hash)).one_or_none()
+    return (row.sequence, row.hash) if row else (0, GENESIS)
+
+
+def append(connection: Connection, event: Event, *, now: datetime) -> Entry:
+    """Put an event at the end of the chain. Only inside `Database.write`, which holds the head's lock."""
+    sequence, previous = head(connection)
+    entry = Entry.chained(sequence=sequence + 1, at=now.isoformat(), event=event, previous=previous)
+    connection.execute(
+        insert(entries),
+        {
+            "sequence": entry.sequence, "at": entry.at, "previous": entry.previous, "hash": entry.hash,
+            "kind": event.kind, "actor": event.actor, "population": event.population, "dataset": event.dataset,
+            "auditor": event.auditor, "subject": event.subject, "answer": event.answer,
+            "epsilon_nano": event.epsilon_nano, "delta_nano": event.delta_nano,
+            "cap": _balance_text(event.cap), "account": _balance_text(event.account),
+            "detail": json.dumps(event.detail, sort_keys=True),
+        },
+    )  # fmt: skip
+    connection.execute(
+        update(ledger_head).where(ledger_head.c.id == 1), {"sequence": entry.sequence, "hash": entry.hash}
+    )
+    return entry
+
+
+def population_balance(connection: Connection, population: str) -> Balance:
+    """The population's cap and what was charged against it, as its newest entry has them."""
+    query = select(entries.c.cap).where(entries.c.population == population).order_by(entries.c.sequence.desc()).limit(1)
+    return _balance(connection.execute(query).scalar()) or Balance()
+
+
+def account_balance(connection: Connection, population: str, auditor: str) -> Balance:
+    """An auditor's limit and spending with a population, as the account's newest entry has them."""
+    query = (
+        select(entries.c.account)
+        .where(entries.c.population == population, entries.c.auditor == auditor)
+        .order_by(entries.c.sequence.desc())
+        .limit(1)
+    )
+    return _balance(connection.execute(query).scalar()) or Balance()
+
+
+def accounts_of(connection: Connection, population: str) -> dict[str, Balance]:
+    """Every auditor's balance with a population, by name."""
+    names = connection.execute(
+        select(entries.c.auditor)
+        .where(entries.c.population == population, entries.c.auditor.is_not(None))
+        .distinct()
+        .order_by(entries.c.auditor)
+    ).scalars()
+    return {name: account_balance(connection, population, name) for name in names.all()}
+
+
+def was_charged(connection: Connection, population: str) -> bool:
+    """Whether any loss was ever charged in terms of the population's relation."""
+    balance = population_balance(connection, population)
+    return balance.spent_epsilon_nano > 0 or balance.spent_delta_nano > 0
+
+
+def entry_at(connection: Connection, sequence: int) -> Entry | None:
+    """The entry of a sequence number, if there is one."""
+    row = connection.execute(select(entries).where(entries.c.sequence == sequence)).one_or_none()
+    return None if row is None else _entry(row)
+
+
+def hash_at(connection: Connection, sequence: int) -> str | None:
+    """The hash of the entry of a sequence number; the genesis hash of 0."""
+    if sequence == 0:
+        return GENESIS
+    return connection.execute(select(entries.c.hash).where(entries.c.sequence == sequence)).scalar()
+
+
+def read_entries(connection: Connection, *, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
+    """Entries in order, from the one after a sequence number on."""
+    query = select(entries).where(entries.c.sequence > after).order_by(entries.c.sequence)
+    if limit is not None:
+        query = query.limit(limit)
+    for row in connection.execution_options(yield_per=1000).execute(query):
+        yield _entry(row)
+
+
+def _entry(row: Row[Any]) -> Entry:
+    event = Event(
+        kind=row.kind, actor=row.actor, population=row.population, dataset=row.dataset, auditor=row.auditor,
+        subject=row.subject, answer=row.answer, epsilon_nano=row.epsilon_nano, delta_nano=row.delta_nano,
+        cap=_balance(row.cap), account=_balance(row.account), detail=json.loads(row.detail),
+    )  # fmt: skip
+    return Entry(row.sequence, row.at, event, row.previous, row.hash)
+
+
+def _balance_text(balance: Balance | None) -> str | None:
+    return None if balance is None else json.dumps(asdict(balance), sort_keys=True)
+
+
+def _balance(text: str | None) -> Balance | None:
+    return None if text is None else Balance(**json.loads(text))

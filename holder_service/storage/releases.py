@@ -1,0 +1,47 @@
+"""Stored releases: the bytes of every answer that ever left, under the identity of its plan."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, insert, select
+
+from holder_service.storage.tables import releases
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRelease:
+    """An answer as it was sent, and the entry that charged it."""
+
+    id: str
+    auditor: str
+    dataset: str
+    version: int
+    sequence: int
+    created: str
+    body: bytes
+
+
+def find(connection: Connection, identity: str) -> StoredRelease | None:
+    """The release that answers a plan, if it was ever answered."""
+    row = connection.execute(select(releases).where(releases.c.id == identity)).one_or_none()
+    return None if row is None else StoredRelease(**row._mapping)
+
+
+def store(connection: Connection, release: StoredRelease) -> None:
+    """Keep an answer; in the transaction that charges it."""
+    connection.execute(
+        insert(releases),
+        {name: getattr(release, name) for name in StoredRelease.__slots__},
+    )
+
+
+def of_auditor(
+    connection: Connection, *, auditor: str, dataset: str, after: int, limit: int
+) -> list[tuple[str, int, int, str]]:
+    """An auditor's releases about a dataset in order of their entries: (id, version, sequence, created)."""
+    query = (
+        select(releases.c.id, releases.c.version, releases.c.sequence, releases.c.created)
+        .where(releases.c.auditor == auditor, releases.c.dataset == dataset, releases.c.sequence > after)
+        .order_by(releases.c.sequence)
+        .limit(limit)
+    )
+    return [(row.id, row.version, row.sequence, row.created) for row in connection.execute(query)]

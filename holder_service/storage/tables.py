@@ -1,0 +1,112 @@
+"""The tables of the holder's database, for SQLite and PostgreSQL alike; `migrations/` makes them."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+)
+
+metadata = MetaData()
+
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("role", String(16), nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("disabled", Boolean, nullable=False, default=False),
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("account", String(64), ForeignKey("accounts.name"), nullable=False, index=True),
+    Column("secret_hash", LargeBinary(32), nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("expires", String(40)),
+    Column("withdrawn", String(40)),
+)
+
+signing_keys = Table(
+    "signing_keys",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("public_key", LargeBinary(32), nullable=False),
+    Column("valid_from", String(40), nullable=False),
+    Column("valid_to", String(40)),
+)
+
+populations = Table(
+    "populations",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("relation", String(32), nullable=False),
+    Column("person_key", String(200), nullable=False),
+    Column("merged_into", String(64), ForeignKey("populations.name")),
+)
+
+datasets = Table(
+    "datasets",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("population", String(64), ForeignKey("populations.name"), nullable=False, index=True),
+    Column("records_max", BigInteger, nullable=False),
+    Column("schema", Text, nullable=False),
+    Column("version", BigInteger),
+    Column("version_last", BigInteger, nullable=False, default=0),
+    Column("records_file", String(80)),
+    Column("retired", Boolean, nullable=False, default=False),
+)
+
+entries = Table(
+    "entries",
+    metadata,
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("at", String(40), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("actor", String(64), nullable=False),
+    Column("population", String(64)),
+    Column("dataset", String(64)),
+    Column("auditor", String(64)),
+    Column("subject", String(200)),
+    Column("answer", String(80)),
+    Column("epsilon_nano", BigInteger, nullable=False),
+    Column("delta_nano", BigInteger, nullable=False),
+    Column("cap", Text),
+    Column("account", Text),
+    Column("detail", Text, nullable=False),
+    Column("previous", String(80), nullable=False),
+    Column("hash", String(80), nullable=False),
+    Index("entries_by_population", "population", "sequence"),
+    Index("entries_by_account", "population", "auditor", "sequence"),
+)
+
+ledger_head = Table(
+    "ledger_head",
+    metadata,
+    Column("id", SmallInteger, primary_key=True, autoincrement=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("hash", String(80), nullable=False),
+)
+
+releases = Table(
+    "releases",
+    metadata,
+    Column("id", String(80), primary_key=True),
+    Column("auditor", String(64), ForeignKey("accounts.name"), nullable=False),
+    Column("dataset", String(64), ForeignKey("datasets.name"), nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("sequence", BigInteger, ForeignKey("entries.sequence"), nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Index("releases_by_auditor", "auditor", "dataset", "sequence"),
+)

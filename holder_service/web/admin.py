@@ -1,0 +1,277 @@
+"""What administrators call: auditors and keys, datasets and records, budgets, the ledger (4-interface)."""
+
+import csv
+import io
+import json
+import secrets
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path as FilePath
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import AwareDatetime, BaseModel, ConfigDict, StrictBool
+from starlette.concurrency import run_in_threadpool
+
+from holder_service.domain.errors import InvalidRequest, TooLargeBody
+from holder_service.domain.ledger import Entry
+from holder_service.services import accounts, budgets, datasets, ledger
+from holder_service.services.accounts import IssuedKey
+from holder_service.services.holder import Holder
+from holder_service.storage.accounts import Account, ApiKey
+from holder_service.web.bodies import StrictRoute
+from holder_service.web.dependencies import Administrator, TheHolder
+from holder_service.web.documentation import PROBLEM_RESPONSES
+from shared import limits
+from shared.amounts import format_nano
+from shared.datasets import Budget, BudgetGrant, DatasetDeclaration, NewAuditor
+from shared.releases import LedgerPosition
+from shared.text import Name, Text
+
+router = APIRouter(prefix="/v1/admin", tags=["administrator"], route_class=StrictRoute, responses=PROBLEM_RESPONSES)
+ShortName = Annotated[str, Path(max_length=limits.NAME_CHARACTERS_MAX)]
+MEDIA_TYPES: Final = ("text/csv", "application/vnd.apache.parquet")
+RECORD_BYTES_MAX: Final = 65_536
+EXPORT_PAGE_ENTRIES: Final = 1000
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class NewKey(_Body):
+    """A further key; without an expiry it holds until it is withdrawn."""
+
+    expires: AwareDatetime | None = None
+
+
+class AccountChange(_Body):
+    """Whether an account may call at all."""
+
+    disabled: StrictBool
+
+
+class PopulationMerge(_Body):
+    """Which population joins the one in the path."""
+
+    population: Name
+
+
+class Restore(_Body):
+    """Why the database was restored from a copy."""
+
+    reason: Text
+
+
+class ShownKey(BaseModel):
+    """A new key, shown this once."""
+
+    auditor: str
+    key_id: str
+    key: str
+
+
+@router.post("/auditors", status_code=201, max_body_size=limits.ADMIN_BODY_BYTES_MAX)
+async def open_account(holder: TheHolder, caller: Administrator, new: NewAuditor) -> ShownKey:
+    """Open an account; its first key is shown in the answer and never again."""
+    issued = await run_in_threadpool(accounts.open_account, holder.books, actor=caller.name, new=new)
+    return _shown_key(issued)
+
+
+@router.get("/auditors")
+async def list_accounts(holder: TheHolder, _: Administrator) -> dict[str, Any]:
+    """All accounts with their keys' ids and times."""
+    found = await run_in_threadpool(accounts.every_account, holder.books)
+    return {"auditors": [_account_document(account, keys) for account, keys in found]}
+
+
+@router.patch("/auditors/{auditor}", status_code=204, max_body_size=limits.ADMIN_BODY_BYTES_MAX)
+async def change_account(holder: TheHolder, caller: Administrator, auditor: ShortName, change: AccountChange) -> None:
+    """Disable an account, or let it call again."""
+    await run_in_threadpool(
+        accounts.set_disabled, holder.books, actor=caller.name, account=auditor, disabled=change.disabled
+    )
+
+
+@router.post("/auditors/{auditor}/keys", status_code=201, max_body_size=limits.ADMIN_BODY_BYTES_MAX)
+async def issue_key(holder: TheHolder, caller: Administrator, auditor: ShortName, new: NewKey) -> ShownKey:
+    """Give an account a further key, shown in the answer and never again."""
+    issued = await run_in_threadpool(
+        accounts.issue_key, holder.books, actor=caller.name, account=auditor, expires=new.expires
+    )
+    return _shown_key(issued)
+
+
+@router.delete("/auditors/{auditor}/keys/{key}", status_code=204)
+async def withdraw_key(holder: TheHolder, caller: Administrator, auditor: ShortName, key: ShortName) -> None:
+    """Make a key invalid at once."""
+    await run_in_threadpool(accounts.withdraw_key, holder.books, actor=caller.name, account=auditor, key_id=key)
+
+
+@router.put("/datasets/{dataset}", max_body_size=limits.ADMIN_BODY_BYTES_MAX)
+async def declare_dataset(
+    holder: TheHolder,
+    caller: Administrator,
+    dataset: Annotated[Name, Path()],
+    declaration: DatasetDeclaration,
+) -> dict[str, Any]:
+    """Declare a dataset and its population, or change of them what may change."""
+    declared = await run_in_threadpool(
+        datasets.declare, holder.books, actor=caller.name, name=dataset, declaration=declaration
+    )
+    return {"dataset": declared.name, "population": declared.population, "version": declared.version}
+
+
+@router.put(
+    "/datasets/{dataset}/records",
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {media: {"schema": {"type": "string", "format": "binary"}} for media in MEDIA_TYPES},
+        }
+    },
+)
+async def load_records(
+    holder: TheHolder, caller: Administrator, dataset: ShortName, request: Request
+) -> dict[str, Any]:
+    """Load records from CSV or Parquet as a new version: all of them, or none and the version before stays."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in MEDIA_TYPES:
+        raise InvalidRequest(f"Send records with the content type {MEDIA_TYPES[0]} or {MEDIA_TYPES[1]}.")
+    await run_in_threadpool(holder.settings.incoming.mkdir, parents=True, exist_ok=True)
+    upload = holder.settings.incoming / secrets.token_hex(16)
+    try:
+        await _receive(request, upload, bytes_max=RECORD_BYTES_MAX * limits.RECORDS_MAX_MAX)
+        version = await run_in_threadpool(
+            datasets.load, holder.books, actor=caller.name, name=dataset, source=upload, media_type=media_type,
+            folder=holder.settings.records,
+        )  # fmt: skip
+    finally:
+        await run_in_threadpool(upload.unlink, missing_ok=True)
+    return {"dataset": dataset, "version": version}
+
+
+@router.delete("/datasets/{dataset}", status_code=204)
+async def retire_dataset(holder: TheHolder, caller: Administrator, dataset: ShortName) -> None:
+    """Take a dataset and its records away; nothing that was spent comes back."""
+    await run_in_threadpool(
+        datasets.retire, holder.books, actor=caller.name, name=dataset, folder=holder.settings.records
+    )
+
+
+@router.post("/populations/{population}/merge", status_code=204, max_body_size=limits.ADMIN_BODY_BYTES_MAX)
+async def merge_populations(
+    holder: TheHolder, caller: Administrator, population: ShortName, merge: PopulationMerge
+) -> None:
+    """Join another population to this one; their spending is added."""
+    await run_in_threadpool(datasets.merge, holder.books, actor=caller.name, into=population, source=merge.population)
+
+
+@router.put("/datasets/{dataset}/budgets/{auditor}", max_body_size=limits.ADMIN_BODY_BYTES_MAX)
+async def set_budget(
+    holder: TheHolder, caller: Administrator, dataset: ShortName, auditor: ShortName, grant: BudgetGrant
+) -> Budget:
+    """Grant, raise, lower or (with "0") revoke an auditor's budget on the dataset's population."""
+    return await run_in_threadpool(
+        budgets.set_limit, holder.books, actor=caller.name, dataset=dataset, auditor=auditor, grant=grant
+    )
+
+
+@router.get("/budgets")
+async def list_budgets(
+    holder: TheHolder,
+    _: Administrator,
+    population: Annotated[str | None, Query(max_length=limits.NAME_CHARACTERS_MAX)] = None,
+    auditor: Annotated[str | None, Query(max_length=limits.NAME_CHARACTERS_MAX)] = None,
+) -> dict[str, list[Budget]]:
+    """Every auditor's budget with every population, of one of them where named."""
+    found = await run_in_threadpool(budgets.every_budget, holder.books, population=population, auditor=auditor)
+    return {"budgets": found}
+
+
+@router.get("/ledger", response_model=None, responses={200: {"content": {"text/csv": {}}}})
+async def read_ledger(
+    holder: TheHolder,
+    _: Administrator,
+    after: Annotated[int, Query(ge=0, le=limits.INTEGER_MAX)] = 0,
+    limit: Annotated[int, Query(ge=1, le=EXPORT_PAGE_ENTRIES)] = 100,
+    format: Literal["json", "csv"] = "json",
+) -> Response | dict[str, Any]:
+    """Entries in order: a page as JSON, or all of them from `after` on as CSV."""
+    if format == "csv":
+        return StreamingResponse(_csv_lines(holder, after), media_type="text/csv")
+    found = await run_in_threadpool(ledger.page, holder.books, after=after, limit=limit)
+    return {
+        "entries": [entry.document() for entry in found],
+        "next": found[-1].sequence if len(found) == limit else None,
+    }
+
+
+@router.post("/ledger/verify")
+async def verify_ledger(holder: TheHolder, _: Administrator) -> dict[str, Any]:
+    """Recompute the chain and every balance from the first entry on."""
+    verification = await run_in_threadpool(ledger.verify, holder.books)
+    return {"intact": verification.intact, **asdict(verification)}
+
+
+@router.post("/ledger/restore", status_code=201, max_body_size=limits.ADMIN_BODY_BYTES_MAX)
+async def record_restore(holder: TheHolder, caller: Administrator, restore: Restore) -> LedgerPosition:
+    """Record that the database was restored from a copy, so that the holder may release again."""
+    entry = await run_in_threadpool(ledger.record_restore, holder.books, actor=caller.name, reason=restore.reason)
+    return LedgerPosition(sequence=entry.sequence, hash=entry.hash)
+
+
+async def _receive(request: Request, path: FilePath, *, bytes_max: int) -> None:
+    """Write a body to a file as it comes."""
+    received_bytes = 0
+    with path.open("xb") as file:
+        async for chunk in request.stream():
+            received_bytes += len(chunk)
+            if received_bytes > bytes_max:
+                raise TooLargeBody(limit_bytes=bytes_max)
+            await run_in_threadpool(file.write, chunk)
+
+
+def _csv_lines(holder: Holder, after: int) -> Iterator[str]:
+    columns = ("sequence", "at", "kind", "actor", "population", "dataset", "auditor", "subject", "answer")
+    yield _csv_line(*columns, "epsilon", "delta", "cap", "account", "detail", "previous", "hash")
+    while page := ledger.page(holder.books, after=after, limit=EXPORT_PAGE_ENTRIES):
+        for entry in page:
+            yield _csv_line(*(entry.document().get(column, "") for column in columns), *_csv_rest(entry))
+        after = page[-1].sequence
+
+
+def _csv_rest(entry: Entry) -> tuple[str, ...]:
+    event = entry.event
+    cap, account = (
+        "" if balance is None else json.dumps(asdict(balance), sort_keys=True) for balance in (event.cap, event.account)
+    )
+    detail = json.dumps(event.detail, sort_keys=True) if event.detail else ""
+    return (
+        format_nano(event.epsilon_nano), format_nano(event.delta_nano), cap, account, detail, entry.previous, entry.hash,
+    )  # fmt: skip
+
+
+def _csv_line(*values: Any) -> str:
+    """One line; a value that a spreadsheet would take for a formula is led by an apostrophe."""
+    line = io.StringIO()
+    csv.writer(line).writerow([f"'{value}" if str(value)[:1] in "=+-@\t" and str(value) else value for value in values])
+    return line.getvalue()
+
+
+def _shown_key(issued: IssuedKey) -> ShownKey:
+    return ShownKey(auditor=issued.account, key_id=issued.key_id, key=issued.text)
+
+
+def _account_document(account: Account, keys: list[ApiKey]) -> dict[str, Any]:
+    return {
+        "auditor": account.name,
+        "role": account.role,
+        "created": account.created,
+        "disabled": account.disabled,
+        "keys": [
+            {"key_id": key.id, "created": key.created, "expires": key.expires, "withdrawn": key.withdrawn}
+            for key in keys
+        ],
+    }

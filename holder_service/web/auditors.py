@@ -1,0 +1,173 @@
+"""What auditors call: datasets, budget, quotes, releases, and the ledger's hashes (4-interface)."""
+
+import asyncio
+import logging
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Response
+from starlette.concurrency import run_in_threadpool
+
+from holder_service.domain.deadlines import wait_s
+from holder_service.services import budgets, datasets, ledger, releases
+from holder_service.services.datasets import existing, relation_of
+from holder_service.services.holder import Holder
+from holder_service.storage import releases as stored_releases
+from holder_service.storage.datasets import Dataset
+from holder_service.storage.releases import StoredRelease
+from holder_service.web.bodies import StrictRoute
+from holder_service.web.dependencies import AnyCaller, Auditor, TheHolder
+from holder_service.web.documentation import PROBLEM_RESPONSES
+from shared import limits
+from shared.datasets import Budget, DatasetDescription
+from shared.limits import Limits
+from shared.plans import Plan, Quote
+from shared.releases import LedgerPosition, Release, SigningKeys
+
+router = APIRouter(route_class=StrictRoute, responses=PROBLEM_RESPONSES)
+MECHANISMS = ("laplace",)
+DatasetName = Annotated[str, Path(max_length=limits.NAME_CHARACTERS_MAX)]
+_log = logging.getLogger(__name__)
+
+
+@router.get("/v1/keys", tags=["public"])
+async def signing_keys(holder: TheHolder) -> SigningKeys:
+    """The public keys that releases are signed with."""
+    return await run_in_threadpool(holder.public_keys)
+
+
+@router.get("/v1/datasets", tags=["auditor"])
+async def list_datasets(holder: TheHolder, _: AnyCaller) -> dict[str, list[DatasetDescription]]:
+    """Every dataset that the holder offers."""
+
+    def work() -> list[DatasetDescription]:
+        return [_description(holder, dataset) for dataset in datasets.every_dataset(holder.books)]
+
+    return {"datasets": await run_in_threadpool(work)}
+
+
+@router.get("/v1/datasets/{dataset}", tags=["auditor"])
+async def describe_dataset(holder: TheHolder, _: AnyCaller, dataset: DatasetName) -> DatasetDescription:
+    """Columns, groups, relation, mechanisms and limits of a dataset."""
+
+    def work() -> DatasetDescription:
+        with holder.books.database.read() as connection:
+            declared = existing(connection, dataset)
+        return _description(holder, declared)
+
+    return await run_in_threadpool(work)
+
+
+@router.get("/v1/datasets/{dataset}/budget", tags=["auditor"])
+async def show_budget(holder: TheHolder, caller: Auditor, dataset: DatasetName) -> Budget:
+    """What the caller was granted, has spent and has left."""
+    return await run_in_threadpool(budgets.budget_of, holder.books, dataset=dataset, auditor=caller.name)
+
+
+@router.post("/v1/datasets/{dataset}/quotes", tags=["auditor"], max_body_size=limits.PLAN_BODY_BYTES_MAX)
+async def quote_plan(holder: TheHolder, _: Auditor, dataset: DatasetName, plan: Plan) -> Quote:
+    """A plan's price and noise; touches neither records nor budget."""
+    return await run_in_threadpool(releases.quote, holder.books, dataset=dataset, plan=plan)
+
+
+@router.post(
+    "/v1/datasets/{dataset}/releases",
+    tags=["auditor"],
+    status_code=201,
+    response_model=Release,
+    responses={200: {"model": Release, "description": "The plan was answered before: the same bytes, at no cost"}},
+    max_body_size=limits.PLAN_BODY_BYTES_MAX,
+)
+async def release_plan(holder: TheHolder, caller: Auditor, dataset: DatasetName, plan: Plan) -> Response:
+    """Answer a plan: charged once, however often it is asked."""
+    arrived_s = time.monotonic()
+    prepared = await run_in_threadpool(releases.prepare, holder.books, auditor=caller.name, dataset=dataset, plan=plan)
+    if isinstance(prepared, StoredRelease):
+        return Response(prepared.body, 200, media_type="application/json")
+    deadline_s = prepared.deadline_s(quantum_ms=holder.settings.release_quantum_ms)
+    try:
+        stored = await run_in_threadpool(
+            releases.answer, holder.books, auditor=caller.name, priced=prepared,
+            records=holder.records, signing=holder.signing,
+        )  # fmt: skip
+    finally:
+        await _leave_at(arrived_s, deadline_s)
+    return Response(stored.body, 201, media_type="application/json")
+
+
+@router.get("/v1/datasets/{dataset}/releases", tags=["auditor"])
+async def list_releases(
+    holder: TheHolder,
+    caller: Auditor,
+    dataset: DatasetName,
+    after: Annotated[int, Query(ge=0, le=limits.INTEGER_MAX)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> dict[str, Any]:
+    """The caller's own releases about a dataset, in the order of their ledger entries, a page at a time."""
+
+    def work() -> list[tuple[str, int, int, str]]:
+        with holder.books.database.read() as connection:
+            return stored_releases.of_auditor(
+                connection, auditor=caller.name, dataset=dataset, after=after, limit=limit
+            )
+
+    found = await run_in_threadpool(work)
+    return {
+        "releases": [
+            {"id": identity, "version": version, "sequence": sequence, "created": created}
+            for identity, version, sequence, created in found
+        ],
+        "next": found[-1][2] if len(found) == limit else None,
+    }
+
+
+@router.get("/v1/datasets/{dataset}/releases/{release_id}", tags=["auditor"], response_model=Release)
+async def show_release(
+    holder: TheHolder, caller: Auditor, dataset: DatasetName, release_id: Annotated[str, Path(max_length=80)]
+) -> Response:
+    """One of the caller's releases again, byte for byte."""
+    stored = await run_in_threadpool(
+        releases.find_release, holder.books, auditor=caller.name, dataset=dataset, identity=release_id
+    )
+    return Response(stored.body, 200, media_type="application/json")
+
+
+@router.get("/v1/ledger/head", tags=["auditor"])
+async def ledger_head(holder: TheHolder, _: AnyCaller) -> LedgerPosition:
+    """Sequence and hash of the newest entry, and nothing else of it."""
+    sequence, entry_hash = await run_in_threadpool(ledger.head, holder.books)
+    return LedgerPosition(sequence=sequence, hash=entry_hash)
+
+
+@router.get("/v1/ledger/entries/{sequence}", tags=["auditor"])
+async def ledger_entry(
+    holder: TheHolder, _: AnyCaller, sequence: Annotated[int, Path(ge=1, le=limits.INTEGER_MAX)]
+) -> LedgerPosition:
+    """The hash of one entry, to compare with a receipt's."""
+    return LedgerPosition(sequence=sequence, hash=await run_in_threadpool(ledger.hash_at, holder.books, sequence))
+
+
+def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
+    with holder.books.database.read() as connection:
+        relation = relation_of(connection, dataset)
+    return DatasetDescription(
+        name=dataset.name,
+        population=dataset.population,
+        relation=relation,
+        version=dataset.version,
+        person_key=dataset.schema.person_key,
+        columns=dataset.schema.columns,
+        sensitive=dataset.schema.sensitive,
+        mechanisms=MECHANISMS,
+        records_max=dataset.records_max,
+        release_quantum_ms=holder.settings.release_quantum_ms,
+        limits=Limits(),
+    )
+
+
+async def _leave_at(arrived_s: float, deadline_s: float) -> None:
+    """Hold an answer, or a refusal that came after the count, until its public deadline."""
+    remaining_s, overran = wait_s(elapsed_s=time.monotonic() - arrived_s, deadline_s=deadline_s)
+    if overran:
+        _log.warning("a release overran its deadline of %d ms and waits for a multiple", deadline_s * 1000)
+    await asyncio.sleep(remaining_s)

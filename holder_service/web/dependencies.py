@@ -1,0 +1,74 @@
+"""Who calls, and the holder that answers: what every route needs before it does anything.
+
+Authentication stands before routing and before any body is read, and it is the default: of all that
+lies under `/v1/`, only the public signing keys can be had without a key.
+"""
+
+from typing import Annotated, Final
+
+from fastapi import Depends, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from holder_service.domain.errors import Forbidden, HolderError, Unauthenticated
+from holder_service.services.accounts import Caller, authenticate
+from holder_service.services.holder import Holder
+from holder_service.web.problems import problem_response
+
+PUBLIC_UNDER_V1: Final = frozenset({"/v1/keys"})
+
+
+class Authentication:
+    """Refuses every call under `/v1/` that carries no valid key."""
+
+    def __init__(self, app: ASGIApp, holder: Holder) -> None:
+        self._app = app
+        self._holder = holder
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Find out who calls, then serve; or answer with the refusal."""
+        if scope["type"] == "http" and scope["path"].startswith("/v1") and scope["path"] not in PUBLIC_UNDER_V1:
+            try:
+                key = _bearer_key(scope)
+                scope.setdefault("state", {})["caller"] = await run_in_threadpool(authenticate, self._holder.books, key)
+            except HolderError as error:
+                refusal = problem_response(error.code, error.detail, instance=scope["path"])
+                await refusal(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _bearer_key(scope: Scope) -> str:
+    values = [value for name, value in scope["headers"] if name == b"authorization"]
+    scheme, _, key = values[0].decode("latin-1").partition(" ") if len(values) == 1 else ("", "", "")
+    if scheme.lower() != "bearer":
+        raise Unauthenticated
+    return key
+
+
+def _holder(request: Request) -> Holder:
+    holder: Holder = request.app.state.holder
+    return holder
+
+
+def _caller(request: Request) -> Caller:
+    caller: Caller = request.state.caller
+    return caller
+
+
+def _auditor(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
+    if caller.role == "auditor":
+        return caller
+    raise Forbidden("Only an auditor's key may do this; an administrator asks no plans.")
+
+
+def _administrator(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
+    if caller.role == "administrator":
+        return caller
+    raise Forbidden("Only an administrator's key may do this.")
+
+
+TheHolder = Annotated[Holder, Depends(_holder)]
+AnyCaller = Annotated[Caller, Depends(_caller)]
+Auditor = Annotated[Caller, Depends(_auditor)]
+Administrator = Annotated[Caller, Depends(_administrator)]

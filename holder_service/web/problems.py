@@ -1,0 +1,161 @@
+"""Errors become problem documents (RFC 9457) here, and only here; the one file that knows status numbers."""
+
+import logging
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from holder_service.domain.errors import HolderError
+from shared.amounts import InvalidAmount
+from shared.problems import PROBLEM_MEDIA_TYPE, PROBLEM_TYPE_BASE, TITLES, PlanRefused
+
+STATUS_BY_CODE: Final[Mapping[str, int]] = {
+    "unauthenticated": 401,
+    "forbidden": 403,
+    "not-found": 404,
+    "method-not-allowed": 405,
+    "invalid-request": 422,
+    "invalid-amount": 422,
+    "invalid-plan": 422,
+    "unknown-column": 422,
+    "sensitive-column": 422,
+    "too-large": 413,
+    "budget-exhausted": 403,
+    "cap-exhausted": 403,
+    "version-gone": 409,
+    "no-records": 409,
+    "already-charged": 409,
+    "conflict": 409,
+    "invalid-records": 422,
+    "rate-limited": 429,
+    "restore-unrecorded": 503,
+    "unavailable": 503,
+    "internal": 500,
+}
+RETRY_AFTER_S: Final = 1
+ERRORS_SHOWN_MAX: Final = 20
+TEXT_SHOWN_CHARACTERS_MAX: Final = 400
+_log = logging.getLogger(__name__)
+
+
+def problem_response(
+    code: str, detail: str, *, instance: str, status: int | None = None, fields: Mapping[str, Any] | None = None
+) -> JSONResponse:
+    """One problem document as an answer."""
+    status = STATUS_BY_CODE[code] if status is None else status
+    headers = {}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if status in (429, 503):
+        headers["Retry-After"] = str(RETRY_AFTER_S)
+    document = {
+        **(fields or {}),
+        "type": PROBLEM_TYPE_BASE + code,
+        "title": TITLES[code],
+        "status": status,
+        "detail": detail,
+        "instance": instance,
+    }
+    return JSONResponse(document, status, headers, PROBLEM_MEDIA_TYPE)
+
+
+def holder_problem(request: Request, error: Exception) -> Response:
+    """A refusal of the holder's own, or of the contract."""
+    if isinstance(error, HolderError):
+        return problem_response(error.code, error.detail, instance=request.url.path, fields=error.fields)
+    if isinstance(error, PlanRefused):
+        fields = {**error.fields, **({"field": error.place} if error.place else {})}
+        return problem_response(error.code, str(error), instance=request.url.path, fields=fields)
+    raise error
+
+
+def validation_problem(request: Request, error: Exception) -> Response:
+    """A body or parameter that is not of its form: each place and what would fit, never the value sent."""
+    if not isinstance(error, RequestValidationError):
+        raise error
+    found = error.errors()
+    is_plan = request.url.path.endswith(("/quotes", "/releases"))
+    code = "invalid-plan" if is_plan else "invalid-request"
+    for one in found:
+        if isinstance(one.get("ctx", {}).get("error"), InvalidAmount):
+            code = "invalid-amount"
+        if one["type"] in ("too_long", "json_too_large"):
+            code = "too-large"
+    shown = [
+        {"field": _place(one["loc"]), "detail": _shortened(one["msg"].removeprefix("Value error, "))}
+        for one in found[:ERRORS_SHOWN_MAX]
+    ]
+    first = f"{shown[0]['field']}: {shown[0]['detail']}" if shown else "The request is not of the form that it takes."
+    return problem_response(code, first, instance=request.url.path, fields={"errors": shown})
+
+
+def http_problem(request: Request, error: Exception) -> Response:
+    """What the framework refuses itself: unknown paths, methods, undecodable or oversized bodies."""
+    if not isinstance(error, HTTPException):
+        raise error
+    codes = {404: "not-found", 405: "method-not-allowed", 413: "too-large"}
+    code = codes.get(error.status_code, "invalid-request")
+    detail = {
+        "not-found": "There is nothing at this path; /openapi.json lists what there is.",
+        "method-not-allowed": "This path does not take that method; /openapi.json lists what there is.",
+        "too-large": "The body is larger than the public limits; send less at once.",
+    }.get(code, "The request could not be read.")
+    response = problem_response(code, detail, instance=request.url.path, status=error.status_code)
+    response.headers.update(error.headers or {})
+    return response
+
+
+class LastResort:
+    """Outermost: whatever else fails is one bare 500 whose details stay inside.
+
+    The log names the kind of error and where it rose, never its text, which may quote a value.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, or answer for its failure unless the answer began already."""
+        began = False
+
+        async def noticing(message: Message) -> None:
+            nonlocal began
+            began = began or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noticing)
+        except Exception as error:
+            if scope["type"] != "http":
+                raise
+            places = [f"{frame.name} ({frame.lineno})" for frame in traceback.extract_tb(error.__traceback__)[-4:]]
+            _log.error("internal error: %s at %s", type(error).__name__, " > ".join(places))
+            if began:
+                return
+            detail = "The holder failed; nothing left it that was not charged. Ask again, and tell its administrator."
+            await problem_response("internal", detail, instance=scope["path"])(scope, receive, send)
+
+
+def install(app: FastAPI) -> None:
+    """Make an application answer with problem documents alone."""
+    for kind in (HolderError, PlanRefused):
+        app.add_exception_handler(kind, holder_problem)
+    app.add_exception_handler(RequestValidationError, validation_problem)
+    app.add_exception_handler(HTTPException, http_problem)
+
+
+def _place(location: Sequence[Any]) -> str:
+    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if part != "body"]
+    return _shortened("".join(parts).lstrip(".")) or "body"
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= TEXT_SHOWN_CHARACTERS_MAX:
+        return text
+    return text[:TEXT_SHOWN_CHARACTERS_MAX] + "…"

@@ -1,0 +1,98 @@
+"""Privacy amounts: decimal strings on the wire, integers of 10⁻⁹ everywhere else (2-privacy §3).
+
+No float ever stands between the wire and the ledger. A *parameter* (`Epsilon`, `Delta`) is
+positive and lies in a public range; an *amount* (`Amount`: budgets, caps, charges) may be zero.
+In Python each is an `int` of nano-units; in JSON each is a string, and a JSON number is refused.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
+
+NANO_PER_UNIT: Final = 10**9
+EPSILON_NANO_MIN: Final = 10**6
+EPSILON_NANO_MAX: Final = 10 * NANO_PER_UNIT
+DELTA_NANO_MIN: Final = 1
+DELTA_NANO_MAX: Final = 10**6
+
+_DECIMAL: Final = re.compile(r"(0|[1-9][0-9]{0,2})(?:\.([0-9]{1,9}))?")
+_PATTERN: Final = r"^(0|[1-9][0-9]{0,2})(\.[0-9]{1,9})?$"
+
+
+class InvalidAmount(ValueError):
+    """A text is not an amount, or is outside the public range of its kind."""
+
+
+def parse_nano(text: object) -> int:
+    """Read a decimal string as nano-units.
+
+    Args:
+        text: Plain ASCII, at most three digits before the point and nine behind it: "0.1".
+
+    Returns:
+        The amount in units of 10⁻⁹, zero or more.
+
+    Raises:
+        InvalidAmount: It is not such a string. JSON numbers are refused: 0.1 is no exact number there.
+    """
+    match = _DECIMAL.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise InvalidAmount(
+            'Write the amount as a decimal string such as "0.1": at most three digits before the '
+            "point and nine behind it, without sign, exponent or blanks."
+        )
+    whole, fraction = match.groups()
+    return int(whole) * NANO_PER_UNIT + int((fraction or "").ljust(9, "0"))
+
+
+def format_nano(nano: int) -> str:
+    """Write nano-units as the shortest decimal string: 100000000 becomes "0.1"."""
+    if not 0 <= nano < 1000 * NANO_PER_UNIT:
+        raise InvalidAmount(f"An amount lies between 0 and 999.999999999; this has {nano} nano-units.")
+    whole, fraction = divmod(nano, NANO_PER_UNIT)
+    return f"{whole}.{fraction:09d}".rstrip("0").rstrip(".") if fraction else str(whole)
+
+
+def _parameter(name: str, low: int, high: int) -> Callable[[object], int]:
+    def parse(text: object) -> int:
+        nano = parse_nano(text)
+        if low <= nano <= high:
+            return nano
+        raise InvalidAmount(f"{name} must lie between {format_nano(low)} and {format_nano(high)}.")
+
+    return parse
+
+
+_WIRE: Final = PlainSerializer(format_nano, return_type=str, when_used="json")
+_JSON_SCHEMA: Final = WithJsonSchema({"type": "string", "pattern": _PATTERN, "examples": ["0.1"]})
+
+Amount = Annotated[int, BeforeValidator(parse_nano), _WIRE, _JSON_SCHEMA]
+"""A budget, cap, charge or balance in nano-units, zero allowed."""
+
+Epsilon = Annotated[
+    int, BeforeValidator(_parameter("epsilon", EPSILON_NANO_MIN, EPSILON_NANO_MAX)), _WIRE, _JSON_SCHEMA
+]
+"""A mechanism's ε in nano-units, from 0.001 to 10."""
+
+Delta = Annotated[int, BeforeValidator(_parameter("delta", DELTA_NANO_MIN, DELTA_NANO_MAX)), _WIRE, _JSON_SCHEMA]
+"""A mechanism's δ in nano-units, from 10⁻⁹ to 0.001."""
+
+
+class PrivacyLoss(BaseModel):
+    """An (ε, δ) pair: a charge, a limit, what was spent or what remains. ε and δ add up separately."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    epsilon: Amount
+    delta: Amount = 0
+
+    @classmethod
+    def of_nano(cls, epsilon_nano: int, delta_nano: int = 0) -> "PrivacyLoss":
+        """Build a loss from nano-units; a negative balance (a limit lowered below what was spent) shows as zero."""
+        return cls(epsilon=format_nano(max(epsilon_nano, 0)), delta=format_nano(max(delta_nano, 0)))  # type: ignore[arg-type]  # the validator reads strings
+
+    def __str__(self) -> str:
+        epsilon = f"epsilon {format_nano(self.epsilon)}"
+        return f"{epsilon}, delta {format_nano(self.delta)}" if self.delta else epsilon

@@ -1,0 +1,41 @@
+"""Canonical JSON (RFC 8785) and digests: the bytes that identities, hashes and signatures stand on."""
+
+import hashlib
+import json
+import re
+from typing import Any, Final
+
+import rfc8785
+
+_FLOAT_WRITTEN_OTHERWISE: Final = re.compile(r"[0-9](?:\.0(?![0-9])|e[+-]?[0-9])")
+
+
+def canonical_bytes(document: Any) -> bytes:
+    """Serialise a JSON document to its RFC 8785 bytes.
+
+    The standard library writes the same bytes some seven times faster, but for floats: it writes
+    37.0 and 1e-05 where RFC 8785 has 37 and 0.00001. Wherever such a spelling may occur (even inside
+    a string, which costs time but is never wrong) the reference library does the work. Object keys
+    must be ASCII, as all field names of the contract are: beyond the basic plane the two would sort
+    differently.
+
+    Args:
+        document: dicts, lists, strings, finite numbers, booleans, None; integers within ±2⁵³.
+
+    Raises:
+        ValueError: A number is not finite or not exact in a double.
+    """
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    if _FLOAT_WRITTEN_OTHERWISE.search(text):
+        return rfc8785.dumps(document)
+    return text.encode()
+
+
+def sha256_name(content: bytes) -> str:
+    """The SHA-256 of some bytes, named as the contract writes it: "sha256:<hex>"."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def digest(document: Any) -> str:
+    """The SHA-256 of a JSON document's canonical bytes, as "sha256:<hex>"."""
+    return sha256_name(canonical_bytes(document))

@@ -1,0 +1,91 @@
+"""Datasets, accounts and budgets as the interface shows and takes them (4-interface)."""
+
+from datetime import datetime
+from typing import Annotated, Literal, Self
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StrictInt, model_validator
+
+from shared import limits
+from shared.amounts import PrivacyLoss
+from shared.limits import Limits
+from shared.schema import Column, Schema
+from shared.text import Name, Text
+
+Relation = Literal["add_remove", "replace", "sensitive_attribute"]
+Role = Literal["auditor", "administrator"]
+
+
+class DatasetDeclaration(BaseModel):
+    """What an administrator declares about a dataset; `population` defaults to the dataset's own name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    person_key: Text
+    population: Name | None = None
+    relation: Relation = "add_remove"
+    cap: PrivacyLoss | None = None
+    records_max: Annotated[StrictInt, Field(ge=1, le=limits.RECORDS_MAX_MAX)] = limits.RECORDS_MAX_DEFAULT
+    columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_DATASET_MAX)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not any(column.sensitive for column in self.table.columns):
+            raise ValueError("Declare at least one sensitive column: nothing else is counted by.")
+        return self
+
+    @property
+    def table(self) -> Schema:
+        """The columns and the person key."""
+        return Schema(person_key=self.person_key, columns=self.columns)
+
+
+class DatasetDescription(BaseModel):
+    """What an auditor may know about a dataset: declared facts alone, nothing derived from records."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    population: str
+    relation: Relation
+    version: int | None
+    person_key: str
+    columns: tuple[Column, ...]
+    sensitive: tuple[str, ...]
+    mechanisms: tuple[str, ...]
+    records_max: int
+    release_quantum_ms: int
+    limits: Limits
+
+    @property
+    def table(self) -> Schema:
+        """The columns and the person key."""
+        return Schema(person_key=self.person_key, columns=self.columns)
+
+
+class Budget(BaseModel):
+    """An auditor's account with a population: what was granted, what was charged, what is left."""
+
+    model_config = ConfigDict(frozen=True)
+
+    auditor: str
+    population: str
+    limit: PrivacyLoss
+    spent: PrivacyLoss
+    remaining: PrivacyLoss
+    expires: datetime | None = None
+
+
+class BudgetGrant(PrivacyLoss):
+    """A new limit for an auditor on a dataset's population; "0" revokes it."""
+
+    expires: AwareDatetime | None = None
+
+
+class NewAuditor(BaseModel):
+    """An account to open. `expires` is of its first key."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name
+    role: Role = "auditor"
+    expires: AwareDatetime | None = None

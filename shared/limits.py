@@ -1,0 +1,46 @@
+"""The largest things that a caller may send; public, and the same for everybody (2-privacy §7).
+
+A limit bounds work before any is done, so the holder checks the cheap ones (bytes) first. The unit
+is in each name. `Limits` is what `GET /v1/datasets/{dataset}` shows of them.
+"""
+
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+PLAN_BODY_BYTES_MAX: Final = 8 * 1024 * 1024
+ADMIN_BODY_BYTES_MAX: Final = 4 * 1024 * 1024
+BATCHES_PER_PLAN_MAX: Final = 16
+CELLS_PER_PLAN_MAX: Final = 4096
+RULES_PER_PLAN_MAX: Final = 8192
+PREDICATES_PER_PLAN_MAX: Final = 131_072
+PREDICATES_PER_RULE_MAX: Final = 256
+VALUES_PER_PREDICATE_MAX: Final = 1024
+COUNTS_PER_PLAN_MAX: Final = 16_384
+SENSITIVE_COLUMNS_PER_PLAN_MAX: Final = 8
+DRAW_MAX: Final = 1000
+NAME_CHARACTERS_MAX: Final = 64
+TEXT_CHARACTERS_MAX: Final = 200
+COLUMNS_PER_DATASET_MAX: Final = 1000
+CATEGORIES_PER_COLUMN_MAX: Final = 10_000
+RECORDS_MAX_DEFAULT: Final = 1_000_000
+RECORDS_MAX_MAX: Final = 1_000_000_000
+INTEGER_MAX: Final = 2**53
+
+
+class Limits(BaseModel):
+    """The limits that a plan has to respect, as the holder publishes them."""
+
+    model_config = ConfigDict(frozen=True)
+
+    body_bytes_max: int = PLAN_BODY_BYTES_MAX
+    batches_max: int = BATCHES_PER_PLAN_MAX
+    cells_max: int = CELLS_PER_PLAN_MAX
+    rules_max: int = RULES_PER_PLAN_MAX
+    predicates_max: int = PREDICATES_PER_PLAN_MAX
+    predicates_per_rule_max: int = PREDICATES_PER_RULE_MAX
+    values_per_predicate_max: int = VALUES_PER_PREDICATE_MAX
+    counts_max: int = COUNTS_PER_PLAN_MAX
+    draw_max: int = DRAW_MAX
+    epsilon_min: str = "0.001"
+    epsilon_max: str = "10"

@@ -1,0 +1,172 @@
+"""Plans: what an auditor asks, in canonical form, and the identity that makes a retry free (2-privacy §3).
+
+A *plan* is batches of cells; a *batch* is answered with one mechanism and one parameter. Equal
+meaning is one plan: the constructors normalise, and `identity` is the SHA-256 of the canonical bytes
+together with auditor, dataset and records version.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
+
+from shared import canonical, limits
+from shared.amounts import Epsilon, PrivacyLoss
+from shared.noise import DiscreteLaplaceNoise
+from shared.problems import InvalidPlan, TooLarge, UnknownColumn
+from shared.rules import Cell
+from shared.schema import Schema
+from shared.text import Text
+
+
+class Laplace(BaseModel):
+    """Ask for discrete Laplace noise: pure ε."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Literal["laplace"]
+
+
+Mechanism = Laplace
+
+
+class Batch(BaseModel):
+    """Cells that are answered with one mechanism at one ε."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Text
+    mechanism: Mechanism
+    epsilon: Epsilon
+    cells: tuple[Cell, ...] = Field(min_length=1, max_length=limits.CELLS_PER_PLAN_MAX)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _refuse_repeats((cell.id for cell in self.cells), f"batch {self.name!r} has two cells of one id")
+        return self
+
+
+class Plan(BaseModel):
+    """Everything an auditor asks in one go: charged whole or refused whole."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sensitive: tuple[Text, ...] = Field(min_length=1, max_length=limits.SENSITIVE_COLUMNS_PER_PLAN_MAX)
+    version: Annotated[StrictInt, Field(ge=1, le=limits.INTEGER_MAX)] | None = None
+    draw: Annotated[StrictInt, Field(ge=1, le=limits.DRAW_MAX)] = 1
+    batches: tuple[Batch, ...] = Field(min_length=1, max_length=limits.BATCHES_PER_PLAN_MAX)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _refuse_repeats(self.sensitive, "a sensitive column is named twice")
+        _refuse_repeats((batch.name for batch in self.batches), "two batches share a name")
+        return self
+
+    def pinned(self, version: int) -> "Plan":
+        """The same plan for one version of the records."""
+        return self.model_copy(update={"version": version})
+
+    def document(self) -> dict[str, Any]:
+        """The canonical document: defaults filled in, absent values left out."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    def check(self, schema: Schema) -> None:
+        """Refuse a plan that exceeds the limits or does not fit a dataset's schema.
+
+        Looks at the plan and the declaration alone. The first error in reading order is the one told.
+
+        Raises:
+            TooLarge, UnknownColumn, SensitiveColumn, InvalidPlan: with the place and what would fit.
+        """
+        check_size(self)
+        for name in self.sensitive:
+            column = schema.by_name.get(name)
+            if column is None:
+                raise UnknownColumn(column=name, place="sensitive")
+            if not column.sensitive:
+                raise InvalidPlan(f"Column {name!r} is not declared sensitive; nothing is counted by it.", "sensitive")
+            if column.ordered:
+                raise InvalidPlan(f"Column {name!r} has no finite list of values to count by.", "sensitive")
+        counts = len(schema.groups(self.sensitive)) * sum(len(batch.cells) for batch in self.batches)
+        if counts > limits.COUNTS_PER_PLAN_MAX:
+            raise TooLarge(what="counts (cells times groups)", limit=limits.COUNTS_PER_PLAN_MAX)
+        for place, cell in _places(self):
+            for rule in cell.any_of:
+                for predicate in rule.all_of:
+                    predicate.check(schema, place)
+
+
+class BatchQuote(BaseModel):
+    """The price of one batch: how its cells compose, and the noise that each count would get."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    epsilon: str
+    delta: str
+    composition: dict[str, int]
+    groups: tuple[tuple[str | bool | None, ...], ...]
+    counted_groups: tuple[tuple[str | bool | None, ...], ...] | None = None
+    noise: DiscreteLaplaceNoise
+
+
+class Quote(BaseModel):
+    """A plan's price: the same whatever the records are, and it touches neither records nor budget."""
+
+    model_config = ConfigDict(frozen=True)
+
+    dataset: str
+    version: int | None
+    relation: str
+    charge: PrivacyLoss
+    batches: tuple[BatchQuote, ...]
+
+
+def identity(*, auditor: str, dataset: str, plan: Plan) -> str:
+    """The name of the one release that answers a plan: "sha256:<hex>" (2-privacy §3, *Identity*).
+
+    Args:
+        auditor: Who asks.
+        dataset: About whom.
+        plan: Pinned to a version of the records.
+
+    Raises:
+        ValueError: The plan is not pinned.
+    """
+    if plan.version is None:
+        raise ValueError("Pin the plan to a version before its identity is taken.")
+    return canonical.digest({"auditor": auditor, "dataset": dataset, "version": plan.version, "plan": plan.document()})
+
+
+def check_size(plan: Plan) -> None:
+    """Refuse a plan with more cells, rules or predicates than the public limits.
+
+    Raises:
+        TooLarge: Naming the limit.
+    """
+    cells = rules = predicates = 0
+    for _, cell in _places(plan):
+        cells += 1
+        rules += len(cell.any_of)
+        predicates += sum(len(rule.all_of) for rule in cell.any_of)
+    for what, number, limit in (
+        ("cells", cells, limits.CELLS_PER_PLAN_MAX),
+        ("rules", rules, limits.RULES_PER_PLAN_MAX),
+        ("predicates", predicates, limits.PREDICATES_PER_PLAN_MAX),
+    ):
+        if number > limit:
+            raise TooLarge(what=what, limit=limit)
+
+
+def _places(plan: Plan) -> Iterator[tuple[str, Cell]]:
+    for b, batch in enumerate(plan.batches):
+        for c, cell in enumerate(batch.cells):
+            yield f"batches[{b}].cells[{c}]", cell
+
+
+def _refuse_repeats(names: Any, what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{what[0].upper()}{what[1:]}: {name!r}.")
+        seen.add(name)

@@ -1,0 +1,112 @@
+"""The problems that both sides know: a stable code, a title and what it means (RFC 9457, 4-interface).
+
+The holder turns each of its errors into such a document and the auditor's client turns the document
+back into an error of its own; the code, the last part of `type`, is what they agree on. A document
+never holds anything derived from records.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+PROBLEM_TYPE_BASE: Final = "/problems/"
+PROBLEM_MEDIA_TYPE: Final = "application/problem+json"
+
+TITLES: Final[Mapping[str, str]] = {
+    "unauthenticated": "No valid key",
+    "forbidden": "Not yours to do",
+    "not-found": "Unknown",
+    "method-not-allowed": "This path does not take that method",
+    "invalid-request": "The request is not of the form that this call takes",
+    "invalid-amount": "Not an admissible amount",
+    "invalid-plan": "Not an admissible plan",
+    "unknown-column": "No such column",
+    "sensitive-column": "A sensitive column may not appear in a rule",
+    "too-large": "Larger than the public limits",
+    "budget-exhausted": "Budget exhausted",
+    "cap-exhausted": "The population's cap is exhausted",
+    "version-gone": "The pinned version of the records is gone",
+    "no-records": "The dataset has no records",
+    "already-charged": "This can no longer change",
+    "conflict": "In conflict with what is recorded",
+    "invalid-records": "The records do not fit the declaration",
+    "rate-limited": "Too many requests",
+    "restore-unrecorded": "The database lacks an entry that the anchor holds",
+    "unavailable": "The store is away",
+    "internal": "The holder failed",
+}
+"""Every problem code with its title."""
+
+
+class Problem(BaseModel):
+    """A problem document; fields beyond the known ones (`requested`, `remaining`, …) are kept."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str | None = None
+
+    @property
+    def code(self) -> str:
+        """The stable code: the last part of `type`."""
+        return self.type.rsplit("/", 1)[-1]
+
+
+class PlanRefused(ValueError):
+    """A plan does not fit the contract or the dataset's schema; the same on both sides.
+
+    Attributes:
+        code: The problem's code.
+        place: Where in the plan: "batches[0].cells[2]".
+    """
+
+    code = "invalid-plan"
+
+    def __init__(self, detail: str, place: str = "", **fields: Any) -> None:
+        super().__init__(f"{place}: {detail}" if place else detail)
+        self.detail = detail
+        self.place = place
+        self.fields = fields
+
+
+class InvalidPlan(PlanRefused):
+    """The plan contradicts the contract or the schema."""
+
+
+class UnknownColumn(PlanRefused):
+    """A rule or the list of sensitive columns names a column that the dataset does not declare."""
+
+    code = "unknown-column"
+
+    def __init__(self, *, column: str, place: str) -> None:
+        super().__init__(
+            f"The dataset declares no column {column!r}; GET /v1/datasets/{{dataset}} lists its columns.",
+            place,
+            column=column,
+        )
+
+
+class SensitiveColumn(PlanRefused):
+    """A rule names a sensitive column."""
+
+    code = "sensitive-column"
+
+    def __init__(self, *, column: str, place: str) -> None:
+        super().__init__(
+            f"Column {column!r} is sensitive: name it in the plan's `sensitive` to count by it, never in a rule.",
+            place,
+            column=column,
+        )
+
+
+class TooLarge(PlanRefused):
+    """A plan exceeds a public limit."""
+
+    code = "too-large"
+
+    def __init__(self, *, what: str, limit: int, place: str = "") -> None:
+        super().__init__(f"The plan has more than {limit} {what}; ask in several plans.", place, limit=limit)

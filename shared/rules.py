@@ -1,0 +1,207 @@
+"""Predicates, rules and cells, and the slow, obvious evaluator that says what they mean (4-interface, *Rules*).
+
+A *predicate* is one comparison, a *rule* a conjunction of them (`all_of`), a *cell* a union of rules
+that are counted together (`any_of`): nobody is counted twice. `matches` is the referee: the holder's
+count and the disjointness proof must agree with it on every record.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+
+from shared import limits
+from shared.problems import InvalidPlan, SensitiveColumn, UnknownColumn
+from shared.schema import Column, Schema, Value
+from shared.text import Text, normalise
+
+Operator = Literal["lt", "le", "gt", "ge", "eq", "ne", "in", "not_in", "is_missing", "not_missing"]
+Record = Mapping[str, Value | None]
+"""One person's values by column name; `None` or NaN is missing."""
+
+ORDERS = frozenset({"lt", "le", "gt", "ge"})
+MISSING_TESTS = frozenset({"is_missing", "not_missing"})
+_OPERATORS_BY_TYPE: Mapping[str, frozenset[str]] = {
+    "boolean": frozenset({"eq"}),
+    "category": frozenset({"eq", "ne", "in", "not_in"}),
+    "integer": ORDERS | {"eq", "ne"},
+    "number": ORDERS | {"eq", "ne"},
+}
+
+
+def is_missing(value: Value | None) -> bool:
+    """Whether a record's value is missing: absent, or NaN."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+class Predicate(BaseModel):
+    """One comparison of a column with a value; a comparison never matches a missing value unless `or_missing`.
+
+    The constructor brings equal meanings to one form: texts to NFC, numbers to their value (37.0 is
+    37, −0.0 is 0), `values` sorted and unique, `in` with one value to `eq`, `not_in` with one to `ne`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    column: Text
+    op: Operator
+    value: StrictBool | StrictInt | StrictFloat | StrictStr | None = None
+    values: tuple[Text, ...] | None = Field(default=None, max_length=limits.VALUES_PER_PREDICATE_MAX)
+    or_missing: StrictBool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_value_is_no_list(cls, data: Any) -> Any:
+        """Rewrite `in` and `not_in` with a single distinct value before the fields are read."""
+        if isinstance(data, dict) and data.get("op") in ("in", "not_in"):
+            values = data.get("values")
+            if isinstance(values, list | tuple) and values and all(isinstance(text, str) for text in values):
+                distinct = {normalise(text) for text in values}
+                if len(distinct) == 1 and data.get("value") is None:
+                    rest = {key: value for key, value in data.items() if key != "values"}
+                    return {**rest, "op": "eq" if data["op"] == "in" else "ne", "value": distinct.pop()}
+        return data
+
+    @model_validator(mode="after")
+    def _canonical(self) -> Self:
+        has_value, has_values = self.value is not None, self.values is not None
+        if self.op in ("in", "not_in"):
+            if has_value or not self.values:
+                raise ValueError(f'"{self.op}" takes "values", a list of at least one category, and no "value".')
+            object.__setattr__(self, "values", tuple(sorted(set(self.values))))
+        elif self.op in MISSING_TESTS:
+            if has_value or has_values or self.or_missing:
+                raise ValueError(f'"{self.op}" takes neither "value" nor "values" nor "or_missing".')
+        elif not has_value or has_values:
+            raise ValueError(f'"{self.op}" takes one "value" and no "values".')
+        if isinstance(self.value, str):
+            if not 1 <= len(self.value) <= limits.TEXT_CHARACTERS_MAX:
+                raise ValueError(f"A category has 1 to {limits.TEXT_CHARACTERS_MAX} characters.")
+            object.__setattr__(self, "value", normalise(self.value))
+        elif isinstance(self.value, int | float) and not isinstance(self.value, bool):
+            object.__setattr__(self, "value", _canonical_number(self.value))
+        return self
+
+    def matches(self, value: Value | None) -> bool:
+        """Whether a record's value of this predicate's column satisfies it: the reference semantics.
+
+        Integers and doubles compare exactly, as Python compares them.
+        """
+        if self.op == "is_missing":
+            return is_missing(value)
+        if self.op == "not_missing":
+            return not is_missing(value)
+        if is_missing(value):
+            return self.or_missing
+        if self.values is not None:
+            return (value in self.values) == (self.op == "in")
+        if self.op in ("eq", "ne"):
+            return (value == self.value) == (self.op == "eq")
+        number, threshold = _number(value), _number(self.value)
+        if self.op == "lt":
+            return number < threshold
+        if self.op == "le":
+            return number <= threshold
+        if self.op == "gt":
+            return number > threshold
+        return number >= threshold
+
+    def check(self, schema: Schema, place: str) -> None:
+        """Refuse a predicate that does not fit a schema.
+
+        Args:
+            schema: The dataset's declared columns.
+            place: Where the predicate stands, for the error: "batches[0].cells[2]".
+
+        Raises:
+            UnknownColumn, SensitiveColumn, InvalidPlan: with a text that says what would fit.
+        """
+        column = schema.by_name.get(self.column)
+        if column is None:
+            raise UnknownColumn(column=self.column, place=place)
+        if column.sensitive:
+            raise SensitiveColumn(column=self.column, place=place)
+        if self.op in MISSING_TESTS or self.or_missing:
+            if not column.nullable:
+                raise InvalidPlan(f"Column {column.name!r} is never missing: leave the test for missing out.", place)
+            if self.op in MISSING_TESTS:
+                return
+        if self.op not in _OPERATORS_BY_TYPE[column.type]:
+            allowed = ", ".join(sorted(_OPERATORS_BY_TYPE[column.type]))
+            raise InvalidPlan(f"Column {column.name!r} is of type {column.type}: use one of {allowed}.", place)
+        self._check_values(column, place)
+
+    def _check_values(self, column: Column, place: str) -> None:
+        if column.type == "category":
+            for text in self.values if self.values is not None else (self.value,):
+                if text not in column.category_places:
+                    raise InvalidPlan(f"{text!r} is not a declared category of column {column.name!r}.", place)
+        elif column.type == "boolean":
+            if not isinstance(self.value, bool):
+                raise InvalidPlan(f"Column {column.name!r} is boolean: compare it with true or false.", place)
+        elif isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            raise InvalidPlan(f"Column {column.name!r} is of type {column.type}: compare it with a number.", place)
+        elif column.type == "integer" and self.op in ("eq", "ne") and self.value != int(self.value):
+            raise InvalidPlan(f"Column {column.name!r} is an integer: {self.op} takes a whole number.", place)
+
+    def __str__(self) -> str:
+        if self.op in MISSING_TESTS:
+            return f"{self.column} {self.op.replace('_', ' ')}"
+        sign = {"lt": "<", "le": "≤", "gt": ">", "ge": "≥", "eq": "=", "ne": "≠", "in": "in", "not_in": "not in"}
+        shown = "{" + ", ".join(self.values) + "}" if self.values is not None else str(self.value)
+        return f"{self.column} {sign[self.op]} {shown}{' or missing' if self.or_missing else ''}"
+
+
+class Rule(BaseModel):
+    """A conjunction of predicates, as a path of a tree is; without predicates it applies to everybody."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Text | None = None
+    all_of: tuple[Predicate, ...] = Field(max_length=limits.PREDICATES_PER_RULE_MAX)
+
+    def matches(self, record: Record) -> bool:
+        """Whether the rule applies to a person: the reference evaluator, slow and obvious."""
+        return all(predicate.matches(record.get(predicate.column)) for predicate in self.all_of)
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.all_of)) or "everybody"
+
+
+class Cell(BaseModel):
+    """What gets one histogram: a union of rules. A cell written as a rule is the union of that one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Text
+    any_of: tuple[Rule, ...] = Field(min_length=1, max_length=limits.RULES_PER_PLAN_MAX)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rule_is_a_cell(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "all_of" in data and "any_of" not in data:
+            rest = {key: value for key, value in data.items() if key != "all_of"}
+            return {**rest, "any_of": [{"id": data.get("id"), "all_of": data["all_of"]}]}
+        return data
+
+    def matches(self, record: Record) -> bool:
+        """Whether the cell counts a person."""
+        return any(rule.matches(record) for rule in self.any_of)
+
+
+def _canonical_number(number: int | float) -> int | float:
+    """A number by its value: whole numbers as int, −0.0 as 0; refuses what a double cannot hold exactly."""
+    if not math.isfinite(number):
+        raise ValueError("A threshold must be a finite number.")
+    if isinstance(number, int):
+        if abs(number) > limits.INTEGER_MAX:
+            raise ValueError("A whole number must lie within ±2^53; write a larger threshold with a decimal point.")
+        return number
+    return int(number) if number == int(number) and abs(number) <= limits.INTEGER_MAX else number
+
+
+def _number(value: Value | None) -> int | float:
+    if isinstance(value, int | float):
+        return value
+    raise TypeError("An order compares numbers; check the rule against the schema first.")

@@ -1,0 +1,139 @@
+"""What a dataset declares about its columns: the domain of each, and the groups they make (2-privacy §8).
+
+A column's domain is public and fixed when the dataset is declared. The disjointness proof, the
+reference evaluator and the count all read it, so a comparison means one thing.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
+
+from shared import limits
+from shared.text import Text
+
+ColumnType = Literal["boolean", "category", "integer", "number"]
+Value = bool | int | float | str
+"""One admitted value of a column. Missing is `None`, beside it."""
+Group = tuple[str | bool | None, ...]
+"""One value for each sensitive column of a plan; `None` is the group of people whose value is missing."""
+
+
+class Column(BaseModel):
+    """One declared column: its type, its domain, whether values may be missing, and its role."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Text
+    type: ColumnType
+    minimum: StrictInt | StrictFloat | None = None
+    maximum: StrictInt | StrictFloat | None = None
+    categories: tuple[Text, ...] | None = Field(default=None, max_length=limits.CATEGORIES_PER_COLUMN_MAX)
+    nullable: StrictBool = False
+    sensitive: StrictBool = False
+    label: StrictBool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.type == "category":
+            if not self.categories:
+                raise ValueError(f"Column {self.name!r} is a category: list its categories.")
+            if len(set(self.categories)) != len(self.categories):
+                raise ValueError(f"Column {self.name!r} lists a category twice (categories are compared after NFC).")
+        elif self.categories is not None:
+            raise ValueError(f"Column {self.name!r} is no category: leave out its categories.")
+        if self.type in ("integer", "number"):
+            self._check_range()
+        elif self.minimum is not None or self.maximum is not None:
+            raise ValueError(f"Column {self.name!r} is not ordered: leave out minimum and maximum.")
+        if self.label and (self.type != "boolean" or self.sensitive):
+            raise ValueError(f"Column {self.name!r} is the label: it must be boolean and not sensitive.")
+        return self
+
+    def _check_range(self) -> None:
+        for bound in (self.minimum, self.maximum):
+            if bound is None:
+                continue
+            if not math.isfinite(bound):
+                raise ValueError(f"Column {self.name!r}: minimum and maximum must be finite.")
+            if self.type == "integer" and not (bound == int(bound) and abs(bound) <= limits.INTEGER_MAX):
+                raise ValueError(f"Column {self.name!r}: an integer's range is of whole numbers within ±2^53.")
+        if not self.low <= self.high:
+            raise ValueError(f"Column {self.name!r}: minimum is above maximum.")
+
+    @property
+    def ordered(self) -> bool:
+        """Whether values of the column have an order that rules may use."""
+        return self.type in ("integer", "number")
+
+    @property
+    def low(self) -> float:
+        """The smallest admitted value of an ordered column."""
+        if self.minimum is not None:
+            return self.minimum
+        return -limits.INTEGER_MAX if self.type == "integer" else -math.inf
+
+    @property
+    def high(self) -> float:
+        """The largest admitted value of an ordered column."""
+        if self.maximum is not None:
+            return self.maximum
+        return limits.INTEGER_MAX if self.type == "integer" else math.inf
+
+    @property
+    def values(self) -> tuple[str | bool, ...]:
+        """The values of a boolean (false, true) or category column in declared order; empty for an ordered one."""
+        return (False, True) if self.type == "boolean" else (self.categories or ())
+
+    @cached_property
+    def category_places(self) -> Mapping[str, int]:
+        """The place of each category in declared order, from 0."""
+        return {category: place for place, category in enumerate(self.categories or ())}
+
+
+class Schema(BaseModel):
+    """The columns of a dataset, in declared order, and the name of its person key."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    person_key: Text
+    columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_DATASET_MAX)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        names = [self.person_key, *(column.name for column in self.columns)]
+        if len(set(names)) != len(names):
+            raise ValueError("Two columns share a name (the person key counts, and names are compared after NFC).")
+        if sum(column.label for column in self.columns) > 1:
+            raise ValueError("At most one column can be the label.")
+        return self
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Column]:
+        """Each column under its name."""
+        return {column.name: column for column in self.columns}
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The names of the sensitive columns, in declared order."""
+        return tuple(column.name for column in self.columns if column.sensitive)
+
+    def groups(self, sensitive: Sequence[str]) -> tuple[Group, ...]:
+        """The K groups of some sensitive columns.
+
+        Args:
+            sensitive: Names of boolean or category columns that are declared sensitive.
+
+        Returns:
+            Every combination of their values, in the order of `sensitive`, each column in declared
+            value order, the last fastest; a nullable column has the further value `None`, last.
+            Groups follow from the declaration alone: an empty group stands in it like any other.
+        """
+        values = []
+        for name in sensitive:
+            column = self.by_name[name]
+            values.append((*column.values, None) if column.nullable else column.values)
+        return tuple(itertools.product(*values))

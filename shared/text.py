@@ -1,0 +1,34 @@
+"""Texts and names as the contract admits them: NFC, bounded, without control characters."""
+
+import unicodedata
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, StringConstraints
+
+from shared import limits
+
+
+def normalise(text: str) -> str:
+    """Bring a text to NFC, so that equal meaning has equal bytes; case and blanks are kept.
+
+    Raises:
+        ValueError: It holds a control character or an unpaired surrogate.
+    """
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+        raise ValueError("A text may not hold control characters.")
+    return unicodedata.normalize("NFC", text)
+
+
+Text = Annotated[
+    str,
+    StringConstraints(strict=True, min_length=1, max_length=limits.TEXT_CHARACTERS_MAX),
+    AfterValidator(normalise),
+]
+"""An id, a column's name, a category: 1 to 200 characters, compared after NFC."""
+
+NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+
+Name = Annotated[
+    str, StringConstraints(strict=True, min_length=1, max_length=limits.NAME_CHARACTERS_MAX, pattern=NAME_PATTERN)
+]
+"""The name of a dataset, population or auditor: it stands in paths, so letters, digits, dot, dash, underscore."""
