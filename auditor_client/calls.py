@@ -22,6 +22,7 @@ from typing import Any, Final, TypeVar
 import httpx
 import stamina
 from pydantic import ValidationError
+from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
 from auditor_client.errors import HolderLied, HolderUnavailable, InvalidSettings, refusal
 from shared.problems import Problem
@@ -207,6 +208,15 @@ class _BackOff:
         if error.after_s <= self.longest_wait_s and time.monotonic() + error.after_s < self.give_up_at:
             return error.after_s
         return False
+
+
+def tell_retries(tell: Callable[[str], None]) -> None:
+    """Have every further attempt told, with its reason. For a program, not a library: it holds for the process."""
+
+    def hook(details: RetryDetails) -> None:
+        tell(f"{details.caused_by} Asking again in {details.wait_for:.1f} s")
+
+    set_on_retry_hooks([hook])
 
 
 def parsed(body: bytes, path: str) -> dict[str, Any]:

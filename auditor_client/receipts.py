@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -59,6 +59,23 @@ class ReceiptsReport:
     def ok(self) -> bool:
         """Whether nothing was found wrong."""
         return self.fault is None and all(check.fault is None for check in self.checks)
+
+    def to_document(self) -> dict[str, Any]:
+        """The findings as JSON values."""
+        return {
+            "ok": self.ok,
+            "receipts": [
+                {
+                    "file": str(check.file),
+                    "release": None if check.release is None else check.release.id,
+                    "sequence": None if check.release is None else check.release.ledger.sequence,
+                    "fault": check.fault,
+                }
+                for check in self.checks
+            ],
+            "head": None if self.head is None else self.head.model_dump(mode="json"),
+            "fault": self.fault,
+        }
 
 
 class Receipts:

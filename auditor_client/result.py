@@ -1,31 +1,28 @@
 """What an audit found, with everything that somebody else needs to check it (3-estimation §6)."""
 
 import json
+import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from auditor_client.calls import readable
+from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.results import ParityEstimate
 from auditor_client.models.tree import DecisionRule
+from auditor_client.question import ModelDigest
 from auditor_client.report.document import audit_document
 from auditor_client.report.render import audit_frame, audit_page, audit_summary
+from auditor_client.report.sentences import noise_words
+from auditor_client.report.words import loss
 from shared.datasets import Budget
-from shared.plans import Plan
+from shared.plans import Plan, Quote
 from shared.releases import Release, SigningKey
 
-
-@dataclass(frozen=True, slots=True)
-class ModelDigest:
-    """Which model was audited.
-
-    Attributes:
-        rules: SHA-256 of the canonical rules with their decisions, as "sha256:<hex>".
-        file: SHA-256 of the model's file, likewise; None if the model came from memory.
-    """
-
-    rules: str
-    file: str | None
+_PROGRAMS: Final = ("pafer", "numpy", "scipy", "scikit-learn", "skops", "pydantic", "cryptography")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +38,7 @@ class AuditResult:
         holder_url: Whom it came from.
         strategy: How the question was put: "verdict", "pafer".
         estimator: How the figures were made: "posterior", or "plug-in (uniform, uniform)".
+        measurement: What was answered, as the estimator saw it.
         parity: The figures, each with its interval.
         rules: The tree's rules after merging siblings that decide alike.
         model: Which model.
@@ -56,6 +54,7 @@ class AuditResult:
     holder_url: str
     strategy: str
     estimator: str
+    measurement: Measurement
     parity: ParityEstimate
     rules: tuple[DecisionRule, ...]
     model: ModelDigest
@@ -90,3 +89,65 @@ class AuditResult:
 
     def _repr_html_(self) -> str:
         return audit_frame(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedAudit:
+    """An audit before it is asked: its price, and what could be expected of it.
+
+    Attributes:
+        plan: What would be asked, pinned to a version of the records.
+        quote: What the holder would charge, and its noise.
+        rules: The tree's rules after merging siblings that decide alike.
+        model: Which model.
+        strategy: How the question would be put.
+        expected_width: Of the interval of the ratio; None if it cannot be told.
+        budget: The auditor's account.
+    """
+
+    plan: Plan
+    quote: Quote
+    rules: tuple[DecisionRule, ...]
+    model: ModelDigest
+    strategy: str
+    expected_width: float | None
+    budget: Budget
+
+    def summary(self) -> str:
+        """The price as plain text, for a terminal."""
+        charge, left = self.quote.charge, self.budget.remaining
+        enough = charge.epsilon <= left.epsilon and charge.delta <= left.delta
+        favourable = sum(rule.favourable for rule in self.rules)
+        lines = [
+            f"The audit would cost {loss(charge)}; {loss(left)} is left{'' if enough else ', which does not suffice'}.",
+            f"The tree has {len(self.rules)} rules, {favourable} of them favourable.",
+            *(
+                f"Batch {batch.name}: noise on each count is {noise_words(batch.noise.scale)}."
+                for batch in self.quote.batches
+            ),
+        ]
+        if self.expected_width is not None:
+            lines.append(f"Expected width of the interval of the ratio: {self.expected_width:.3f}.")
+        return "\n".join([*map(readable, lines), "Nothing was spent."])
+
+    def to_document(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return {
+            "plan": self.plan.document(),
+            "quote": self.quote.model_dump(mode="json"),
+            "rules": len(self.rules),
+            "favourable_rules": sum(rule.favourable for rule in self.rules),
+            "model": {"rules_digest": self.model.rules, "file_digest": self.model.file},
+            "strategy": self.strategy,
+            "expected_width": self.expected_width,
+            "budget": self.budget.model_dump(mode="json"),
+        }
+
+
+def program_versions() -> dict[str, str]:
+    """The versions of what computes the figures, by name; what is not installed is left out."""
+    versions = {"Python": platform.python_version()}
+    for name in _PROGRAMS:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions

@@ -4,9 +4,10 @@
 names one, else of this machine's own, within this process.
 """
 
+import asyncio
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -38,6 +39,7 @@ AdminKey = Annotated[
 ]
 UPLOAD_TIMEOUT_S = 3600.0
 CALL_TIMEOUT_S = 60.0
+UPLOAD_CHUNK_BYTES = 1 << 20
 _errors = Console(stderr=True)
 
 
@@ -66,7 +68,7 @@ def serve(
         Holder.open(Settings.from_environment()).close()
     uvicorn.run(
         "holder_service.app:create_app", factory=True, host=host, port=port, workers=workers, access_log=access_log,
-        server_header=False, timeout_graceful_shutdown=30,
+        server_header=False, timeout_graceful_shutdown=30, timeout_worker_healthcheck=60,
     )  # fmt: skip
 
 
@@ -175,8 +177,7 @@ def load(
 ) -> None:  # fmt: skip
     """Load records as a new version: all of them or none."""
     media = "application/vnd.apache.parquet" if records.suffix == ".parquet" else "text/csv"
-    with _clear_errors(), records.open("rb") as file:
-        answer = _call("PUT", f"/v1/admin/datasets/{dataset}/records", url, key, content=file, media=media)
+    answer = _call("PUT", f"/v1/admin/datasets/{dataset}/records", url, key, content=_chunks(records), media=media)
     _show(answer, tuple(answer), [tuple(str(value) for value in answer.values())], as_json)
 
 
@@ -249,25 +250,32 @@ def _call(method: str, path: str, url: str, key: str, *, media: str | None = Non
     if not key:
         _fail("Give an administrator's key in HOLDER_ADMIN_KEY (holder init prints the first one).")
     headers = {"Authorization": f"Bearer {key}", **({"Content-Type": media} if media else {})}
-    with _clear_errors(), _connected(url) as client:
-        answer = client.request(method, path, headers=headers, **request)
+    with _clear_errors():
+        answer = asyncio.run(_request(url, method, path, headers=headers, **request))
     document = answer.json() if answer.content else None
     if answer.is_success:
         return document
     _fail(document.get("detail", "The holder refused.") if isinstance(document, dict) else "The holder refused.")
 
 
-@contextmanager
-def _connected(url: str) -> Iterator[httpx.Client]:
+async def _chunks(path: Path) -> AsyncIterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(UPLOAD_CHUNK_BYTES):
+            yield chunk
+
+
+async def _request(url: str, method: str, path: str, **request: Any) -> httpx.Response:
     timeout = httpx.Timeout(CALL_TIMEOUT_S, read=UPLOAD_TIMEOUT_S)
     if url:
-        with httpx.Client(base_url=url, timeout=timeout) as client:
-            yield client
-        return
-    from starlette.testclient import TestClient
-
-    with TestClient(create_app(), base_url="http://holder", raise_server_exceptions=False) as client:
-        yield client
+        async with httpx.AsyncClient(base_url=url, timeout=timeout) as client:
+            return await client.request(method, path, **request)
+    app = create_app()
+    try:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://holder", timeout=timeout) as client:
+            return await client.request(method, path, **request)
+    finally:
+        app.state.holder.close()
 
 
 @contextmanager

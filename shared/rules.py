@@ -192,13 +192,13 @@ class Cell(BaseModel):
 
 def _canonical_number(number: int | float) -> int | float:
     """A number by its value: whole numbers as int, −0.0 as 0; refuses what a double cannot hold exactly."""
-    if not math.isfinite(number):
-        raise ValueError("A threshold must be a finite number.")
     if isinstance(number, int):
-        if abs(number) > limits.INTEGER_MAX:
-            raise ValueError("A whole number must lie within ±2^53; write a larger threshold with a decimal point.")
-        return number
-    return int(number) if number == int(number) and abs(number) <= limits.INTEGER_MAX else number
+        if abs(number) <= limits.INTEGER_MAX:
+            return number
+        raise ValueError("A whole number must lie within ±2^53; write a larger threshold with a decimal point.")
+    if math.isfinite(number):
+        return int(number) if number == int(number) and abs(number) <= limits.INTEGER_MAX else number
+    raise ValueError("A threshold must be a finite number.")
 
 
 def _number(value: Value | None) -> int | float:

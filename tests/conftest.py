@@ -1,12 +1,19 @@
-"""What all tests share: the public data, and a fresh database of either kind."""
+"""What all tests share: the public data, a fresh database of either kind, and a real holder on it.
+
+The holder's stack is imported by the fixtures that need it: a unit test of the client starts without it.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pafer_demo.open_data import data_directory
 from tests.postgres import PostgresServer, running_server
+
+if TYPE_CHECKING:
+    from tests.holders import TestedHolder
 
 
 @pytest.fixture(scope="session")
@@ -39,3 +46,21 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path / 'holder.sqlite'}"
     url: str = request.getfixturevalue("postgres_url")
     return url
+
+
+@pytest.fixture
+def holder(tmp_path: Path, database_url: str) -> "Iterator[TestedHolder]":
+    """A real holder with a small register and an auditor; once on SQLite and once on PostgreSQL."""
+    from tests.holders import running_holder
+
+    with running_holder(tmp_path, database_url) as tested:
+        yield tested
+
+
+@pytest.fixture
+def sqlite_holder(tmp_path: Path) -> "Iterator[TestedHolder]":
+    """The same on SQLite alone, where the database makes no difference to what is tested."""
+    from tests.holders import running_holder
+
+    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}") as tested:
+        yield tested

@@ -9,6 +9,7 @@ double or integer that the column admits. A cut k lies between key k and key k +
 to rounding: no admitted value lies in between.
 """
 
+import struct
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
@@ -31,7 +32,7 @@ Keys = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The values of an ordered column as keys `first` to `last`, in order."""
+    """The values of an ordered column as keys `first` to `last`, in order; −0.0 is 0.0."""
 
     column: Column
 
@@ -50,19 +51,22 @@ class Line:
         if self.column.type == "integer":
             return int(value) + _SIGN
         bits = int(np.float64(value).view(np.uint64))
-        return bits ^ _ALL_BITS if bits & _SIGN else bits ^ _SIGN
+        return (bits ^ _ALL_BITS) + 1 if bits & _SIGN else bits ^ _SIGN
 
     def values(self, keys: Keys) -> NDArray[np.float64]:
         """The values of some keys, of the same shape."""
         if self.column.type == "integer":
             return (keys - np.uint64(_SIGN)).view(np.int64).astype(np.float64)
-        bits = np.where(keys & np.uint64(_SIGN), keys ^ np.uint64(_SIGN), keys ^ np.uint64(_ALL_BITS))
+        bits = np.where(keys & np.uint64(_SIGN), keys ^ np.uint64(_SIGN), (keys - np.uint64(1)) ^ np.uint64(_ALL_BITS))
         return bits.view(np.float64)
 
     def value(self, key: int) -> int | float:
         """The value of one key, an `int` for an integer column."""
-        number = float(self.values(np.array([key], np.uint64))[0])
-        return int(number) if self.column.type == "integer" else number
+        if self.column.type == "integer":
+            return key - _SIGN
+        bits = key ^ _SIGN if key & _SIGN else (key - 1) ^ _ALL_BITS
+        number: float = struct.unpack("<d", struct.pack("<Q", bits))[0]
+        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +137,10 @@ class Domain:
         return self._stretches(left, reach) if self.column.ordered else self._lists(left, right)
 
     def _missing_or_not(self, goes_left: bool, admitted: int) -> Way:
-        op = "is_missing" if admitted & self.missing else "not_missing"
-        return Way(goes_left, admitted, (Predicate(column=self.column.name, op=op),))
+        missing = admitted & self.missing
+        return Way(
+            goes_left, admitted, (Predicate(column=self.column.name, op="is_missing" if missing else "not_missing"),)
+        )
 
     def _predicate(self, op: Any, admitted: int, **value: Any) -> Predicate:
         return Predicate(column=self.column.name, op=op, or_missing=bool(admitted & self.missing), **value)
@@ -205,7 +211,8 @@ class Domain:
         """The last value of an atom; and the first one behind it, if that has fewer digits (29.999999999999996, 30)."""
         line, cut = Line(self.column), self.cuts[atom]
         last, following = line.value(cut), line.value(cut + 1)
-        return last, following if len(repr(following)) < len(repr(last)) else None
+        prettier = self.column.type == "number" and len(repr(following)) < len(repr(last))
+        return last, following if prettier else None
 
     def _ends(self, atom: int) -> tuple[int, int]:
         """The first and last key of an atom."""

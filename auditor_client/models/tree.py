@@ -1,14 +1,20 @@
 """Our neutral decision tree, of any arity, and its rules.
 
-Whatever a model came from, the rest of the client sees only this: splits whose branches each carry
-one predicate, and leaves that decide. Siblings that decide alike are merged, because a split that
-changes no decision only adds noise (1-method §4, *pruning of non-distinguishing rules*).
+Whatever a model came from, the rest of the client sees only this: splits whose branches carry
+predicates on one column, and leaves that decide. Siblings that decide alike are merged, because a split
+that changes no decision only adds noise (1-method §4, *pruning of non-distinguishing rules*).
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
+from auditor_client.errors import ModelRefused
+from shared.problems import PlanRefused
 from shared.rules import Predicate, Record, Rule
+from shared.schema import Column, Schema, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +36,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A test of one column; its branches exclude each other and cover every value of that column."""
+    """A test of one column; its branches exclude each other and cover every value that can arrive."""
 
     id: str
     branches: tuple[Branch, ...]
@@ -77,6 +83,29 @@ class Tree:
             )
         return node
 
+    def check(self, schema: Schema) -> None:
+        """Refuse a tree that is none over a dataset's columns: that fits the schema and decides about everybody once.
+
+        Raises:
+            ModelRefused: A predicate does not fit the schema; a split tests no or several columns; some
+                declared value takes no branch of a split, or several; two leaves share an id; a path is
+                longer than a rule may be.
+        """
+        try:
+            ids = [decision.leaf.id for decision in self.rules()]
+            _check(self.root, (), schema)
+        except (ValidationError, PlanRefused) as error:
+            raise ModelRefused(f"The tree does not fit the dataset: {error}") from error
+        if len(set(ids)) != len(ids):
+            raise ModelRefused("Two leaves of the tree share an id: give each leaf its own.")
+
+
+def readable(rule: Rule) -> str:
+    """A rule as people read it: one clause a column, numbers to six digits. For display only, never to ask with."""
+    columns = dict.fromkeys(predicate.column for predicate in rule.all_of)
+    clauses = (_clause(name, [p for p in rule.all_of if p.column == name]) for name in columns)
+    return " and ".join(clause for clause in clauses) or "everybody"
+
 
 def _paths(node: Node, path: tuple[Predicate, ...]) -> Iterator[DecisionRule]:
     if isinstance(node, Leaf):
@@ -98,3 +127,76 @@ def _merge(node: Node) -> Node:
         decisions = dict.fromkeys(child.decision for child in children if isinstance(child, Leaf))
         return Leaf(id=node.id, decision=" or ".join(decisions), favourable=first.favourable)
     return Split(node.id, branches)
+
+
+def _check(node: Node, path: tuple[Predicate, ...], schema: Schema) -> None:
+    if isinstance(node, Leaf):
+        return
+    predicates = [predicate for branch in node.branches for predicate in branch.predicates]
+    for predicate in predicates:
+        predicate.check(schema, f"split {node.id!r}")
+    names = {predicate.column for predicate in predicates}
+    if len(names) != 1:
+        raise ModelRefused(f"Split {node.id!r} tests {len(names)} columns: test one in each split.")
+    column = schema.by_name[names.pop()]
+    above = [predicate for predicate in path if predicate.column == column.name]
+    for value in _telling(column, [*above, *predicates]):
+        if all(predicate.matches(value) for predicate in above):
+            taken = sum(all(predicate.matches(value) for predicate in branch.predicates) for branch in node.branches)
+            if taken != 1:
+                shown = "missing" if value is None else value
+                raise ModelRefused(
+                    f"Split {node.id!r}: {column.name} = {shown} takes {taken} of its branches, and must take one."
+                )
+    for branch in node.branches:
+        _check(branch.child, (*path, *branch.predicates), schema)
+
+
+def _telling(column: Column, predicates: list[Predicate]) -> list[Value | None]:
+    """Admitted values of which some stands for every admitted value, as far as the predicates can tell."""
+    missing: list[Value | None] = [None] if column.nullable else []
+    named = [value for predicate in predicates for value in (predicate.values or (predicate.value,))]
+    if not column.ordered:
+        unnamed = next((value for value in column.values if value not in named), None)
+        return [*(value for value in column.values if value in named or value == unnamed), *missing]
+    values: list[float] = [min(max(0, column.low), column.high)]
+    for number in named:
+        if isinstance(number, int | float):
+            if column.type == "integer":
+                values += [math.ceil(number) - 1, math.ceil(number), math.floor(number), math.floor(number) + 1]
+            else:
+                values += [math.nextafter(number, -math.inf), number, math.nextafter(number, math.inf)]
+    return [*(value for value in values if column.low <= value <= column.high and math.isfinite(value)), *missing]
+
+
+def _clause(name: str, predicates: list[Predicate]) -> str:
+    """What a path says of one column, in as few words as it takes."""
+    if any(predicate.op == "is_missing" for predicate in predicates):
+        return f"{name} is missing"
+    tests = [predicate for predicate in predicates if predicate.op != "not_missing"]
+    if not tests:
+        return f"{name} is known"
+    equal = [set(p.values or (p.value,)) for p in tests if p.op in ("eq", "in")]
+    unequal = {value for p in tests if p.op in ("ne", "not_in") for value in (p.values or (p.value,))}
+    said = []
+    if equal:
+        said.append(_listed(set.intersection(*equal) - unequal, "=", "in"))
+    else:
+        lower = max((p for p in tests if p.op in ("gt", "ge")), key=lambda p: (p.value, p.op == "gt"), default=None)
+        upper = min((p for p in tests if p.op in ("lt", "le")), key=lambda p: (p.value, p.op == "le"), default=None)
+        said += [f"{_SIGNS[bound.op]} {_shown(bound.value)}" for bound in (lower, upper) if bound is not None]
+        said += [_listed(unequal, "≠", "not in")] if unequal else []
+    known = len(tests) < len(predicates) or not all(predicate.or_missing for predicate in tests)
+    return f"{name} {' and '.join(said)}{'' if known else ' or missing'}"
+
+
+_SIGNS = {"lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
+
+
+def _listed(values: set[Value | None], one: str, several: str) -> str:
+    shown = sorted(_shown(value) for value in values)
+    return f"{one} {shown[0]}" if len(shown) == 1 else f"{several} {{{', '.join(shown)}}}"
+
+
+def _shown(value: Value | None) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from shared.amounts import PrivacyLoss, format_nano
 from shared.rules import Predicate, Rule
 from shared.schema import Group, Value
 
@@ -54,7 +55,20 @@ def percent(share: float, *, apart_from: float | None = None) -> str:
         share: Within [0, 1], or NaN.
         apart_from: A threshold, such as 0.8: 0.79996 is then no "80.0 %".
     """
+    if not math.isfinite(share):
+        return _UNDEFINED
     return f"{_decimals(100 * share, 1, None if apart_from is None else 100 * apart_from)}{_NARROW_SPACE}%"
+
+
+def threshold_percent(threshold: float) -> str:
+    """A threshold as a percentage, with no more decimals than it has."""
+    return f"{100 * threshold:.10g}{_NARROW_SPACE}%"
+
+
+def loss(amount: PrivacyLoss) -> str:
+    """A privacy loss, a budget or what is left of one."""
+    epsilon = f"ε = {format_nano(amount.epsilon)}"
+    return f"{epsilon}, δ = {format_nano(amount.delta)}" if amount.delta else epsilon
 
 
 def ratio(number: float, *, apart_from: float | None = None) -> str:
@@ -63,8 +77,8 @@ def ratio(number: float, *, apart_from: float | None = None) -> str:
 
 
 def points(share: float) -> str:
-    """A difference of shares, in percentage points."""
-    return f"{_decimals(100 * share, 1, None)}{_NARROW_SPACE}percentage points"
+    """A difference of shares, in percentage points, without the unit."""
+    return _decimals(100 * share, 1, None)
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

@@ -7,14 +7,18 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
 
-import opendp.prelude as dp
+from opendp.domains import atom_domain, vector_domain
+from opendp.measurements import make_laplace
+from opendp.metrics import l1_distance
+from opendp.mod import enable_features
 
 from shared.amounts import NANO_PER_UNIT
 from shared.noise import DiscreteLaplaceNoise
 
-dp.enable_features("contrib")
+# Not opendp.prelude: it imports scikit-learn and pandas where they are installed, seconds at every start.
+enable_features("contrib")
 
-_SPACE: Final = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+_SPACE: Final = vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +68,8 @@ class LaplaceMechanism:
 def _calibrated(epsilon_nano: int, sensitivity: int) -> LaplaceMechanism:
     epsilon = Fraction(epsilon_nano, NANO_PER_UNIT)
     scale = sensitivity * NANO_PER_UNIT / epsilon_nano
-    measurement: Any = dp.m.make_laplace(*_SPACE, scale=scale)
+    measurement: Any = make_laplace(*_SPACE, scale=scale)
     while not Fraction(measurement.map(sensitivity)) <= epsilon:
         scale = math.nextafter(scale, math.inf)
-        measurement = dp.m.make_laplace(*_SPACE, scale=scale)
+        measurement = make_laplace(*_SPACE, scale=scale)
     return LaplaceMechanism(epsilon_nano, sensitivity, scale, measurement)

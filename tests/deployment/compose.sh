@@ -10,6 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 readonly UNAVAILABLE=75 STEP_S_MAX=600 PACKAGES="docker.io docker-compose mmdebstrap iptables iproute2"
 work=$(mktemp -d /tmp/pafer-compose-XXXXXX)
 daemon=
+forwarding=
 compose=()
 build=()
 
@@ -41,7 +42,8 @@ end_daemon() {
   kill -KILL "$daemon" 2>/dev/null || true
   awk -v folder="$work" 'index($2, folder) == 1 {print $2}' /proc/mounts | sort -r | xargs -r umount --lazy || true
   [ -e "$work/docker0-was-there" ] || ip link delete docker0 2>/dev/null || true
-  [ ! -s "$work/iptables" ] || iptables-restore <"$work/iptables" || true
+  iptables-restore <"$work/iptables" || true
+  echo "$forwarding" >/proc/sys/net/ipv4/ip_forward
 }
 
 have_programs() {
@@ -64,7 +66,11 @@ start_daemon() {
   export DEBIAN_FRONTEND=noninteractive DOCKER_HOST=unix://$work/docker.sock PATH=/usr/sbin:/usr/bin:$PATH
   [ "$(id -u)" = 0 ] || give_up "no docker daemon answers, and only root can start one."
   install_programs
-  iptables-save >"$work/iptables" || give_up "the packet filter cannot be read here."
+  {
+    printf '%s\n' '*nat' COMMIT '*filter' ':FORWARD ACCEPT' COMMIT # what a machine has that never used them
+    iptables-save
+  } >"$work/iptables" || give_up "the packet filter cannot be read here."
+  forwarding=$(cat /proc/sys/net/ipv4/ip_forward)
   ! ip link show docker0 >/dev/null 2>&1 || touch "$work/docker0-was-there"
   dockerd --data-root "$work/data" --exec-root "$work/exec" --pidfile "$work/docker.pid" --host "$DOCKER_HOST" \
     >"$work/dockerd.log" 2>&1 </dev/null &

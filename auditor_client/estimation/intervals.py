@@ -1,0 +1,174 @@
+"""Intervals for the statistical parity ratio and difference from draws of the groups' rates.
+
+Two traps make plain quantiles of the drawn ratio fail. First, the smallest of several noisy rates is
+too small and the largest too large, so the drawn ratio is biased away from parity: where groups tie,
+its upper quantile lies below the truth. SP is a minimum over pairs, SP = min p_i / p_j, so it is at
+most any pair's ratio; the upper end used here is the smallest of the pairs' upper ends, taken together
+over all pairs that may be the extreme one (intersection bounds: Chernozhukov, Lee, Rosen 2013,
+*Econometrica* 81). With one such pair it is the plain quantile. Second, a truth on the boundary, such
+as nobody accepted, is below every draw: where the answers do not speak against it, the interval reaches it.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor_client.estimation.noise_sums import FloatArray
+
+Indices = NDArray[np.intp]
+Ends = tuple[float, float]
+
+CONTENDER_PROBABILITY: Final = 0.01
+"""A group contends for the smallest (largest) rate if it is beyond the apparent one so often."""
+PAIRS_MAX: Final = 64
+"""Beyond so many contending pairs their ends are bounded group by group: wider, and much cheaper."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A value and its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def hull(self, other: "Range") -> "Range":
+        """The interval that holds both intervals, around this value."""
+        return Range(self.value, min(self.low, other.low), max(self.high, other.high))
+
+
+UNDEFINED: Final = Range(np.nan, np.nan, np.nan)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RateDraws:
+    """Draws of K groups' acceptance rates, and which extreme truths the answers do not speak against.
+
+    Attributes:
+        rates: Shape (K, M); NaN where the drawn group is empty.
+        none_possible: Whether nobody of the group may be accepted, shape (K,).
+        all_possible: Whether nobody of the group may be refused, shape (K,).
+    """
+
+    rates: FloatArray
+    none_possible: NDArray[np.bool_]
+    all_possible: NDArray[np.bool_]
+
+    def parity(self, level: float) -> tuple[Range, Range]:
+        """The ratio's and the difference's median and interval.
+
+        Returns:
+            min p / max p, and max p − min p. Draws in which no group has people, or nobody is accepted,
+            have no ratio; the ratio is undefined if they are the majority.
+        """
+        smallest, largest = _smallest(self.rates), -_smallest(-self.rates)
+        with np.errstate(invalid="ignore"):
+            ratio, difference = smallest / largest, largest - smallest
+        if not np.isnan(ratio).mean() <= 0.5:
+            return UNDEFINED, UNDEFINED
+        low, high = self._contenders()
+        by = self._ends_by_pairs if len(low) * len(high) <= PAIRS_MAX else self._ends_by_groups
+        (ratio_low, ratio_high), (least, most) = by(low, high, (1 - level) / 2)
+        return (
+            Range(_quantile(ratio, 0.5), ratio_low, min(ratio_high, 1.0)),
+            Range(_quantile(difference, 0.5), max(least, 0.0), most),
+        )
+
+    def _ends_by_pairs(self, low: Indices, high: Indices, tail: float) -> tuple[Ends, Ends]:
+        """Ends for ratio and difference from all pairs of a group of `low` and another of `high`."""
+        pairs = np.array([(i, j) for i in low for j in high if i != j])
+        if not len(pairs):
+            return (1.0, 1.0), (0.0, 0.0)
+        first, second = pairs.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios, lowest_ratios = self.rates[first] / self.rates[second], self._least[first] / self._most[second]
+        less, lowest_less = self.rates[first] - self.rates[second], self._least[first] - self._most[second]
+        return (
+            (_lower_end(lowest_ratios, tail), _upper_end(ratios, tail)),
+            (-_upper_end(less, tail), -_lower_end(lowest_less, tail)),
+        )
+
+    def _ends_by_groups(self, low: Indices, high: Indices, tail: float) -> tuple[Ends, Ends]:
+        """The same from ends for single groups' rates, two for each end of a figure, each with half the tail."""
+        smallest, largest = _lower_end(self._least[low], tail / 2), -_lower_end(-self._most[high], tail / 2)
+        smaller, larger = _joint_upper_end(self.rates[low], tail / 2), -_joint_upper_end(-self.rates[high], tail / 2)
+        ratio = smaller / larger if larger > 0 else np.inf
+        return (smallest / largest, ratio), (larger - smaller, largest - smallest)
+
+    @property
+    def _least(self) -> FloatArray:
+        return np.where(self.none_possible[:, None], 0.0, self.rates)
+
+    @property
+    def _most(self) -> FloatArray:
+        return np.where(self.all_possible[:, None], 1.0, self.rates)
+
+    def _contenders(self) -> tuple[Indices, Indices]:
+        """The groups that may have the smallest rate, and those that may have the largest."""
+        medians = np.array([_quantile(rates, 0.5) for rates in self.rates])
+        lowest, highest = self.rates[np.nanargmin(medians)], self.rates[np.nanargmax(medians)]
+        low = (self.rates <= lowest).mean(axis=1) >= CONTENDER_PROBABILITY
+        high = (self.rates >= highest).mean(axis=1) >= CONTENDER_PROBABILITY
+        return np.flatnonzero(low), np.flatnonzero(high)
+
+
+def quantile_range(draws: FloatArray, level: float) -> Range:
+    """Median and equal-tailed interval of draws of shape (M,), NaN left out; undefined if most are NaN."""
+    if not np.isnan(draws).mean() <= 0.5:
+        return UNDEFINED
+    tail = (1 - level) / 2
+    return Range(_quantile(draws, 0.5), _quantile(draws, tail), _quantile(draws, 1 - tail))
+
+
+def _quantile(draws: FloatArray, level: float) -> float:
+    """The draw at a level, NaN left out."""
+    ordered = np.sort(draws)
+    number = len(ordered) - int(np.isnan(draws).sum())
+    return float(ordered[min(int(level * number), number - 1)]) if number else np.nan
+
+
+def _lower_end(draws: FloatArray, tail: float) -> float:
+    """A lower end of a minimum over rows, from draws of shape (P, M): the smallest of the rows' lower ends.
+
+    No correction for the number of rows: it is enough that the end of the true smallest row holds.
+    """
+    return float(np.nanmin([_quantile(row, tail) for row in draws]))
+
+
+def _upper_end(draws: FloatArray, tail: float) -> float:
+    """An upper end of a minimum over rows, to stand beside `_lower_end` in an interval of level 1 − 2·tail.
+
+    The lower end fails only where the ends of all rows fail together. The joint upper end may fail with
+    whatever that leaves of both tails: with a single row that is its own tail.
+    """
+    order, highest = _highest_ranks(draws)
+    lower_fails = float((highest < tail * draws.shape[1]).mean())
+    return _at_rank(draws, order, _quantile(highest, 1 - 2 * tail + lower_fails))
+
+
+def _joint_upper_end(draws: FloatArray, tail: float) -> float:
+    """The smallest of upper ends that hold for all rows together but for a tail."""
+    order, highest = _highest_ranks(draws)
+    return _at_rank(draws, order, _quantile(highest, 1 - tail))
+
+
+def _highest_ranks(draws: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+    """Each row's order (NaN last: it bounds nothing), and each draw's highest rank over the rows, shape (M,)."""
+    order = np.argsort(draws, axis=1)
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.arange(draws.shape[1])[None, :], axis=1)
+    return order, ranks.max(axis=0).astype(np.float64)
+
+
+def _at_rank(draws: FloatArray, order: NDArray[np.intp], rank: float) -> float:
+    """The smallest of the rows' draws at a rank; infinite if that is NaN in all of them."""
+    ends = np.take_along_axis(draws, order[:, [int(rank)]], axis=1)
+    return float(np.where(np.isnan(ends), np.inf, ends).min())
+
+
+def _smallest(rates: FloatArray) -> FloatArray:
+    """The smallest rate of the non-empty groups in each draw, shape (M,)."""
+    smallest = np.where(np.isnan(rates), np.inf, rates).min(axis=0)
+    return np.where(np.isinf(smallest), np.nan, smallest)

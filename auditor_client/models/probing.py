@@ -1,0 +1,186 @@
+"""Asking the model's own transformers: invented rows, and the exact values at which an answer changes.
+
+Rows are made with the types that scikit-learn is mostly trained on: float64 for ordered columns, bool
+for boolean ones, Python texts for categories. Where a model was trained on something else and it
+matters (float32 into a scaler changes values), `Inputs.dtypes` says so (3-estimation §5).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor_client.errors import ModelRefused
+from auditor_client.models.domains import Keys, Line
+from shared.schema import Schema, Value
+
+DTYPES: Final = ("float32", "float64", "object")
+_ROWS_PER_CALL: Final = 1024
+
+Matrix = Callable[[Any], NDArray[Any]]
+"""From a table of raw rows to a matrix inside the model, of shape (rows, features)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One invented row: everything at its base value, but for one column. `None` is missing."""
+
+    column: str
+    value: Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """How rows are given to the model.
+
+    Attributes:
+        schema: The dataset's declared columns.
+        columns: The dataset's column behind each of the model's inputs, in the model's order.
+        names: What the model calls its inputs if it was fitted on a DataFrame; None if on an array.
+        dtypes: Column name to one of `DTYPES`, where the model was trained on that instead.
+        missing: By column, what stands for a missing category or boolean: None or NaN. NaN where it is not known.
+    """
+
+    schema: Schema
+    columns: tuple[str, ...]
+    names: tuple[str, ...] | None
+    dtypes: Mapping[str, str]
+    missing: dict[str, float | None] = field(default_factory=dict)
+
+    def table(self, rows: int, values: Mapping[str, tuple[NDArray[np.intp], Sequence[Any] | NDArray[Any]]]) -> Any:
+        """Make rows, at the base value wherever nothing else is said.
+
+        Args:
+            rows: How many.
+            values: By column, some rows' numbers and the values they have there; `None` or NaN is missing.
+
+        Returns:
+            A DataFrame if the model was fitted on one, else an array of shape (rows, inputs).
+        """
+        arrays = [self._array(column, rows, *values.get(column, ((), ()))) for column in self.columns]
+        if self.names is None:
+            mixed = len({array.dtype for array in arrays}) > 1  # numbers and truth values make objects, as in pandas
+            return np.column_stack([array.astype(object) for array in arrays] if mixed else arrays)
+        try:
+            import pandas as pd  # noqa: PLC0415  # models fitted on arrays do not need it
+        except ImportError as error:
+            raise ModelRefused("The model was fitted on a DataFrame: install pandas to read it.") from error
+        columns = zip(self.names, arrays, strict=True)
+        return pd.DataFrame({name: pd.Series(array, dtype=array.dtype) for name, array in columns})
+
+    def rows(self, cells: Sequence[Cell]) -> Any:
+        """A table with one row for each cell."""
+        values: dict[str, tuple[list[int], list[Value | None]]] = {}
+        for row, cell in enumerate(cells):
+            numbers, entries = values.setdefault(cell.column, ([], []))
+            numbers.append(row)
+            entries.append(cell.value)
+        return self.table(len(cells), {name: (np.array(rows), entries) for name, (rows, entries) in values.items()})
+
+    def _array(self, name: str, rows: int, where: Any, values: Any) -> NDArray[Any]:
+        column = self.schema.by_name.get(name)
+        if column is None:
+            return np.zeros(rows)
+        if column.ordered:
+            array = np.full(rows, min(max(0, column.low), column.high), np.float64)
+            array[np.asarray(where, np.intp)] = values
+            return array.astype(self.dtypes.get(name, "float64"))
+        missing = self.missing.get(name, np.nan)
+        array = np.full(rows, column.values[0], object)
+        array[np.asarray(where, np.intp)] = [missing if value is None else value for value in values]
+        plain = "bool" if column.type == "boolean" and not column.nullable else "object"
+        return array.astype(self.dtypes.get(name, plain))
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """Whether a number inside the model is at most a threshold.
+
+    Attributes:
+        source: The ordered raw column that the number is a function of.
+        cuts: Keys of that column between whose neighbours the function is monotone.
+        place: The number's column in the matrix.
+        threshold: What it is compared with; a float64.
+        of_nan: The answer for NaN. An encoder may make it of a value that is not missing.
+    """
+
+    source: str
+    cuts: frozenset[int]
+    place: int
+    threshold: float
+    of_nan: bool = False
+
+
+def turns(inputs: Inputs, tests: Sequence[Test], matrix: Matrix) -> list[frozenset[int]]:
+    """Where each test's answer changes, exactly: the keys k of its raw column with another answer at k + 1.
+
+    Section search in all monotone pieces of all tests at once: the model's transformers are called a
+    few times on some thousand rows, because most of a call's cost does not depend on the rows.
+    """
+    brackets = [
+        (number, low, high)
+        for number, test in enumerate(tests)
+        for low, high in _pieces(Line(inputs.schema.by_name[test.source]), test.cuts)
+    ]
+    found: list[set[int]] = [set() for _ in tests]
+    if brackets:
+        ask = _Questions(inputs, tests, matrix)
+        number = np.array([bracket[0] for bracket in brackets], np.intp)
+        low, high = (np.array([bracket[end] for bracket in brackets], np.uint64) for end in (1, 2))
+        for test, key in zip(*_narrow(ask, number, low, high), strict=True):
+            found[int(test)].add(int(key))
+    return [frozenset(keys) for keys in found]
+
+
+def _pieces(line: Line, cuts: frozenset[int]) -> Iterator[tuple[int, int]]:
+    """Neighbouring keys between which an answer can change at most once: within a piece, and from one to the next."""
+    edges = [line.first, *(edge for cut in sorted(cuts) for edge in (cut, cut + 1)), line.last]
+    return ((low, high) for low, high in pairwise(edges) if low < high)
+
+
+def _narrow(ask: "_Questions", number: NDArray[np.intp], low: Keys, high: Keys) -> tuple[NDArray[np.intp], Keys]:
+    left = ask(number, low)
+    turning = left != ask(number, high)
+    number, low, high, left = number[turning], low[turning], high[turning], left[turning]
+    sections = max(8, _ROWS_PER_CALL // max(1, len(low)))
+    while (high - low > 1).any():
+        step = np.maximum((high - low) // np.uint64(sections), np.uint64(1))
+        inner = low[:, None] + step[:, None] * np.arange(1, sections, dtype=np.uint64)
+        points = np.column_stack([low, np.minimum(inner, high[:, None]), high])
+        answers = ask(np.repeat(number, sections), points[:, 1:].ravel()).reshape(-1, sections)
+        first = np.argmax(answers != left[:, None], axis=1)
+        rows = np.arange(len(low))
+        low, high = points[rows, first], points[rows, first + 1]
+    return number, low
+
+
+class _Questions:
+    """Tests as arrays, to be asked about many keys in one call of the model's transformers."""
+
+    def __init__(self, inputs: Inputs, tests: Sequence[Test], matrix: Matrix) -> None:
+        self._inputs = inputs
+        self._matrix = matrix
+        self._sources = list(dict.fromkeys(test.source for test in tests))
+        self._lines = [Line(inputs.schema.by_name[name]) for name in self._sources]
+        self._source = np.array([self._sources.index(test.source) for test in tests], np.intp)
+        self._place = np.array([test.place for test in tests], np.intp)
+        self._threshold = np.array([test.threshold for test in tests], np.float64)
+        self._of_nan = np.array([test.of_nan for test in tests], bool)
+
+    def __call__(self, number: NDArray[np.intp], keys: Keys) -> NDArray[np.bool_]:
+        """The answer of test `number[i]` for the value at `keys[i]`, shape (questions,)."""
+        row = np.empty(len(keys), np.intp)
+        values: dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
+        rows = 0
+        for place, name in enumerate(self._sources):
+            asked = np.flatnonzero(self._source[number] == place)
+            different, which = np.unique(keys[asked], return_inverse=True)
+            row[asked] = rows + which
+            values[name] = np.arange(rows, rows + len(different)), self._lines[place].values(different)
+            rows += len(different)
+        matrix = self._matrix(self._inputs.table(rows, values))
+        numbers = matrix[row, self._place[number]]
+        return np.where(np.isnan(numbers), self._of_nan[number], numbers <= self._threshold[number])

@@ -1,0 +1,135 @@
+"""A scikit-learn decision tree, bare or behind its preprocessing, as the same tree over the dataset's columns.
+
+Exact: every person reaches the leaf that the model itself would reach (3-estimation §5). Where each
+split flips, what each leaf decides, and whether the result is right are all asked of the model itself,
+with rows that are invented from the declared domains; no record is needed.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from sklearn.base import is_regressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+from sklearn.pipeline import Pipeline
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+
+from auditor_client.errors import ModelRefused
+from auditor_client.models.preprocessing import Preprocessing
+from auditor_client.models.probing import DTYPES, Inputs
+from auditor_client.models.soundness import require_fitted, require_sound_tree
+from auditor_client.models.splits import Splits, Witnesses
+from auditor_client.models.tree import Tree
+from shared.schema import Schema
+
+_SELF_EVIDENT: Final = ({0, 1}, {-1, 1})
+
+
+def read_tree(
+    model: Any,
+    schema: Schema,
+    *,
+    favourable: Collection[Any] | None = None,
+    columns: Sequence[str] | None = None,
+    input_dtypes: Mapping[str, str] | None = None,
+) -> Tree:
+    """Read a fitted classifier as a tree over a dataset's columns.
+
+    Args:
+        model: A DecisionTreeClassifier, alone or last in a Pipeline (`preprocessing.SUPPORTED` says of
+            what), also inside a FixedThresholdClassifier or TunedThresholdClassifierCV.
+        schema: The dataset's declared columns. The tree may split on those that are neither sensitive
+            nor the label.
+        favourable: The classes that count as favourable. May be left out for the classes 0 and 1, false
+            and true, or −1 and 1: the larger is favourable. A class is found by its value or its text.
+        columns: The dataset's column for each of the model's inputs, in the model's order: needed if
+            the model was fitted on an array, or if it calls its inputs otherwise.
+        input_dtypes: By column, "float32", "float64" or "object", if the model was trained on that and
+            is used with it. Default: float64 for ordered columns, bool for boolean ones (object, if
+            missing values occur), Python texts for categories.
+
+    Returns:
+        A tree whose every leaf decides as the model does. Leaves that no declared value can reach are
+        left out. Values beyond the range of float32, which scikit-learn refuses, go where the largest
+        accepted value goes.
+
+    Raises:
+        ModelRefused: The model cannot be read exactly; the text says what would help.
+    """
+    steps, classifier = _unwrapped(model)
+    require_sound_tree(classifier)
+    wanted = _favourable(classifier.classes_.tolist(), favourable)
+    inputs = _inputs([*steps, classifier], schema, columns, input_dtypes or {})
+    splits = Splits(classifier, Preprocessing(steps, inputs))
+    witnesses = Witnesses(splits)
+    decisions = {leaf: (str(label), label in wanted) for leaf, label in witnesses.decisions(model).items()}
+    tree = splits.tree(decisions)
+    tree.check(schema)
+    witnesses.require_same_leaves(tree)
+    return tree
+
+
+def _unwrapped(model: Any) -> tuple[list[Any], Any]:
+    """The steps before the tree, in order, and the tree."""
+    steps: list[Any] = []
+    while type(model) not in (DecisionTreeClassifier, ExtraTreeClassifier):
+        if type(model) is Pipeline:
+            steps += [step for _, step in model.steps[:-1]]
+            model = model.steps[-1][1]
+        elif type(model) in (FixedThresholdClassifier, TunedThresholdClassifierCV):
+            model = getattr(model, "estimator_", model.estimator)
+        elif type(model) is FrozenEstimator:
+            model = model.estimator
+        else:
+            raise ModelRefused(_why_not(model))
+    for part in (*steps, model):
+        require_fitted(part)
+    return steps, model
+
+
+def _why_not(model: Any) -> str:
+    name = type(model).__name__
+    wanted = "Give a DecisionTreeClassifier, alone or last in a Pipeline, or a Tree built by hand."
+    if hasattr(model, "best_estimator_"):
+        return f"{name} is a search: give its best_estimator_."
+    if hasattr(model, "n_estimators") or hasattr(model, "estimators"):
+        return f"{name} is a vote of several models and has no disjoint rules. {wanted}"
+    if hasattr(model, "fit") and is_regressor(model):
+        return f"{name} predicts a number and decides nothing. {wanted}"
+    return f"{name} is not a model whose rules can be read. {wanted}"
+
+
+def _inputs(parts: Sequence[Any], schema: Schema, columns: Sequence[str] | None, dtypes: Mapping[str, str]) -> Inputs:
+    """How the model wants its rows: as the first of its parts that knows says."""
+    first = next(part for part in parts if hasattr(part, "n_features_in_"))
+    names = getattr(first, "feature_names_in_", None)
+    if columns is None:
+        columns = names
+    if columns is None:
+        raise ModelRefused(
+            "The model was fitted on an array: name the dataset's columns, in its order, with `columns`."
+        )
+    chosen = tuple(map(str, columns))
+    if len(chosen) != first.n_features_in_ or len(set(chosen)) != len(chosen):
+        raise ModelRefused(f"The model has {first.n_features_in_} inputs: name as many columns, each one once.")
+    for name, dtype in dtypes.items():
+        if name not in chosen or dtype not in DTYPES:
+            raise ModelRefused(
+                f"`input_dtypes` gives one of {', '.join(DTYPES)} to a column of the model, not {dtype!r} to {name!r}."
+            )
+    return Inputs(schema, chosen, None if names is None else tuple(names), dict(dtypes))
+
+
+def _favourable(classes: list[Any], favourable: Collection[Any] | None) -> set[Any]:
+    """Those of a model's classes that count as favourable."""
+    if favourable is None:
+        if set(classes) in _SELF_EVIDENT:
+            return {max(classes)}
+        raise ModelRefused(f"Say which of the classes {classes} are favourable.")
+    found = {label for label in classes for wanted in favourable if label == wanted or str(label) == str(wanted)}
+    unknown = [
+        wanted for wanted in favourable if not any(label == wanted or str(label) == str(wanted) for label in classes)
+    ]
+    if unknown or not 0 < len(found) < len(classes):
+        raise ModelRefused(f"Name some, but not all, of the classes {classes} as favourable; not {list(favourable)}.")
+    return found

@@ -1,0 +1,217 @@
+"""What comparisons mean: which values of a column a rule admits, exactly (2-privacy §§3, 8).
+
+The disjointness proof and the count both read these sets, so a value compares alike in both.
+
+On a column of numbers a predicate admits spans (above, up to] whose ends are values of the column's
+own kind, so nothing is rounded twice: among integers "≤ t" ends at floor(t) and "< t" at ceil(t) − 1;
+among doubles "≤ t" ends at t and "< t" at the double before it. Ends are clipped to the declared
+range. Missing, in a nullable column, is the point +infinity, which is no value.
+
+The rules at hand cut each column into *atoms*, which no predicate divides, numbered in order. The
+atom of a number is how many cuts lie below it; of a category or boolean it is its place in declared
+order, and missing is the last atom. No atom is empty, so two sets meet exactly if a value can lie in both.
+"""
+
+import itertools
+import math
+import operator
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from shared import limits
+from shared.problems import TooLarge
+from shared.rules import Predicate, Rule
+from shared.schema import Column, Schema, Value
+
+CUTS_PER_COLUMN_MAX: Final = 2 * limits.RULES_PER_PLAN_MAX
+"""No tree comes near it: a split makes one cut, or two if it is `eq`, and there are fewer splits than rules."""
+
+Runs = tuple[tuple[int, int], ...]
+"""A set of atoms as its runs of consecutive ones, ascending: of each the first, and the one behind the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A column's domain in atoms.
+
+    Attributes:
+        column: The declared column.
+        cuts: For a column of numbers where one atom ends and the next begins, ascending: "value > cut".
+            Missing counts as +infinity. Empty for other columns, where every value is an atom.
+        atoms: How many atoms there are, missing included.
+    """
+
+    column: Column
+    cuts: tuple[float, ...]
+    atoms: int
+
+
+def admitted_sets(rules: Mapping[int, Rule], schema: Schema) -> Iterator[tuple[Partition, dict[int, Runs]]]:
+    """What some rules admit, column by column.
+
+    Args:
+        rules: Rules that fit the schema, each under a number of the caller's.
+        schema: The dataset's declared columns.
+
+    Yields:
+        For each column that a rule names, in order of first appearance: its partition, and under the
+        number of each rule that names it the set of atoms that the rule admits. A rule that does not
+        name a column admits all of it. An empty set is a contradiction: the rule matches nobody.
+
+    Raises:
+        TooLarge: The rules cut a column more than `CUTS_PER_COLUMN_MAX` times.
+    """
+    # Paths of a tree repeat their splits, so what a predicate admits is worked out once for all its copies.
+    distinct: defaultdict[str, dict[object, Predicate]] = defaultdict(dict)
+    uses: defaultdict[str, list[tuple[int, object]]] = defaultdict(list)
+    for number, rule in rules.items():
+        for predicate in rule.all_of:
+            key = predicate.op, predicate.value, predicate.values, predicate.or_missing
+            distinct[predicate.column].setdefault(key, predicate)
+            uses[predicate.column].append((number, key))
+    for name, predicates in distinct.items():
+        column = schema.by_name[name]
+        partition, admitted = (_partition_numbers if column.ordered else _partition_values)(column, predicates)
+        sets: dict[int, int] = {}
+        for number, key in uses[name]:
+            sets[number] = sets.get(number, -1) & admitted[key]
+        runs = {atoms: tuple(_runs(atoms)) for atoms in set(sets.values())}
+        yield partition, {number: runs[atoms] for number, atoms in sets.items()}
+
+
+def admitting_rules(sets: Mapping[int, Runs], atoms: int) -> list[int]:
+    """Turn rules' sets of atoms into atoms' sets of rules.
+
+    Args:
+        sets: By rule number, the set of atoms that the rule admits.
+        atoms: How many atoms the column has.
+
+    Returns:
+        For each atom the set of the rules that admit it, as an integer: bit r for rule r.
+    """
+    changes = [0] * (atoms + 1)
+    for number, runs in sets.items():
+        for start, end in runs:
+            changes[start] ^= 1 << number
+            changes[end] ^= 1 << number
+    return list(itertools.accumulate(changes[:atoms], operator.xor))
+
+
+def _partition_numbers(
+    column: Column, predicates: Mapping[object, Predicate]
+) -> tuple[Partition, dict[object, int]]:
+    """The coarsest atoms, and what each predicate admits of them: bit a for atom a."""
+    line = _Line.of(column)
+    spans = {key: line.admitted(predicate) for key, predicate in predicates.items()}
+    ends = {end for admitted in spans.values() for span in admitted for end in span}
+    cuts = sorted(ends - {-math.inf, line.top})
+    if len(cuts) > CUTS_PER_COLUMN_MAX:
+        raise TooLarge(what=f"different thresholds for column {column.name!r}", limit=CUTS_PER_COLUMN_MAX)
+    bit = {end: 1 << atom for atom, end in enumerate((-math.inf, *cuts, line.top))}
+    admitted = {key: sum(bit[up_to] - bit[above] for above, up_to in admitted) for key, admitted in spans.items()}
+    return Partition(column, tuple(cuts), len(cuts) + 1), admitted
+
+
+def _partition_values(column: Column, predicates: Mapping[object, Predicate]) -> tuple[Partition, dict[object, int]]:
+    """An atom for each category or boolean, and what each predicate admits of them: bit a for atom a."""
+    missing = 1 << len(column.values)
+    present = missing - 1
+    partition = Partition(column, (), len(column.values) + column.nullable)
+    return partition, {key: _listed(column, predicate, present, missing) for key, predicate in predicates.items()}
+
+
+def _listed(column: Column, predicate: Predicate, present: int, missing: int) -> int:
+    match predicate.op:
+        case "is_missing":
+            return missing
+        case "not_missing":
+            return present
+    admitted = 0
+    for value in _operands(predicate):
+        admitted |= 1 << (column.category_places[value] if isinstance(value, str) else int(value))
+    if predicate.op in ("ne", "not_in"):
+        admitted ^= present
+    return admitted | missing if predicate.or_missing else admitted
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The values that records can have in a column of numbers, and missing behind them.
+
+    Attributes:
+        integers: Whether the values are integers, or doubles.
+        low: The smallest value.
+        high: The largest value; infinity is refused at load.
+        top: The last point: `high`, or infinity for missing.
+    """
+
+    integers: bool
+    low: float
+    high: float
+    top: float
+
+    @classmethod
+    def of(cls, column: Column) -> "_Line":
+        low, high = max(column.low, -sys.float_info.max), min(column.high, sys.float_info.max)
+        return cls(column.type == "integer", low, high, math.inf if column.nullable else high)
+
+    def admitted(self, predicate: Predicate) -> list[tuple[float, float]]:
+        """The points that satisfy a predicate: spans (above, up to] without a point in common, none of them empty."""
+        match predicate.op:
+            case "is_missing":
+                return _spans(self.high, self.top)
+            case "not_missing":
+                return _spans(-math.inf, self.high)
+        values = sorted(self._ends(value) for value in _operands(predicate))
+        below, at_most = values[0]
+        inside: tuple[float, ...]
+        match predicate.op:
+            case "lt":
+                inside = -math.inf, below
+            case "le":
+                inside = -math.inf, at_most
+            case "gt":
+                inside = at_most, self.high
+            case "ge":
+                inside = below, self.high
+            case "ne" | "not_in":
+                inside = -math.inf, *itertools.chain.from_iterable(values), self.high
+            case _:
+                inside = tuple(itertools.chain.from_iterable(values))
+        return _spans(*inside, self.high, self.top) if predicate.or_missing else _spans(*inside)
+
+    def _ends(self, threshold: Value) -> tuple[float, float]:
+        """The largest values below and at most a threshold; −infinity where the column has none."""
+        if not isinstance(threshold, int | float):
+            raise TypeError("A column of numbers is compared with numbers; check the plan against the schema first.")
+        if self.integers:
+            return self._clipped(math.ceil(threshold) - 1), self._clipped(math.floor(threshold))
+        return self._clipped(math.nextafter(threshold, -math.inf)), self._clipped(float(threshold))
+
+    def _clipped(self, end: float) -> float:
+        return min(end, self.high) if end >= self.low else -math.inf
+
+
+def _spans(*ends: float) -> list[tuple[float, float]]:
+    return [span for span in zip(ends[::2], ends[1::2], strict=True) if span[0] < span[1]]
+
+
+def _operands(predicate: Predicate) -> tuple[Value, ...]:
+    """What a predicate compares with; nothing for the tests for missing."""
+    if predicate.values is not None:
+        return predicate.values
+    return () if predicate.value is None else (predicate.value,)
+
+
+def _runs(atoms: int) -> Iterator[tuple[int, int]]:
+    end = 0
+    while atoms:
+        start = end + (atoms & -atoms).bit_length() - 1
+        atoms >>= start - end
+        length = (~atoms & (atoms + 1)).bit_length() - 1
+        atoms >>= length
+        end = start + length
+        yield start, end

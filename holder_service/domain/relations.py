@@ -1,0 +1,53 @@
+"""Neighbouring relations: what "one person" means in a guarantee (2-privacy §2)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from shared.datasets import Relation
+from shared.schema import Group
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbouringRelation:
+    """How far the histograms of disjoint cells can differ between two neighbouring datasets.
+
+    Each count that changes, changes by one person. The figures are for K groups, and for all cells of
+    one class together.
+
+    Source: 2-privacy §2. Under `sensitive_attribute` the sum over the groups of a cell is known, so
+    for K = 2 the first group tells the second: it alone is counted, and only one count changes.
+    """
+
+    name: Relation
+
+    def __post_init__(self) -> None:
+        if self.name not in get_args(Relation):
+            raise ValueError(f"{self.name!r} is no neighbouring relation.")
+
+    def counts_that_change(self, groups: int) -> int:
+        """How many counts differ at most."""
+        if self.name == "add_remove":
+            return 1
+        return 1 if self._first_group_suffices(groups) else 2
+
+    def l1(self, groups: int) -> int:
+        """The largest sum of absolute differences, in people."""
+        return self.counts_that_change(groups)
+
+    def l2(self, groups: int) -> float:
+        """The largest Euclidean difference, in people."""
+        return math.sqrt(self.counts_that_change(groups))
+
+    def counted_groups(self, groups: Sequence[Group]) -> tuple[Group, ...] | None:
+        """The groups that are counted where not all are; they come first in the order of groups. Else `None`."""
+        return (groups[0],) if self._first_group_suffices(len(groups)) else None
+
+    def _first_group_suffices(self, groups: int) -> bool:
+        return self.name == "sensitive_attribute" and groups == 2
+
+
+def relation(name: Relation) -> NeighbouringRelation:
+    """The relation of a name."""
+    return NeighbouringRelation(name)

@@ -1,0 +1,88 @@
+"""`./run demo`: an audit from end to end, between a real holder and a real auditor on this machine.
+
+The holder is a process of its own with a fresh home. Everything that it and the auditor write lies in
+the output folder; the holder ends with the demonstration, an interrupt included.
+"""
+
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from auditor_client import Auditor, AuditorError
+from pafer_demo import administration, auditor_side
+from pafer_demo.holder_process import DemoFailed, initialise, running_holder
+from pafer_demo.model import trained_tree, true_ratio
+from pafer_demo.open_data import OpenData, OpenDataMissing, adult
+from pafer_demo.register import register
+from shared.amounts import InvalidAmount, format_nano, parse_nano
+
+FOLDERS_OF_ONE_RUN = ("holder", "receipts")
+
+
+def main(
+    epsilon: Annotated[str, typer.Option(help="The privacy loss of each of the three audits.")] = auditor_side.EPSILON,
+    output: Annotated[Path, typer.Option(help="The folder for everything that is written.")] = Path("demo-output"),
+) -> None:
+    """Watch an auditor measure how a tree treats the groups of a register that it never sees."""
+    console = Console()
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        intact = _demonstrate(console, epsilon, output)
+    except (DemoFailed, AuditorError, InvalidAmount) as error:
+        console.print(str(error), style="red", markup=False)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        console.print("Interrupted; the holder has been stopped.")
+        sys.exit(130)
+    sys.exit(0 if intact else 1)
+
+
+def _demonstrate(console: Console, epsilon: str, output: Path) -> bool:
+    started_s = time.monotonic()
+    budget = format_nano(4 * parse_nano(epsilon))
+    home = _fresh(output)
+    data = _data()
+    console.print(f"Register: [b]{data.name}[/], {data.test.num_rows:,} people. Training a tree on other people.")
+    model = trained_tree(data)
+    environment = {"HOLDER_HOME": str(home), "HOLDER_DATABASE_URL": "", "HOLDER_ANCHOR": ""}
+    admin_key = initialise(environment)
+    if admin_key is None:
+        raise DemoFailed("The demonstration's holder has an administrator already.")
+    with (output / "holder.log").open("wb") as log, running_holder(environment, log=log) as holder:
+        key = administration.prepare(holder.url, admin_key, data, budget=budget)
+        console.print(f"Holder: answers at {holder.url} and has granted the auditor a budget of epsilon {budget}.")
+        with Auditor(holder.url, key, receipts=output / "receipts") as auditor:
+            findings = auditor_side.audit(auditor, data, model, epsilon=epsilon, output=output)
+            truth = {finding.sensitive: true_ratio(model, data, finding.sensitive) for finding in findings}
+            intact = auditor_side.show(console, auditor, findings, truth)
+    console.print(f"Done in {time.monotonic() - started_s:.0f} s; the holder has been stopped.")
+    return intact
+
+
+def _data() -> OpenData:
+    try:
+        return adult()
+    except OpenDataMissing:
+        return register()
+
+
+def _fresh(output: Path) -> Path:
+    """The home for a new holder; what an earlier run of the demonstration left there is taken away."""
+    for name in FOLDERS_OF_ONE_RUN:
+        shutil.rmtree(output / name, ignore_errors=True)
+    output.mkdir(parents=True, exist_ok=True)
+    return (output / "holder").absolute()
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    typer.run(main)

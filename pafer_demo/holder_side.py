@@ -1,0 +1,65 @@
+"""`holder demo`: a holder with the demonstration's register and an auditor's account, which then serves."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Final, NoReturn
+
+from holder_service.settings import Settings
+from pafer_demo.administration import AUDITOR, prepare
+from pafer_demo.holder_process import DemoFailed, HolderProcess, initialise, running_holder
+from pafer_demo.register import register
+
+KEY_FILE_VARIABLE: Final = "PAFER_DEMO_KEY_FILE"
+BUDGET: Final = "2"
+
+
+def main(*, host: str, port: int) -> None:
+    """Set the holder up unless that was done before, then serve until the process is ended.
+
+    The auditor's key is written into the file that PAFER_DEMO_KEY_FILE names, by default
+    `auditor.key` in HOLDER_HOME, once everything is ready.
+
+    Args:
+        host: Address to listen on.
+        port: Port to listen on.
+    """
+    key_file = Path(os.environ.get(KEY_FILE_VARIABLE) or Settings.from_environment().home / "auditor.key")
+    signal.signal(signal.SIGTERM, _leave)
+    try:
+        admin_key = None if key_file.exists() else _first_admin_key()
+        with running_holder({}, host=host, port=port) as holder:
+            if admin_key is not None:
+                _write_key(key_file, prepare(holder.url, admin_key, register(), budget=BUDGET))
+            _tell(holder, key_file)
+            sys.exit(holder.process.wait())
+    except DemoFailed as error:
+        sys.exit(f"holder demo: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _leave(*_: object) -> NoReturn:
+    sys.exit(0)
+
+
+def _first_admin_key() -> str:
+    admin_key = initialise({})
+    if admin_key is None:
+        raise DemoFailed("HOLDER_HOME or the database is in use without the demonstration's key: name empty ones.")
+    return admin_key
+
+
+def _write_key(key_file: Path, key: str) -> None:
+    """Write the key so that the file is whole from the moment that it exists."""
+    partial = key_file.with_suffix(".partial")
+    partial.unlink(missing_ok=True)
+    partial.touch(mode=0o600)
+    partial.write_text(f"{key}\n", encoding="ascii")
+    partial.replace(key_file)
+
+
+def _tell(holder: HolderProcess, key_file: Path) -> None:
+    print(f"The holder answers at {holder.url}, dataset 'register'.")
+    print(f"The key of auditor '{AUDITOR}' (budget epsilon {BUDGET}) is in {key_file}.", flush=True)

@@ -1,0 +1,262 @@
+"""A real holder for tests: set up on an empty database, with a small register, an auditor and a budget."""
+
+import io
+import multiprocessing
+import multiprocessing.context
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+from fastapi import FastAPI
+
+from holder_service.app import create_app
+from holder_service.services.holder import Holder, initialise
+from holder_service.settings import Settings
+
+FORKING = multiprocessing.get_context("forkserver")
+FORKING.set_forkserver_preload(["holder_service.app"])
+
+DECLARATION: dict[str, Any] = {
+    "person_key": "id",
+    "cap": {"epsilon": "100", "delta": "0"},
+    "records_max": 10_000,
+    "columns": [
+        {"name": "age", "type": "integer", "minimum": 0, "maximum": 120},
+        {"name": "hours", "type": "number", "nullable": True},
+        {"name": "education", "type": "category", "categories": ["low", "middle", "high"]},
+        {"name": "citizen", "type": "boolean"},
+        {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True},
+        {"name": "origin", "type": "category", "categories": ["here", "there"], "sensitive": True, "nullable": True},
+    ],
+}
+
+
+def register_csv(*, people: int = 300, seed: int = 0) -> bytes:
+    """A small register as CSV; the same for the same seed."""
+    source = random.Random(seed)
+    lines = io.StringIO()
+    lines.write("id,age,hours,education,citizen,sex,origin\n")
+    for person in range(people):
+        hours = "" if source.random() < 0.1 else f"{source.uniform(0, 60):.2f}"
+        education = source.choice(["low", "middle", "high"])
+        citizen = source.choice(["true", "false"])
+        sex, origin = source.choice(["Female", "Male"]), source.choice(["here", "there", ""])
+        lines.write(f"p{person},{source.randint(0, 120)},{hours},{education},{citizen},{sex},{origin}\n")
+    return lines.getvalue().encode()
+
+
+def plan(*, epsilon: str = "0.1", age: float = 40, **fields: Any) -> dict[str, Any]:
+    """A plan of two disjoint cells by sex."""
+    cells = [
+        {"id": "young", "all_of": [{"column": "age", "op": "le", "value": age}]},
+        {"id": "old", "all_of": [{"column": "age", "op": "gt", "value": age}]},
+    ]
+    batch = {"name": "verdict", "mechanism": {"name": "laplace"}, "epsilon": epsilon, "cells": cells}
+    return {"sensitive": ["sex"], "batches": [batch], **fields}
+
+
+@dataclass
+class TestedHolder:
+    """A holder served on loopback by a thread of this process, and its callers' keys."""
+
+    __test__ = False
+
+    settings: Settings
+    client: httpx.Client
+    holder: Holder
+    admin_key: str
+    auditor_key: str = ""
+
+    def admin(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Call as the administrator."""
+        return self._call(self.admin_key, method, f"/v1/admin{path}", request)
+
+    def auditor(self, method: str, path: str, *, key: str | None = None, **request: Any) -> httpx.Response:
+        """Call as the auditor."""
+        return self._call(key or self.auditor_key, method, f"/v1{path}", request)
+
+    def release(self, body: dict[str, Any], *, dataset: str = "register", key: str | None = None) -> httpx.Response:
+        """Ask a plan."""
+        return self.auditor("POST", f"/datasets/{dataset}/releases", key=key, json=body)
+
+    def spent(self, *, dataset: str = "register") -> str:
+        """What the auditor has spent, ε."""
+        epsilon: str = self.auditor("GET", f"/datasets/{dataset}/budget").json()["spent"]["epsilon"]
+        return epsilon
+
+    def entries(self) -> list[dict[str, Any]]:
+        """The whole ledger."""
+        found: list[dict[str, Any]] = []
+        after: int | None = 0
+        while after is not None:
+            page = self.admin("GET", f"/ledger?limit=1000&after={after}").json()
+            found += page["entries"]
+            after = page["next"]
+        return found
+
+    def declare(self, name: str = "register", **changes: Any) -> httpx.Response:
+        """Declare the small register, or a changed one."""
+        return self.admin("PUT", f"/datasets/{name}", json={**DECLARATION, **changes})
+
+    def load(self, content: bytes, name: str = "register", media_type: str = "text/csv") -> httpx.Response:
+        """Load records."""
+        return self.admin(
+            "PUT", f"/datasets/{name}/records", content=content, headers={"Content-Type": media_type}
+        )
+
+    def open_auditor(self, name: str, *, epsilon: str = "0", dataset: str = "register") -> str:
+        """Open an auditor's account with a budget, and give its key."""
+        key: str = self.admin("POST", "/auditors", json={"name": name}).json()["key"]
+        self.admin("PUT", f"/datasets/{dataset}/budgets/{name}", json={"epsilon": epsilon})
+        return key
+
+    def _call(self, key: str, method: str, path: str, request: dict[str, Any]) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {key}", **request.pop("headers", {})}
+        return self.client.request(method, path, headers=headers, **request)
+
+
+@dataclass
+class Served:
+    """A holder's processes and its URL."""
+
+    url: str
+    process: "subprocess.Popen[bytes] | multiprocessing.context.ForkServerProcess"
+
+    def wait_until_ready(self, timeout_s: float = 60) -> None:
+        """Wait until it answers that it may release.
+
+        Raises:
+            RuntimeError: It ended, or did not become ready in time.
+        """
+        until_s = time.monotonic() + timeout_s
+        while time.monotonic() < until_s and self.alive:
+            try:
+                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.02)
+        raise RuntimeError("the holder did not become ready")
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        if isinstance(self.process, subprocess.Popen):
+            return self.process.poll() is None
+        return self.process.is_alive()
+
+    def kill(self) -> None:
+        """End the processes as a power cut would."""
+        if isinstance(self.process, subprocess.Popen):
+            if self.alive:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(timeout=30)
+        else:
+            self.process.kill()
+            self.process.join(timeout=30)
+
+
+@contextmanager
+def serving(settings: Settings, *, workers: int = 1, environment: dict[str, str] | None = None) -> Iterator[Served]:
+    """`holder serve` as processes of its own, ready; killed at the end if it still runs."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    served = Served(f"http://127.0.0.1:{port}", _start(settings, port, workers, environment or {}))
+    try:
+        served.wait_until_ready()
+        yield served
+    finally:
+        served.kill()
+
+
+@contextmanager
+def forked(settings: Settings) -> Iterator[Served]:
+    """The same application in a process forked from one that has imported it: up in a moment, to be killed."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    process = FORKING.Process(target=_serve, args=(settings, listener), daemon=True)
+    process.start()
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    listener.close()
+    served = Served(url, process)
+    try:
+        served.wait_until_ready()
+        yield served
+    finally:
+        served.kill()
+
+
+def _serve(settings: Settings, listener: socket.socket) -> None:
+    uvicorn.Server(uvicorn.Config(create_app(settings), log_level="critical", access_log=False)).run([listener])
+
+
+def _start(settings: Settings, port: int, workers: int, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "holder_service.cli", "serve", "--port", str(port), "--workers", str(workers)],
+        env={
+            **os.environ,
+            "HOLDER_HOME": str(settings.home),
+            "HOLDER_DATABASE_URL": settings.database_url,
+            "HOLDER_ANCHOR": str(settings.anchor),
+            "HOLDER_RELEASE_QUANTUM_MS": str(settings.release_quantum_ms),
+            **environment,
+        },
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def settings_in(home: Path, database_url: str, *, quantum_ms: int = 0) -> Settings:
+    """Settings of a holder in a folder of its own."""
+    return Settings(home / "home", database_url, home / "anchor", quantum_ms)
+
+
+@contextmanager
+def opened(settings: Settings, admin_key: str, auditor_key: str = "") -> Iterator[TestedHolder]:
+    """A holder that was set up before, serving in this process."""
+    app = create_app(settings)
+    with served(app) as url, httpx.Client(base_url=url, timeout=60) as client:
+        yield TestedHolder(settings, client, app.state.holder, admin_key, auditor_key)
+
+
+@contextmanager
+def served(app: FastAPI) -> Iterator[str]:
+    """Serve an application on a free port of loopback; gives its URL."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    while not server.started and thread.is_alive():
+        time.sleep(0.005)
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(timeout=30)
+        listener.close()
+
+
+@contextmanager
+def running_holder(
+    home: Path, database_url: str, *, quantum_ms: int = 0, epsilon: str = "10", people: int = 300
+) -> Iterator[TestedHolder]:
+    """A new holder with the small register loaded and one auditor, "ADR", who has a budget."""
+    settings = settings_in(home, database_url, quantum_ms=quantum_ms)
+    issued = initialise(settings)
+    assert issued is not None
+    with opened(settings, issued.text) as tested:
+        assert tested.declare().status_code == 200
+        assert tested.load(register_csv(people=people)).status_code == 200
+        tested.auditor_key = tested.open_auditor("ADR", epsilon=epsilon)
+        yield tested

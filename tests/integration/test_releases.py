@@ -1,0 +1,305 @@
+"""A release end to end through the real service: charged once, stored, signed, replayed for nothing."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from shared.plans import Plan, identity
+from shared.releases import Release, SigningKeys, verify_signature
+from tests.holders import TestedHolder, opened, plan, register_csv, running_holder
+
+
+def test_a_plan_is_answered_charged_and_signed(holder: TestedHolder) -> None:
+    answer = holder.release(plan(epsilon="0.1"))
+
+    assert answer.status_code == 201
+    release = Release.model_validate(answer.json())
+    asked = Plan.model_validate(plan(epsilon="0.1")).pinned(1)
+    assert release.id == identity(auditor="ADR", dataset="register", plan=asked)
+    assert release.plan == asked
+    assert (release.relation, release.version) == ("add_remove", 1)
+    assert release.batches[0].groups == (("Female",), ("Male",))
+    assert [cell.id for cell in release.batches[0].cells] == ["young", "old"]
+    assert release.batches[0].composition == {"classes": 1}
+    assert release.batches[0].noise.scale == pytest.approx(10.0)
+    assert release.charge.model_dump(mode="json") == {"epsilon": "0.1", "delta": "0"}
+    assert release.remaining.model_dump(mode="json") == {"epsilon": "9.9", "delta": "0"}
+    assert holder.spent() == "0.1"
+    verify_signature(answer.json(), SigningKeys.model_validate(holder.client.get("/v1/keys").json()))
+    entry = holder.auditor("GET", f"/ledger/entries/{release.ledger.sequence}").json()
+    assert entry == {"sequence": release.ledger.sequence, "hash": release.ledger.hash}
+
+
+def test_the_same_plan_again_is_the_same_bytes_and_costs_nothing(holder: TestedHolder) -> None:
+    first = holder.release(plan())
+
+    again = holder.release(plan(epsilon="0.100", age=40.0, version=1, draw=1))
+
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.content == first.content
+    assert holder.spent() == "0.1"
+
+
+def test_a_second_draw_is_another_answer_and_is_paid(holder: TestedHolder) -> None:
+    first, second = holder.release(plan()), holder.release(plan(draw=2))
+
+    assert second.status_code == 201
+    assert first.json()["id"] != second.json()["id"]
+    assert holder.spent() == "0.2"
+
+
+def test_noise_is_around_the_true_count(holder: TestedHolder) -> None:
+    sexes = [line.split(",")[5] for line in register_csv().decode().splitlines()[1:]]
+
+    release = holder.release(plan(epsilon="10", age=120)).json()
+
+    (female, male), empty = (cell["counts"] for cell in release["batches"][0]["cells"])
+    # At scale 0.1 noise beyond 3 has probability e^-30.
+    assert abs(female - sexes.count("Female")) <= 3
+    assert abs(male - sexes.count("Male")) <= 3
+    assert all(abs(count) <= 3 for count in empty)
+
+
+def test_overlapping_cells_are_charged_once_per_class(holder: TestedHolder) -> None:
+    body = plan(epsilon="0.1")
+    body["batches"][0]["cells"].append({"id": "everybody", "all_of": []})
+
+    release = holder.release(body).json()
+
+    assert release["batches"][0]["composition"] == {"classes": 2}
+    assert release["batches"][0]["epsilon"] == "0.2"
+    assert release["charge"]["epsilon"] == "0.2"
+    assert holder.spent() == "0.2"
+
+
+def test_missing_values_of_a_sensitive_column_are_a_group(holder: TestedHolder) -> None:
+    release = holder.release(plan() | {"sensitive": ["sex", "origin"]}).json()
+
+    assert release["batches"][0]["groups"] == [
+        ["Female", "here"], ["Female", "there"], ["Female", None],
+        ["Male", "here"], ["Male", "there"], ["Male", None],
+    ]  # fmt: skip
+
+
+def test_a_plan_over_the_budget_is_refused_whole_and_says_what_is_left(holder: TestedHolder) -> None:
+    body = plan(epsilon="6")
+    body["batches"].append({**body["batches"][0], "name": "second"})
+
+    refusal = holder.release(body)
+
+    assert refusal.status_code == 403
+    document = refusal.json()
+    assert document["type"] == "/problems/budget-exhausted"
+    assert document["requested"] == {"epsilon": "12", "delta": "0"}
+    assert document["remaining"] == {"epsilon": "10", "delta": "0"}
+    assert holder.spent() == "0"
+
+
+def test_ten_plans_of_a_tenth_fit_exactly_into_one(holder: TestedHolder) -> None:
+    key = holder.open_auditor("exact", epsilon="1")
+
+    answers = [holder.release(plan(epsilon="0.1", draw=draw), key=key).status_code for draw in range(1, 12)]
+
+    assert answers == [201] * 10 + [403]
+
+
+def test_the_cap_holds_over_all_auditors(holder: TestedHolder) -> None:
+    holder.declare(cap={"epsilon": "1", "delta": "0"})
+    other = holder.open_auditor("other", epsilon="5")
+
+    first = holder.release(plan(epsilon="0.7"))
+    second = holder.release(plan(epsilon="0.7"), key=other)
+
+    assert first.status_code == 201
+    assert second.status_code == 403
+    assert second.json()["type"] == "/problems/cap-exhausted"
+    assert second.json()["remaining"] == {"epsilon": "0.3", "delta": "0"}
+
+
+def test_a_lowered_limit_leaves_nothing_and_a_revoked_one_refuses(holder: TestedHolder) -> None:
+    holder.release(plan(epsilon="0.5"))
+
+    lowered = holder.admin("PUT", "/datasets/register/budgets/ADR", json={"epsilon": "0.2"}).json()
+    refusal = holder.release(plan(epsilon="0.001"))
+
+    assert lowered["remaining"] == {"epsilon": "0", "delta": "0"}
+    assert refusal.json()["type"] == "/problems/budget-exhausted"
+    assert holder.release(plan(epsilon="0.5")).status_code == 200, "what was paid for stays retrievable"
+
+
+def test_an_expired_grant_is_no_budget(holder: TestedHolder) -> None:
+    grant = {"epsilon": "5", "expires": "2020-01-01T00:00:00Z"}
+    holder.admin("PUT", "/datasets/register/budgets/ADR", json=grant)
+
+    assert holder.release(plan()).json()["type"] == "/problems/budget-exhausted"
+
+
+def test_many_who_ask_the_same_at_once_get_one_answer_and_one_charge(holder: TestedHolder) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda _: holder.release(plan(epsilon="0.3")), range(32)))
+
+    assert len({answer.content for answer in answers}) == 1
+    assert {answer.status_code for answer in answers} <= {200, 201}
+    assert holder.spent() == "0.3"
+
+
+def test_a_new_version_makes_a_new_plan_and_the_old_answer_stays(holder: TestedHolder) -> None:
+    old = holder.release(plan())
+    assert holder.load(register_csv(seed=1)).json() == {"dataset": "register", "version": 2}
+
+    pinned_again = holder.release(plan(version=1))
+    fresh = holder.release(plan())
+    pinned_new_question = holder.release(plan(version=1, age=50))
+    never = holder.release(plan(version=3))
+
+    assert pinned_again.content == old.content
+    assert fresh.status_code == 201
+    assert fresh.json()["version"] == 2
+    assert (pinned_new_question.status_code, pinned_new_question.json()["type"]) == (409, "/problems/version-gone")
+    assert never.status_code == 422
+    assert holder.spent() == "0.2"
+
+
+def test_a_quote_touches_neither_budget_nor_records(holder: TestedHolder) -> None:
+    quoted = holder.auditor("POST", "/datasets/register/quotes", json=plan(epsilon="0.1"))
+    holder.load(register_csv(people=5, seed=3))
+    after = holder.auditor("POST", "/datasets/register/quotes", json=plan(epsilon="0.1"))
+
+    assert quoted.json()["charge"] == {"epsilon": "0.1", "delta": "0"}
+    assert {**quoted.json(), "version": 2} == after.json()
+    assert holder.spent() == "0"
+
+
+def test_an_auditor_sees_its_own_releases_alone(holder: TestedHolder) -> None:
+    mine = holder.release(plan()).json()
+    other = holder.open_auditor("other", epsilon="1")
+
+    listed = holder.auditor("GET", "/datasets/register/releases").json()["releases"]
+    seen_by_other = holder.auditor("GET", f"/datasets/register/releases/{mine['id']}", key=other)
+
+    assert [release["id"] for release in listed] == [mine["id"]]
+    assert holder.auditor("GET", f"/datasets/register/releases/{mine['id']}").json() == mine
+    assert seen_by_other.status_code == 404
+
+
+def test_an_administrator_cannot_ask_for_releases(holder: TestedHolder) -> None:
+    refusal = holder.release(plan(), key=holder.admin_key)
+
+    assert (refusal.status_code, refusal.json()["type"]) == (403, "/problems/forbidden")
+
+
+def test_a_restart_forgets_nothing(tmp_path: Path, database_url: str) -> None:
+    with running_holder(tmp_path, database_url) as before:
+        answer = before.release(plan())
+    with opened(before.settings, before.admin_key, before.auditor_key) as after:
+        assert after.spent() == "0.1"
+        assert after.release(plan()).content == answer.content
+        assert after.admin("POST", "/ledger/verify").json()["intact"]
+
+
+def test_the_ledger_verifies_and_exports(holder: TestedHolder) -> None:
+    holder.release(plan())
+
+    assert holder.admin("POST", "/ledger/verify").json()["intact"]
+    entries = holder.admin("GET", "/ledger?limit=1000").json()["entries"]
+    exported = holder.admin("GET", "/ledger?format=csv").text.splitlines()
+    assert len(exported) == len(entries) + 1
+    assert entries[-1]["kind"] == "charge"
+    assert [entry["sequence"] for entry in entries] == list(range(1, len(entries) + 1))
+
+
+def test_the_ledger_holds_nothing_derived_from_records(holder: TestedHolder, tmp_path: Path) -> None:
+    """Two holders that differ in their records alone have ledgers that differ in ids and digests of answers alone."""
+    with running_holder(tmp_path / "twin", f"sqlite:///{tmp_path / 'twin.sqlite'}", people=7) as twin:
+        ledgers = [one.admin("GET", "/ledger?limit=1000").json()["entries"] for one in (holder, twin)]
+
+    volatile = {"at", "hash", "previous", "subject"}
+    stripped = [[{k: v for k, v in entry.items() if k not in volatile} for entry in ledger] for ledger in ledgers]
+    assert json.dumps(stripped[0]) == json.dumps(stripped[1])
+
+
+def test_a_deleted_and_recreated_dataset_gives_nothing_back(holder: TestedHolder) -> None:
+    answer = holder.release(plan(epsilon="1"))
+    assert holder.admin("DELETE", "/datasets/register").status_code == 204
+    assert holder.auditor("GET", "/datasets/register").status_code == 404
+
+    assert holder.declare().status_code == 200
+    assert holder.load(register_csv()).json()["version"] == 2
+
+    assert holder.spent() == "1"
+    assert holder.release(plan(epsilon="1", version=1)).content == answer.content
+    assert holder.release(plan(epsilon="1")).status_code == 201
+
+
+def test_a_second_dataset_of_the_same_people_shares_their_budget(holder: TestedHolder) -> None:
+    holder.release(plan(epsilon="1"))
+    assert holder.declare("second", population="register", cap=None).status_code == 200
+    holder.load(register_csv(), "second")
+
+    holder.release(plan(epsilon="2"), dataset="second")
+
+    assert holder.spent() == "3"
+    assert holder.spent(dataset="second") == "3"
+
+
+def test_merged_populations_add_their_spending(holder: TestedHolder) -> None:
+    holder.release(plan(epsilon="1"))
+    holder.declare("second")
+    holder.load(register_csv(), "second")
+    holder.admin("PUT", "/datasets/second/budgets/ADR", json={"epsilon": "4"})
+    holder.release(plan(epsilon="2"), dataset="second")
+
+    merged = holder.admin("POST", "/populations/register/merge", json={"population": "second"})
+
+    assert merged.status_code == 204
+    assert holder.spent() == "3"
+    assert holder.spent(dataset="second") == "3"
+    assert holder.auditor("GET", "/datasets/second/budget").json()["limit"]["epsilon"] == "10"
+    assert holder.release(plan(epsilon="3", draw=2), dataset="second").status_code == 201
+    assert holder.spent() == "6"
+    assert holder.admin("POST", "/ledger/verify").json()["intact"]
+    again = holder.admin("POST", "/populations/register/merge", json={"population": "second"})
+    assert again.status_code == 409
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"relation": "replace"},
+        {"person_key": "key"},
+        {"columns": [{"name": "sex", "type": "category", "categories": ["Male", "Female"], "sensitive": True}]},
+    ],
+)
+def test_what_losses_are_in_terms_of_is_frozen_by_the_first_charge(
+    sqlite_holder: TestedHolder, change: dict[str, object]
+) -> None:
+    sqlite_holder.release(plan())
+
+    refusal = sqlite_holder.declare(**change)
+
+    assert (refusal.status_code, refusal.json()["type"]) == (409, "/problems/already-charged")
+
+
+def test_replace_doubles_the_noise_and_names_itself(sqlite_holder: TestedHolder) -> None:
+    sqlite_holder.declare("swapped", relation="replace", population="swapped")
+    sqlite_holder.load(register_csv(), "swapped")
+    sqlite_holder.admin("PUT", "/datasets/swapped/budgets/ADR", json={"epsilon": "1"})
+
+    release = sqlite_holder.release(plan(epsilon="0.1"), dataset="swapped").json()
+
+    assert release["relation"] == "replace"
+    assert release["batches"][0]["noise"]["scale"] == pytest.approx(20.0)
+
+
+def test_under_sensitive_attribute_two_groups_need_one_count(sqlite_holder: TestedHolder) -> None:
+    sqlite_holder.declare("attribute", relation="sensitive_attribute", population="attribute")
+    sqlite_holder.load(register_csv(), "attribute")
+    sqlite_holder.admin("PUT", "/datasets/attribute/budgets/ADR", json={"epsilon": "1"})
+
+    batch = sqlite_holder.release(plan(epsilon="0.1"), dataset="attribute").json()["batches"][0]
+
+    assert batch["counted_groups"] == [["Female"]]
+    assert [len(cell["counts"]) for cell in batch["cells"]] == [1, 1]
+    assert batch["noise"]["scale"] == pytest.approx(10.0)

@@ -1,0 +1,167 @@
+"""Audits made by hand, to look at and to test what the report makes of them: the figures are invented."""
+
+import base64
+import hashlib
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from auditor_client.estimation.measurements import Measurement, NoisyCounts
+from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
+from auditor_client.models.tree import DecisionRule, Leaf
+from auditor_client.question import ModelDigest
+from auditor_client.result import AuditResult
+from shared.amounts import PrivacyLoss, parse_nano
+from shared.datasets import Budget
+from shared.plans import Plan, identity
+from shared.releases import SIGNATURE_PREFIX, Release, SigningKey, signed_bytes
+from shared.rules import Rule
+from shared.schema import Group
+
+Rates = dict[Group, tuple[float, float, float]]
+"""For each group: rate, low, high."""
+
+_KEY = Ed25519PrivateKey.from_private_bytes(hashlib.sha256(b"an invented holder").digest())
+
+ADULT_RULES: tuple[tuple[bool, list[dict[str, Any]]], ...] = (
+    (True, [{"column": "marital status", "op": "ne", "value": "Married-civ-spouse"},
+            {"column": "capital gain", "op": "gt", "value": 7073.5}]),
+    (True, [{"column": "marital status", "op": "eq", "value": "Married-civ-spouse"},
+            {"column": "years of education", "op": "le", "value": 12.5},
+            {"column": "capital gain", "op": "gt", "value": 5095.5}]),
+    (True, [{"column": "marital status", "op": "eq", "value": "Married-civ-spouse"},
+            {"column": "years of education", "op": "gt", "value": 12.5}]),
+    (False, [{"column": "marital status", "op": "ne", "value": "Married-civ-spouse"},
+             {"column": "capital gain", "op": "le", "value": 7073.5}]),
+    (False, [{"column": "marital status", "op": "eq", "value": "Married-civ-spouse"},
+             {"column": "years of education", "op": "le", "value": 12.5},
+             {"column": "capital gain", "op": "le", "value": 5095.5}]),
+)  # fmt: skip
+
+SEX: Rates = {("Female",): (0.081, 0.078, 0.085), ("Male",): (0.262, 0.258, 0.266)}
+
+
+def decision_rules(rules: Sequence[tuple[bool, list[dict[str, Any]]]] = ADULT_RULES) -> tuple[DecisionRule, ...]:
+    """Rules as a tree would give them."""
+    made = []
+    for place, (favourable, predicates) in enumerate(rules):
+        leaf = Leaf(id=f"leaf-{place}", decision="> 50K" if favourable else "≤ 50K", favourable=favourable)
+        made.append(DecisionRule(Rule.model_validate({"id": leaf.id, "all_of": predicates}), leaf))
+    return tuple(made)
+
+
+def invented_audit(
+    rates: Rates | None = None,
+    *,
+    sensitive: tuple[str, ...] = ("sex",),
+    ratio: tuple[float, float, float] = (0.309, 0.294, 0.325),
+    difference: tuple[float, float, float] = (0.181, 0.175, 0.187),
+    threshold: float = 0.8,
+    epsilon: str = "0.5",
+    rules: tuple[DecisionRule, ...] | None = None,
+    warnings: tuple[str, ...] = (),
+    relation: str = "add_remove",
+    estimator: str = "posterior",
+) -> AuditResult:
+    """An audit result with these figures; (value, low, high) each, NaN for what does not exist."""
+    rates = SEX if rates is None else rates
+    rules = decision_rules() if rules is None else rules
+    parity_ratio = _estimate(ratio, estimator)
+    parity = ParityEstimate(
+        groups=tuple(
+            GroupEstimate(
+                group=group,
+                rate=_estimate(rate, estimator),
+                size=_estimate((8000.0, 7990.0, 8010.0), estimator),
+                accepted=_estimate(tuple(8000 * part for part in rate), estimator),
+            )
+            for group, rate in rates.items()
+        ),
+        ratio=parity_ratio,
+        difference=_estimate(difference, estimator),
+        threshold=threshold,
+        verdict=parity_ratio.against(threshold),
+        warnings=warnings,
+    )
+    answer = _answer(tuple(rates), sensitive, epsilon, rules, relation)
+    release = Release.model_validate(answer)
+    return AuditResult(
+        plan=release.plan,
+        release=release,
+        answer=answer,
+        receipt=Path("receipts") / f"{release.id.removeprefix('sha256:')}.json",
+        key=_signing_key(),
+        holder_url="https://holder.example",
+        strategy="verdict",
+        estimator=estimator,
+        measurement=Measurement(
+            groups=tuple(rates),
+            favourable=NoisyCounts.of([[100] * len(rates)], release.batches[0].noise),
+            complement=NoisyCounts.of([[100] * len(rates)], release.batches[0].noise),
+            complement_is="unfavourable",
+        ),
+        parity=parity,
+        rules=rules,
+        model=ModelDigest(rules="sha256:" + "1" * 64, file="sha256:" + "2" * 64),
+        budget=Budget(
+            auditor="ADR",
+            population="adult",
+            limit=PrivacyLoss.of_nano(2 * 10**9),
+            spent=PrivacyLoss.of_nano(parse_nano(epsilon)),
+            remaining=PrivacyLoss.of_nano(2 * 10**9 - parse_nano(epsilon)),
+        ),
+        versions={"pafer": "0.1.0", "Python": "3.11.2", "numpy": "2.4.6"},
+    )
+
+
+def _estimate(figure: tuple[float, ...], method: str) -> Estimate:
+    value, low, high = figure
+    return Estimate(value=value, low=low, high=high, level=0.95, method=method)
+
+
+def _signing_key() -> SigningKey:
+    public = base64.b64encode(_KEY.public_key().public_bytes_raw()).decode()
+    return SigningKey(id="k1", algorithm="ed25519", public_key=public, valid_from=datetime(2026, 11, 1, tzinfo=UTC))
+
+
+def _answer(
+    groups: tuple[Group, ...], sensitive: tuple[str, ...], epsilon: str, rules: tuple[DecisionRule, ...], relation: str
+) -> dict[str, Any]:
+    cells = [
+        {"id": name, "any_of": [rule.rule.model_dump(mode="json") for rule in rules if rule.favourable == favourable]}
+        for name, favourable in (("favourable", True), ("unfavourable", False))
+    ]
+    batch = {"name": "verdict", "mechanism": {"name": "laplace"}, "epsilon": epsilon}
+    asked = [cell for cell in cells if cell["any_of"]]
+    plan = Plan.model_validate({"sensitive": sensitive, "version": 3, "batches": [{**batch, "cells": asked}]})
+    scale = 1e9 / parse_nano(epsilon)
+    document = {
+        "id": identity(auditor="ADR", dataset="adult", plan=plan),
+        "dataset": "adult",
+        "version": 3,
+        "auditor": "ADR",
+        "created": "2026-11-20T21:30:00Z",
+        "relation": relation,
+        "plan": plan.document(),
+        "charge": {"epsilon": epsilon, "delta": "0"},
+        "remaining": {"epsilon": "1.5", "delta": "0"},
+        "batches": [
+            {
+                "name": "verdict",
+                "epsilon": epsilon,
+                "delta": "0",
+                "composition": {"classes": 1},
+                "groups": [list(group) for group in groups],
+                "noise": {"distribution": "discrete_laplace", "scale": math.nextafter(scale, math.inf)},
+                "cells": [{"id": cell["id"], "counts": [100] * len(groups)} for cell in asked],
+            }
+        ],
+        "ledger": {"sequence": 17, "hash": "sha256:" + "a" * 64},
+        "key": "k1",
+    }
+    signature = base64.b64encode(_KEY.sign(signed_bytes(document))).decode()
+    return {**document, "signature": SIGNATURE_PREFIX + signature}

@@ -1,0 +1,258 @@
+"""A holder that does as it is told, lies included: a real server on loopback with a real signing key.
+
+It knows one dataset and no records; its counts are invented. A test changes what it says before or
+after it signs, or takes a request over as a whole, down to the bytes.
+"""
+
+import base64
+import json
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from shared.amounts import NANO_PER_UNIT, format_nano
+from shared.datasets import DatasetDescription
+from shared.limits import Limits
+from shared.plans import Plan, identity
+from shared.releases import SIGNATURE_PREFIX, signed_bytes
+from shared.schema import Column
+
+KEY = "an-auditors-key"
+Document = dict[str, Any]
+Change = Callable[[Document], None]
+
+REGISTER = DatasetDescription(
+    name="register",
+    population="register",
+    relation="add_remove",
+    version=1,
+    person_key="id",
+    columns=(
+        Column(name="age", type="integer", minimum=0, maximum=120),
+        Column(name="sex", type="category", categories=("Female", "Male"), sensitive=True),
+        Column(name="origin", type="category", categories=("here", "there"), sensitive=True, nullable=True),
+    ),
+    sensitive=("sex", "origin"),
+    mechanisms=("laplace",),
+    records_max=10_000,
+    release_quantum_ms=0,
+    limits=Limits(),
+)
+
+
+def _nothing(_: Document) -> None:
+    """Change nothing."""
+
+
+@dataclass
+class SimulatedHolder:
+    """What the server says, and what it was asked.
+
+    Attributes:
+        url: Where it is.
+        requests: Method and path of everything it was asked, in order.
+        headers: The headers of the last request.
+        dataset: What it declares.
+        before_signing: Changes a release that it then signs.
+        after_signing: Changes a release behind its signature.
+        change_quote: Changes a quote.
+        change_keys: Changes the published keys.
+        entries: What the ledger says of an entry, instead of the truth; None for no such entry.
+        head: What the ledger says of its head.
+        take_over: Answers a request itself, and says whether it did.
+    """
+
+    url: str = ""
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)
+    dataset: DatasetDescription = REGISTER
+    before_signing: Change = _nothing
+    after_signing: Change = _nothing
+    change_quote: Change = _nothing
+    change_keys: Change = _nothing
+    entries: dict[int, Document | None] = field(default_factory=dict)
+    head: Document | None = None
+    take_over: Callable[[BaseHTTPRequestHandler], bool] = lambda _: False
+    signing: Ed25519PrivateKey = field(default_factory=Ed25519PrivateKey.generate)
+    ledger: list[str] = field(default_factory=list)
+    answered: dict[str, bytes] = field(default_factory=dict)
+
+    def count(self, method: str, ending: str) -> int:
+        """How often something was asked."""
+        return sum(asked == method and path.endswith(ending) for asked, path in self.requests)
+
+    def answer(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+        """Status and body of an answer."""
+        match method, path.removeprefix("/v1").split("/")[1:]:
+            case "GET", ["keys"]:
+                return _json(200, self.keys())
+            case "GET", ["datasets"]:
+                return _json(200, {"datasets": [self.dataset.model_dump(mode="json")]})
+            case "GET", ["datasets", "register"]:
+                return _json(200, self.dataset.model_dump(mode="json"))
+            case "GET", ["datasets", "register", "budget"]:
+                loss = {"epsilon": "1", "delta": "0"}
+                account = {"auditor": "ADR", "population": "register", "limit": loss, "spent": loss, "remaining": loss}
+                return _json(200, account)
+            case "POST", ["datasets", "register", "quotes"]:
+                return _json(200, self.quote(Plan.model_validate_json(body)))
+            case "POST", ["datasets", "register", "releases"]:
+                return self.release(Plan.model_validate_json(body))
+            case "GET", ["ledger", "head"]:
+                return _json(200, self.head or self.position(len(self.ledger)))
+            case "GET", ["ledger", "entries", number]:
+                entry = self.entries.get(int(number), self.position(int(number)))
+                return _json(200, entry) if entry else problem(404, "not-found", "There is no such entry.")
+        return problem(404, "not-found", "There is nothing at this path.")
+
+    def keys(self) -> Document:
+        """The published keys."""
+        public = base64.b64encode(self.signing.public_key().public_bytes_raw()).decode()
+        key = {"id": "k1", "algorithm": "ed25519", "public_key": public, "valid_from": _now(), "valid_to": None}
+        document: Document = {"keys": [key]}
+        self.change_keys(document)
+        return document
+
+    def quote(self, plan: Plan) -> Document:
+        """A plan's price, its cells taken for disjoint."""
+        document = {
+            "dataset": "register",
+            "version": plan.version or self.dataset.version,
+            "relation": self.dataset.relation,
+            "charge": {"epsilon": format_nano(sum(batch.epsilon for batch in plan.batches)), "delta": "0"},
+            "batches": [self._batch(plan, place) for place in range(len(plan.batches))],
+        }
+        self.change_quote(document)
+        return document
+
+    def release(self, plan: Plan) -> tuple[int, bytes]:
+        """The answer to a plan: the same for the same plan."""
+        name = identity(auditor="ADR", dataset="register", plan=plan)
+        if name in self.answered:
+            return 200, self.answered[name]
+        self.ledger.append(f"sha256:{len(self.ledger) + 1:064x}")
+        document: Document = {
+            **{key: value for key, value in self.quote(plan).items() if key != "batches"},
+            "id": name,
+            "auditor": "ADR",
+            "created": _now(),
+            "plan": plan.document(),
+            "remaining": {"epsilon": "0.5", "delta": "0"},
+            "batches": [
+                {
+                    **self._batch(plan, place),
+                    "cells": [
+                        {"id": cell.id, "counts": [1000 + 100 * c + 10 * k for k in range(len(self._groups(plan)))]}
+                        for c, cell in enumerate(batch.cells)
+                    ],
+                }
+                for place, batch in enumerate(plan.batches)
+            ],
+            "ledger": self.position(len(self.ledger)),
+            "key": "k1",
+        }
+        self.before_signing(document)
+        signature = base64.b64encode(self.signing.sign(signed_bytes(document))).decode()
+        document["signature"] = SIGNATURE_PREFIX + signature
+        self.after_signing(document)
+        self.answered[name] = json.dumps(document).encode()
+        return 201, self.answered[name]
+
+    def position(self, sequence: int) -> Document | None:
+        """What the ledger holds at a place."""
+        if 1 <= sequence <= len(self.ledger):
+            return {"sequence": sequence, "hash": self.ledger[sequence - 1]}
+        return None
+
+    def _groups(self, plan: Plan) -> list[list[Any]]:
+        return [list(group) for group in self.dataset.table.groups(plan.sensitive)]
+
+    def _batch(self, plan: Plan, place: int) -> Document:
+        batch = plan.batches[place]
+        return {
+            "name": batch.name,
+            "epsilon": format_nano(batch.epsilon),
+            "delta": "0",
+            "composition": {"classes": 1},
+            "groups": self._groups(plan),
+            "noise": {
+                "distribution": "discrete_laplace",
+                "scale": math.nextafter(NANO_PER_UNIT / batch.epsilon, math.inf),
+            },
+        }
+
+
+@contextmanager
+def simulated_holder() -> Iterator[SimulatedHolder]:
+    """A simulated holder that serves until the end of the block."""
+    simulated = SimulatedHolder()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self.serve()
+
+        def do_POST(self) -> None:
+            self.serve()
+
+        def serve(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            simulated.requests.append((self.command, self.path))
+            simulated.headers = dict(self.headers)
+            if not simulated.take_over(self):
+                status, answer = simulated.answer(self.command, self.path.partition("?")[0], body)
+                send(self, status, answer)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    simulated.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield simulated
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def send(
+    handler: BaseHTTPRequestHandler,
+    status: int,
+    body: bytes,
+    *,
+    media_type: str = "application/json",
+    headers: dict[str, str] | None = None,
+) -> None:
+    """Send a whole answer."""
+    handler.send_response(status)
+    handler.send_header("Content-Type", media_type)
+    handler.send_header("Content-Length", str(len(body)))
+    for name, value in (headers or {}).items():
+        handler.send_header(name, value)
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def problem(status: int, code: str, detail: str, **fields: Any) -> tuple[int, bytes]:
+    """A problem document."""
+    return _json(status, {"type": f"/problems/{code}", "title": "…", "status": status, "detail": detail, **fields})
+
+
+def _json(status: int, document: Any) -> tuple[int, bytes]:
+    return status, json.dumps(document).encode()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

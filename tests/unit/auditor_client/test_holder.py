@@ -1,0 +1,413 @@
+"""The holder over HTTP: what is tried again, what is refused, and what never leaves this machine."""
+
+import json
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import httpx
+import pytest
+
+from auditor_client import errors
+from auditor_client.calls import CallLimits
+from auditor_client.errors import HolderLied, HolderRefused, HolderUnavailable, InvalidSettings
+from auditor_client.holder import HolderClient
+from shared.plans import Plan
+from shared.problems import TITLES
+from tests.simulated_holder import KEY, SimulatedHolder, problem, send, simulated_holder
+
+QUICK = CallLimits(connect_s=2, attempt_s=2, total_s=5, attempts=3, first_wait_s=0.01, longest_wait_s=1.0)
+PLAN = Plan.model_validate(
+    {
+        "sensitive": ["sex"],
+        "version": 1,
+        "batches": [
+            {
+                "name": "verdict",
+                "mechanism": {"name": "laplace"},
+                "epsilon": "0.5",
+                "cells": [{"id": "everybody", "all_of": []}],
+            }
+        ],
+    }
+)
+
+
+@pytest.fixture
+def simulated() -> Iterator[SimulatedHolder]:
+    with simulated_holder() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def http() -> Iterator[httpx.Client]:
+    """One for all tests: reading the certificates takes longer than most of them."""
+    with httpx.Client() as client:
+        yield client
+
+
+@pytest.fixture
+def client(simulated: SimulatedHolder, http: httpx.Client) -> HolderClient:
+    return HolderClient(http, url=simulated.url, key=KEY, limits=QUICK)
+
+
+def failing_at_first(simulated: SimulatedHolder, times: int, status: int, **headers: str) -> None:
+    """Let a server answer its first requests with a problem."""
+    left = [times]
+
+    def take_over(handler: BaseHTTPRequestHandler) -> bool:
+        left[0] -= 1
+        if left[0] < 0:
+            return False
+        send(handler, *problem(status, "unavailable", "The store is away."), headers=headers)
+        return True
+
+    simulated.take_over = take_over
+
+
+def always(simulated: SimulatedHolder, status: int, body: bytes, **sending: Any) -> None:
+    """Let a server answer everything alike."""
+
+    def take_over(handler: BaseHTTPRequestHandler) -> bool:
+        send(handler, status, body, **sending)
+        return True
+
+    simulated.take_over = take_over
+
+
+def test_every_endpoint_gives_the_contracts_type(client: HolderClient) -> None:
+    release = client.release("register", PLAN)
+
+    assert [dataset.name for dataset in client.datasets()] == ["register"]
+    assert client.dataset("register").sensitive == ("sex", "origin")
+    assert client.budget("register").auditor == "ADR"
+    assert client.quote("register", PLAN).charge.epsilon == 500_000_000
+    assert release.document["plan"] == PLAN.document()
+    assert json.loads(release.body) == release.document
+    assert client.keys().keys[0].id == "k1"
+    assert client.ledger_head() == client.ledger_entry(1)
+
+
+def test_the_key_goes_into_one_header_and_nowhere_else(
+    simulated: SimulatedHolder, client: HolderClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        client.budget("register")
+
+    assert simulated.headers["Authorization"] == f"Bearer {KEY}"
+    assert KEY not in str(simulated.requests)
+    assert KEY not in caplog.text
+    assert KEY not in repr(client)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_busy_holder_is_asked_again(simulated: SimulatedHolder, client: HolderClient, status: int) -> None:
+    failing_at_first(simulated, 2, status, **{"Retry-After": "0"})
+
+    assert client.budget("register").auditor == "ADR"
+    assert len(simulated.requests) == 3
+
+
+def test_the_wait_that_the_holder_asks_for_is_kept(simulated: SimulatedHolder, client: HolderClient) -> None:
+    failing_at_first(simulated, 1, 503, **{"Retry-After": "1"})
+    began = time.monotonic()
+
+    client.budget("register")
+
+    assert time.monotonic() - began >= 1
+
+
+def test_a_wait_beyond_the_limit_is_not_begun(simulated: SimulatedHolder, client: HolderClient) -> None:
+    failing_at_first(simulated, 9, 503, **{"Retry-After": "3600"})
+    began = time.monotonic()
+
+    with pytest.raises(HolderUnavailable, match="The store is away"):
+        client.budget("register")
+
+    assert time.monotonic() - began < 1
+    assert len(simulated.requests) == 1
+
+
+def test_attempts_are_bounded(simulated: SimulatedHolder, client: HolderClient) -> None:
+    failing_at_first(simulated, 99, 429)
+
+    with pytest.raises(HolderUnavailable):
+        client.budget("register")
+
+    assert len(simulated.requests) == QUICK.attempts
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 409, 413, 422, 500])
+def test_a_refusal_is_not_asked_again(simulated: SimulatedHolder, client: HolderClient, status: int) -> None:
+    always(simulated, *problem(status, "forbidden", "Not yours."))
+
+    with pytest.raises(HolderRefused, match="Not yours") as refused:
+        client.budget("register")
+
+    assert (refused.value.status, len(simulated.requests)) == (status, 1)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("unauthenticated", errors.Unauthenticated),
+        ("forbidden", errors.Forbidden),
+        ("not-found", errors.NotFound),
+        ("budget-exhausted", errors.BudgetExhausted),
+        ("cap-exhausted", errors.CapExhausted),
+        ("version-gone", errors.VersionGone),
+        ("no-records", errors.NoRecords),
+        ("invalid-plan", errors.InvalidPlanRefused),
+        ("sensitive-column", errors.InvalidPlanRefused),
+        ("a-code-of-the-future", HolderRefused),
+    ],
+)
+def test_a_problem_code_is_a_class_of_its_own(
+    simulated: SimulatedHolder, client: HolderClient, code: str, kind: type[HolderRefused]
+) -> None:
+    always(simulated, *problem(403, code, "No."))
+
+    with pytest.raises(HolderRefused) as refused:
+        client.budget("register")
+
+    assert type(refused.value) is kind
+    assert refused.value.code == code
+
+
+@pytest.mark.parametrize("code", sorted(TITLES))
+def test_every_code_of_the_contract_becomes_an_error_of_the_client(
+    simulated: SimulatedHolder, client: HolderClient, code: str
+) -> None:
+    always(simulated, *problem(400, code, "No."))
+
+    with pytest.raises(errors.AuditorError, match=r"No\."):
+        client.budget("register")
+
+
+def test_an_exhausted_budget_says_by_how_much(simulated: SimulatedHolder, client: HolderClient) -> None:
+    always(
+        simulated,
+        *problem(403, "budget-exhausted", "Too much.", requested={"epsilon": "0.2", "delta": "0"}, remaining="lots"),
+    )
+
+    with pytest.raises(errors.BudgetExhausted) as refused:
+        client.budget("register")
+
+    requested = refused.value.loss("requested")
+    assert requested is not None
+    assert requested.epsilon == 200_000_000
+    assert refused.value.loss("remaining") is None
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (502, b"<html><h1>Bad gateway</h1></html>"),
+        (200, b"<html>Log in to the hotel's network</html>"),
+        (200, b""),
+        (200, b"[1, 2]"),
+        (200, b'{"auditor": NaN}'),
+        (200, b'{"auditor": "ADR", "auditor": "other"}'),
+        (200, b'{"auditor": "\xff"}'),
+        (200, b"[" * 100_000),
+        (200, b'{"spent": ' + b"9" * 10_000 + b"}"),
+        (404, b'{"detail": "no problem document"}'),
+        (418, b'"teapot"'),
+    ],
+)
+def test_something_that_is_no_holder_is_told_so(
+    simulated: SimulatedHolder, client: HolderClient, status: int, body: bytes
+) -> None:
+    always(simulated, status, body, media_type="text/html")
+
+    with pytest.raises(HolderUnavailable, match="holder"):
+        client.budget("register")
+
+
+def test_an_answer_that_does_not_fit_the_contract_is_not_used(simulated: SimulatedHolder, client: HolderClient) -> None:
+    always(simulated, 200, b'{"auditor": "ADR", "population": "p", "limit": {"epsilon": 1.5}}')
+
+    with pytest.raises(HolderLied, match="limit"):
+        client.budget("register")
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_no_redirect_is_followed(simulated: SimulatedHolder, client: HolderClient, status: int) -> None:
+    with simulated_holder() as elsewhere:
+        always(simulated, status, b"", headers={"Location": f"{elsewhere.url}/v1/datasets/register/budget"})
+
+        with pytest.raises(HolderUnavailable, match="redirect"):
+            client.budget("register")
+
+        assert elsewhere.requests == []
+
+
+def test_a_huge_answer_is_not_read_to_its_end(simulated: SimulatedHolder) -> None:
+    hung_up = threading.Event()
+
+    def take_over(handler: BaseHTTPRequestHandler) -> bool:
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(10**12))
+        handler.end_headers()
+        try:
+            while True:
+                handler.wfile.write(b"x" * 65_536)
+        except OSError:
+            hung_up.set()
+        handler.close_connection = True
+        return True
+
+    simulated.take_over = take_over
+    limits = CallLimits(attempts=1, answer_bytes_max=1_000_000)
+
+    with (
+        HolderClient(url=simulated.url, key=KEY, limits=limits) as client,
+        pytest.raises(HolderLied, match="1000000 bytes"),
+    ):
+        client.budget("register")
+    assert hung_up.wait(timeout=5)
+
+
+def test_no_compressed_answer_is_asked_for(simulated: SimulatedHolder, client: HolderClient) -> None:
+    client.budget("register")
+
+    assert simulated.headers["Accept-Encoding"] == "identity"
+
+
+def test_a_truncated_answer_is_asked_again(simulated: SimulatedHolder, client: HolderClient) -> None:
+    def take_over(handler: BaseHTTPRequestHandler) -> bool:
+        if len(simulated.requests) > 1:
+            return False
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000")
+        handler.end_headers()
+        handler.wfile.write(b'{"auditor": ')
+        handler.close_connection = True
+        return True
+
+    simulated.take_over = take_over
+
+    assert client.budget("register").auditor == "ADR"
+    assert len(simulated.requests) == 2
+
+
+@pytest.mark.parametrize("where", ["body", "headers"])
+def test_a_dripping_answer_ends_at_the_total_time(where: str) -> None:
+    """One byte now and then keeps every single read within its limit; the attempt as a whole ends all the same."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    stop = threading.Event()
+
+    def drip() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(
+                b"HTTP/1.1 200 OK\r\n" + (b"Content-Length: 9999\r\n\r\n" if where == "body" else b"X: ")
+            )
+            while not stop.wait(0.05):
+                try:
+                    connection.sendall(b"x")
+                except OSError:
+                    return
+
+    thread = threading.Thread(target=drip, daemon=True)
+    thread.start()
+    limits = CallLimits(attempt_s=0.5, total_s=1, attempts=1)
+    began = time.monotonic()
+
+    with (
+        HolderClient(url=f"http://127.0.0.1:{listener.getsockname()[1]}", key=KEY, limits=limits) as client,
+        pytest.raises(HolderUnavailable, match=r"0\.5 s"),
+    ):
+        client.keys()
+
+    assert time.monotonic() - began < 2
+    stop.set()
+    thread.join(timeout=5)
+    listener.close()
+
+
+def test_a_holder_that_is_away_is_told_clearly() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+
+    with (
+        HolderClient(url=f"http://127.0.0.1:{port}", key=KEY, limits=QUICK) as client,
+        pytest.raises(HolderUnavailable, match="answered again at no cost"),
+    ):
+        client.datasets()
+
+
+def test_an_answer_that_repeats_the_key_is_not_shown(simulated: SimulatedHolder, client: HolderClient) -> None:
+    always(simulated, *problem(403, "forbidden", f"Your key is {KEY}."))
+
+    with pytest.raises(HolderLied) as lied:
+        client.budget("register")
+
+    assert KEY not in str(lied.value)
+
+
+def test_a_hostile_detail_cannot_control_a_terminal(simulated: SimulatedHolder, client: HolderClient) -> None:
+    always(simulated, *problem(403, "forbidden", "no\x1b[2J\x07\u202e" + "x" * 5000))
+
+    with pytest.raises(HolderRefused) as refused:
+        client.budget("register")
+
+    assert str(refused.value).startswith("no [2J")
+    assert len(str(refused.value)) < 1100
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "holder.example",
+        "ftp://holder.example",
+        "https://",
+        "https://a:b@holder.example",
+        "https://h/?q=1",
+    ],
+)
+def test_an_unusable_address_is_refused(url: str) -> None:
+    with pytest.raises(InvalidSettings, match="address"):
+        HolderClient(url=url, key=KEY)
+
+
+@pytest.mark.parametrize("url", ["http://holder.example", "http://192.0.2.1:8000", "http://localhost.example"])
+def test_plain_http_to_another_machine_needs_leave(url: str) -> None:
+    with pytest.raises(InvalidSettings, match="unencrypted"):
+        HolderClient(url=url, key=KEY)
+
+    HolderClient(url=url, key=KEY, allow_plain_http=True).close()
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost:1", "http://127.0.0.2:1", "http://[::1]:1", "https://holder.example"]
+)
+def test_loopback_and_https_need_none(url: str) -> None:
+    HolderClient(url=url, key=KEY).close()
+
+
+def test_a_client_that_was_handed_in_is_used_and_stays_open(simulated: SimulatedHolder) -> None:
+    with httpx.Client(headers={"X-Proxy": "ours"}) as http:
+        with HolderClient(http, url=simulated.url + "/", key=KEY) as client:
+            client.keys()
+
+        assert not http.is_closed
+
+
+def test_a_plan_without_a_version_is_not_asked(simulated: SimulatedHolder, client: HolderClient) -> None:
+    with pytest.raises(ValueError, match="Pin the plan"):
+        client.release("register", PLAN.model_copy(update={"version": None}))
+
+    assert simulated.requests == []
+
+
+def test_a_list_of_releases_that_runs_in_a_circle_ends(simulated: SimulatedHolder, client: HolderClient) -> None:
+    always(simulated, 200, b'{"releases": [], "next": 7}')
+
+    with pytest.raises(HolderLied, match="list"):
+        list(client.releases("register"))

@@ -1,0 +1,264 @@
+"""Receipts: kept whole, pinned to the first key, and compared with the holder's ledger."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+
+from auditor_client.errors import HolderLied, ReceiptsDamaged
+from auditor_client.holder import HolderClient
+from auditor_client.receipts import Receipts, ReceiptsReport, check_receipts, receipts_report
+from shared.plans import Plan
+from shared.releases import SigningKey, SigningKeys
+from tests.simulated_holder import KEY, SimulatedHolder, simulated_holder
+
+
+def key(name: str, public_key: str = "AAAA", valid_to: datetime | None = None) -> SigningKey:
+    return SigningKey(
+        id=name,
+        algorithm="ed25519",
+        public_key=public_key,
+        valid_from=datetime(2026, 1, 1, tzinfo=UTC),
+        valid_to=valid_to,
+    )
+
+
+def published(*keys: SigningKey) -> SigningKeys:
+    return SigningKeys(keys=keys)
+
+
+def plan_of(epsilon: str) -> Plan:
+    cell = {"id": "everybody", "all_of": []}
+    batch = {"name": "verdict", "mechanism": {"name": "laplace"}, "epsilon": epsilon, "cells": [cell]}
+    return Plan.model_validate({"sensitive": ["sex"], "version": 1, "batches": [batch]})
+
+
+@pytest.fixture
+def receipts(tmp_path: Path) -> Receipts:
+    return Receipts(tmp_path / "kept" / "receipts")
+
+
+@pytest.fixture(scope="module")
+def http() -> Iterator[httpx.Client]:
+    with httpx.Client() as client:
+        yield client
+
+
+@pytest.fixture
+def simulated() -> Iterator[SimulatedHolder]:
+    with simulated_holder() as server:
+        yield server
+
+
+@pytest.fixture
+def client(simulated: SimulatedHolder, http: httpx.Client) -> HolderClient:
+    return HolderClient(http, url=simulated.url, key=KEY)
+
+
+def fill(receipts: Receipts, client: HolderClient, *epsilons: str) -> None:
+    """Ask plans and keep their releases."""
+    receipts.pin(client.keys())
+    for epsilon in epsilons:
+        release = client.release("register", plan_of(epsilon))
+        receipts.keep(release.document["id"], release.body)
+
+
+def report(receipts: Receipts, client: HolderClient | None) -> ReceiptsReport:
+    return receipts_report(tuple(check_receipts(receipts, client)), None if client is None else client.ledger_head())
+
+
+def test_a_receipt_is_kept_byte_for_byte_under_its_identity(receipts: Receipts) -> None:
+    path = receipts.keep("sha256:" + "ab" * 32, b'{"as": "it came"}')
+
+    assert path.name == "ab" * 32 + ".json"
+    assert path.read_bytes() == b'{"as": "it came"}'
+    assert [entry.name for entry in receipts.directory.iterdir()] == [path.name]
+
+
+def test_the_same_answer_again_is_the_same_receipt(receipts: Receipts) -> None:
+    first = receipts.keep("sha256:" + "ab" * 32, b"{}")
+
+    assert receipts.keep("sha256:" + "ab" * 32, b"{}") == first
+
+
+def test_another_answer_to_the_same_plan_is_a_lie(receipts: Receipts) -> None:
+    path = receipts.keep("sha256:" + "ab" * 32, b'{"counts": 1}')
+
+    with pytest.raises(HolderLied, match="same plan"):
+        receipts.keep("sha256:" + "ab" * 32, b'{"counts": 2}')
+
+    assert path.read_bytes() == b'{"counts": 1}'
+
+
+def test_a_refused_answer_is_kept_apart(receipts: Receipts) -> None:
+    path = receipts.keep_refused(b"lies")
+
+    assert path.read_bytes() == b"lies"
+    assert receipts.files() == ()
+
+
+def test_the_first_key_is_pinned_and_lasts(receipts: Receipts) -> None:
+    receipts.pin(published(key("k1")))
+
+    assert Receipts(receipts.directory).pinned() == published(key("k1"))
+
+
+def test_a_further_key_and_the_end_of_one_are_taken_over(receipts: Receipts) -> None:
+    receipts.pin(published(key("k1")))
+    rotated = published(key("k1", valid_to=datetime(2026, 6, 1, tzinfo=UTC)), key("k2", "BBBB"))
+
+    assert receipts.pin(rotated) == rotated
+    assert receipts.pinned() == rotated
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        published(key("k1", "BBBB")),
+        published(key("k2", "AAAA")),
+        published(SigningKey.model_validate({**key("k1").model_dump(), "algorithm": "none"})),
+        published(),
+        published(key("k1"), key("k1", "BBBB")),
+    ],
+)
+def test_a_key_that_changed_or_is_gone_is_a_lie(receipts: Receipts, now: SigningKeys) -> None:
+    receipts.pin(published(key("k1")))
+
+    with pytest.raises(HolderLied, match="signing key"):
+        receipts.pin(now)
+
+    assert receipts.pinned() == published(key("k1"))
+
+
+def test_damaged_pins_are_not_replaced(receipts: Receipts) -> None:
+    receipts.directory.mkdir(parents=True)
+    (receipts.directory / "keys.json").write_text('{"keys": [', encoding="utf-8")
+
+    with pytest.raises(ReceiptsDamaged, match=r"keys\.json"):
+        receipts.pin(published(key("k1")))
+
+
+def test_a_directory_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no directory", encoding="utf-8")
+
+    with pytest.raises(ReceiptsDamaged, match="cannot be"):
+        Receipts(tmp_path / "file").pin(published(key("k1")))
+
+
+def test_good_receipts_pass(receipts: Receipts, client: HolderClient) -> None:
+    fill(receipts, client, "0.1", "0.2")
+
+    found = report(receipts, client)
+
+    assert found.ok
+    assert len(found.checks) == 2
+    assert found.to_document()["head"]["sequence"] == 2
+
+
+def test_signatures_can_be_checked_without_the_holder(receipts: Receipts, client: HolderClient) -> None:
+    fill(receipts, client, "0.1")
+
+    assert report(receipts, None).ok
+    assert report(receipts, None).head is None
+
+
+def test_a_changed_receipt_is_found_out(receipts: Receipts, client: HolderClient) -> None:
+    fill(receipts, client, "0.1", "0.2")
+    path = receipts.files()[0]
+    document = json.loads(path.read_bytes())
+    document["batches"][0]["cells"][0]["counts"][0] += 1
+    path.write_text(json.dumps(document), encoding="utf-8")
+
+    found = report(receipts, client)
+
+    assert not found.ok
+    assert [check.fault is None for check in found.checks] == [False, True]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b'{"a": NaN}'])
+def test_a_file_that_is_no_release_is_told(receipts: Receipts, client: HolderClient, content: bytes) -> None:
+    fill(receipts, client, "0.1")
+    (receipts.directory / f"{'0' * 64}.json").write_bytes(content)
+
+    found = report(receipts, client)
+
+    assert "cannot be read as a release" in str(found.checks[0].fault)
+    assert found.checks[1].fault is None
+
+
+def test_a_renamed_receipt_is_told(receipts: Receipts, client: HolderClient) -> None:
+    fill(receipts, client, "0.1")
+    path = receipts.files()[0]
+    path.rename(path.with_name("0" * 64 + ".json"))
+
+    assert "named otherwise" in str(report(receipts, client).checks[0].fault)
+
+
+def test_a_ledger_that_lost_an_entry_is_found_out(
+    receipts: Receipts, client: HolderClient, simulated: SimulatedHolder
+) -> None:
+    fill(receipts, client, "0.1", "0.2")
+    simulated.ledger.pop()
+
+    found = report(receipts, client)
+
+    assert sum("rolled back" in str(check.fault) for check in found.checks) == 1
+    assert found.fault is not None
+    assert "ends at entry 1" in found.fault
+
+
+def test_a_ledger_that_was_rolled_back_and_regrown_is_found_out(
+    receipts: Receipts, client: HolderClient, simulated: SimulatedHolder
+) -> None:
+    fill(receipts, client, "0.1", "0.2")
+    simulated.ledger[1:] = ["sha256:" + "f" * 64, "sha256:" + "e" * 64]
+
+    found = report(receipts, client)
+
+    assert sum("rewritten" in str(check.fault) for check in found.checks) == 1
+    assert found.fault is None
+
+
+def test_a_head_that_contradicts_the_newest_receipt_is_found_out(
+    receipts: Receipts, client: HolderClient, simulated: SimulatedHolder
+) -> None:
+    fill(receipts, client, "0.1")
+    simulated.head = {"sequence": 1, "hash": "sha256:" + "f" * 64}
+
+    assert "head" in str(report(receipts, client).fault)
+
+
+def test_two_releases_of_one_entry_are_found_out(
+    receipts: Receipts, client: HolderClient, simulated: SimulatedHolder
+) -> None:
+    """A holder that charges once and answers twice keeps no ledger of the second."""
+    fill(receipts, client, "0.1")
+    simulated.before_signing = lambda document: document.update(ledger=simulated.position(1))
+    fill(receipts, client, "0.2")
+
+    found = report(receipts, client)
+
+    assert sum("another receipt" in str(check.fault) for check in found.checks) == 1
+
+
+def test_a_holder_with_another_key_cannot_confirm_receipts(
+    receipts: Receipts, client: HolderClient, http: httpx.Client
+) -> None:
+    fill(receipts, client, "0.1")
+
+    with simulated_holder() as other, pytest.raises(HolderLied, match="signing key"):
+        report(receipts, HolderClient(http, url=other.url, key=KEY))
+
+
+def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ReceiptsDamaged, match="no receipts directory"):
+        report(Receipts(tmp_path / "none"), None)
+
+
+def test_no_receipt_holds_the_key(receipts: Receipts, client: HolderClient) -> None:
+    fill(receipts, client, "0.1")
+
+    assert all(KEY.encode() not in path.read_bytes() for path in receipts.directory.iterdir())

@@ -1,0 +1,367 @@
+"""The report: it says what the result says, to people and to machines, and nothing in it can run or load."""
+
+import json
+import math
+import re
+from dataclasses import dataclass, field, replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from auditor_client.report.data import report_data
+from auditor_client.report.sentences import noise_words
+from auditor_client.report.words import percent, ratio, rule_words
+from auditor_client.result import AuditResult
+from shared.noise import DiscreteLaplaceNoise
+from shared.releases import SigningKeys, verify_signature
+from shared.rules import Predicate, Rule
+from tests.invented_audits import decision_rules, invented_audit
+
+NAN = math.nan
+UNKNOWN = (NAN, NAN, NAN)
+HOSTILE = "<script>alert('1')</script>\"><img src=x onerror=alert(2)>{{ 7*7 }}&amp;"
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+PROSE = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=200)
+
+
+@dataclass
+class Page(HTMLParser):
+    """A page taken apart: its tags with their attributes, and its visible text."""
+
+    tags: list[tuple[str, dict[str, str | None]]] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        """The text, each run of blanks as one."""
+        return " ".join("".join(self.words).split())
+
+
+def page_of(result: AuditResult) -> Page:
+    page = Page()
+    page.feed(result.to_html())
+    page.close()
+    assert page.open == []
+    return page
+
+
+UNDECIDED = invented_audit(
+    {("Female",): (0.24, 0.20, 0.28), ("Male",): (0.31, 0.28, 0.335)},
+    ratio=(0.77, 0.66, 0.91),
+    difference=(0.07, 0.02, 0.12),
+    warnings=("The group “Female” is small.",),
+)
+UNDEFINED = invented_audit(
+    {("Female",): UNKNOWN, ("Male",): (0.0, 0.0, 0.001)}, ratio=UNKNOWN, difference=UNKNOWN, warnings=("Nobody.",)
+)
+TWELVE = invented_audit(
+    {
+        (sex, origin): (0.02 * k + 0.05, 0.02 * k + 0.03, 0.02 * k + 0.08)
+        for k, (sex, origin) in enumerate((s, o) for s in ("Female", "Male") for o in ("a", "b", "c", "d", "e", None))
+    },
+    sensitive=("sex", "origin"),
+)
+PLUG_IN = invented_audit(
+    {("Female",): (0.24, NAN, NAN), ("Male",): (0.31, NAN, NAN)},
+    ratio=(0.77, NAN, NAN),
+    difference=(0.07, NAN, NAN),
+    estimator="plug-in (uniform, uniform)",
+)
+EVERY_KIND = {
+    "fails": invented_audit(),
+    "meets": invented_audit(ratio=(0.9, 0.85, 0.95)),
+    "undecided": UNDECIDED,
+    "undefined": UNDEFINED,
+    "twelve": TWELVE,
+    "plug-in": PLUG_IN,
+    "nobody": invented_audit(rules=decision_rules(((False, []),))),
+    "everybody": invented_audit(rules=decision_rules(((True, []),))),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(EVERY_KIND))
+def test_the_page_is_whole_and_needs_nothing_else(kind: str) -> None:
+    page = page_of(EVERY_KIND[kind])
+
+    names = {tag for tag, _ in page.tags}
+    assert not names & {"script", "img", "link", "iframe", "object", "embed", "base", "form"}
+    for tag, attributes in page.tags:
+        assert not [name for name in attributes if name.startswith("on")]
+        for name in ("src", "href", "xlink:href", "data", "action"):
+            assert (attributes.get(name) or "#").startswith("#"), tag
+    assert "url(" not in EVERY_KIND[kind].to_html()
+    assert "@import" not in EVERY_KIND[kind].to_html()
+    policy = next(a["content"] for tag, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert "default-src 'none'" in str(policy)
+
+
+@pytest.mark.parametrize("kind", sorted(EVERY_KIND))
+def test_the_page_can_be_read_by_everybody(kind: str) -> None:
+    page = page_of(EVERY_KIND[kind])
+
+    assert ("html", {"lang": "en-GB"}) in page.tags
+    assert [tag for tag, _ in page.tags].count("h1") == 1
+    assert [tag for tag, _ in page.tags].count("table") == [tag for tag, _ in page.tags].count("caption")
+    assert all(attributes.get("aria-label") for tag, attributes in page.tags if tag == "svg")
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {a["aria-labelledby"] for _, a in page.tags if "aria-labelledby" in a} <= set(ids)
+
+
+def test_the_verdict_is_one_sentence_with_its_figures() -> None:
+    finding = report_data(EVERY_KIND["fails"]).headline.replace("\N{NARROW NO-BREAK SPACE}", " ")
+
+    assert finding == (
+        "At ε = 0.5, the tree fails the four-fifths rule for sex: the group “Female” is accepted at 30.9 % of the "
+        "rate of the group “Male” (95 % interval 29.4 % to 32.5 %)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "word", "told"),
+    [
+        ("meets", "meets", "the tree meets the four-fifths rule"),
+        ("undecided", "undecided", "it is undecided whether"),
+        ("undefined", "undefined", "no statistical parity ratio"),
+        ("plug-in", "undecided", "gives no interval"),
+    ],
+)
+def test_each_verdict_says_so(kind: str, word: str, told: str) -> None:
+    page = page_of(EVERY_KIND[kind])
+
+    assert told in page.text
+    assert ("div", {"class": f"verdict {word}"}) in page.tags
+
+
+def test_the_figures_of_the_page_are_those_of_the_result() -> None:
+    text = page_of(TWELVE).text.replace("\N{NARROW NO-BREAK SPACE}", " ")
+
+    for group in TWELVE.parity.groups:
+        interval = f"{100 * group.rate.low:.1f} % to {100 * group.rate.high:.1f} %"
+        assert f"{100 * group.rate.value:.1f} % {interval}" in text
+    assert "0.309" in text
+    assert "0.294 to 0.325" in text
+    assert "18.1" in text
+
+
+def test_groups_stand_from_the_highest_rate_to_the_lowest_and_those_without_at_the_end() -> None:
+    rates = report_data(TWELVE).rates
+
+    assert rates.rows[0].values == ("Male", "missing")
+    assert [(row.note, row.values) for row in rates.rows if row.note == "lowest"] == [("lowest", ("Female", "a"))]
+    assert report_data(UNDEFINED).rates.rows[-1].rate == "undefined"
+
+
+def test_positions_follow_the_figures() -> None:
+    rates = report_data(UNDECIDED).rates
+
+    assert rates.ticks[-1].label == "40"
+    assert [row.mark.value for row in rates.rows] == [pytest.approx(77.5), pytest.approx(60.0)]
+    assert rates.reference == pytest.approx(100 * 0.8 * 0.31 / 0.4)
+
+
+def test_where_nothing_is_defined_nothing_is_drawn() -> None:
+    data = report_data(UNDEFINED)
+
+    assert data.ratio.mark.value is None
+    assert data.rates.reference is None
+    assert "undefined %" not in page_of(UNDEFINED).text
+
+
+def test_the_cost_and_what_is_left_are_told() -> None:
+    text = page_of(UNDECIDED).text
+
+    assert "This audit cost" in text
+    assert "ε = 1.5 of ε = 2, for the population adult" in text
+    assert "add_remove" in text
+
+
+def test_without_the_account_the_releases_own_balance_is_told() -> None:
+    text = page_of(replace(UNDECIDED, budget=None)).text
+
+    assert "ε = 1.5 when the answer was made" in text
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace", "sensitive_attribute"])
+def test_each_relation_says_what_is_protected(relation: str) -> None:
+    text = page_of(invented_audit(relation=relation)).text
+
+    assert relation in text
+    assert "e^ε = 1.65" in text
+
+
+def test_the_receipt_can_be_checked_from_the_page() -> None:
+    result = EVERY_KIND["fails"]
+    text = page_of(result).text
+
+    for exact in (result.release.id, result.release.ledger.hash, result.release.signature, result.key.public_key):
+        assert exact in text
+    assert "auditor verify receipts" in text
+
+
+def test_warnings_are_shown_and_pointed_to() -> None:
+    page = page_of(UNDECIDED)
+
+    assert "The group “Female” is small." in page.text
+    assert ("a", {"class": "whole", "href": "#warnings"}) in page.tags
+    assert "warnings" not in {a.get("id") for _, a in page_of(TWELVE).tags}
+
+
+def hostile_audit(text: str) -> AuditResult:
+    """An audit in which every name that comes from outside is the same text."""
+    predicates: list[dict[str, Any]] = [
+        {"column": text, "op": "eq", "value": text},
+        {"column": text, "op": "in", "values": [text, "b"]},
+    ]
+    result = invented_audit(
+        {(text,): (0.1, 0.0, 0.2), (None,): (0.5, 0.4, 0.6)},
+        sensitive=(text,),
+        rules=decision_rules(((True, predicates), (False, predicates))),
+        warnings=(text,),
+    )
+    release = result.release.model_copy(update={"dataset": text, "auditor": text, "key": text})
+    return replace(result, release=release, holder_url=text, receipt=Path(text), versions={text: text})
+
+
+def test_hostile_names_are_shown_as_they_are() -> None:
+    page = page_of(hostile_audit(HOSTILE))
+
+    assert {tag for tag, _ in page.tags} == {tag for tag, _ in page_of(hostile_audit("harmless")).tags}
+    assert HOSTILE in page.text
+
+
+@settings(max_examples=30, deadline=None)
+@given(PROSE)
+def test_no_name_can_change_the_page(text: str) -> None:
+    """The tags and attributes are the same whatever the names say, but for the labels that repeat them."""
+    shape = [(tag, sorted(attributes)) for tag, attributes in page_of(hostile_audit(text)).tags]
+
+    assert shape == [(tag, sorted(attributes)) for tag, attributes in page_of(hostile_audit("harmless")).tags]
+
+
+def test_no_name_can_turn_the_direction_of_the_text() -> None:
+    turned = hostile_audit("a\N{RIGHT-TO-LEFT OVERRIDE}b\N{POP DIRECTIONAL ISOLATE}c")
+
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", turned.to_html())
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", turned.summary())
+
+
+@settings(max_examples=30, deadline=None)
+@given(PROSE)
+def test_no_name_can_control_a_terminal(text: str) -> None:
+    summary = hostile_audit(text).summary()
+
+    assert len(summary.splitlines()) >= 9
+    assert "\x1b" not in summary
+
+
+@pytest.mark.parametrize("kind", sorted(EVERY_KIND))
+def test_the_document_is_json_and_holds_the_figures_unrounded(kind: str) -> None:
+    result = EVERY_KIND[kind]
+
+    document = json.loads(result.to_json())
+
+    value = document["statistical_parity_ratio"]["value"]
+    assert value is None if math.isnan(result.parity.ratio.value) else value == result.parity.ratio.value
+    assert [tuple(group["group"]) for group in document["groups"]] == [group.group for group in result.parity.groups]
+    assert document["verdict"] == result.parity.verdict.value
+    assert len(document["rules"]) == len(result.rules)
+
+
+def test_the_signature_can_be_checked_from_the_document_alone() -> None:
+    document = json.loads(EVERY_KIND["fails"].to_json())
+
+    verify_signature(document["release"], SigningKeys.model_validate({"keys": [document["key"]]}))
+
+
+def test_a_notebook_shows_the_page_in_a_frame_that_cannot_run() -> None:
+    frame = Page()
+    frame.feed(EVERY_KIND["fails"]._repr_html_())
+
+    [(tag, attributes)] = frame.tags
+    assert (tag, attributes["sandbox"]) == ("iframe", "")
+    assert attributes["srcdoc"] == EVERY_KIND["fails"].to_html()
+
+
+def test_a_report_is_written_where_it_is_wanted(tmp_path: Path) -> None:
+    path = EVERY_KIND["fails"].write_report(tmp_path / "report.html")
+
+    assert path.read_text(encoding="utf-8") == EVERY_KIND["fails"].to_html()
+
+
+@given(st.floats(min_value=0, max_value=1), st.sampled_from([0.8, 0.5, 0.9]))
+def test_no_rounding_moves_a_figure_across_its_threshold(value: float, threshold: float) -> None:
+    shown = float(ratio(value, apart_from=threshold))
+
+    assert (shown >= threshold) == (value >= threshold) or abs(value - threshold) < 1e-8
+
+
+def test_a_figure_close_to_the_threshold_keeps_its_side() -> None:
+    assert percent(0.79996, apart_from=0.8) == "79.996\N{NARROW NO-BREAK SPACE}%"
+    assert percent(0.8, apart_from=0.8) == "80.0\N{NARROW NO-BREAK SPACE}%"
+
+
+@pytest.mark.parametrize(
+    ("predicates", "words"),
+    [
+        ([("le", 50), ("gt", 20), ("le", 37.5)], "is above 20 and is at most 37.5"),
+        ([("lt", 50), ("le", 50), ("ge", 0), ("gt", 0)], "is above 0 and is below 50"),
+        ([("ne", "a"), ("not_in", ["b", "a", "c"])], "is not a, b or c"),
+        ([("in", ["a", "b"])], "is a or b"),
+        ([("is_missing", None)], "is missing"),
+        ([("not_missing", None), ("ge", 2013)], "is at least 2013 and is not missing"),
+        ([("eq", True)], "is yes"),
+        ([("ge", -1.5)], "is at least −1.5"),
+    ],
+)
+def test_rules_are_told_in_words(predicates: list[tuple[str, object]], words: str) -> None:
+    made = []
+    for op, value in predicates:
+        name = "values" if isinstance(value, list) else "value"
+        made.append(Predicate.model_validate({"column": "x", "op": op, **({} if value is None else {name: value})}))
+
+    assert rule_words(Rule(all_of=tuple(made))) == (("x", words),)
+
+
+def test_a_bound_that_lets_missing_pass_is_told_apart() -> None:
+    made = [
+        Predicate.model_validate({"column": "x", "op": "le", "value": 5, "or_missing": True}),
+        Predicate.model_validate({"column": "x", "op": "le", "value": 7}),
+    ]
+
+    assert rule_words(Rule(all_of=tuple(made))) == (("x", "is at most 7 and is at most 5, or is missing"),)
+
+
+@pytest.mark.parametrize("scale", [0.1, 0.5, 2.0, 20.0])
+def test_the_reach_of_the_noise_is_the_smallest_that_95_in_100_counts_keep(scale: float) -> None:
+    noise = DiscreteLaplaceNoise(scale=scale)
+    reach = int(re.findall(r"at most (\d+)", noise_words(scale))[0])
+
+    def within(limit: int) -> float:
+        return sum(math.exp(noise.log_mass(k)) for k in range(-limit, limit + 1))
+
+    assert within(reach) >= 0.95
+    assert reach == 0 or within(reach - 1) < 0.95

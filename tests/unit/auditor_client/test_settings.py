@@ -1,0 +1,105 @@
+"""Settings: where they come from, what wins, and that a key never shows."""
+
+from pathlib import Path
+
+import pytest
+
+from auditor_client.errors import InvalidSettings, SettingsMissing
+from auditor_client.settings import load_settings
+
+ENVIRONMENT = {"AUDITOR_HOLDER_URL": "https://environment.example", "AUDITOR_API_KEY": "environment-key"}
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
+    config = write(
+        tmp_path / "auditor.toml",
+        'holder_url = "https://file.example"\napi_key = "file-key"\nreceipts = "kept"\nallow_plain_http = true\n',
+    )
+
+    settings = load_settings({"holder_url": "https://flag.example", "receipts": None}, ENVIRONMENT, config)
+
+    assert settings.holder_url == "https://flag.example"
+    assert settings.api_key.get_secret_value() == "environment-key"
+    assert settings.receipts == Path("kept")
+    assert settings.allow_plain_http is True
+
+
+def test_the_file_may_be_named_by_the_environment(tmp_path: Path) -> None:
+    config = write(tmp_path / "auditor.toml", 'holder_url = "https://file.example"\napi_key = "file-key"\n')
+
+    settings = load_settings({}, {"AUDITOR_CONFIG": str(config)})
+
+    assert settings.api_key.get_secret_value() == "file-key"
+
+
+def test_a_file_that_merely_lies_here_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "auditor.toml", 'holder_url = "https://elsewhere.example"\n')
+    monkeypatch.chdir(tmp_path)
+
+    assert load_settings({}, ENVIRONMENT).holder_url == "https://environment.example"
+
+
+def test_the_key_may_stand_in_a_file_of_its_own(tmp_path: Path) -> None:
+    key = write(tmp_path / "key", "a-key\n")
+
+    by_flag = load_settings({"api_key_file": key}, ENVIRONMENT)
+    by_environment = load_settings({}, {"AUDITOR_HOLDER_URL": "https://h", "AUDITOR_API_KEY_FILE": str(key)})
+
+    assert by_flag.api_key.get_secret_value() == by_environment.api_key.get_secret_value() == "a-key"
+
+
+@pytest.mark.parametrize("missing", ["AUDITOR_HOLDER_URL", "AUDITOR_API_KEY"])
+def test_what_is_missing_is_told_by_name(missing: str) -> None:
+    environment = {**ENVIRONMENT, missing: ""}
+
+    with pytest.raises(SettingsMissing, match=missing):
+        load_settings({}, environment)
+
+
+@pytest.mark.parametrize("key", ["two words", "line\nbreak", "umläut", "", " ", "x" * 513, "tab\tbed", "trailing\n"])
+def test_a_key_that_is_no_header_is_refused_without_showing_it(key: str) -> None:
+    with pytest.raises((InvalidSettings, SettingsMissing)) as refused:
+        load_settings({"api_key": key}, {"AUDITOR_HOLDER_URL": "https://h"})
+
+    assert key == "" or key.strip() == "" or key not in str(refused.value)
+
+
+def test_a_setting_shows_no_key() -> None:
+    settings = load_settings({}, ENVIRONMENT)
+
+    assert "environment-key" not in f"{settings!r} {settings} {settings.model_dump_json()}"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("holder_url = ", "TOML"),
+        ('holder = "https://h"', "'holder'"),
+        ("allow_plain_http = 7", "allow_plain_http"),
+        ("api_key = 7", "key"),
+        ("#" * 70_000, "bytes"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told(tmp_path: Path, text: str, told: str) -> None:
+    config = write(tmp_path / "auditor.toml", text)
+
+    with pytest.raises(InvalidSettings, match=told):
+        load_settings({"holder_url": "https://h", "api_key": None if "api_key" in text else "k"}, {}, config)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    for flags, config in (({}, tmp_path / "none.toml"), ({"api_key_file": tmp_path / "none"}, None)):
+        with pytest.raises(InvalidSettings, match="none"):
+            load_settings(flags, ENVIRONMENT, config)
+
+
+def test_a_text_that_is_not_utf8_is_told(tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(b"\xff\xfe")
+
+    with pytest.raises(InvalidSettings, match="UTF-8"):
+        load_settings({"api_key_file": tmp_path / "key"}, ENVIRONMENT)

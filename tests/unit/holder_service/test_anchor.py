@@ -1,0 +1,70 @@
+"""The anchor never goes back, and a write that a crash cut short loses nothing."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from holder_service.storage.anchor import Anchor
+
+
+def anchored(path: Path, *heads: tuple[int, str]) -> Anchor:
+    anchor = Anchor(path)
+    anchor.create(0, "sha256:genesis")
+    for sequence, entry_hash in heads:
+        anchor.advance(sequence, entry_hash)
+    return anchor
+
+
+def test_it_holds_the_newest_entry(tmp_path: Path) -> None:
+    anchor = anchored(tmp_path / "anchor", (1, "sha256:a"), (2, "sha256:b"))
+
+    assert anchor.read() == (2, "sha256:b")
+    assert Anchor(tmp_path / "anchor").read() == (2, "sha256:b")
+
+
+def test_it_never_goes_back_even_from_another_process(tmp_path: Path) -> None:
+    anchored(tmp_path / "anchor", (7, "sha256:g"))
+
+    Anchor(tmp_path / "anchor").advance(3, "sha256:c")
+
+    assert Anchor(tmp_path / "anchor").read() == (7, "sha256:g")
+
+
+@pytest.mark.parametrize("cut", [0, 1, 100, 255])
+def test_a_torn_write_leaves_the_entry_before_it(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "anchor"
+    anchored(path, (1, "sha256:a"), (2, "sha256:b"), (3, "sha256:c"))
+    content = bytearray(path.read_bytes())
+    odd = slice(256, 512)
+    content[odd] = content[odd][:cut] + b"\0" * (256 - cut)
+
+    path.write_bytes(content)
+
+    assert Anchor(path).read() == (2, "sha256:b")
+
+
+def test_a_restore_overwrites_it_with_an_earlier_head(tmp_path: Path) -> None:
+    anchor = anchored(tmp_path / "anchor", (9, "sha256:i"))
+
+    anchor.create(4, "sha256:restored")
+
+    assert anchor.read() == (4, "sha256:restored")
+
+
+def test_no_file_is_no_anchor_and_none_is_made_silently(tmp_path: Path) -> None:
+    anchor = Anchor(tmp_path / "anchor")
+
+    assert anchor.read() is None
+    with pytest.raises(FileNotFoundError):
+        anchor.advance(1, "sha256:a")
+
+
+def test_racing_writers_leave_the_newest(tmp_path: Path) -> None:
+    anchored(tmp_path / "anchor")
+    anchors = [Anchor(tmp_path / "anchor") for _ in range(3)]
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: anchors[n % 3].advance(n, f"sha256:{n}"), range(1, 200)))
+
+    assert anchors[0].read() == (199, "sha256:199")

@@ -1,0 +1,120 @@
+"""The chain and the balances: whatever is changed in an entry, replaying finds it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from holder_service.domain.ledger import GENESIS, Balance, BrokenLedger, Entry, Event, Replay
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CAP = Balance(limit_epsilon_nano=100)
+LIMIT = Balance(limit_epsilon_nano=50)
+
+
+def chain(*events: Event) -> list[Entry]:
+    """Entries for some events, properly chained."""
+    entries: list[Entry] = []
+    previous = GENESIS
+    for sequence, event in enumerate(events, start=1):
+        entry = Entry.chained(sequence=sequence, at=NOW.isoformat(), event=event, previous=previous)
+        entries.append(entry)
+        previous = entry.hash
+    return entries
+
+
+def good_events() -> list[Event]:
+    charged = LIMIT.charged(30, 0), CAP.charged(30, 0)
+    return [
+        Event("population", "admin", population="p", cap=CAP),
+        Event("budget", "admin", population="p", auditor="a", cap=CAP, account=LIMIT),
+        Event("charge", "a", population="p", auditor="a", subject="sha256:x", epsilon_nano=30,
+              account=charged[0], cap=charged[1]),
+        Event("budget", "admin", population="p", auditor="a", cap=charged[1],
+              account=charged[0].limited(20, 0)),
+        Event("key", "admin", subject="k"),
+    ]  # fmt: skip
+
+
+def replayed(entries: list[Entry]) -> Replay:
+    replay = Replay()
+    for entry in entries:
+        replay.apply(entry)
+    return replay
+
+
+def test_a_proper_ledger_replays_to_its_balances() -> None:
+    replay = replayed(chain(*good_events()))
+
+    assert replay.sequence == 5
+    assert replay.caps["p"].spent_epsilon_nano == 30
+    assert replay.accounts["p", "a"] == Balance(20, 0, 30, 0)
+    assert replay.accounts["p", "a"].remaining(NOW) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda entries: entries[:1] + entries[2:],
+        lambda entries: [entries[0], entries[2], entries[1], *entries[3:]],
+        lambda entries: [*entries[:2], replace(entries[2], event=replace(entries[2].event, epsilon_nano=3)), *entries[3:]],
+        lambda entries: [*entries[:2], replace(entries[2], at=(NOW + timedelta(1)).isoformat()), *entries[3:]],
+        lambda entries: [*entries[:2], replace(entries[2], event=replace(entries[2].event, actor="b")), *entries[3:]],
+        lambda entries: [*entries[:2], replace(entries[2], event=replace(entries[2].event, subject="y")), *entries[3:]],
+        lambda entries: [entries[0], entries[1], entries[1], *entries[2:]],
+    ],
+    ids=["deleted", "swapped", "amount", "time", "actor", "subject", "inserted"],
+)  # fmt: skip
+def test_a_changed_ledger_is_found_out(tamper: Callable[[list[Entry]], list[Entry]]) -> None:
+    with pytest.raises(BrokenLedger):
+        replayed(tamper(chain(*good_events())))
+
+
+@pytest.mark.parametrize(
+    ("place", "change"),
+    [
+        (2, {"epsilon_nano": 29}),
+        (2, {"account": LIMIT}),
+        (2, {"cap": CAP}),
+        (2, {"epsilon_nano": 51, "account": LIMIT.charged(51, 0), "cap": CAP.charged(51, 0)}),
+        (1, {"account": None}),
+        (1, {"account": LIMIT.charged(1, 0)}),
+        (3, {"account": Balance(20, 0, 0, 0)}),
+        (4, {"cap": CAP}),
+    ],
+)
+def test_a_balance_that_does_not_follow_is_found_out_although_the_chain_is_whole(
+    place: int, change: dict[str, object]
+) -> None:
+    events = good_events()
+    events[place] = replace(events[place], **change)  # type: ignore[arg-type]
+
+    with pytest.raises(BrokenLedger):
+        replayed(chain(*events))
+
+
+def test_a_charge_after_the_grant_expired_is_found_out() -> None:
+    expired = replace(LIMIT, expires=(NOW - timedelta(1)).isoformat())
+    events = good_events()[:1] + [
+        Event("budget", "admin", population="p", auditor="a", cap=CAP, account=expired),
+        Event("charge", "a", population="p", auditor="a", epsilon_nano=1,
+              account=expired.charged(1, 0), cap=CAP.charged(1, 0)),
+    ]  # fmt: skip
+
+    with pytest.raises(BrokenLedger, match="budget"):
+        replayed(chain(*events))
+
+
+def test_merged_spending_is_added_and_the_larger_limit_holds() -> None:
+    other = Balance(limit_epsilon_nano=70, spent_epsilon_nano=60)
+
+    assert Balance(50, 0, 30, 0).joined(other) == Balance(70, 0, 90, 0)
+
+
+def test_both_sides_of_the_limit() -> None:
+    balance = Balance(limit_epsilon_nano=50, limit_delta_nano=5, spent_epsilon_nano=20, spent_delta_nano=5)
+
+    assert balance.affords(30, 0, NOW)
+    assert not balance.affords(31, 0, NOW)
+    assert not balance.affords(1, 1, NOW)

@@ -1,0 +1,36 @@
+"""The generated register: the same people for the same seed, and a disparity that is known."""
+
+import pytest
+
+from pafer_demo.model import trained_tree, true_ratio
+from pafer_demo.register import register
+
+
+def test_the_same_seed_gives_the_same_people() -> None:
+    first, again, other = (register(people=500, people_to_train_on=100, seed=seed) for seed in (1, 1, 2))
+
+    assert first.test.equals(again.test)
+    assert first.train.equals(again.train)
+    assert not first.test.equals(other.test)
+
+
+def test_it_is_of_a_realistic_size_and_has_missing_incomes() -> None:
+    people = register().test
+
+    assert people.num_rows == 50_000
+    assert people["income"].null_count / people.num_rows == pytest.approx(0.02, abs=0.005)
+
+
+def test_a_tree_that_sees_neither_sex_nor_origin_still_treats_the_groups_differently() -> None:
+    """The disparity that the demonstration has to find: both fail the 80 % rule, and together by more."""
+    data = register()
+    model = trained_tree(data)
+
+    by_sex, by_origin, by_both = (
+        true_ratio(model, data, sensitive) for sensitive in (["sex"], ["origin"], ["sex", "origin"])
+    )
+
+    assert by_sex == pytest.approx(0.74, abs=0.01)
+    assert by_origin == pytest.approx(0.71, abs=0.01)
+    assert by_both == pytest.approx(0.48, abs=0.01)
+    assert not {"sex", "origin"} & set(model.feature_names_in_)
