@@ -41,7 +41,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         summary="Noisy histograms over rules, charged to a ledger",
         lifespan=lifespan,
         openapi_url="/openapi.json",
-        docs_url="/docs",
+        docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
     )

@@ -78,7 +78,7 @@ def demo(
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8080,
 ) -> None:
     """Set up a holder with a demonstration register and an auditor's account, and serve it."""
-    from pafer_demo import holder_side
+    from pafer_demo import holder_side  # noqa: PLC0415 - the only command that needs the demonstration
 
     with _clear_errors():
         holder_side.main(host=host, port=port)
@@ -253,9 +253,9 @@ def _call(method: str, path: str, url: str, key: str, *, media: str | None = Non
     with _clear_errors():
         answer = asyncio.run(_request(url, method, path, headers=headers, **request))
     document = answer.json() if answer.content else None
-    if answer.is_success:
-        return document
-    _fail(document.get("detail", "The holder refused.") if isinstance(document, dict) else "The holder refused.")
+    if not answer.is_success:
+        _fail(document.get("detail", "The holder refused.") if isinstance(document, dict) else "The holder refused.")
+    return document
 
 
 async def _chunks(path: Path) -> AsyncIterator[bytes]:

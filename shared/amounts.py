@@ -9,7 +9,9 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+from shared.messages import Message
 
 NANO_PER_UNIT: Final = 10**9
 EPSILON_NANO_MIN: Final = 10**6
@@ -80,10 +82,8 @@ Delta = Annotated[int, BeforeValidator(_parameter("delta", DELTA_NANO_MIN, DELTA
 """A mechanism's δ in nano-units, from 10⁻⁹ to 0.001."""
 
 
-class PrivacyLoss(BaseModel):
+class PrivacyLoss(Message):
     """An (ε, δ) pair: a charge, a limit, what was spent or what remains. ε and δ add up separately."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     epsilon: Amount
     delta: Amount = 0

@@ -8,6 +8,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StrictInt, mod
 from shared import limits
 from shared.amounts import PrivacyLoss
 from shared.limits import Limits
+from shared.messages import Message
 from shared.schema import Column, Schema
 from shared.text import Name, Text
 
@@ -15,17 +16,15 @@ Relation = Literal["add_remove", "replace", "sensitive_attribute"]
 Role = Literal["auditor", "administrator"]
 
 
-class DatasetDeclaration(BaseModel):
+class DatasetDeclaration(Message):
     """What an administrator declares about a dataset; `population` defaults to the dataset's own name."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     person_key: Text
     population: Name | None = None
     relation: Relation = "add_remove"
     cap: PrivacyLoss | None = None
     records_max: Annotated[StrictInt, Field(ge=1, le=limits.RECORDS_MAX_MAX)] = limits.RECORDS_MAX_DEFAULT
-    columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_DATASET_MAX)
+    columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_DATASET_MAX, fail_fast=True)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -81,10 +80,8 @@ class BudgetGrant(PrivacyLoss):
     expires: AwareDatetime | None = None
 
 
-class NewAuditor(BaseModel):
+class NewAuditor(Message):
     """An account to open. `expires` is of its first key."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Name
     role: Role = "auditor"

@@ -8,8 +8,8 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-PLAN_BODY_BYTES_MAX: Final = 8 * 1024 * 1024
-ADMIN_BODY_BYTES_MAX: Final = 4 * 1024 * 1024
+BODY_BYTES_MAX: Final = 8 * 1024 * 1024
+FIELDS_PER_OBJECT_MAX: Final = 32
 BATCHES_PER_PLAN_MAX: Final = 16
 CELLS_PER_PLAN_MAX: Final = 4096
 RULES_PER_PLAN_MAX: Final = 8192
@@ -33,7 +33,7 @@ class Limits(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    body_bytes_max: int = PLAN_BODY_BYTES_MAX
+    body_bytes_max: int = BODY_BYTES_MAX
     batches_max: int = BATCHES_PER_PLAN_MAX
     cells_max: int = CELLS_PER_PLAN_MAX
     rules_max: int = RULES_PER_PLAN_MAX

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
 
 from shared import canonical, limits
 from shared.amounts import Epsilon, PrivacyLoss
+from shared.messages import Message
 from shared.noise import DiscreteLaplaceNoise
 from shared.problems import InvalidPlan, TooLarge, UnknownColumn
 from shared.rules import Cell
@@ -19,10 +20,8 @@ from shared.schema import Schema
 from shared.text import Text
 
 
-class Laplace(BaseModel):
+class Laplace(Message):
     """Ask for discrete Laplace noise: pure ε."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Literal["laplace"]
 
@@ -30,15 +29,13 @@ class Laplace(BaseModel):
 Mechanism = Laplace
 
 
-class Batch(BaseModel):
+class Batch(Message):
     """Cells that are answered with one mechanism at one ε."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Text
     mechanism: Mechanism
     epsilon: Epsilon
-    cells: tuple[Cell, ...] = Field(min_length=1, max_length=limits.CELLS_PER_PLAN_MAX)
+    cells: tuple[Cell, ...] = Field(min_length=1, max_length=limits.CELLS_PER_PLAN_MAX, fail_fast=True)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -46,15 +43,13 @@ class Batch(BaseModel):
         return self
 
 
-class Plan(BaseModel):
+class Plan(Message):
     """Everything an auditor asks in one go: charged whole or refused whole."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    sensitive: tuple[Text, ...] = Field(min_length=1, max_length=limits.SENSITIVE_COLUMNS_PER_PLAN_MAX)
+    sensitive: tuple[Text, ...] = Field(min_length=1, max_length=limits.SENSITIVE_COLUMNS_PER_PLAN_MAX, fail_fast=True)
     version: Annotated[StrictInt, Field(ge=1, le=limits.INTEGER_MAX)] | None = None
     draw: Annotated[StrictInt, Field(ge=1, le=limits.DRAW_MAX)] = 1
-    batches: tuple[Batch, ...] = Field(min_length=1, max_length=limits.BATCHES_PER_PLAN_MAX)
+    batches: tuple[Batch, ...] = Field(min_length=1, max_length=limits.BATCHES_PER_PLAN_MAX, fail_fast=True)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -87,7 +82,7 @@ class Plan(BaseModel):
                 raise InvalidPlan(f"Column {name!r} is not declared sensitive; nothing is counted by it.", "sensitive")
             if column.ordered:
                 raise InvalidPlan(f"Column {name!r} has no finite list of values to count by.", "sensitive")
-        counts = len(schema.groups(self.sensitive)) * sum(len(batch.cells) for batch in self.batches)
+        counts = schema.group_count(self.sensitive) * sum(len(batch.cells) for batch in self.batches)
         if counts > limits.COUNTS_PER_PLAN_MAX:
             raise TooLarge(what="counts (cells times groups)", limit=limits.COUNTS_PER_PLAN_MAX)
         for place, cell in _places(self):

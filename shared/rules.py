@@ -6,12 +6,13 @@ count and the disjointness proof must agree with it on every record.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
 from shared import limits
+from shared.messages import Message
 from shared.problems import InvalidPlan, SensitiveColumn, UnknownColumn
 from shared.schema import Column, Schema, Value
 from shared.text import Text, normalise
@@ -35,19 +36,17 @@ def is_missing(value: Value | None) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-class Predicate(BaseModel):
+class Predicate(Message):
     """One comparison of a column with a value; a comparison never matches a missing value unless `or_missing`.
 
     The constructor brings equal meanings to one form: texts to NFC, numbers to their value (37.0 is
     37, −0.0 is 0), `values` sorted and unique, `in` with one value to `eq`, `not_in` with one to `ne`.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     column: Text
     op: Operator
     value: StrictBool | StrictInt | StrictFloat | StrictStr | None = None
-    values: tuple[Text, ...] | None = Field(default=None, max_length=limits.VALUES_PER_PREDICATE_MAX)
+    values: tuple[Text, ...] | None = Field(default=None, max_length=limits.VALUES_PER_PREDICATE_MAX, fail_fast=True)
     or_missing: StrictBool = False
 
     @model_validator(mode="before")
@@ -56,7 +55,7 @@ class Predicate(BaseModel):
         """Rewrite `in` and `not_in` with a single distinct value before the fields are read."""
         if isinstance(data, dict) and data.get("op") in ("in", "not_in"):
             values = data.get("values")
-            if isinstance(values, list | tuple) and values and all(isinstance(text, str) for text in values):
+            if isinstance(values, list | tuple) and values and _all_short_texts(values):
                 distinct = {normalise(text) for text in values}
                 if len(distinct) == 1 and data.get("value") is None:
                     rest = {key: value for key, value in data.items() if key != "values"}
@@ -153,13 +152,11 @@ class Predicate(BaseModel):
         return f"{self.column} {sign[self.op]} {shown}{' or missing' if self.or_missing else ''}"
 
 
-class Rule(BaseModel):
+class Rule(Message):
     """A conjunction of predicates, as a path of a tree is; without predicates it applies to everybody."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     id: Text | None = None
-    all_of: tuple[Predicate, ...] = Field(max_length=limits.PREDICATES_PER_RULE_MAX)
+    all_of: tuple[Predicate, ...] = Field(max_length=limits.PREDICATES_PER_RULE_MAX, fail_fast=True)
 
     def matches(self, record: Record) -> bool:
         """Whether the rule applies to a person: the reference evaluator, slow and obvious."""
@@ -169,13 +166,11 @@ class Rule(BaseModel):
         return " and ".join(map(str, self.all_of)) or "everybody"
 
 
-class Cell(BaseModel):
+class Cell(Message):
     """What gets one histogram: a union of rules. A cell written as a rule is the union of that one."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     id: Text
-    any_of: tuple[Rule, ...] = Field(min_length=1, max_length=limits.RULES_PER_PLAN_MAX)
+    any_of: tuple[Rule, ...] = Field(min_length=1, max_length=limits.RULES_PER_PLAN_MAX, fail_fast=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -188,6 +183,13 @@ class Cell(BaseModel):
     def matches(self, record: Record) -> bool:
         """Whether the cell counts a person."""
         return any(rule.matches(record) for rule in self.any_of)
+
+
+def _all_short_texts(values: Sequence[object]) -> bool:
+    """Whether `values` may be read at all: what comes from outside is bounded before any work is done on it."""
+    return len(values) <= limits.VALUES_PER_PREDICATE_MAX and all(
+        isinstance(text, str) and len(text) <= limits.TEXT_CHARACTERS_MAX for text in values
+    )
 
 
 def _canonical_number(number: int | float) -> int | float:

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, model_validator
 
 from shared import limits
+from shared.messages import Message
 from shared.text import Text
 
 ColumnType = Literal["boolean", "category", "integer", "number"]
@@ -22,16 +23,16 @@ Group = tuple[str | bool | None, ...]
 """One value for each sensitive column of a plan; `None` is the group of people whose value is missing."""
 
 
-class Column(BaseModel):
+class Column(Message):
     """One declared column: its type, its domain, whether values may be missing, and its role."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Text
     type: ColumnType
     minimum: StrictInt | StrictFloat | None = None
     maximum: StrictInt | StrictFloat | None = None
-    categories: tuple[Text, ...] | None = Field(default=None, max_length=limits.CATEGORIES_PER_COLUMN_MAX)
+    categories: tuple[Text, ...] | None = Field(
+        default=None, max_length=limits.CATEGORIES_PER_COLUMN_MAX, fail_fast=True
+    )
     nullable: StrictBool = False
     sensitive: StrictBool = False
     label: StrictBool = False
@@ -94,13 +95,11 @@ class Column(BaseModel):
         return {category: place for place, category in enumerate(self.categories or ())}
 
 
-class Schema(BaseModel):
+class Schema(Message):
     """The columns of a dataset, in declared order, and the name of its person key."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     person_key: Text
-    columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_DATASET_MAX)
+    columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_DATASET_MAX, fail_fast=True)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -132,8 +131,12 @@ class Schema(BaseModel):
             value order, the last fastest; a nullable column has the further value `None`, last.
             Groups follow from the declaration alone: an empty group stands in it like any other.
         """
-        values = []
-        for name in sensitive:
-            column = self.by_name[name]
-            values.append((*column.values, None) if column.nullable else column.values)
-        return tuple(itertools.product(*values))
+        return tuple(itertools.product(*(self._group_values(name) for name in sensitive)))
+
+    def group_count(self, sensitive: Sequence[str]) -> int:
+        """K, without making the groups: their number grows with the product of the columns' values."""
+        return math.prod(len(self._group_values(name)) for name in sensitive)
+
+    def _group_values(self, name: str) -> Group:
+        column = self.by_name[name]
+        return (*column.values, None) if column.nullable else column.values

@@ -14,15 +14,24 @@ def normalise(text: str) -> str:
     Raises:
         ValueError: It holds a control character or an unpaired surrogate.
     """
-    if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+    # Neither kind is printable, so the slow look at each character is for few texts.
+    if not text.isprintable() and any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
         raise ValueError("A text may not hold control characters.")
     return unicodedata.normalize("NFC", text)
+
+
+def _bounded(text: str) -> str:
+    """A text in NFC, which may be longer than the text as sent."""
+    normal = normalise(text)
+    if len(normal) <= limits.TEXT_CHARACTERS_MAX:
+        return normal
+    raise ValueError(f"A text has at most {limits.TEXT_CHARACTERS_MAX} characters in NFC.")
 
 
 Text = Annotated[
     str,
     StringConstraints(strict=True, min_length=1, max_length=limits.TEXT_CHARACTERS_MAX),
-    AfterValidator(normalise),
+    AfterValidator(_bounded),
 ]
 """An id, a column's name, a category: 1 to 200 characters, compared after NFC."""
 

@@ -112,9 +112,7 @@ class TestedHolder:
 
     def load(self, content: bytes, name: str = "register", media_type: str = "text/csv") -> httpx.Response:
         """Load records."""
-        return self.admin(
-            "PUT", f"/datasets/{name}/records", content=content, headers={"Content-Type": media_type}
-        )
+        return self.admin("PUT", f"/datasets/{name}/records", content=content, headers={"Content-Type": media_type})
 
     def open_auditor(self, name: str, *, epsilon: str = "0", dataset: str = "register") -> str:
         """Open an auditor's account with a budget, and give its key."""

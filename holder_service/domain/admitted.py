@@ -100,9 +100,7 @@ def admitting_rules(sets: Mapping[int, Runs], atoms: int) -> list[int]:
     return list(itertools.accumulate(changes[:atoms], operator.xor))
 
 
-def _partition_numbers(
-    column: Column, predicates: Mapping[object, Predicate]
-) -> tuple[Partition, dict[object, int]]:
+def _partition_numbers(column: Column, predicates: Mapping[object, Predicate]) -> tuple[Partition, dict[object, int]]:
     """The coarsest atoms, and what each predicate admits of them: bit a for atom a."""
     line = _Line.of(column)
     spans = {key: line.admitted(predicate) for key, predicate in predicates.items()}
@@ -160,36 +158,35 @@ class _Line:
 
     def admitted(self, predicate: Predicate) -> list[tuple[float, float]]:
         """The points that satisfy a predicate: spans (above, up to] without a point in common, none of them empty."""
+        missing = (self.high, self.top) if predicate.or_missing else ()
         match predicate.op:
             case "is_missing":
                 return _spans(self.high, self.top)
             case "not_missing":
                 return _spans(-math.inf, self.high)
-        values = sorted(self._ends(value) for value in _operands(predicate))
-        below, at_most = values[0]
-        inside: tuple[float, ...]
-        match predicate.op:
             case "lt":
-                inside = -math.inf, below
+                return _spans(-math.inf, self._below(predicate.value), *missing)
             case "le":
-                inside = -math.inf, at_most
+                return _spans(-math.inf, self._at_most(predicate.value), *missing)
             case "gt":
-                inside = at_most, self.high
+                return _spans(self._at_most(predicate.value), self.high, *missing)
             case "ge":
-                inside = below, self.high
-            case "ne" | "not_in":
-                inside = -math.inf, *itertools.chain.from_iterable(values), self.high
-            case _:
-                inside = tuple(itertools.chain.from_iterable(values))
-        return _spans(*inside, self.high, self.top) if predicate.or_missing else _spans(*inside)
+                return _spans(self._below(predicate.value), self.high, *missing)
+        values = sorted((self._below(value), self._at_most(value)) for value in _operands(predicate))
+        ends = itertools.chain.from_iterable(values)
+        if predicate.op in ("ne", "not_in"):
+            return _spans(-math.inf, *ends, self.high, *missing)
+        return _spans(*ends, *missing)
 
-    def _ends(self, threshold: Value) -> tuple[float, float]:
-        """The largest values below and at most a threshold; −infinity where the column has none."""
-        if not isinstance(threshold, int | float):
-            raise TypeError("A column of numbers is compared with numbers; check the plan against the schema first.")
-        if self.integers:
-            return self._clipped(math.ceil(threshold) - 1), self._clipped(math.floor(threshold))
-        return self._clipped(math.nextafter(threshold, -math.inf)), self._clipped(float(threshold))
+    def _below(self, threshold: Value | None) -> float:
+        """The largest value below a threshold, −infinity if there is none."""
+        number = _number(threshold)
+        return self._clipped(math.ceil(number) - 1 if self.integers else math.nextafter(number, -math.inf))
+
+    def _at_most(self, threshold: Value | None) -> float:
+        """The largest value that is at most a threshold, −infinity if there is none."""
+        number = _number(threshold)
+        return self._clipped(math.floor(number) if self.integers else float(number))
 
     def _clipped(self, end: float) -> float:
         return min(end, self.high) if end >= self.low else -math.inf
@@ -197,6 +194,12 @@ class _Line:
 
 def _spans(*ends: float) -> list[tuple[float, float]]:
     return [span for span in zip(ends[::2], ends[1::2], strict=True) if span[0] < span[1]]
+
+
+def _number(threshold: Value | None) -> float:
+    if isinstance(threshold, int | float):
+        return threshold
+    raise TypeError("A column of numbers is compared with numbers; check the plan against the schema first.")
 
 
 def _operands(predicate: Predicate) -> tuple[Value, ...]:

@@ -2,9 +2,15 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from holder_service.storage.tables import accounts, api_keys
+
+_FIND_KEY = (
+    select(api_keys, accounts.c.role, accounts.c.created.label("opened"), accounts.c.disabled)
+    .join(accounts, accounts.c.name == api_keys.c.account)
+    .where(api_keys.c.id == bindparam("key_id"))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +61,7 @@ def set_disabled(connection: Connection, name: str, *, disabled: bool) -> None:
 
 def find_key(connection: Connection, key_id: str) -> tuple[ApiKey, Account] | None:
     """A key by its public part, with the account that it is of."""
-    row = connection.execute(
-        select(api_keys, accounts.c.role, accounts.c.created.label("opened"), accounts.c.disabled)
-        .join(accounts, accounts.c.name == api_keys.c.account)
-        .where(api_keys.c.id == key_id)
-    ).one_or_none()
+    row = connection.execute(_FIND_KEY, {"key_id": key_id}).one_or_none()
     if row is None:
         return None
     key = ApiKey(row.id, row.account, bytes(row.secret_hash), row.created, row.expires, row.withdrawn)

@@ -4,11 +4,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from holder_service.storage.tables import datasets, populations
 from shared.datasets import Relation
 from shared.schema import Schema
+
+_FIND = select(datasets).where(datasets.c.name == bindparam("called"))
+_FIND_POPULATION = select(populations).where(populations.c.name == bindparam("called"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Dataset:
 
 def find_population(connection: Connection, name: str) -> Population | None:
     """The population of a name, if there is one."""
-    row = connection.execute(select(populations).where(populations.c.name == name)).one_or_none()
+    row = connection.execute(_FIND_POPULATION, {"called": name}).one_or_none()
     return None if row is None else Population(**row._mapping)
 
 
@@ -58,7 +61,7 @@ def put_population(connection: Connection, population: Population) -> None:
 
 def find(connection: Connection, name: str) -> Dataset | None:
     """The dataset of a name, retired ones included."""
-    row = connection.execute(select(datasets).where(datasets.c.name == name)).one_or_none()
+    row = connection.execute(_FIND, {"called": name}).one_or_none()
     return None if row is None else _dataset(row)
 
 

@@ -6,15 +6,30 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
 from holder_service.storage.tables import entries, ledger_head
 
+# Built once: building a statement costs as much as running it, and every release runs these under the lock.
+_HEAD = select(ledger_head.c.sequence, ledger_head.c.hash)
+_MOVE_HEAD = update(ledger_head).where(ledger_head.c.id == 1)
+_INSERT = insert(entries)
+_HASH_AT = select(entries.c.hash).where(entries.c.sequence == bindparam("at"))
+_POPULATION_BALANCE = (
+    select(entries.c.cap).where(entries.c.population == bindparam("of")).order_by(entries.c.sequence.desc()).limit(1)
+)
+_ACCOUNT_BALANCE = (
+    select(entries.c.account)
+    .where(entries.c.population == bindparam("of"), entries.c.auditor == bindparam("who"))
+    .order_by(entries.c.sequence.desc())
+    .limit(1)
+)
+
 
 def head(connection: Connection) -> tuple[int, str]:
     """Sequence and hash of the newest entry; 0 and the genesis hash of an empty ledger."""
-    row = connection.execute(select(ledger_head.c.sequence, ledger_head.c.hash)).one_or_none()
+    row = connection.execute(_HEAD).one_or_none()
     return (row.sequence, row.hash) if row else (0, GENESIS)
 
 
@@ -23,7 +38,7 @@ def append(connection: Connection, event: Event, *, now: datetime) -> Entry:
     sequence, previous = head(connection)
     entry = Entry.chained(sequence=sequence + 1, at=now.isoformat(), event=event, previous=previous)
     connection.execute(
-        insert(entries),
+        _INSERT,
         {
             "sequence": entry.sequence, "at": entry.at, "previous": entry.previous, "hash": entry.hash,
             "kind": event.kind, "actor": event.actor, "population": event.population, "dataset": event.dataset,
@@ -33,27 +48,19 @@ def append(connection: Connection, event: Event, *, now: datetime) -> Entry:
             "detail": json.dumps(event.detail, sort_keys=True),
         },
     )  # fmt: skip
-    connection.execute(
-        update(ledger_head).where(ledger_head.c.id == 1), {"sequence": entry.sequence, "hash": entry.hash}
-    )
+    connection.execute(_MOVE_HEAD, {"sequence": entry.sequence, "hash": entry.hash})
     return entry
 
 
 def population_balance(connection: Connection, population: str) -> Balance:
     """The population's cap and what was charged against it, as its newest entry has them."""
-    query = select(entries.c.cap).where(entries.c.population == population).order_by(entries.c.sequence.desc()).limit(1)
-    return _balance(connection.execute(query).scalar()) or Balance()
+    return _balance(connection.execute(_POPULATION_BALANCE, {"of": population}).scalar()) or Balance()
 
 
 def account_balance(connection: Connection, population: str, auditor: str) -> Balance:
     """An auditor's limit and spending with a population, as the account's newest entry has them."""
-    query = (
-        select(entries.c.account)
-        .where(entries.c.population == population, entries.c.auditor == auditor)
-        .order_by(entries.c.sequence.desc())
-        .limit(1)
-    )
-    return _balance(connection.execute(query).scalar()) or Balance()
+    found = connection.execute(_ACCOUNT_BALANCE, {"of": population, "who": auditor}).scalar()
+    return _balance(found) or Balance()
 
 
 def accounts_of(connection: Connection, population: str) -> dict[str, Balance]:
@@ -83,7 +90,7 @@ def hash_at(connection: Connection, sequence: int) -> str | None:
     """The hash of the entry of a sequence number; the genesis hash of 0."""
     if sequence == 0:
         return GENESIS
-    return connection.execute(select(entries.c.hash).where(entries.c.sequence == sequence)).scalar()
+    return connection.execute(_HASH_AT, {"at": sequence}).scalar()
 
 
 def read_entries(connection: Connection, *, after: int = 0, limit: int | None = None) -> Iterator[Entry]:

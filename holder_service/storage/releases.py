@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 
 from holder_service.storage.tables import releases
+
+_FIND = select(releases).where(releases.c.id == bindparam("identity"))
+_INSERT = insert(releases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +25,14 @@ class StoredRelease:
 
 def find(connection: Connection, identity: str) -> StoredRelease | None:
     """The release that answers a plan, if it was ever answered."""
-    row = connection.execute(select(releases).where(releases.c.id == identity)).one_or_none()
+    row = connection.execute(_FIND, {"identity": identity}).one_or_none()
     return None if row is None else StoredRelease(**row._mapping)
 
 
 def store(connection: Connection, release: StoredRelease) -> None:
     """Keep an answer; in the transaction that charges it."""
     connection.execute(
-        insert(releases),
+        _INSERT,
         {name: getattr(release, name) for name in StoredRelease.__slots__},
     )
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import AwareDatetime, BaseModel, ConfigDict, StrictBool
+from pydantic import AwareDatetime, BaseModel, StrictBool
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import InvalidRequest, TooLargeBody
@@ -26,39 +26,36 @@ from holder_service.web.documentation import PROBLEM_RESPONSES
 from shared import limits
 from shared.amounts import format_nano
 from shared.datasets import Budget, BudgetGrant, DatasetDeclaration, NewAuditor
+from shared.messages import Message
 from shared.releases import LedgerPosition
 from shared.text import Name, Text
 
 router = APIRouter(prefix="/v1/admin", tags=["administrator"], route_class=StrictRoute, responses=PROBLEM_RESPONSES)
-ShortName = Annotated[str, Path(max_length=limits.NAME_CHARACTERS_MAX)]
+PathName = Annotated[Name, Path()]
 MEDIA_TYPES: Final = ("text/csv", "application/vnd.apache.parquet")
 RECORD_BYTES_MAX: Final = 65_536
 EXPORT_PAGE_ENTRIES: Final = 1000
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class NewKey(_Body):
+class NewKey(Message):
     """A further key; without an expiry it holds until it is withdrawn."""
 
     expires: AwareDatetime | None = None
 
 
-class AccountChange(_Body):
+class AccountChange(Message):
     """Whether an account may call at all."""
 
     disabled: StrictBool
 
 
-class PopulationMerge(_Body):
+class PopulationMerge(Message):
     """Which population joins the one in the path."""
 
     population: Name
 
 
-class Restore(_Body):
+class Restore(Message):
     """Why the database was restored from a copy."""
 
     reason: Text
@@ -72,7 +69,7 @@ class ShownKey(BaseModel):
     key: str
 
 
-@router.post("/auditors", status_code=201, max_body_size=limits.ADMIN_BODY_BYTES_MAX)
+@router.post("/auditors", status_code=201)
 async def open_account(holder: TheHolder, caller: Administrator, new: NewAuditor) -> ShownKey:
     """Open an account; its first key is shown in the answer and never again."""
     issued = await run_in_threadpool(accounts.open_account, holder.books, actor=caller.name, new=new)
@@ -86,16 +83,16 @@ async def list_accounts(holder: TheHolder, _: Administrator) -> dict[str, Any]:
     return {"auditors": [_account_document(account, keys) for account, keys in found]}
 
 
-@router.patch("/auditors/{auditor}", status_code=204, max_body_size=limits.ADMIN_BODY_BYTES_MAX)
-async def change_account(holder: TheHolder, caller: Administrator, auditor: ShortName, change: AccountChange) -> None:
+@router.patch("/auditors/{auditor}", status_code=204)
+async def change_account(holder: TheHolder, caller: Administrator, auditor: PathName, change: AccountChange) -> None:
     """Disable an account, or let it call again."""
     await run_in_threadpool(
         accounts.set_disabled, holder.books, actor=caller.name, account=auditor, disabled=change.disabled
     )
 
 
-@router.post("/auditors/{auditor}/keys", status_code=201, max_body_size=limits.ADMIN_BODY_BYTES_MAX)
-async def issue_key(holder: TheHolder, caller: Administrator, auditor: ShortName, new: NewKey) -> ShownKey:
+@router.post("/auditors/{auditor}/keys", status_code=201)
+async def issue_key(holder: TheHolder, caller: Administrator, auditor: PathName, new: NewKey) -> ShownKey:
     """Give an account a further key, shown in the answer and never again."""
     issued = await run_in_threadpool(
         accounts.issue_key, holder.books, actor=caller.name, account=auditor, expires=new.expires
@@ -104,16 +101,16 @@ async def issue_key(holder: TheHolder, caller: Administrator, auditor: ShortName
 
 
 @router.delete("/auditors/{auditor}/keys/{key}", status_code=204)
-async def withdraw_key(holder: TheHolder, caller: Administrator, auditor: ShortName, key: ShortName) -> None:
+async def withdraw_key(holder: TheHolder, caller: Administrator, auditor: PathName, key: PathName) -> None:
     """Make a key invalid at once."""
     await run_in_threadpool(accounts.withdraw_key, holder.books, actor=caller.name, account=auditor, key_id=key)
 
 
-@router.put("/datasets/{dataset}", max_body_size=limits.ADMIN_BODY_BYTES_MAX)
+@router.put("/datasets/{dataset}")
 async def declare_dataset(
     holder: TheHolder,
     caller: Administrator,
-    dataset: Annotated[Name, Path()],
+    dataset: PathName,
     declaration: DatasetDeclaration,
 ) -> dict[str, Any]:
     """Declare a dataset and its population, or change of them what may change."""
@@ -132,9 +129,7 @@ async def declare_dataset(
         }
     },
 )
-async def load_records(
-    holder: TheHolder, caller: Administrator, dataset: ShortName, request: Request
-) -> dict[str, Any]:
+async def load_records(holder: TheHolder, caller: Administrator, dataset: PathName, request: Request) -> dict[str, Any]:
     """Load records from CSV or Parquet as a new version: all of them, or none and the version before stays."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in MEDIA_TYPES:
@@ -153,24 +148,24 @@ async def load_records(
 
 
 @router.delete("/datasets/{dataset}", status_code=204)
-async def retire_dataset(holder: TheHolder, caller: Administrator, dataset: ShortName) -> None:
+async def retire_dataset(holder: TheHolder, caller: Administrator, dataset: PathName) -> None:
     """Take a dataset and its records away; nothing that was spent comes back."""
     await run_in_threadpool(
         datasets.retire, holder.books, actor=caller.name, name=dataset, folder=holder.settings.records
     )
 
 
-@router.post("/populations/{population}/merge", status_code=204, max_body_size=limits.ADMIN_BODY_BYTES_MAX)
+@router.post("/populations/{population}/merge", status_code=204)
 async def merge_populations(
-    holder: TheHolder, caller: Administrator, population: ShortName, merge: PopulationMerge
+    holder: TheHolder, caller: Administrator, population: PathName, merge: PopulationMerge
 ) -> None:
     """Join another population to this one; their spending is added."""
     await run_in_threadpool(datasets.merge, holder.books, actor=caller.name, into=population, source=merge.population)
 
 
-@router.put("/datasets/{dataset}/budgets/{auditor}", max_body_size=limits.ADMIN_BODY_BYTES_MAX)
+@router.put("/datasets/{dataset}/budgets/{auditor}")
 async def set_budget(
-    holder: TheHolder, caller: Administrator, dataset: ShortName, auditor: ShortName, grant: BudgetGrant
+    holder: TheHolder, caller: Administrator, dataset: PathName, auditor: PathName, grant: BudgetGrant
 ) -> Budget:
     """Grant, raise, lower or (with "0") revoke an auditor's budget on the dataset's population."""
     return await run_in_threadpool(
@@ -182,8 +177,8 @@ async def set_budget(
 async def list_budgets(
     holder: TheHolder,
     _: Administrator,
-    population: Annotated[str | None, Query(max_length=limits.NAME_CHARACTERS_MAX)] = None,
-    auditor: Annotated[str | None, Query(max_length=limits.NAME_CHARACTERS_MAX)] = None,
+    population: Annotated[Name | None, Query()] = None,
+    auditor: Annotated[Name | None, Query()] = None,
 ) -> dict[str, list[Budget]]:
     """Every auditor's budget with every population, of one of them where named."""
     found = await run_in_threadpool(budgets.every_budget, holder.books, population=population, auditor=auditor)
@@ -196,10 +191,10 @@ async def read_ledger(
     _: Administrator,
     after: Annotated[int, Query(ge=0, le=limits.INTEGER_MAX)] = 0,
     limit: Annotated[int, Query(ge=1, le=EXPORT_PAGE_ENTRIES)] = 100,
-    format: Literal["json", "csv"] = "json",
+    as_format: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
 ) -> Response | dict[str, Any]:
     """Entries in order: a page as JSON, or all of them from `after` on as CSV."""
-    if format == "csv":
+    if as_format == "csv":
         return StreamingResponse(_csv_lines(holder, after), media_type="text/csv")
     found = await run_in_threadpool(ledger.page, holder.books, after=after, limit=limit)
     return {
@@ -215,7 +210,7 @@ async def verify_ledger(holder: TheHolder, _: Administrator) -> dict[str, Any]:
     return {"intact": verification.intact, **asdict(verification)}
 
 
-@router.post("/ledger/restore", status_code=201, max_body_size=limits.ADMIN_BODY_BYTES_MAX)
+@router.post("/ledger/restore", status_code=201)
 async def record_restore(holder: TheHolder, caller: Administrator, restore: Restore) -> LedgerPosition:
     """Record that the database was restored from a copy, so that the holder may release again."""
     entry = await run_in_threadpool(ledger.record_restore, holder.books, actor=caller.name, reason=restore.reason)
@@ -248,9 +243,8 @@ def _csv_rest(entry: Entry) -> tuple[str, ...]:
         "" if balance is None else json.dumps(asdict(balance), sort_keys=True) for balance in (event.cap, event.account)
     )
     detail = json.dumps(event.detail, sort_keys=True) if event.detail else ""
-    return (
-        format_nano(event.epsilon_nano), format_nano(event.delta_nano), cap, account, detail, entry.previous, entry.hash,
-    )  # fmt: skip
+    loss = format_nano(event.epsilon_nano), format_nano(event.delta_nano)
+    return (*loss, cap, account, detail, entry.previous, entry.hash)
 
 
 def _csv_line(*values: Any) -> str:

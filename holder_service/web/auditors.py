@@ -9,9 +9,11 @@ from fastapi import APIRouter, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.deadlines import wait_s
+from holder_service.domain.errors import NotFound
 from holder_service.services import budgets, datasets, ledger, releases
 from holder_service.services.datasets import existing, relation_of
 from holder_service.services.holder import Holder
+from holder_service.storage import datasets as stored_datasets
 from holder_service.storage import releases as stored_releases
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.releases import StoredRelease
@@ -23,10 +25,12 @@ from shared.datasets import Budget, DatasetDescription
 from shared.limits import Limits
 from shared.plans import Plan, Quote
 from shared.releases import LedgerPosition, Release, SigningKeys
+from shared.text import Name
 
 router = APIRouter(route_class=StrictRoute, responses=PROBLEM_RESPONSES)
 MECHANISMS = ("laplace",)
-DatasetName = Annotated[str, Path(max_length=limits.NAME_CHARACTERS_MAX)]
+DatasetName = Annotated[Name, Path()]
+ReleaseId = Annotated[str, Path(pattern="^sha256:[0-9a-f]{64}$")]
 _log = logging.getLogger(__name__)
 
 
@@ -64,7 +68,7 @@ async def show_budget(holder: TheHolder, caller: Auditor, dataset: DatasetName) 
     return await run_in_threadpool(budgets.budget_of, holder.books, dataset=dataset, auditor=caller.name)
 
 
-@router.post("/v1/datasets/{dataset}/quotes", tags=["auditor"], max_body_size=limits.PLAN_BODY_BYTES_MAX)
+@router.post("/v1/datasets/{dataset}/quotes", tags=["auditor"])
 async def quote_plan(holder: TheHolder, _: Auditor, dataset: DatasetName, plan: Plan) -> Quote:
     """A plan's price and noise; touches neither records nor budget."""
     return await run_in_threadpool(releases.quote, holder.books, dataset=dataset, plan=plan)
@@ -76,7 +80,6 @@ async def quote_plan(holder: TheHolder, _: Auditor, dataset: DatasetName, plan: 
     status_code=201,
     response_model=Release,
     responses={200: {"model": Release, "description": "The plan was answered before: the same bytes, at no cost"}},
-    max_body_size=limits.PLAN_BODY_BYTES_MAX,
 )
 async def release_plan(holder: TheHolder, caller: Auditor, dataset: DatasetName, plan: Plan) -> Response:
     """Answer a plan: charged once, however often it is asked."""
@@ -107,6 +110,8 @@ async def list_releases(
 
     def work() -> list[tuple[str, int, int, str]]:
         with holder.books.database.read() as connection:
+            if stored_datasets.find(connection, dataset) is None:
+                raise NotFound(f"There is no dataset {dataset!r}; GET /v1/datasets lists those there are.")
             return stored_releases.of_auditor(
                 connection, auditor=caller.name, dataset=dataset, after=after, limit=limit
             )
@@ -122,9 +127,7 @@ async def list_releases(
 
 
 @router.get("/v1/datasets/{dataset}/releases/{release_id}", tags=["auditor"], response_model=Release)
-async def show_release(
-    holder: TheHolder, caller: Auditor, dataset: DatasetName, release_id: Annotated[str, Path(max_length=80)]
-) -> Response:
+async def show_release(holder: TheHolder, caller: Auditor, dataset: DatasetName, release_id: ReleaseId) -> Response:
     """One of the caller's releases again, byte for byte."""
     stored = await run_in_threadpool(
         releases.find_release, holder.books, auditor=caller.name, dataset=dataset, identity=release_id

@@ -5,36 +5,55 @@ from typing import Any
 
 import jiter
 from fastapi import Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+
+from holder_service.domain.errors import InvalidRequest, TooLargeBody
+from shared import limits
 
 
 class StrictRequest(Request):
     """A request whose JSON is read once, refusing what a lenient reader would let pass."""
 
-    async def json(self) -> Any:
-        """The body's JSON.
+    _document: Any
+
+    async def read_document(self) -> None:
+        """Read the body; from then on `json` gives its document.
 
         Raises:
-            RequestValidationError: It is no JSON, nests too deeply, or names a field twice.
+            InvalidRequest: It is no JSON, nests too deeply, or names a field twice.
+            TooLargeBody: It is longer than the public limit; what is beyond is not kept.
         """
-        body = await self.body()
+        media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type != "application/json":
+            raise InvalidRequest("Send a JSON document with the content type application/json.")
+        body = bytearray()
+        async for chunk in self.stream():
+            body += chunk
+            if len(body) > limits.BODY_BYTES_MAX:
+                raise TooLargeBody(limit_bytes=limits.BODY_BYTES_MAX)
+        self._body = bytes(body)
         try:
-            return jiter.from_json(body, catch_duplicate_keys=True, allow_inf_nan=False)
+            self._document = jiter.from_json(self._body, catch_duplicate_keys=True, allow_inf_nan=False)
         except ValueError as error:
             # jiter quotes at most a key, which is the caller's own word.
-            problem = {"type": "json_invalid", "loc": ("body",), "msg": f"No admissible JSON: {error}.", "input": {}}
-            raise RequestValidationError([problem]) from None
+            raise InvalidRequest(f"The body is no admissible JSON: {error}.") from None
+
+    async def json(self) -> Any:
+        """The document that `read_document` read."""
+        return self._document
 
 
 class StrictRoute(APIRoute):
-    """A route that hands its endpoint a `StrictRequest`."""
+    """A route that hands its endpoint a `StrictRequest`, and reads the document if the endpoint takes one."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The framework's handler, given the strict request."""
         handle = super().get_route_handler()
 
         async def strictly(request: Request) -> Response:
-            return await handle(StrictRequest(request.scope, request.receive))
+            strict = StrictRequest(request.scope, request.receive)
+            if self.body_field is not None:
+                await strict.read_document()
+            return await handle(strict)
 
         return strictly

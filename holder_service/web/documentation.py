@@ -1,8 +1,11 @@
-"""What the OpenAPI document says of problems, and the page that each problem's `type` leads to."""
+"""The contract for readers: problems in the OpenAPI document, a page for each, and one of all calls."""
 
+from collections.abc import Iterator
+from html import escape
 from typing import Any, Final
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
 
 from holder_service.domain.errors import NotFound
 from holder_service.web.problems import STATUS_BY_CODE
@@ -20,6 +23,16 @@ PROBLEM_RESPONSES[400] = {
     "content": {PROBLEM_MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
 
+PAGE_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+PAGE: Final = """<!DOCTYPE html>
+<html lang="en"><meta charset="utf-8"><title>PAFER holder: the contract</title>
+<style>body {{ font: 16px/1.5 sans-serif; margin: 2em }} td {{ padding: .2em 1em .2em 0; vertical-align: top }}</style>
+<h1>PAFER holder: the contract</h1>
+<p>For machines: <a href="/openapi.json">/openapi.json</a>.
+<table><tr><th>Who<th>Call<th>What{rows}</table>
+<h2>Problems</h2><ul>{codes}</ul></html>
+"""
+
 router = APIRouter()
 
 
@@ -29,6 +42,21 @@ async def explain_problem(code: str) -> dict[str, Any]:
     if code not in TITLES:
         raise NotFound("There is no such problem code.")
     return {"code": code, "title": TITLES[code], "status": STATUS_BY_CODE[code]}
+
+
+@router.get("/docs", include_in_schema=False)
+async def contract_page(request: Request) -> HTMLResponse:
+    """The contract to read in a browser. It loads and runs nothing: a script here could see an administrator's key."""
+    rows = "".join(_rows(request.app.openapi()))
+    codes = "".join(f'<li><a href="/problems/{code}">{code}</a>: {escape(title)}' for code, title in TITLES.items())
+    return HTMLResponse(PAGE.format(rows=rows, codes=codes), headers={"Content-Security-Policy": PAGE_POLICY})
+
+
+def _rows(document: dict[str, Any]) -> Iterator[str]:
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            cells = (", ".join(operation.get("tags", ())), f"{method.upper()} {path}", operation.get("description", ""))
+            yield "<tr>" + "".join(f"<td>{escape(cell)}" for cell in cells)
 
 
 def with_problem_schema(document: dict[str, Any]) -> dict[str, Any]:

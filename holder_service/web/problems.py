@@ -4,11 +4,13 @@ import logging
 import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holder_service.domain.errors import HolderError
@@ -39,8 +41,16 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = {
     "internal": 500,
 }
 RETRY_AFTER_S: Final = 1
+INSTANCE_CHARACTERS_MAX: Final = 400
 ERRORS_SHOWN_MAX: Final = 20
-TEXT_SHOWN_CHARACTERS_MAX: Final = 400
+TEXT_SHOWN_CHARACTERS_MAX: Final = 600
+PLAIN_WORDS: Final[Mapping[str, str]] = {
+    "extra_forbidden": "There is no such field here: leave it out.",
+    "missing": "This field is required.",
+    "model_attributes_type": "This has to be a JSON object.",
+    "model_type": "This has to be a JSON object.",
+}
+"""What to say for the validator's own words, by its kind of error, where those do not say what to do."""
 _log = logging.getLogger(__name__)
 
 
@@ -59,8 +69,8 @@ def problem_response(
         "type": PROBLEM_TYPE_BASE + code,
         "title": TITLES[code],
         "status": status,
-        "detail": detail,
-        "instance": instance,
+        "detail": _shortened(detail),
+        "instance": quote(instance[:INSTANCE_CHARACTERS_MAX], safe="/:"),
     }
     return JSONResponse(document, status, headers, PROBLEM_MEDIA_TYPE)
 
@@ -79,19 +89,11 @@ def validation_problem(request: Request, error: Exception) -> Response:
     """A body or parameter that is not of its form: each place and what would fit, never the value sent."""
     if not isinstance(error, RequestValidationError):
         raise error
-    found = error.errors()
-    is_plan = request.url.path.endswith(("/quotes", "/releases"))
-    code = "invalid-plan" if is_plan else "invalid-request"
-    for one in found:
-        if isinstance(one.get("ctx", {}).get("error"), InvalidAmount):
-            code = "invalid-amount"
-        if one["type"] in ("too_long", "json_too_large"):
-            code = "too-large"
-    shown = [
-        {"field": _place(one["loc"]), "detail": _shortened(one["msg"].removeprefix("Value error, "))}
-        for one in found[:ERRORS_SHOWN_MAX]
-    ]
-    first = f"{shown[0]['field']}: {shown[0]['detail']}" if shown else "The request is not of the form that it takes."
+    # A list whose first item is bad is called too short besides: that only repeats it.
+    found = [one for one in error.errors() if one["type"] != "too_short" or not one["input"]]
+    shown = [{"field": _place(one["loc"]), "detail": _detail(one)} for one in found[:ERRORS_SHOWN_MAX]]
+    code = _validation_code(found[0], is_plan=request.url.path.startswith("/v1/datasets/"))
+    first = f"{shown[0]['field']}: {shown[0]['detail']}"
     return problem_response(code, first, instance=request.url.path, fields={"errors": shown})
 
 
@@ -131,6 +133,8 @@ class LastResort:
 
         try:
             await self._app(scope, receive, noticing)
+        except ClientDisconnect:
+            return  # in the middle of its request: there is nobody to answer
         except Exception as error:
             if scope["type"] != "http":
                 raise
@@ -148,6 +152,18 @@ def install(app: FastAPI) -> None:
         app.add_exception_handler(kind, holder_problem)
     app.add_exception_handler(RequestValidationError, validation_problem)
     app.add_exception_handler(HTTPException, http_problem)
+
+
+def _validation_code(error: Mapping[str, Any], *, is_plan: bool) -> str:
+    if isinstance(error.get("ctx", {}).get("error"), InvalidAmount):
+        return "invalid-amount"
+    if error["type"] == "too_long":
+        return "too-large"
+    return "invalid-plan" if is_plan and error["loc"][0] == "body" else "invalid-request"
+
+
+def _detail(error: Mapping[str, Any]) -> str:
+    return _shortened(PLAIN_WORDS.get(error["type"], error["msg"].removeprefix("Value error, ")))
 
 
 def _place(location: Sequence[Any]) -> str:

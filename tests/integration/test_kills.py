@@ -1,4 +1,4 @@
-"""A holder killed fifty times (25 on either store): nothing left it uncharged, nothing charged is lost (2-privacy §5)."""
+"""A holder killed fifty times, 25 on either store: nothing left it uncharged, nothing charged is lost."""
 
 import itertools
 import random
@@ -19,7 +19,7 @@ CLIENTS = 4
 
 def ask_until_it_dies(served: Served, key: str, draws: Iterator[int], answered: Event) -> dict[str, bytes]:
     """Ask plan after plan until the holder is gone; gives every answer that arrived whole, by its id."""
-    answers = {}
+    answers: dict[str, bytes] = {}
     with httpx.Client(base_url=served.url, headers={"Authorization": f"Bearer {key}"}, timeout=30) as client:
         for number in draws:
             body = plan(epsilon="0.001", draw=number % 1000 + 1, age=number // 1000)

@@ -3,6 +3,7 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -273,7 +274,7 @@ def test_merged_populations_add_their_spending(holder: TestedHolder) -> None:
     ],
 )
 def test_what_losses_are_in_terms_of_is_frozen_by_the_first_charge(
-    sqlite_holder: TestedHolder, change: dict[str, object]
+    sqlite_holder: TestedHolder, change: dict[str, Any]
 ) -> None:
     sqlite_holder.release(plan())
 

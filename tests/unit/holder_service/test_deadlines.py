@@ -34,8 +34,9 @@ def test_without_a_quantum_nothing_waits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("elapsed_s", "remaining_s", "overran"), [(0.0, 0.1, False), (0.1, 0.0, False), (0.15, 0.05, True), (0.3, 0.1, True)]
-)  # fmt: skip
+    ("elapsed_s", "remaining_s", "overran"),
+    [(0.0, 0.1, False), (0.1, 0.0, False), (0.15, 0.05, True), (0.3, 0.1, True)],
+)
 def test_an_overrun_waits_for_the_double(elapsed_s: float, remaining_s: float, overran: bool) -> None:
     waits_s, did_overrun = wait_s(elapsed_s=elapsed_s, deadline_s=0.1)
 

@@ -39,7 +39,13 @@ def test_anything_else_is_refused_with_what_to_write(text: object) -> None:
 
 @pytest.mark.parametrize(
     ("field", "text"),
-    [("epsilon", "0"), ("epsilon", "0.000999999"), ("epsilon", "10.000000001"), ("delta", "0"), ("delta", "0.001000001")],
+    [
+        ("epsilon", "0"),
+        ("epsilon", "0.000999999"),
+        ("epsilon", "10.000000001"),
+        ("delta", "0"),
+        ("delta", "0.001000001"),
+    ],
 )
 def test_a_parameter_outside_its_public_range_is_refused(field: str, text: str) -> None:
     with pytest.raises(ValidationError, match="must lie between"):

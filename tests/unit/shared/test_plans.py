@@ -142,7 +142,7 @@ def test_a_plan_that_does_not_fit_the_schema_is_refused(bad: dict[str, Any], err
 
 
 def test_a_plan_over_the_limits_is_refused_before_anything_else() -> None:
-    rule = {"all_of": []}
+    rule: dict[str, list[Any]] = {"all_of": []}
     cells = [{"id": str(n), "any_of": [rule] * 3} for n in range(limits.RULES_PER_PLAN_MAX // 3 + 1)]
 
     with pytest.raises(TooLarge, match=str(limits.RULES_PER_PLAN_MAX)):

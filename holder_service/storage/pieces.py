@@ -1,0 +1,66 @@
+"""Pieces of an uploaded file: some consecutive records, column by column, before they are checked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+from holder_service.domain.errors import InvalidRecords
+from shared.schema import Schema
+from shared.text import normalise
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Consecutive records of a file.
+
+    Attributes:
+        unit: What the file's records are counted in for people: a CSV file's lines, the header being
+            line 1, or a Parquet file's records from 1.
+        first: The number of the first record.
+        columns: Arrow arrays of one length under the declared names, the person key's too, in the
+            file's order. Texts are as in the file; null is missing.
+    """
+
+    unit: Literal["line", "record"]
+    first: int
+    columns: Mapping[str, pa.Array]
+
+
+def declared_names(where: str, names: Sequence[str], schema: Schema) -> tuple[str, ...]:
+    """Check that a file has the person key and every declared column, each once, and nothing else.
+
+    Args:
+        where: What names them, for the error: "line 1".
+        names: As in the file.
+        schema: The dataset's declared columns.
+
+    Returns:
+        The same names in NFC.
+
+    Raises:
+        InvalidRecords: An undeclared name is told by its place alone: where a file has no header, what
+            stands there is somebody's value.
+    """
+    wanted = (schema.person_key, *schema.by_name)
+    found = tuple(_normalised(name) for name in names)
+    for place, name in enumerate(found, start=1):
+        if name not in wanted:
+            raise InvalidRecords(
+                f"{where}: field {place} is no declared column. The file has the person key {schema.person_key!r} and "
+                "every declared column, in any order, and no others."
+            )
+        if name in found[: place - 1]:
+            raise InvalidRecords(f"{where}: column {name!r} stands there twice.")
+    for name in wanted:
+        if name not in found:
+            raise InvalidRecords(f"{where}: column {name!r} is missing.")
+    return found
+
+
+def _normalised(name: str) -> str:
+    try:
+        return normalise(name)
+    except ValueError:  # a control character: no declared name has one
+        return ""

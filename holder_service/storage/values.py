@@ -1,0 +1,151 @@
+"""From a column as a file has it to checked numbers (2-privacy §8).
+
+A category or boolean becomes its place in declared order, and missing the place behind the last. A
+number becomes a double, which holds every admitted integer exactly, and missing becomes +infinity,
+as in `holder_service.domain.admitted`. Nothing here puts a value into an error.
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shared import limits
+from shared.schema import Column
+from shared.text import normalise
+
+_JSON_NUMBER: Final = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+_PLAIN_INTEGER: Final = r"^-?(0|[1-9][0-9]*)(\.0+)?$"
+
+_Numbers = npt.NDArray[np.float64]
+_Truths = npt.NDArray[np.bool_]
+
+
+class CheckedValues(NamedTuple):
+    """One column of some records.
+
+    Attributes:
+        values: Places (unsigned integers) or numbers (doubles), shape (records,).
+        fit: Whether each value fits the declaration, shape (records,); what does not fit has some value.
+    """
+
+    values: npt.NDArray[Any]
+    fit: _Truths
+
+
+def checked_values(array: pa.Array, column: Column) -> CheckedValues:
+    """Read one column of some records.
+
+    Args:
+        array: Texts, as a CSV file has them; or of a type for which `type_fits`. Null is missing.
+        column: The declared column.
+    """
+    if not column.ordered:
+        return _places(array, column)
+    numbers, fit = _parsed(array, column) if pa.types.is_string(array.type) else _converted(array)
+    missing = np.isnan(numbers)
+    within = (numbers >= column.low) & (numbers <= column.high) & np.isfinite(numbers)
+    if column.type == "integer":
+        within &= numbers == np.floor(numbers)
+    fit &= (missing & column.nullable) | within
+    numbers += 0.0  # −0.0 becomes 0.0
+    numbers[missing] = np.inf
+    return CheckedValues(numbers, fit)
+
+
+def place_type(column: Column) -> np.dtype[Any]:
+    """The smallest type that holds the places of a category or boolean column."""
+    return np.min_scalar_type(len(column.values))
+
+
+def type_fits(kind: pa.DataType, column: Column) -> bool:
+    """Whether a typed column can hold a declared one's values, whatever they are. Null fits all."""
+    if pa.types.is_null(kind):
+        return True
+    if column.type == "category":
+        return is_text(kind)
+    if column.type == "boolean":
+        return bool(pa.types.is_boolean(kind))
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a type is one of Arrow's kinds of text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def expectation(column: Column) -> str:
+    """What a value of a column has to be, in words; all of it is declared."""
+    if column.type == "category":
+        what = "one of the declared categories"
+    elif column.type == "boolean":
+        what = "true or false"
+    else:
+        what = "a whole number" if column.type == "integer" else "a finite number"
+        bounds = [
+            f"{word} {bound}" for word, bound in (("from", column.minimum), ("to", column.maximum)) if bound is not None
+        ]
+        what = " ".join([what, *bounds]) if bounds or column.type == "number" else f"{what} within ±2^53"
+    return f"{what}, or nothing where it is missing" if column.nullable else f"{what}; the column is not nullable"
+
+
+def _places(array: pa.Array, column: Column) -> CheckedValues:
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.string())
+    missing = len(column.values) if column.nullable else -1
+    if pa.types.is_null(array.type):
+        places = np.full(len(array), missing)
+    else:
+        known: Mapping[str, int] = {"false": 0, "true": 1} if column.type == "boolean" else column.category_places
+        encoded = array.dictionary_encode()
+        of_word = np.array([*(_place(word, known) for word in encoded.dictionary.to_pylist()), missing])
+        places = of_word[encoded.indices.fill_null(len(of_word) - 1).to_numpy()]
+    fit = places >= 0
+    return CheckedValues(np.where(fit, places, 0).astype(place_type(column)), fit)
+
+
+def _place(word: str, known: Mapping[str, int]) -> int:
+    try:
+        return known.get(normalise(word), -1)
+    except ValueError:  # a control character: no declared category has one
+        return -1
+
+
+def _parsed(texts: pa.Array, column: Column) -> tuple[_Numbers, _Truths]:
+    """Numbers as JSON writes them, or `NaN`; the nearest double to each, NaN for missing."""
+    missing = pc.equal(texts, "NaN").fill_null(True)
+    proper = pc.match_substring_regex(texts, _JSON_NUMBER).fill_null(False)
+    numbers = pc.if_else(proper, texts, "NaN").cast(pa.float64()).to_numpy().copy()
+    fit = pc.or_(missing, proper).to_numpy(zero_copy_only=False).copy()
+    if column.type == "integer":
+        plain = pc.match_substring_regex(texts, _PLAIN_INTEGER).fill_null(False).to_numpy(zero_copy_only=False)
+        exact = plain & (np.abs(numbers) < limits.INTEGER_MAX)
+        for place in np.flatnonzero(np.isfinite(numbers) & ~exact):
+            fit[place] = _says(texts[place].as_py(), numbers[place])
+    return numbers, fit
+
+
+def _says(text: str, number: float) -> bool:
+    """Whether a number's text says exactly that number: the nearest double may be whole where the text is not."""
+    try:
+        return Decimal(text) == Decimal(number)
+    except InvalidOperation:  # an exponent beyond what even a decimal can have
+        return False
+
+
+def _converted(array: pa.Array) -> tuple[_Numbers, _Truths]:
+    """Typed numbers as doubles, NaN for missing; an integer that no double holds does not fit."""
+    if not pa.types.is_integer(array.type):
+        numbers = array.cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
+        return numbers, np.ones(len(array), dtype=bool)
+    integers = array.fill_null(0).to_numpy()
+    numbers = integers.astype(np.float64)
+    fit = np.abs(numbers) < limits.INTEGER_MAX
+    for place in np.flatnonzero(~fit):
+        fit[place] = int(numbers[place]) == int(integers[place])
+    numbers[array.is_null().to_numpy(zero_copy_only=False)] = np.nan
+    return numbers, fit

@@ -1,0 +1,25 @@
+"""What a caller may send: frozen, without fields that nobody knows, and refused in bounded time (2-privacy §7).
+
+A validator that reported every error of a hostile document would do work without bound: eight
+megabytes hold millions of errors. So a message refuses an object with too many fields at once, and
+every list in one stops at its first bad item (`fail_fast`).
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from shared import limits
+
+
+class Message(BaseModel):
+    """The base of every type that a request is made of."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, data: Any) -> Any:
+        if isinstance(data, dict) and len(data) > limits.FIELDS_PER_OBJECT_MAX:
+            raise ValueError(f"An object here has at most {limits.FIELDS_PER_OBJECT_MAX} fields.")
+        return data
