@@ -10,16 +10,14 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from auditor_client import strategies
 from auditor_client.calls import HttpClient
 from auditor_client.errors import HolderLied, HolderRefused, HolderUnavailable, QuestionRefused
-from auditor_client.estimation import plug_in, posterior
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.results import ParityEstimate
 from auditor_client.holder import HolderClient
-from auditor_client.planning import expected_width
 from auditor_client.question import Question, make_question
 from auditor_client.receipts import ReceiptCheck, Receipts, ReceiptsReport, check_receipts, receipts_report
 from auditor_client.result import AuditResult, PlannedAudit, program_versions
@@ -29,6 +27,9 @@ from shared.amounts import PrivacyLoss
 from shared.datasets import Budget, DatasetDescription
 from shared.plans import Quote
 from shared.releases import Release, SigningKey
+
+if TYPE_CHECKING:  # importing the estimators takes a second, so it waits until they are needed
+    from auditor_client.planning import Assumption
 
 ESTIMATORS: Final = ("posterior", "plug-in")
 Step = Callable[[str], None]
@@ -124,10 +125,11 @@ class Auditor:
         columns: Sequence[str] | None = None,
         version: int | None = None,
         draw: int = 1,
+        assumption: "Assumption | None" = None,
     ) -> PlannedAudit:
         """What an audit would cost and how wide its interval would be; spends nothing.
 
-        Takes and refuses what `audit` does.
+        Takes and refuses what `audit` does. `assumption` says what is supposed of the people.
         """
         self._on_step("Reading the model")
         question = make_question(
@@ -142,7 +144,17 @@ class Auditor:
             draw=draw,
         )
         quote = self._quote(question)
-        return PlannedAudit(question=question, quote=quote, budget=self._holder.budget(dataset))
+        from auditor_client.planning import expected_width  # noqa: PLC0415 - see _estimator
+
+        return PlannedAudit(
+            plan=question.plan,
+            quote=quote,
+            rules=question.rules,
+            model=question.model,
+            strategy=strategy,
+            expectation=expected_width(question.rules, quote, strategy=strategy, assumption=assumption),
+            budget=self._holder.budget(dataset),
+        )
 
     def audit(
         self,
@@ -288,10 +300,14 @@ class Auditor:
 
 def _estimator(name: str, threshold: float, negative: str, too_large: str) -> Callable[[Measurement], ParityEstimate]:
     """The estimator of a name, refused before anything is spent if it does not exist or take these."""
+    # Importing the estimators takes a second, and only estimating needs them.
+    from auditor_client.estimation import plug_in, posterior  # noqa: PLC0415
+
     if not 0 < threshold <= 1:
         raise QuestionRefused(f"The threshold of the ratio lies above 0 and at most at 1; not at {threshold}.")
     if name == "posterior":
         return partial(posterior.estimate_parity, threshold=threshold)
     if name == "plug-in":
+        plug_in.Policy(negative, too_large)
         return partial(plug_in.estimate_parity, negative=negative, too_large=too_large, threshold=threshold)
     raise QuestionRefused(f"There is no estimator {name!r}: use one of {', '.join(ESTIMATORS)}.")

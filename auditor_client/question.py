@@ -78,12 +78,12 @@ def make_question(
         ModelRefused: The model cannot be read exactly.
         QuestionRefused: The plan would not fit the dataset.
     """
-    tree, digest = _read(model, dataset.table, favourable, columns)
     pinned = dataset.version if version is None else version
     if pinned is None:
         raise QuestionRefused(f"Dataset {dataset.name!r} has no records yet. Ask the holder's administrator.")
     if isinstance(sensitive, str) or not sensitive:
-        raise QuestionRefused(f'Name the sensitive columns as a list, such as ["{(*dataset.sensitive, "sex")[0]}"].')
+        raise QuestionRefused(f"Name the sensitive columns as a list, of {', '.join(dataset.sensitive)}.")
+    tree, digest = _read(model, dataset.table, favourable, columns)
     rules = tree.merged().rules()
     try:
         plan = build_plan(rules, strategy=strategy, sensitive=sensitive, epsilon=epsilon, version=pinned, draw=draw)
@@ -93,7 +93,20 @@ def make_question(
         raise QuestionRefused(f"{'.'.join(map(str, first['loc']))}: {first['msg']}".lstrip(": ")) from error
     except PlanRefused as error:
         raise QuestionRefused(str(error)) from error
+    _require_comparable(dataset, plan)
     return Question(dataset, rules, ModelDigest(rules=_rules_digest(rules), file=digest), strategy, plan)
+
+
+def _require_comparable(dataset: DatasetDescription, plan: Plan) -> None:
+    """Refuse, before anything is spent, a question whose answer no estimator could use."""
+    groups = len(dataset.table.groups(plan.sensitive))
+    if groups < 2:
+        raise QuestionRefused("Parity compares groups: name sensitive columns with at least two values.")
+    if groups == 2 and dataset.relation == "sensitive_attribute":
+        raise QuestionRefused(
+            "Under this dataset's relation the holder counts one of two groups, and the other follows from supports, "
+            "which no estimator takes yet. Nothing was spent. Compare by two sensitive columns together."
+        )
 
 
 def _read(

@@ -4,10 +4,10 @@ import json
 import platform
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor_client.calls import readable
 from auditor_client.estimation.measurements import Measurement
@@ -21,6 +21,9 @@ from auditor_client.report.words import loss
 from shared.datasets import Budget
 from shared.plans import Plan, Quote
 from shared.releases import Release, SigningKey
+
+if TYPE_CHECKING:  # importing the estimators takes a second
+    from auditor_client.planning import Expectation
 
 _PROGRAMS: Final = ("pafer", "numpy", "scipy", "scikit-learn", "skops", "pydantic", "cryptography")
 
@@ -101,7 +104,7 @@ class PlannedAudit:
         rules: The tree's rules after merging siblings that decide alike.
         model: Which model.
         strategy: How the question would be put.
-        expected_width: Of the interval of the ratio; None if it cannot be told.
+        expectation: How wide the interval of the ratio would be, on what assumption about the people.
         budget: The auditor's account.
     """
 
@@ -110,7 +113,7 @@ class PlannedAudit:
     rules: tuple[DecisionRule, ...]
     model: ModelDigest
     strategy: str
-    expected_width: float | None
+    expectation: "Expectation"
     budget: Budget
 
     def summary(self) -> str:
@@ -126,9 +129,7 @@ class PlannedAudit:
                 for batch in self.quote.batches
             ),
         ]
-        if self.expected_width is not None:
-            lines.append(f"Expected width of the interval of the ratio: {self.expected_width:.3f}.")
-        return "\n".join([*map(readable, lines), "Nothing was spent."])
+        return "\n".join(map(readable, [*lines, str(self.expectation), "Nothing was spent."]))
 
     def to_document(self) -> dict[str, Any]:
         """The same as JSON values."""
@@ -139,7 +140,7 @@ class PlannedAudit:
             "favourable_rules": sum(rule.favourable for rule in self.rules),
             "model": {"rules_digest": self.model.rules, "file_digest": self.model.file},
             "strategy": self.strategy,
-            "expected_width": self.expected_width,
+            "expectation": asdict(self.expectation),
             "budget": self.budget.model_dump(mode="json"),
         }
 

@@ -1,10 +1,12 @@
 """The holder's settings, from the environment alone (4-interface, *The holder's command line*)."""
 
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 QUANTUM_MS_DEFAULT: Final = 25
 QUANTUM_MS_MAX: Final = 10_000
@@ -26,7 +28,7 @@ class Settings:
     """
 
     home: Path
-    database_url: str
+    database_url: str = field(repr=False)
     anchor: Path
     release_quantum_ms: int = QUANTUM_MS_DEFAULT
 
@@ -54,9 +56,20 @@ class Settings:
         """
         home = Path(environment.get("HOLDER_HOME") or "holder-home").absolute()
         url = environment.get("HOLDER_DATABASE_URL") or f"sqlite:///{home / 'holder.sqlite'}"
-        if not url.startswith(("sqlite:///", "postgresql://", "postgresql+psycopg://")):
-            raise InvalidSettings("HOLDER_DATABASE_URL takes sqlite:///… or postgresql://…")
+        if not _is_database_url(url):
+            raise InvalidSettings("HOLDER_DATABASE_URL takes sqlite:///path/of/file or postgresql://host:port/name")
         quantum = environment.get("HOLDER_RELEASE_QUANTUM_MS") or str(QUANTUM_MS_DEFAULT)
-        if not (quantum.isascii() and quantum.isdigit() and 0 <= int(quantum) <= QUANTUM_MS_MAX):
+        if not (re.fullmatch("[0-9]{1,5}", quantum) and int(quantum) <= QUANTUM_MS_MAX):
             raise InvalidSettings(f"HOLDER_RELEASE_QUANTUM_MS takes whole milliseconds from 0 to {QUANTUM_MS_MAX}.")
         return cls(home, url, Path(environment.get("HOLDER_ANCHOR") or home / "anchor"), int(quantum))
+
+
+def _is_database_url(url: str) -> bool:
+    """Whether a URL names a store that lasts: without a file, SQLite would keep the ledger in memory."""
+    if url.startswith("sqlite:///"):
+        path = url.removeprefix("sqlite:///")
+        return path not in ("", ":memory:") and "?" not in path
+    try:
+        return url.startswith(("postgresql://", "postgresql+psycopg://")) and urlsplit(url).port != 0
+    except ValueError:  # the port is no number
+        return False

@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from shared.releases import SIGNATURE_PREFIX, signed_bytes
+
+
+class UnusableSigningKey(ValueError):
+    """The signing key's file holds something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +56,16 @@ class SigningKeyPair:
 
         Raises:
             FileNotFoundError: There is none.
-            ValueError: The file holds something else.
+            UnusableSigningKey: The file holds something else.
         """
-        private = serialization.load_pem_private_key(path.read_bytes(), password=None)
+        content = path.read_bytes()
+        try:
+            private = serialization.load_pem_private_key(content, password=None)
+        except (TypeError, UnsupportedAlgorithm, ValueError):
+            private = None
         if isinstance(private, Ed25519PrivateKey):
             return cls.of(private)
-        raise ValueError("The signing key's file does not hold an Ed25519 key.")
+        raise UnusableSigningKey(f"{path} does not hold the holder's signing key: put it back from a backup.")
 
     def sign(self, release: Mapping[str, Any]) -> str:
         """The signature of a release that names this key and has none yet, as "ed25519:<base64>"."""

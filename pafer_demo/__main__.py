@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Final, NoReturn
 
 import typer
 from rich.console import Console
@@ -22,9 +22,11 @@ from pafer_demo.open_data import OpenData, OpenDataMissing, adult
 from pafer_demo.register import register
 from shared.amounts import InvalidAmount, format_nano, parse_nano
 
-FOLDERS_OF_ONE_RUN = ("holder", "receipts")
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+FOLDERS_OF_ONE_RUN: Final = ("holder", "receipts")
 
 
+@app.command()
 def main(
     epsilon: Annotated[str, typer.Option(help="The privacy loss of each of the three audits.")] = auditor_side.EPSILON,
     output: Annotated[Path, typer.Option(help="The folder for everything that is written.")] = Path("demo-output"),
@@ -47,7 +49,7 @@ def _demonstrate(console: Console, epsilon: str, output: Path) -> bool:
     started_s = time.monotonic()
     budget = format_nano(4 * parse_nano(epsilon))
     home = _fresh(output)
-    data = _data()
+    data = _data(console)
     console.print(f"Register: [b]{data.name}[/], {data.test.num_rows:,} people. Training a tree on other people.")
     model = trained_tree(data)
     environment = {"HOLDER_HOME": str(home), "HOLDER_DATABASE_URL": "", "HOLDER_ANCHOR": ""}
@@ -65,10 +67,11 @@ def _demonstrate(console: Console, epsilon: str, output: Path) -> bool:
     return intact
 
 
-def _data() -> OpenData:
+def _data(console: Console) -> OpenData:
     try:
         return adult()
-    except OpenDataMissing:
+    except OpenDataMissing as missing:
+        console.print(f"{missing} So a register is made up.", style="dim")
         return register()
 
 
@@ -85,4 +88,4 @@ def _interrupt(*_: object) -> NoReturn:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app()

@@ -21,6 +21,7 @@ from pafer_demo.open_data import OpenData
 from pafer_demo.register import register
 from shared.amounts import format_nano
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 EPSILON: Final = "0.5"
 _VERDICT_STYLES: Final = {"meets": "green", "fails": "red", "undecided": "yellow"}
 
@@ -109,6 +110,7 @@ def show(
     return verified.ok
 
 
+@app.command()
 def main(
     output: Annotated[Path, typer.Option(help="The folder for model, reports and receipts.")] = Path("demo-output"),
     epsilon: Annotated[str, typer.Option(help="The privacy loss of each of the three audits.")] = EPSILON,
@@ -127,4 +129,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app()

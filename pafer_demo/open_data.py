@@ -16,7 +16,6 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
-from sklearn.model_selection import train_test_split
 
 from pafer_demo.declarations import ADULT, COMPAS, GERMAN, PERSON_KEY
 from shared.datasets import DatasetDeclaration
@@ -191,6 +190,9 @@ def _binary(privileged: bool, name: str) -> str:
 
 
 def _split(name: str, declaration: DatasetDeclaration, rows: Iterator[Row]) -> OpenData:
+    # scikit-learn takes a second to import, and only this split needs it.
+    from sklearn.model_selection import train_test_split  # noqa: PLC0415
+
     table = _table(declaration, rows)
     train, test = train_test_split(np.arange(len(table)), test_size=1 / 3, random_state=42)
     return OpenData(name, declaration, train=table.take(train), test=table.take(test))

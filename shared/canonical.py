@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import rfc8785
 
-_FLOAT_WRITTEN_OTHERWISE: Final = re.compile(r"[0-9](?:\.0(?![0-9])|e[+-]?[0-9])")
+_FLOAT_WRITTEN_OTHERWISE: Final = re.compile(r"(?:^|[:\[,])-?[0-9]+(?:\.0(?![0-9])|(?:\.[0-9]+)?e)")
 
 
 def canonical_bytes(document: Any) -> bytes:

@@ -107,11 +107,15 @@ def as_frame(records: list[Record]) -> pd.DataFrame:
     """The table that an auditor would have: the types that pandas chooses."""
     return pd.DataFrame(
         {
-            column.name: pd.Series([record[column.name] for record in records], dtype=_dtype(column))
+            column.name: pd.Series([_or_nan(record[column.name]) for record in records], dtype=_dtype(column))
             for column in SCHEMA.columns
             if not column.sensitive and not column.label
         }
     )
+
+
+def _or_nan(value: Value | None) -> Value:
+    return math.nan if value is None else value
 
 
 def _dtype(column: Column) -> str:
@@ -136,9 +140,9 @@ def invent(seed: int) -> InventedModel:
     guilty = (frame["age"] > 40).astype(int) + (frame["hours"] > 0) + (frame["city"] == "Bb") + (frame["children"] == 2)
     chance = draw.integers(0, len(classes), len(frame))
     labels = np.array(classes)[np.where(draw.random(len(frame)) < 0.4, chance, guilty % len(classes))]
-    bare = draw.random() < 0.2
+    bare = draw.random() < 0.25
     names = [*NUMERIC, *BOOLEAN] if bare else list(frame.columns)
-    columns = tuple(draw.permutation(names)[: draw.integers(3, len(names) + 1)].tolist())
+    columns = tuple(draw.permutation(names)[: draw.integers(2, 6)].tolist())
     framed = bool(bare or draw.random() < 0.8)
     steps = [] if bare else _steps(draw, columns, framed=framed)
     tree = DecisionTreeClassifier(
@@ -216,7 +220,9 @@ def _numeric(draw: np.random.Generator, name: str) -> list[Any]:
     binned = KBinsDiscretizer(3, encode="ordinal", quantile_method="averaged_inverted_cdf")
     options = [scaler, "passthrough", make_pipeline(impute, scaler), make_pipeline(constant, encoder)]
     options += [make_pipeline(scaler, constant, bins, "passthrough"), make_pipeline(impute, scaler, binned, encoder)]
-    options += [make_pipeline(impute, bins), make_pipeline(scaler, encoder), encoder]
+    options += [make_pipeline(impute, bins), make_pipeline(scaler, bins) if not nullable else scaler]
+    if name in ("age", "children"):
+        options += [encoder, make_pipeline(scaler, encoder)]
     if name == "children":
         options += [make_pipeline(SimpleImputer(missing_values=-1), _pick(draw, [scaler, bins, encoder]))]
     return options if nullable else [*options, bins, make_pipeline(scaler, bins), make_pipeline(binned, scaler)]

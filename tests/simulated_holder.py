@@ -66,6 +66,7 @@ class SimulatedHolder:
         change_keys: Changes the published keys.
         entries: What the ledger says of an entry, instead of the truth; None for no such entry.
         head: What the ledger says of its head.
+        answers_lost: So many releases are made and then not sent.
         take_over: Answers a request itself, and says whether it did.
     """
 
@@ -79,6 +80,7 @@ class SimulatedHolder:
     change_keys: Change = _nothing
     entries: dict[int, Document | None] = field(default_factory=dict)
     head: Document | None = None
+    answers_lost: int = 0
     take_over: Callable[[BaseHTTPRequestHandler], bool] = lambda _: False
     signing: Ed25519PrivateKey = field(default_factory=Ed25519PrivateKey.generate)
     ledger: list[str] = field(default_factory=list)
@@ -207,8 +209,13 @@ def simulated_holder() -> Iterator[SimulatedHolder]:
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
             simulated.requests.append((self.command, self.path))
             simulated.headers = dict(self.headers)
-            if not simulated.take_over(self):
-                status, answer = simulated.answer(self.command, self.path.partition("?")[0], body)
+            if simulated.take_over(self):
+                return
+            status, answer = simulated.answer(self.command, self.path.partition("?")[0], body)
+            if simulated.answers_lost and self.path.endswith("/releases"):
+                simulated.answers_lost -= 1
+                self.close_connection = True
+            else:
                 send(self, status, answer)
 
         def log_message(self, *_: object) -> None:

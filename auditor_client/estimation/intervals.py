@@ -38,6 +38,10 @@ class Range:
         """The interval that holds both intervals, around this value."""
         return Range(self.value, min(self.low, other.low), max(self.high, other.high))
 
+    def reaching(self, boundary: float, possible: bool) -> "Range":
+        """The interval stretched to a boundary if that is possible."""
+        return self.hull(Range(boundary, boundary, boundary)) if possible else self
+
 
 UNDEFINED: Final = Range(np.nan, np.nan, np.nan)
 

@@ -46,6 +46,11 @@ class NoiseSum:
         places: NDArray[np.int64] = np.clip(noise, -self.reach, self.reach) + self.reach
         return places
 
+    def quantile(self, points: FloatArray) -> NDArray[np.int64]:
+        """The noise at cumulated probabilities within [0, 1): with random ones, a simulation of it."""
+        places: NDArray[np.int64] = np.searchsorted(self.cumulated, points * self.cumulated[-1], side="right")
+        return places - self.reach
+
     def at_least(self, noise: NDArray[np.int64]) -> FloatArray:
         """P(noise ≥ k) for each k; by symmetry P(noise ≤ −k)."""
         tail: FloatArray = self.cumulated[self.index(-noise)]

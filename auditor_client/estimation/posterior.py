@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from auditor_client.estimation.draws import Draws, posterior_draws
 from auditor_client.estimation.intervals import Range, RateDraws, quantile_range
 from auditor_client.estimation.measurements import Measurement
@@ -21,13 +19,13 @@ from shared.schema import Group
 
 METHOD: Final = "posterior"
 DRAWS: Final = 4096
-WIDE_RATE: Final = 0.5
+OPEN_RATE_WIDTH: Final = 0.5
 """A rate whose interval is wider than this is one that the answers leave open."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParityRange:
-    """The ratio and the difference of one release, each with its hull interval."""
+    """The ratio and the difference of one release, each with its interval."""
 
     ratio: Range
     difference: Range
@@ -43,12 +41,12 @@ def estimate_parity(
     Args:
         measurement: Noisy counts of K groups.
         threshold: What the verdict on the ratio is about, within (0, 1].
-        level: Of every single interval, within (0, 1).
+        level: Of each single interval, within (0, 1).
         seed: Of the draws.
 
     Returns:
-        Estimates of method "posterior"; NaN where nothing is defined (an empty group's rate; the ratio, if
-        nobody at all is accepted). An empty group has no part in the ratio, draw by draw.
+        Estimates of method "posterior". An empty group has no rate (NaN) and, draw by draw, no part in ratio
+        and difference; the ratio is NaN where nobody at all is accepted.
 
     Raises:
         ValueError: Threshold or level out of range.
@@ -56,13 +54,13 @@ def estimate_parity(
     if not (0 < threshold <= 1 and 0 < level < 1):
         raise ValueError("The threshold lies within (0, 1], the level within (0, 1).")
     totals = NoisyTotals.of(measurement)
-    both = posterior_draws(totals, number=DRAWS, seed=seed)
+    priors = posterior_draws(totals, number=DRAWS, seed=seed)
     none, everyone = (possible[0] for possible in totals.boundaries(level))
+    parity = _parity([draws.rates()[0] for draws in priors], none, everyone, level)
     groups = tuple(
-        _group(group, k, both, none_possible=bool(none[k]), all_possible=bool(everyone[k]), level=level)
+        _group(group, k, priors, none_possible=bool(none[k]), all_possible=bool(everyone[k]), level=level)
         for k, group in enumerate(measurement.groups)
     )
-    parity = _parity([draws.rates()[0] for draws in both], none, everyone, level)
     ratio = _estimate(parity.ratio, level)
     return ParityEstimate(
         groups=groups,
@@ -70,7 +68,7 @@ def estimate_parity(
         difference=_estimate(parity.difference, level),
         threshold=threshold,
         verdict=ratio.against(threshold),
-        warnings=tuple(_warnings(groups, ratio, totals)),
+        warnings=tuple(_warnings(groups, ratio)),
     )
 
 
@@ -92,6 +90,60 @@ def parity_ranges(totals: NoisyTotals, *, level: float, draws: int, seed: int = 
 
 
 def _parity(rates: Sequence[FloatArray], none: BoolArray, everyone: BoolArray, level: float) -> ParityRange:
-    """Hull intervals from rates under the flat and the pooled prior, shape (K, M) each; values of the pooled."""
+    """Values under the pooled prior in the hull of both priors' intervals; rates flat, pooled, shape (K, M) each."""
     flat, pooled = (RateDraws(prior, none, everyone).parity(level) for prior in rates)
     return ParityRange(pooled[0].hull(flat[0]), pooled[1].hull(flat[1]))
+
+
+def _group(
+    group: Group, k: int, priors: Sequence[Draws], *, none_possible: bool, all_possible: bool, level: float
+) -> GroupEstimate:
+    """One group's rate, size and accepted people."""
+    flat, pooled = (
+        (
+            quantile_range(draws.rates()[0, k], level),
+            quantile_range(draws.size[0, k], level),
+            quantile_range(draws.accepted[0, k], level),
+        )
+        for draws in priors
+    )
+    rate, size, accepted = (of_pooled.hull(of_flat) for of_pooled, of_flat in zip(pooled, flat, strict=True))
+    return GroupEstimate(
+        group=group,
+        rate=_estimate(rate.reaching(0.0, none_possible).reaching(1.0, all_possible), level),
+        size=_estimate(size.reaching(0.0, none_possible and all_possible), level),
+        accepted=_estimate(accepted.reaching(0.0, none_possible), level),
+    )
+
+
+def _estimate(figure: Range, level: float) -> Estimate:
+    return Estimate(figure.value, figure.low, figure.high, level, METHOD)
+
+
+def _warnings(groups: Sequence[GroupEstimate], ratio: Estimate) -> Iterator[str]:
+    """What the reader has to know of these figures, in sentences."""
+    empty = [group for group in groups if not group.rate.defined]
+    if empty:
+        yield f"{_names(empty)}: nobody is there as far as the answers show, so there is no acceptance rate to compare."
+    if not ratio.defined:
+        yield (
+            "The answers do not show anybody who is accepted, so the ratio is undefined. A larger epsilon may show "
+            "somebody."
+        )
+    if len(groups) - len(empty) < 2:
+        yield "Fewer than two groups have people, so there is nothing to compare."
+    wide = [group for group in groups if group.rate.defined and group.rate.width > OPEN_RATE_WIDTH]
+    if wide:
+        sizes = ", ".join(f"{_name(group)} has {group.size.low:.0f} to {group.size.high:.0f} people" for group in wide)
+        yield (
+            f"Too small for this epsilon: {sizes}. The noise is as large as such a group, so the data cannot tell "
+            "its acceptance rate. A larger epsilon or coarser groups would."
+        )
+
+
+def _names(groups: Sequence[GroupEstimate]) -> str:
+    return ", ".join(map(_name, groups))
+
+
+def _name(group: GroupEstimate) -> str:
+    return " and ".join("missing" if value is None else str(value) for value in group.group)

@@ -80,6 +80,8 @@ class ParityEstimate:
         threshold: What the verdict is about: 0.8 for the four-fifths rule.
         verdict: *meets* or *fails* only if the ratio's interval lies wholly on one side.
         warnings: What the reader has to know of these figures, in sentences.
+        invalid_share: How many of the answers were impossible and had to be replaced, within [0, 1]; None for
+            a method that replaces none.
     """
 
     groups: tuple[GroupEstimate, ...]
@@ -88,3 +90,4 @@ class ParityEstimate:
     threshold: float
     verdict: Verdict
     warnings: tuple[str, ...] = ()
+    invalid_share: float | None = None

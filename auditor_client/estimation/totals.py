@@ -1,12 +1,12 @@
 """Noisy totals per group, which is all that the posterior looks at, and the noise on them."""
 
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor_client.estimation.measurements import IntArray, Measurement
+from auditor_client.estimation.measurements import ComplementKind, IntArray, Measurement
 from auditor_client.estimation.noise_sums import FloatArray, NoiseSum, noise_sum
 from shared.noise import DiscreteLaplaceNoise
 
@@ -27,7 +27,7 @@ class TotalNoise:
     accepted: NoiseSum
     complement: NoiseSum
     refused: NoiseSum
-    complement_is: Literal["unfavourable", "everybody"]
+    complement_is: ComplementKind
 
     @classmethod
     def of(
@@ -36,7 +36,7 @@ class TotalNoise:
         complement: DiscreteLaplaceNoise,
         *,
         cells: tuple[int, int],
-        complement_is: Literal["unfavourable", "everybody"],
+        complement_is: ComplementKind,
     ) -> Self:
         """Sum the noise over the cells of either part.
 

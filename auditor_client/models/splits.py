@@ -15,6 +15,7 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
 from auditor_client.models.preprocessing import Preprocessing, quietly
 from auditor_client.models.probing import Cell, Test, turns
+from auditor_client.models.soundness import NODES_MAX
 from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree
 from shared.schema import Schema, Value
 
@@ -56,6 +57,7 @@ class Splits:
         self.domains = self._domains(schema)
         self.everybody: Reach = {name: domain.everything for name, domain in self.domains.items()}
         self._left = self._masks()
+        self._leaves_made = 0
 
     def leaves(self, table: Any) -> NDArray[np.intp]:
         """The leaf that the model itself reaches, for each row of a table."""
@@ -83,6 +85,12 @@ class Splits:
     def _node(self, node: int, reach: Reach, copy: str, decisions: Mapping[int, tuple[str, bool]]) -> Node:
         """A child that several branches lead to is copied, and its copies numbered, so that ids stay unique."""
         if node not in self._feature:
+            self._leaves_made += 1
+            if self._leaves_made > NODES_MAX:
+                raise ModelRefused(
+                    "The tree falls apart into too many rules, because it reads an ordered column value by value: bin the "
+                    "column, or let it through."
+                )
             return Leaf(f"leaf-{node}{copy}", *decisions[node])
         source, (left, right) = self._feature[node].source, self._children[node]
         ways = self.domains[source].ways(self._left[node], reach[source])

@@ -61,11 +61,25 @@ class Books:
         """Append the entry of a restore although the anchor's is missing, and move the anchor to it."""
 
         def work(transaction: Transaction) -> Entry:
-            return transaction.append(event(transaction, self.anchor.read()))
+            return transaction.append(event(transaction, self.anchored()))
 
         entry = self._commit(work, check_anchor=False)
-        self.anchor.create(entry.sequence, entry.hash)
+        try:
+            self.anchor.create(entry.sequence, entry.hash)
+        except OSError as error:
+            raise _anchor_fault(error) from None
         return entry
+
+    def anchored(self) -> tuple[int, str] | None:
+        """The anchored sequence and hash, None if the anchor is lost.
+
+        Raises:
+            Unavailable: The anchor cannot be read.
+        """
+        try:
+            return self.anchor.read()
+        except OSError as error:
+            raise _anchor_fault(error) from None
 
     def is_anchored(self) -> bool:
         """Whether the database has the anchored entry, so that the holder may release."""
@@ -73,11 +87,17 @@ class Books:
             return self._has_anchored_entry(connection)
 
     def ensure_anchored(self, sequence: int) -> None:
-        """Anchor an entry whose own process may have died between commit and anchor."""
-        anchored = self.anchor.read()
+        """Anchor an entry whose own process may have died between commit and anchor.
+
+        Raises:
+            RestoreUnrecorded: The database lacks the anchored entry, or the anchor is lost: moving the
+                anchor on to this entry would hide that.
+        """
+        anchored = self.anchored()
         if anchored is not None and anchored[0] >= sequence:
             return
         with self.database.read() as connection:
+            self._require_anchored_entry(connection)
             entry_hash = ledger.hash_at(connection, sequence)
         if entry_hash is not None:
             self._advance(sequence, entry_hash)
@@ -86,11 +106,8 @@ class Books:
         appended: list[Entry] = []
 
         def transact(connection: Connection) -> T:
-            if check_anchor and not self._has_anchored_entry(connection):
-                raise RestoreUnrecorded(
-                    "The holder's database lacks an entry that its anchor holds, so it was rolled back or replaced. "
-                    "An administrator has to record the restore: POST /v1/admin/ledger/restore."
-                )
+            if check_anchor:
+                self._require_anchored_entry(connection)
             transaction = Transaction(connection, self.clock())
             result = work(transaction)
             if transaction.last is not None:
@@ -103,14 +120,23 @@ class Books:
         return result
 
     def _has_anchored_entry(self, connection: Connection) -> bool:
-        anchored = self.anchor.read()
+        anchored = self.anchored()
         return anchored is not None and ledger.hash_at(connection, anchored[0]) == anchored[1]
+
+    def _require_anchored_entry(self, connection: Connection) -> None:
+        if not self._has_anchored_entry(connection):
+            raise RestoreUnrecorded(
+                "The holder's database lacks an entry that its anchor holds, so it was rolled back or replaced. "
+                "An administrator has to record the restore: POST /v1/admin/ledger/restore."
+            )
 
     def _advance(self, sequence: int, entry_hash: str) -> None:
         try:
             self.anchor.advance(sequence, entry_hash)
         except OSError as error:
-            _log.error("anchor unavailable: %s", type(error).__name__)
-            raise Unavailable(
-                "The holder's anchor cannot be written. Ask again: a plan is never charged twice."
-            ) from None
+            raise _anchor_fault(error) from None
+
+
+def _anchor_fault(error: OSError) -> Unavailable:
+    _log.error("anchor unavailable: %s", type(error).__name__)
+    return Unavailable("The holder's anchor cannot be used. Ask again: a plan is never charged twice.")

@@ -13,6 +13,7 @@ from holder_service.domain.errors import (
     VersionGone,
 )
 from holder_service.domain.ledger import Event
+from holder_service.domain.pricing import AMOUNT_NANO_MAX
 from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.storage import datasets, ledger
 from holder_service.storage.database import Connection
@@ -114,7 +115,7 @@ def load(books: Books, *, actor: str, name: str, source: Path, media_type: str, 
     try:
         load_records(source, media_type, dataset.schema, dataset.records_max, encoded)
 
-        def work(transaction: Transaction) -> int:
+        def work(transaction: Transaction) -> tuple[int, str | None]:
             now = existing(transaction.connection, name)
             if (now.schema, now.records_max) != (dataset.schema, dataset.records_max):
                 raise Conflict("The dataset's declaration changed while its records were read: load them again.")
@@ -129,15 +130,15 @@ def load(books: Books, *, actor: str, name: str, source: Path, media_type: str, 
                     cap=ledger.population_balance(transaction.connection, now.population),
                 )
             )  # fmt: skip
-            return version
+            return version, now.records_file
 
-        version = books.commit(work)
+        version, replaced = books.commit(work)
     except BaseException:
         if not _is_current(books, name, encoded.name):
             encoded.unlink(missing_ok=True)
         raise
-    if dataset.records_file is not None:
-        (folder / dataset.records_file).unlink(missing_ok=True)
+    if replaced is not None:
+        (folder / replaced).unlink(missing_ok=True)
     return version
 
 
@@ -171,7 +172,8 @@ def merge(books: Books, *, actor: str, into: str, source: str) -> None:
 
     Raises:
         NotFound: One of them does not exist.
-        Conflict: They are the same, merged already, or differ in relation or person key.
+        Conflict: They are the same, merged already, differ in relation or person key, or have spent more
+            together than an amount can say.
     """
 
     def work(transaction: Transaction) -> None:
@@ -183,6 +185,8 @@ def merge(books: Books, *, actor: str, into: str, source: str) -> None:
             raise Conflict("Populations with different neighbouring relations or person keys cannot be merged.")
         spent = ledger.population_balance(connection, source)
         cap = ledger.population_balance(connection, into).charged(spent.spent_epsilon_nano, spent.spent_delta_nano)
+        if max(cap.spent_epsilon_nano, cap.spent_delta_nano) > AMOUNT_NANO_MAX:
+            raise Conflict("Together they have spent 1000 or more, which no budget holds: retire the datasets of one.")
         transaction.append(Event("merge", actor, population=into, cap=cap, detail={"from": source}))
         for auditor, balance in ledger.accounts_of(connection, source).items():
             joined = ledger.account_balance(connection, into, auditor).joined(balance)

@@ -81,7 +81,7 @@ def initialise(settings: Settings) -> IssuedKey | None:
         The first administrator's key, or None if there is an administrator already.
 
     Raises:
-        Conflict: Nothing is missing.
+        Conflict: Nothing is missing; or the database is empty and the anchor says that it was not.
     """
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     database = Database(settings.database_url)
@@ -93,6 +93,7 @@ def initialise(settings: Settings) -> IssuedKey | None:
         with database.read() as connection:
             sequence, _ = head = ledger.head(connection)
         if sequence == 0:
+            _refuse_lost_history(books)
             books.anchor.create(*head)
         key_made = _ensure_signing_key(settings, books)
         with database.read() as connection:
@@ -105,6 +106,16 @@ def initialise(settings: Settings) -> IssuedKey | None:
         return None
     finally:
         database.close()
+
+
+def _refuse_lost_history(books: Books) -> None:
+    """An empty database beside an anchor is a lost one: a new ledger would give all that was spent back unnoticed."""
+    anchored = books.anchored()
+    if anchored is not None and anchored[0] > 0:
+        raise Conflict(
+            f"The anchor {books.anchor.path} holds entry {anchored[0]} of a ledger that this empty database lacks. "
+            "Restore the database; or, for a new holder, give HOLDER_ANCHOR another file."
+        )
 
 
 def _ensure_signing_key(settings: Settings, books: Books) -> bool:

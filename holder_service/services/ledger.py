@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from holder_service.domain.errors import NotFound
 from holder_service.domain.ledger import BrokenLedger, Entry, Event, Replay
 from holder_service.services.bookkeeping import Books, Transaction
-from holder_service.storage import ledger, releases
+from holder_service.storage import ledger, releases, signing_keys
 from holder_service.storage.database import Connection
-from shared.releases import answer_digest
+from shared.releases import SigningKeys, answer_digest, verify_signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +52,25 @@ def page(books: Books, *, after: int, limit: int) -> list[Entry]:
 
 
 def verify(books: Books) -> Verification:
-    """Recompute the chain, every balance, and the digest of every stored release, and compare head and anchor."""
+    """Recompute the chain and every balance, check every stored release, and compare head and anchor."""
     replay = Replay()
     # The anchor is read first: what it holds was committed before, so a snapshot taken now must have it.
-    anchored = books.anchor.read()
+    anchored = books.anchored()
     try:
         with books.database.read() as connection:
-            recorded = ledger.head(connection)
-            for entry in ledger.read_entries(connection, limit=recorded[0]):
-                replay.apply(entry)
-                if entry.event.kind == "charge":
-                    _check_answer(connection, entry)
-            if recorded != (replay.sequence, replay.hash):
+            if _replay_all(connection, replay) != (replay.sequence, replay.hash):
                 raise BrokenLedger(replay.sequence + 1, "the recorded head is not the newest entry")
+            uncharged = releases.uncharged(connection)
+            if uncharged is not None:
+                raise BrokenLedger(replay.sequence, f"no entry charges the stored release {uncharged}")
             if anchored is None:
                 raise BrokenLedger(replay.sequence, "there is no readable anchor")
             if ledger.hash_at(connection, anchored[0]) != anchored[1]:
                 raise BrokenLedger(anchored[0], "the anchored entry is not in the database, which was rolled back")
     except BrokenLedger as broken:
         return Verification(replay.sequence, replay.hash, broken.sequence, broken.reason)
+    except (KeyError, TypeError, ValueError):
+        return Verification(replay.sequence, replay.hash, replay.sequence + 1, "is not of the form of an entry")
     return Verification(replay.sequence, replay.hash)
 
 
@@ -90,9 +90,33 @@ def record_restore(books: Books, *, actor: str, reason: str) -> Entry:
     return books.record_restore(event)
 
 
-def _check_answer(connection: Connection, entry: Entry) -> None:
+def _replay_all(connection: Connection, replay: Replay) -> tuple[int, str]:
+    """Apply every entry, those that others add meanwhile too, and give the recorded head."""
+    while True:
+        keys = SigningKeys(keys=tuple(signing_keys.every(connection)))
+        for entry in ledger.read_entries(connection, after=replay.sequence):
+            replay.apply(entry)
+            if entry.event.kind == "charge":
+                _check_release(connection, entry, keys)
+        recorded = ledger.head(connection)
+        if recorded[0] <= replay.sequence or ledger.hash_at(connection, replay.sequence + 1) is None:
+            return recorded
+
+
+def _check_release(connection: Connection, entry: Entry, keys: SigningKeys) -> None:
+    """Whether the release that an entry charges is stored as it was signed, under its own auditor and dataset."""
     stored = releases.find(connection, entry.event.subject or "")
     if stored is None:
         raise BrokenLedger(entry.sequence, "charges a release that is not stored")
-    if answer_digest(json.loads(stored.body)) != entry.event.answer:
+    try:
+        release = json.loads(stored.body)
+        verify_signature(release, keys)
+    except (AttributeError, ValueError):
+        raise BrokenLedger(entry.sequence, "the stored release is not the one that was signed") from None
+    filed = stored.auditor, stored.dataset, stored.sequence
+    if answer_digest(release) != entry.event.answer or filed != (
+        entry.event.actor,
+        entry.event.dataset,
+        entry.sequence,
+    ):
         raise BrokenLedger(entry.sequence, "the stored release is not the one that was charged")

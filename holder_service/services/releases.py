@@ -12,6 +12,7 @@ from holder_service.domain.deadlines import PlanSize, release_deadline_s
 from holder_service.domain.errors import (
     BudgetExhausted,
     CapExhausted,
+    Conflict,
     InvalidRequest,
     NoRecords,
     NotFound,
@@ -124,7 +125,7 @@ def answer(
         The new release; or the stored one, if the same plan was answered meanwhile (this draw is dropped).
 
     Raises:
-        BudgetExhausted, CapExhausted, VersionGone: Things changed since the plan was priced.
+        BudgetExhausted, CapExhausted, Conflict, VersionGone: Things changed since the plan was priced.
         Unavailable: The store failed; the same plan asked again gets what was committed, or is charged once.
     """
     batches = _noisy_batches(priced, records)
@@ -141,6 +142,8 @@ def answer(
             return stored
         dataset = existing(transaction.connection, priced.dataset.name)
         _require_current(dataset, priced.plan.version)
+        if relation_of(transaction.connection, dataset) != priced.relation.name:
+            raise Conflict("The population's neighbouring relation changed while the plan was answered: ask again.")
         account, cap = _require_funds(books, transaction.connection, priced, auditor, population=dataset.population)
         loss = priced.price.charge
         account, cap = account.charged(loss.epsilon, loss.delta), cap.charged(loss.epsilon, loss.delta)

@@ -23,7 +23,7 @@ class Anchor:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._newest = (0, "")
+        self._waiting: list[tuple[int, str]] = []
 
     def create(self, sequence: int, entry_hash: str) -> None:
         """Make the file for a ledger's head, or overwrite it after a recorded restore."""
@@ -52,16 +52,22 @@ class Anchor:
         Callers that queue here while another writes find themselves covered by the newest head among
         them, so many commits share a write.
         """
+        head = sequence, entry_hash
         with self._lock:
-            self._newest = max(self._newest, (sequence, entry_hash))
-        with self._locked(os.O_RDWR) as file:
-            anchored = _newest(os.pread(file, 2 * _SLOT_BYTES, 0))
-            if anchored is not None and anchored[0] >= sequence:
-                return
+            self._waiting.append(head)
+        try:
+            with self._locked(os.O_RDWR) as file:
+                anchored = _newest(os.pread(file, 2 * _SLOT_BYTES, 0))
+                if anchored is not None and anchored[0] >= sequence:
+                    return
+                with self._lock:
+                    newest = max(self._waiting)
+                os.pwrite(file, _encode(*newest), newest[0] % 2 * _SLOT_BYTES)
+                os.fsync(file)
+        finally:
+            # What was anchored is forgotten: after a recorded restore its number is given out again.
             with self._lock:
-                newest = self._newest
-            os.pwrite(file, _encode(*newest), newest[0] % 2 * _SLOT_BYTES)
-            os.fsync(file)
+                self._waiting.remove(head)
 
     @contextmanager
     def _locked(self, flags: int) -> Iterator[int]:

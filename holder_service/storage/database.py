@@ -17,7 +17,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, select
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from holder_service.domain.errors import Unavailable
@@ -134,11 +134,11 @@ def _begin_sqlite(connection: Connection) -> None:
 
 @contextmanager
 def _store_faults() -> Iterator[None]:
-    """Turn the store's own failures into one error; a broken rule of ours (a constraint) stays a bug."""
+    """Turn the store's own failures into one error; a broken rule of ours (a constraint, a length) stays a bug."""
     try:
         yield
     except (DBAPIError, PoolTimeout) as error:
-        if isinstance(error, DBAPIError) and type(error.orig).__name__ in ("IntegrityError", "ProgrammingError"):
+        if isinstance(error, DataError | IntegrityError):
             raise
         # The driver's text may quote parameters, so the log names only its class.
         _log.error("store unavailable: %s", type(getattr(error, "orig", error)).__name__)

@@ -27,6 +27,9 @@ class Piece:
     first: int
     columns: Mapping[str, pa.Array]
 
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
 
 def declared_names(where: str, names: Sequence[str], schema: Schema) -> tuple[str, ...]:
     """Check that a file has the person key and every declared column, each once, and nothing else.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, insert, select
 
-from holder_service.storage.tables import releases
+from holder_service.storage.tables import entries, releases
 
 _FIND = select(releases).where(releases.c.id == bindparam("identity"))
 _INSERT = insert(releases)
@@ -35,6 +35,14 @@ def store(connection: Connection, release: StoredRelease) -> None:
         _INSERT,
         {name: getattr(release, name) for name in StoredRelease.__slots__},
     )
+
+
+def uncharged(connection: Connection) -> str | None:
+    """A release that no entry charges, if there is one: somebody put it there by hand."""
+    charging = (entries.c.sequence == releases.c.sequence) & (entries.c.subject == releases.c.id)
+    query = select(releases.c.id).outerjoin(entries, charging & (entries.c.kind == "charge"))
+    found: str | None = connection.execute(query.where(entries.c.sequence.is_(None)).limit(1)).scalar()
+    return found
 
 
 def of_auditor(

@@ -14,7 +14,7 @@ from auditor_client.errors import HolderLied
 from auditor_client.verification import check_quote, verified_release
 from shared.amounts import format_nano
 from shared.datasets import DatasetDescription
-from shared.plans import Plan, Quote
+from shared.plans import Plan, Quote, identity
 from shared.releases import Release, SigningKeys
 from tests.simulated_holder import REGISTER, Document, SimulatedHolder
 
@@ -153,6 +153,17 @@ def test_another_plans_release_is_no_answer() -> None:
 
     with pytest.raises(HolderLied, match="another plan"):
         verify(holder, earlier, plan_of("0.3"))
+
+
+@pytest.mark.parametrize("whose", [{"auditor": "EVE"}, {"dataset": "other"}])
+def test_a_release_that_is_good_for_another_is_no_answer(whose: dict[str, str]) -> None:
+    """The same plan, rightly signed and named, but of another auditor or about other people."""
+    plan = plan_of()
+    names = {"auditor": "ADR", "dataset": "register", **whose}
+    holder = SimulatedHolder(before_signing=lambda d: d.update({**whose, "id": identity(**names, plan=plan)}))
+
+    with pytest.raises(HolderLied, match="another"):
+        verify(holder, answer(holder, plan), plan)
 
 
 def test_a_second_draw_is_not_answered_by_the_first() -> None:

@@ -1,0 +1,103 @@
+"""The demonstration, as a newcomer runs it: a real holder process, three audits, reports, nothing left running."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from pafer_demo.holder_process import DemoFailed, running_holder
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def start(output: Path, *arguments: str) -> "subprocess.Popen[str]":
+    """Start the demonstration with the generated register, in a session of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "pafer_demo", "--output", str(output), *arguments],
+        cwd=ROOT, env={**os.environ, "PAFER_DATA": str(output), "COLUMNS": "120"}, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+
+
+def answers(url: str) -> bool:
+    """Whether a holder is alive."""
+    try:
+        return httpx.get(f"{url}/healthz", trust_env=False).is_success
+    except httpx.TransportError:
+        return False
+
+
+@pytest.mark.slow
+def test_the_demonstration_audits_reports_and_stops_its_holder(tmp_path: Path) -> None:
+    """It exits 0; three reports open offline; the budget is spent as said; the receipts hold; the holder has ended.
+
+    The estimates are the known ratios (tests/unit/pafer_demo/test_register.py) to two decimals: at ε = 3 that
+    takes noise of some fifteen people in a group of three thousand, whose chance is below e^(-40).
+    """
+    with start(tmp_path, "--epsilon", "3") as demo:
+        said, _ = demo.communicate(timeout=120)
+
+    assert demo.returncode == 0, said
+    for name, known in (("sex", 0.74), ("origin", 0.71), ("sex-origin", 0.48)):
+        page = (tmp_path / f"report-{name}.html").read_text()
+        document = json.loads((tmp_path / f"report-{name}.json").read_text())
+        assert f"report-{name}.html" in said
+        assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
+        assert document["statistical_parity_ratio"]["value"] == pytest.approx(known, abs=0.01)
+    assert "epsilon 9 of 12 spent, 3 left" in said
+    assert "every signature holds" in said
+    url = re.search(r"http://127\.0\.0\.1:\d+", said)
+    assert url
+    assert not answers(url[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("interrupt", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_demonstration_stops_its_holder(tmp_path: Path, interrupt: signal.Signals) -> None:
+    with start(tmp_path) as demo:
+        assert demo.stdout
+        url = None
+        for line in demo.stdout:
+            url = url or re.search(r"http://127\.0\.0\.1:\d+", line)
+            if url:
+                break
+        assert url
+        demo.send_signal(interrupt)
+        said = demo.stdout.read()
+        demo.wait(timeout=60)
+
+    assert demo.returncode == 130
+    assert "Interrupted; the holder has been stopped." in said
+    assert not answers(url[0])
+
+
+def test_an_amount_that_is_none_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    with start(tmp_path, "--epsilon", "1e400") as demo:
+        said, _ = demo.communicate(timeout=60)
+
+    assert demo.returncode == 2
+    assert "decimal string" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "holder").exists()
+
+
+def test_a_holder_that_does_not_start_is_told_at_once(tmp_path: Path) -> None:
+    """A home that was never initialised: the holder's own words are in its log, and nobody waits for the limit."""
+    started_s = time.monotonic()
+
+    with (
+        (tmp_path / "log").open("w+b") as log,
+        pytest.raises(DemoFailed, match="ended while it started"),
+        running_holder({"HOLDER_HOME": str(tmp_path / "empty")}, log=log),
+    ):
+        pass
+
+    assert time.monotonic() - started_s < 30
+    assert "holder init" in (tmp_path / "log").read_text()

@@ -1,0 +1,210 @@
+"""An audit on real parts: a scikit-learn pipeline, the client, a real holder on loopback, a real ledger."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+from auditor_client import Auditor
+from auditor_client.errors import BudgetExhausted, NotFound, QuestionRefused, Unauthenticated, VersionGone
+from shared.amounts import format_nano
+from tests.holders import TestedHolder, register_csv, running_holder
+
+PEOPLE = 4000
+FEATURES = ["age", "hours", "education", "citizen"]
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    """The records that the holder has; a test may look at them, the auditor may not."""
+    return pd.read_csv(io.BytesIO(register_csv(people=PEOPLE)))
+
+
+@pytest.fixture(scope="module")
+def model() -> Pipeline:
+    """A tree behind an encoder, trained on other people, without the sensitive columns."""
+    others = pd.read_csv(io.BytesIO(register_csv(people=800, seed=7)))
+    wanted = (others["age"] > 45) & ((others["hours"] > 20) | (others["education"] == "high"))
+    encoder = ColumnTransformer([("education", OneHotEncoder(), ["education"])], remainder="passthrough")
+    pipeline = Pipeline([("encode", encoder), ("tree", DecisionTreeClassifier(max_depth=5, random_state=0))])
+    return pipeline.fit(others[FEATURES], wanted)
+
+
+@pytest.fixture(scope="module")
+def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
+    home = tmp_path_factory.mktemp("holder")
+    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}", people=PEOPLE, epsilon="100") as tested:
+        yield tested
+
+
+@pytest.fixture
+def auditor(holder: TestedHolder, tmp_path: Path) -> Iterator[Auditor]:
+    with Auditor(str(holder.client.base_url), holder.auditor_key, receipts=tmp_path / "receipts") as auditor:
+        yield auditor
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("sensitive", [["sex"], ["origin"], ["sex", "origin"]])
+def test_the_rates_are_the_models_own_up_to_the_noise(
+    auditor: Auditor, model: Pipeline, people: pd.DataFrame, sensitive: list[str]
+) -> None:
+    """At ε = 5 each count is off by more than 4 people with a chance of 2·e^(−25)/(1 + e^(−5)) < 3·10⁻¹¹.
+
+    One release of at most 12 counts, threshold 4 people a count: a false alarm once in 3·10⁹ runs. That
+    a reader of trees who is wrong about a single leaf is caught follows from the leaves' sizes.
+    """
+    truth = people.assign(accepted=model.predict(people[FEATURES])).fillna({"origin": "missing"})
+
+    result = auditor.audit(model, "register", sensitive, "5")
+
+    for group in result.parity.groups:
+        values = ["missing" if value is None else value for value in group.group]
+        members = truth[np.logical_and.reduce([truth[c] == v for c, v in zip(sensitive, values, strict=True)])]
+        accepted = int(members["accepted"].sum())
+        assert abs(group.accepted.value - accepted) <= 5
+        assert abs(group.size.value - len(members)) <= 9
+        assert abs(group.rate.value - accepted / len(members)) <= 0.05
+
+
+def test_every_strategy_and_estimator_gives_a_finding(auditor: Auditor, model: Pipeline) -> None:
+    for strategy in ("verdict", "pafer"):
+        for estimator in ("posterior", "plug-in"):
+            result = auditor.audit(model, "register", ["sex"], "1", strategy=strategy, estimator=estimator)
+
+            assert result.parity.ratio.defined
+            assert "</html>" in result.to_html()
+            assert json.loads(result.to_json())["strategy"] == strategy
+
+
+def test_a_plan_spends_nothing_and_an_audit_what_was_quoted_once(
+    auditor: Auditor, model: Pipeline, holder: TestedHolder
+) -> None:
+    before = auditor.budget("register").spent.epsilon
+
+    planned = auditor.plan(model, "register", ["sex"], "0.3")
+    after_plan = auditor.budget("register").spent.epsilon
+    first = auditor.audit(model, "register", ["sex"], "0.3")
+    second = auditor.audit(model, "register", ["sex"], "0.3")
+
+    assert after_plan == before
+    assert format_nano(planned.quote.charge.epsilon) == "0.3"
+    assert auditor.budget("register").spent.epsilon == before + 300_000_000
+    assert first.answer == second.answer
+    assert first.parity == second.parity
+
+
+def test_another_draw_is_charged_and_independent(auditor: Auditor, model: Pipeline) -> None:
+    first = auditor.audit(model, "register", ["sex"], "0.01", draw=1)
+    second = auditor.audit(model, "register", ["sex"], "0.01", draw=2)
+
+    assert first.release.id != second.release.id
+    assert first.release.ledger.sequence < second.release.ledger.sequence
+
+
+def test_receipts_agree_with_the_real_ledger(auditor: Auditor, model: Pipeline) -> None:
+    auditor.audit(model, "register", ["sex"], "0.02")
+    auditor.audit(model, "register", ["origin"], "0.02")
+
+    findings = auditor.verify()
+
+    assert findings.ok
+    assert len(findings.checks) == 2
+    assert findings.head is not None
+
+
+def test_a_neutral_tree_gives_the_same_plan_as_its_model(auditor: Auditor, model: Pipeline) -> None:
+    from auditor_client.models.sklearn_tree import read_tree
+
+    tree = read_tree(model, auditor.datasets()[0].table)
+
+    assert (
+        auditor.plan(tree, "register", ["sex"], "0.5").plan.document()
+        == auditor.plan(model, "register", ["sex"], "0.5").plan.document()
+    )
+
+
+def test_an_empty_budget_is_told_with_its_amounts(auditor: Auditor, model: Pipeline, holder: TestedHolder) -> None:
+    key = holder.open_auditor("POOR", epsilon="0.1")
+    with Auditor(str(holder.client.base_url), key, receipts=auditor._receipts.directory) as poor:
+        with pytest.raises(BudgetExhausted) as refused:
+            poor.audit(model, "register", ["sex"], "0.2")
+
+        assert str(refused.value.loss("requested")) == "epsilon 0.2"
+        assert str(refused.value.loss("remaining")) == "epsilon 0.1"
+        assert poor.budget("register").spent.epsilon == 0
+
+
+def test_errors_of_the_holder_arrive_as_classes(auditor: Auditor, model: Pipeline, holder: TestedHolder) -> None:
+    with pytest.raises(NotFound):
+        auditor.audit(model, "nowhere", ["sex"], "0.2")
+    with pytest.raises(VersionGone):
+        auditor.audit(model, "register", ["sex"], "0.2", version=10**9)
+    with pytest.raises(QuestionRefused):
+        auditor.audit(model, "register", ["age"], "0.2")
+    with (
+        Auditor(str(holder.client.base_url), "no-such-key", receipts="unused") as stranger,
+        pytest.raises(Unauthenticated),
+    ):
+        stranger.datasets()
+
+
+def test_an_earlier_version_is_answered_again_after_a_reload(
+    auditor: Auditor, model: Pipeline, holder: TestedHolder
+) -> None:
+    earlier = auditor.audit(model, "register", ["sex"], "0.04")
+    assert holder.load(register_csv(people=PEOPLE)).status_code == 200
+
+    again = auditor.audit(model, "register", ["sex"], "0.04", version=earlier.release.version)
+    newer = auditor.audit(model, "register", ["sex"], "0.04")
+
+    assert again.answer == earlier.answer
+    assert newer.release.version == earlier.release.version + 1
+
+
+def test_the_command_line_audits_a_file_and_verifies_its_receipts(
+    holder: TestedHolder, model: Pipeline, tmp_path: Path
+) -> None:
+    skops.io.dump(model, tmp_path / "model.skops")
+    environment = {
+        **os.environ,
+        "AUDITOR_HOLDER_URL": str(holder.client.base_url),
+        "AUDITOR_API_KEY": holder.auditor_key,
+        "AUDITOR_RECEIPTS": str(tmp_path / "receipts"),
+    }
+    command = [sys.executable, "-c", "from auditor_client.cli import app; app()"]
+
+    def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*command, *arguments],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    audited = run(
+        "audit", "model.skops", "--dataset", "register", "--sensitive", "sex,origin", "--epsilon", "0.5",
+        "--report", "report.html", "--json",
+    )  # fmt: skip
+    verified = run("verify", "receipts")
+
+    assert audited.returncode == 0, audited.stderr
+    assert len(json.loads(audited.stdout)["groups"]) == 6
+    assert json.loads(audited.stdout)["model"]["file_digest"].startswith("sha256:")
+    assert "ε = 0.5" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert verified.returncode == 0, verified.stderr
+    assert holder.auditor_key not in audited.stdout + audited.stderr + verified.stdout + verified.stderr

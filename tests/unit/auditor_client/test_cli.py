@@ -1,0 +1,299 @@
+"""The command line: what goes to which stream, exit codes, and that an error is one clear text."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.tree import DecisionTreeClassifier
+from typer.testing import CliRunner
+
+from auditor_client.cli import app
+from tests.simulated_holder import KEY, Document, SimulatedHolder, problem, send, simulated_holder
+
+COMMAND = [sys.executable, "-c", "from auditor_client.cli import app; app()"]
+QUESTION = ["--dataset", "register", "--sensitive", "sex", "--epsilon", "0.5", "--columns", "age"]
+
+
+@pytest.fixture
+def holder() -> Iterator[SimulatedHolder]:
+    with simulated_holder() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tree that decides by age alone."""
+    ages = np.arange(120.0)[:, None]
+    path = tmp_path_factory.mktemp("model") / "model.skops"
+    skops.io.dump(DecisionTreeClassifier(max_depth=1).fit(ages, ages[:, 0] <= 40), path)
+    return path
+
+
+class Ran:
+    """What a command left behind."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def document(self) -> Document:
+        """Standard output as one JSON document, which is all that it may hold."""
+        document: Document = json.loads(self.out)
+        return document
+
+
+class Command:
+    """Runs commands in this process, against one holder and in one directory."""
+
+    def __init__(self, holder: SimulatedHolder, directory: Path) -> None:
+        self.environment = {
+            "AUDITOR_HOLDER_URL": holder.url,
+            "AUDITOR_API_KEY": KEY,
+            "AUDITOR_RECEIPTS": str(directory / "receipts"),
+            "AUDITOR_CONFIG": "",
+        }
+
+    def __call__(self, *arguments: str | Path) -> Ran:
+        result = CliRunner().invoke(app, list(map(str, arguments)), env=self.environment)
+        assert KEY not in result.output
+        return Ran(result.exit_code, result.stdout, result.stderr)
+
+
+@pytest.fixture
+def run(holder: SimulatedHolder, tmp_path: Path) -> Command:
+    return Command(holder, tmp_path)
+
+
+def test_datasets_are_listed_for_people_and_machines(run: Command) -> None:
+    assert "sex, origin" in run("datasets").out
+    assert run("datasets", "--json").document["datasets"][0]["name"] == "register"
+
+
+def test_a_budget_is_shown_for_people_and_machines(run: Command) -> None:
+    assert "ε = 1" in run("budget", "--dataset", "register").out
+    assert run("budget", "--dataset", "register", "--json").document["remaining"]["epsilon"] == "1"
+
+
+def test_a_plan_is_priced_and_spends_nothing(run: Command, model: Path, holder: SimulatedHolder) -> None:
+    told = run("plan", model, *QUESTION)
+    document = run("plan", model, *QUESTION, "--json").document
+
+    assert "ε = 0.5" in told.out
+    assert "Nothing was spent" in told.out
+    assert document["quote"]["charge"]["epsilon"] == "0.5"
+    assert document["plan"]["version"] == 1
+    assert holder.ledger == []
+
+
+def test_an_audit_tells_its_finding_and_writes_its_reports(run: Command, model: Path, tmp_path: Path) -> None:
+    ran = run(
+        "audit", model, *QUESTION, "--report", tmp_path / "report.html", "--report-json", tmp_path / "report.json"
+    )
+
+    assert ran.code == 0
+    assert "four-fifths rule for sex" in ran.out
+    assert "Waiting for the answer" in ran.err
+    assert "</html>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert json.loads((tmp_path / "report.json").read_bytes())["dataset"] == "register"
+    assert KEY not in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_json_is_alone_on_standard_output(run: Command, model: Path) -> None:
+    ran = run("audit", model, *QUESTION, "--json")
+
+    assert ran.document["sensitive"] == ["sex"]
+    assert ran.document["charge"]["epsilon"] == "0.5"
+
+
+def test_several_columns_are_one_intersectional_question(run: Command, model: Path) -> None:
+    question = ["--dataset", "register", "--sensitive", "sex,origin", "--epsilon", "0.5", "--columns", "age"]
+
+    assert len(run("audit", model, *question, "--json").document["groups"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("counts", "verdict"),
+    [
+        ([[1000, 9000], [9000, 1000]], "fails"),
+        ([[5000, 5000], [5000, 5000]], "meets"),
+        ([[40, 50], [60, 50]], "undecided"),
+    ],
+)
+def test_the_exit_code_follows_the_verdict_only_where_it_is_asked_to(
+    run: Command, model: Path, holder: SimulatedHolder, counts: list[list[int]], verdict: str
+) -> None:
+    def count(document: Document) -> None:
+        for cell, numbers in zip(document["batches"][0]["cells"], counts, strict=True):
+            cell["counts"] = numbers
+
+    holder.before_signing = count
+
+    codes = [
+        run("audit", model, *QUESTION, *more).code for more in ([], ["--fail-on", "fails"], ["--fail-on", "undecided"])
+    ]
+
+    assert run("audit", model, *QUESTION, "--json").document["verdict"] == verdict
+    assert codes == [0, int(verdict == "fails"), int(verdict != "meets")]
+
+
+def test_the_same_audit_again_costs_nothing(run: Command, model: Path, holder: SimulatedHolder) -> None:
+    first, second = (run("audit", model, *QUESTION, "--json").document for _ in range(2))
+
+    assert first["release"] == second["release"]
+    assert len(holder.ledger) == 1
+
+
+def test_another_draw_is_another_question(run: Command, model: Path, holder: SimulatedHolder) -> None:
+    run("audit", model, *QUESTION)
+    run("audit", model, *QUESTION, "--draw", "2")
+
+    assert len(holder.ledger) == 2
+
+
+def test_receipts_are_verified(run: Command, model: Path, tmp_path: Path) -> None:
+    run("audit", model, *QUESTION)
+
+    assert "good" in run("verify", tmp_path / "receipts").out
+    assert run("verify", "--json").document["ok"] is True
+    assert run("verify", "--offline").code == 0
+
+
+def test_receipts_that_the_ledger_lost_are_an_error(run: Command, model: Path, holder: SimulatedHolder) -> None:
+    run("audit", model, *QUESTION)
+    holder.ledger[0] = "sha256:" + "f" * 64
+
+    ran = run("verify", "--json")
+
+    assert ran.code == 2
+    assert ran.document["ok"] is False
+    assert "do not agree" in ran.err
+
+
+BAD_INPUT = {
+    "no such model": (["audit", "none.skops", *QUESTION], "none.skops"),
+    "a directory as model": (["audit", ".", *QUESTION], "cannot be read"),
+    "no such strategy": (["plan", "MODEL", *QUESTION, "--strategy", "guess"], "guess"),
+    "no such estimator": (["audit", "MODEL", *QUESTION, "--estimator", "guess"], "guess"),
+    "no such policy": (["audit", "MODEL", *QUESTION, "--estimator", "plug-in", "--negative", "guess"], "policy"),
+    "epsilon is no number": (["audit", "MODEL", *QUESTION, "--epsilon", "lots"], "decimal string"),
+    "epsilon is not finite": (["audit", "MODEL", *QUESTION, "--epsilon", "1e400"], "decimal string"),
+    "epsilon is too large": (["audit", "MODEL", *QUESTION, "--epsilon", "11"], "between"),
+    "epsilon is zero": (["audit", "MODEL", *QUESTION, "--epsilon", "0"], "between"),
+    "a column that is not sensitive": (["audit", "MODEL", *QUESTION, "--sensitive", "age"], "age"),
+    "a column that is not there": (["audit", "MODEL", *QUESTION, "--sensitive", "height"], "height"),
+    "a column twice": (["audit", "MODEL", *QUESTION, "--sensitive", "sex"], "twice"),
+    "no sensitive column": (["plan", "MODEL", *QUESTION[:2], "--sensitive", ",", *QUESTION[4:]], "sensitive"),
+    "a threshold of nan": (["audit", "MODEL", *QUESTION, "--threshold", "nan"], "threshold"),
+    "no such draw": (["audit", "MODEL", *QUESTION, "--draw", "1001"], "draw"),
+    "no such dataset": (["plan", "MODEL", "--dataset", "none", *QUESTION[2:]], "nothing at this path"),
+    "a report that cannot be written": (["audit", "MODEL", *QUESTION, "--report", "/none/report.html"], "/none"),
+    "no receipts": (["verify", "/none/receipts"], "no receipts directory"),
+    "a key file that is not there": (["datasets", "--key-file", "/none/key"], "/none/key"),
+    "a configuration that is not there": (["datasets", "--config", "/none/auditor.toml"], "/none/auditor.toml"),
+    "an address that is none": (["datasets", "--holder-url", "holder"], "address"),
+    "plain http": (["datasets", "--holder-url", "http://192.0.2.1"], "unencrypted"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(BAD_INPUT))
+def test_bad_input_is_one_clear_text_and_costs_nothing(
+    run: Command, model: Path, holder: SimulatedHolder, case: str
+) -> None:
+    arguments, told = BAD_INPUT[case]
+
+    ran = run(*(model if argument == "MODEL" else argument for argument in arguments))
+
+    assert ran.code == 2
+    assert ran.out == ""
+    assert told in ran.err
+    assert "Traceback" not in ran.err
+    assert "failed:" not in ran.err
+    assert holder.ledger == []
+
+
+@pytest.mark.parametrize("option", ["--api-key", "--key"])
+def test_no_flag_takes_the_key(run: Command, option: str) -> None:
+    assert run("datasets", option, "x").code == 2
+
+
+@pytest.mark.parametrize("command", ["datasets", "plan", "audit", "budget", "verify"])
+def test_help_shows_no_setting(run: Command, command: str) -> None:
+    ran = run(command, "--help")
+
+    assert ran.code == 0
+    assert run.environment["AUDITOR_HOLDER_URL"] not in ran.out
+
+
+def test_a_refusal_is_told_as_the_holder_put_it(run: Command, holder: SimulatedHolder) -> None:
+    def refuse(handler: BaseHTTPRequestHandler) -> bool:
+        send(handler, *problem(401, "unauthenticated", "Send a valid [bold]key[/bold]."))
+        return True
+
+    holder.take_over = refuse
+
+    assert run("datasets").err == "Send a valid [bold]key[/bold].\n"
+
+
+def test_a_retry_is_told_while_it_waits(run: Command, holder: SimulatedHolder) -> None:
+    def busy_once(handler: BaseHTTPRequestHandler) -> bool:
+        if len(holder.requests) > 1:
+            return False
+        send(handler, *problem(503, "unavailable", "The store is away."))
+        return True
+
+    holder.take_over = busy_once
+
+    ran = run("datasets", "--json")
+
+    assert "Asking again" in ran.err
+    assert ran.document["datasets"]
+
+
+def start(holder: SimulatedHolder, directory: Path, *arguments: str | Path) -> "subprocess.Popen[str]":
+    """A command as a process of its own."""
+    environment = {**os.environ, **Command(holder, directory).environment}
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_a_lying_holder_is_exit_code_2_and_no_traceback(holder: SimulatedHolder, model: Path, tmp_path: Path) -> None:
+    holder.after_signing = lambda document: document["charge"].update(epsilon="0.1")
+
+    with start(holder, tmp_path, "audit", model, *QUESTION) as process:
+        out, err = process.communicate(timeout=60)
+
+    assert process.returncode == 2
+    assert out == ""
+    assert "Traceback" not in err
+    assert "signature" in err.splitlines()[-1]
+
+
+def test_an_interruption_is_clean(holder: SimulatedHolder, tmp_path: Path) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def hang(handler: BaseHTTPRequestHandler) -> bool:
+        asked.set()
+        go_on.wait(30)
+        handler.close_connection = True
+        return True
+
+    holder.take_over = hang
+
+    with start(holder, tmp_path, "datasets") as process:
+        assert asked.wait(60)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=10)
+    go_on.set()
+
+    assert process.returncode == 130
+    assert (out, err) == ("", "Stopped. What was charged is answered again at no cost.\n")
