@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from auditor_client import strategies
 from auditor_client.calls import HttpClient
-from auditor_client.errors import HolderLied, HolderRefused, HolderUnavailable, QuestionRefused
+from auditor_client.errors import HolderLied, HolderRefused, HolderUnavailable, QuestionRefused, ReceiptsDamaged
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.results import ParityEstimate
 from auditor_client.holder import HolderClient
@@ -286,9 +286,15 @@ class Auditor:
             )
             receipt = self._receipts.keep(release.id, unverified.body)
         except HolderLied as error:
-            evidence = self._receipts.keep_refused(unverified.body)
-            raise HolderLied(f"{error} The answer is kept as evidence in {evidence}.") from error
+            raise HolderLied(f"{error} {self._evidence(unverified.body)}") from error
         return release, unverified.document, receipt, next(key for key in keys.keys if key.id == release.key)
+
+    def _evidence(self, body: bytes) -> str:
+        """Keep a false answer, and say where; that it cannot be kept must not hide that it is false."""
+        try:
+            return f"The answer is kept as evidence in {self._receipts.keep_refused(body)}."
+        except ReceiptsDamaged as error:
+            return f"The answer could not be kept as evidence: {error}"
 
     def _budget_now(self, dataset: str) -> Budget | None:
         """The account after an audit; to show it is no reason to lose the finding."""

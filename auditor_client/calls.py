@@ -10,7 +10,6 @@ only file that knows httpx.
 import ipaddress
 import json
 import time
-import unicodedata
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -25,11 +24,11 @@ from pydantic import ValidationError
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
 from auditor_client.errors import HolderLied, HolderUnavailable, InvalidSettings, refusal
+from auditor_client.text import readable
 from shared.problems import Problem
 
 HttpClient = httpx.Client
 
-_TEXT_CHARACTERS_MAX: Final = 1000
 _RETRIED_STATUSES: Final = (429, 503)
 _ResultT = TypeVar("_ResultT")
 
@@ -234,12 +233,6 @@ def parsed(body: bytes, path: str) -> dict[str, Any]:
     raise HolderUnavailable(
         f"The answer to {path} is not a JSON object, so no holder of this contract sent it. Check the address."
     )
-
-
-def readable(text: str) -> str:
-    """A text from outside, fit for a terminal: without control, format and direction characters, and cut."""
-    shown = "".join(" " if unicodedata.category(character)[0] == "C" else character for character in text)
-    return shown if len(shown) <= _TEXT_CHARACTERS_MAX else f"{shown[:_TEXT_CHARACTERS_MAX]} …"
 
 
 def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

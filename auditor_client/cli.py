@@ -20,15 +20,17 @@ from rich.table import Table
 from rich.text import Text
 
 from auditor_client.auditor import Auditor
-from auditor_client.calls import readable, tell_retries
+from auditor_client.calls import tell_retries
 from auditor_client.errors import AuditorError, InvalidSettings
 from auditor_client.estimation.results import Verdict
 from auditor_client.receipts import ReceiptsReport
 from auditor_client.report.words import loss
 from auditor_client.settings import load_settings
+from auditor_client.text import readable
 
 app = typer.Typer(
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
     help="Measure how fairly a decision tree treats groups of people, without seeing who belongs to which. "
     "The holder's address and your key come from AUDITOR_HOLDER_URL and AUDITOR_API_KEY, or a configuration file.",
@@ -121,6 +123,8 @@ def plan(
     strategy: Strategy = "verdict",
     favourable: Favourable = None,
     columns: Columns = None,
+    people: Annotated[int, typer.Option(help="Assumed for the forecast: how many people there are.")] = 10_000,
+    accepted: Annotated[float, typer.Option(help="Assumed: the share of them that the tree accepts.")] = 0.5,
     records_version: RecordsVersion = None,
     draw: Draw = 1,
     as_json: AsJson = False,
@@ -130,6 +134,9 @@ def plan(
 ) -> None:
     """What an audit would cost and how wide its interval would be; spends nothing."""
     with _auditor(holder_url, key_file, None, config) as auditor:
+        # Importing the estimators takes a second, and most commands do without.
+        from auditor_client.planning import Assumption  # noqa: PLC0415
+
         planned = auditor.plan(
             model,
             dataset,
@@ -140,6 +147,7 @@ def plan(
             columns=_listed_or_none(columns),
             version=records_version,
             draw=draw,
+            assumption=Assumption(people=people, accepted=accepted),
         )
         if as_json:
             _print_json(planned.to_document())

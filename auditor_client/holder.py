@@ -13,8 +13,9 @@ from urllib.parse import quote as quoted
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from auditor_client.calls import Caller, CallLimits, HttpClient, parsed, readable
+from auditor_client.calls import Caller, CallLimits, HttpClient, parsed
 from auditor_client.errors import HolderLied
+from auditor_client.text import readable
 from shared.datasets import Budget, DatasetDescription
 from shared.plans import Plan, Quote
 from shared.releases import LedgerPosition, SigningKeys

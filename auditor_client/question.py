@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from auditor_client.errors import ModelRefused, QuestionRefused
+from auditor_client.errors import QuestionRefused
 from auditor_client.models.tree import DecisionRule, Tree
 from auditor_client.strategies import build_plan
 from shared import canonical
@@ -125,11 +125,8 @@ def _read(
     digest = None
     if isinstance(model, str | Path):
         path = Path(model)
-        try:
-            digest = canonical.sha256_name(path.read_bytes())
-        except OSError as error:
-            raise ModelRefused(f"The model file {path} cannot be read: {error.strerror}.") from error
         model = load_model(path)
+        digest = canonical.sha256_name(path.read_bytes())
     return read_tree(model, schema, favourable=favourable, columns=columns), digest
 
 

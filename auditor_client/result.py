@@ -9,7 +9,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor_client.calls import readable
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.results import ParityEstimate
 from auditor_client.models.tree import DecisionRule
@@ -18,6 +17,7 @@ from auditor_client.report.document import audit_document
 from auditor_client.report.render import audit_frame, audit_page, audit_summary
 from auditor_client.report.sentences import noise_words
 from auditor_client.report.words import loss
+from auditor_client.text import readable
 from shared.datasets import Budget
 from shared.plans import Plan, Quote
 from shared.releases import Release, SigningKey

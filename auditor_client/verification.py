@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from auditor_client.calls import readable
 from auditor_client.errors import HolderLied
+from auditor_client.text import readable
 from shared.amounts import NANO_PER_UNIT, format_nano, parse_nano
 from shared.datasets import DatasetDescription
 from shared.plans import Batch, BatchQuote, Plan, Quote, identity

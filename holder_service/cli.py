@@ -6,11 +6,14 @@ names one, else of this machine's own, within this process.
 
 import asyncio
 import json
+import re
+import socket
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
+from urllib.parse import quote
 
 import httpx
 import typer
@@ -23,9 +26,13 @@ from holder_service.domain.errors import HolderError
 from holder_service.services import ledger
 from holder_service.services.holder import Holder, NotInitialised, initialise
 from holder_service.settings import InvalidSettings, Settings
+from holder_service.signing import UnusableSigningKey
 
+# Typer's own pages for exceptions show local variables, and so keys and passwords.
 app = typer.Typer(
-    no_args_is_help=True, help="The holder: keeps sensitive attributes, answers with noise, keeps the ledger."
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="The holder: keeps sensitive attributes, answers with noise, keeps the ledger.",
 )
 admin = typer.Typer(no_args_is_help=True, help="Everything that the administrator's endpoints do.")
 ledger_app = typer.Typer(no_args_is_help=True, help="The ledger of this machine's holder.")
@@ -40,6 +47,7 @@ AdminKey = Annotated[
 UPLOAD_TIMEOUT_S = 3600.0
 CALL_TIMEOUT_S = 60.0
 UPLOAD_CHUNK_BYTES = 1 << 20
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _errors = Console(stderr=True)
 
 
@@ -59,13 +67,14 @@ def init(as_json: AsJson = False) -> None:
 @app.command()
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8080,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8080,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Processes; all share one database.")] = 1,
     access_log: Annotated[bool, typer.Option(help="Log each request's path and status.")] = False,
 ) -> None:
     """Serve the REST interface."""
     with _clear_errors():
         Holder.open(Settings.from_environment()).close()
+        _try_address(host, port)
     uvicorn.run(
         "holder_service.app:create_app", factory=True, host=host, port=port, workers=workers, access_log=access_log,
         server_header=False, timeout_graceful_shutdown=30, timeout_worker_healthcheck=60,
@@ -131,13 +140,13 @@ def add_auditor(
 @admin.command("disable-auditor")
 def disable_auditor(name: str, url: Url = "", key: AdminKey = "") -> None:
     """Stop an account from calling."""
-    _call("PATCH", f"/v1/admin/auditors/{name}", url, key, json={"disabled": True})
+    _call("PATCH", _path("auditors", name), url, key, json={"disabled": True})
 
 
 @admin.command("enable-auditor")
 def enable_auditor(name: str, url: Url = "", key: AdminKey = "") -> None:
     """Let an account call again."""
-    _call("PATCH", f"/v1/admin/auditors/{name}", url, key, json={"disabled": False})
+    _call("PATCH", _path("auditors", name), url, key, json={"disabled": False})
 
 
 @admin.command("add-key")
@@ -147,13 +156,13 @@ def add_key(
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Give an account a further key, printed once."""
-    _show_key(_call("POST", f"/v1/admin/auditors/{name}/keys", url, key, json={"expires": expires}), as_json)
+    _show_key(_call("POST", _path("auditors", name, "keys"), url, key, json={"expires": expires}), as_json)
 
 
 @admin.command("withdraw-key")
 def withdraw_key(name: str, key_id: str, url: Url = "", key: AdminKey = "") -> None:
     """Make a key invalid at once."""
-    _call("DELETE", f"/v1/admin/auditors/{name}/keys/{key_id}", url, key)
+    _call("DELETE", _path("auditors", name, "keys", key_id), url, key)
 
 
 @admin.command("declare")
@@ -165,7 +174,7 @@ def declare(
     """Declare a dataset, or change of it what may change."""
     with _clear_errors():
         content = declaration.read_bytes()
-    answer = _call("PUT", f"/v1/admin/datasets/{dataset}", url, key, content=content, media="application/json")
+    answer = _call("PUT", _path("datasets", dataset), url, key, content=content, media="application/json")
     _show(answer, tuple(answer), [tuple(str(value) for value in answer.values())], as_json)
 
 
@@ -177,20 +186,20 @@ def load(
 ) -> None:  # fmt: skip
     """Load records as a new version: all of them or none."""
     media = "application/vnd.apache.parquet" if records.suffix == ".parquet" else "text/csv"
-    answer = _call("PUT", f"/v1/admin/datasets/{dataset}/records", url, key, content=_chunks(records), media=media)
+    answer = _call("PUT", _path("datasets", dataset, "records"), url, key, content=_chunks(records), media=media)
     _show(answer, tuple(answer), [tuple(str(value) for value in answer.values())], as_json)
 
 
 @admin.command("retire")
 def retire(dataset: str, url: Url = "", key: AdminKey = "") -> None:
     """Take a dataset and its records away; nothing that was spent comes back."""
-    _call("DELETE", f"/v1/admin/datasets/{dataset}", url, key)
+    _call("DELETE", _path("datasets", dataset), url, key)
 
 
 @admin.command("merge")
 def merge(into: str, source: str, url: Url = "", key: AdminKey = "") -> None:
     """Join population SOURCE to population INTO; their spending is added."""
-    _call("POST", f"/v1/admin/populations/{into}/merge", url, key, json={"population": source})
+    _call("POST", _path("populations", into, "merge"), url, key, json={"population": source})
 
 
 @admin.command("grant")
@@ -204,7 +213,7 @@ def grant(
 ) -> None:  # fmt: skip
     """Put an auditor's limit on a dataset's population."""
     body = {"epsilon": epsilon, "delta": delta, "expires": expires}
-    _show_budgets([_call("PUT", f"/v1/admin/datasets/{dataset}/budgets/{auditor}", url, key, json=body)], as_json)
+    _show_budgets([_call("PUT", _path("datasets", dataset, "budgets", auditor), url, key, json=body)], as_json)
 
 
 @admin.command("budgets")
@@ -247,15 +256,33 @@ def record_restore(reason: str, url: Url = "", key: AdminKey = "", as_json: AsJs
 
 def _call(method: str, path: str, url: str, key: str, *, media: str | None = None, **request: Any) -> Any:
     """Make one call, of a running holder or of this machine's own; a refusal ends the command with its text."""
-    if not key:
+    if not re.fullmatch("[!-~]+", key):
         _fail("Give an administrator's key in HOLDER_ADMIN_KEY (holder init prints the first one).")
     headers = {"Authorization": f"Bearer {key}", **({"Content-Type": media} if media else {})}
     with _clear_errors():
+        if httpx.URL(url).scheme == "http" and httpx.URL(url).host not in LOOPBACK:
+            _fail(f"{url} would send the administrator's key unencrypted to another machine: use https.")
         answer = asyncio.run(_request(url, method, path, headers=headers, **request))
-    document = answer.json() if answer.content else None
-    if not answer.is_success:
-        _fail(document.get("detail", "The holder refused.") if isinstance(document, dict) else "The holder refused.")
+    try:
+        document = answer.json() if answer.content else {}
+        refusal = None if answer.is_success else str(document["detail"])
+    except (KeyError, TypeError, ValueError):
+        refusal = f"What answers at {url} is no holder."
+    if refusal is not None:
+        _fail(refusal)
     return document
+
+
+def _path(*segments: str) -> str:
+    return "/v1/admin/" + "/".join(quote(segment, safe="") for segment in segments)
+
+
+def _try_address(host: str, port: int) -> None:
+    """Whether the server will be able to listen: it would say so amid its log, and end with 1."""
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        _fail(f"Cannot listen on {host}, port {port}: {error.strerror}.")
 
 
 async def _chunks(path: Path) -> AsyncIterator[bytes]:
@@ -284,9 +311,9 @@ def _clear_errors() -> Iterator[None]:
         yield
     except HolderError as error:
         _fail(error.detail)
-    except (InvalidSettings, NotInitialised) as error:
+    except (InvalidSettings, NotInitialised, UnusableSigningKey) as error:
         _fail(str(error))
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         _fail(f"The holder does not answer: {type(error).__name__}.")
     except OSError as error:
         _fail(f"{error.strerror or error}: {error.filename or ''}")

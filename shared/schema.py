@@ -58,9 +58,12 @@ class Column(Message):
         for bound in (self.minimum, self.maximum):
             if bound is None:
                 continue
-            if not math.isfinite(bound):
+            if isinstance(bound, int):
+                if abs(bound) > limits.INTEGER_MAX:
+                    raise ValueError(f"Column {self.name!r}: a range's whole numbers lie within ±2^53.")
+            elif not math.isfinite(bound):
                 raise ValueError(f"Column {self.name!r}: minimum and maximum must be finite.")
-            if self.type == "integer" and not (bound == int(bound) and abs(bound) <= limits.INTEGER_MAX):
+            elif self.type == "integer" and not (bound == int(bound) and abs(bound) <= limits.INTEGER_MAX):
                 raise ValueError(f"Column {self.name!r}: an integer's range is of whole numbers within ±2^53.")
         if not self.low <= self.high:
             raise ValueError(f"Column {self.name!r}: minimum is above maximum.")

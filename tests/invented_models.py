@@ -5,6 +5,7 @@ thresholds fall on float32 roundings; some values are missing, some categories a
 """
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -72,11 +73,20 @@ class InventedModel:
 
     def leaves(self, people: list[Record]) -> list[int]:
         """The leaf that scikit-learn reaches."""
-        matrix = self.table(people)
-        for step in self.steps:
-            matrix = step.transform(matrix)
-        reached: list[int] = self.tree.apply(matrix).tolist()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # unknown categories are here on purpose
+            matrix = self.table(people)
+            for step in self.steps:
+                matrix = step.transform(matrix)
+            reached: list[int] = self.tree.apply(matrix).tolist()
         return reached
+
+    def decisions(self, people: list[Record]) -> list[Any]:
+        """What scikit-learn decides."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            labels: list[Any] = self.model.predict(self.table(people)).tolist()
+        return labels
 
 
 def people(draw: np.random.Generator, count: int, *, unseen: bool) -> list[Record]:
@@ -157,7 +167,9 @@ def invent(seed: int) -> InventedModel:
     given = frame[list(columns)] if framed else as_array(frame[list(columns)])
     if len(classes) == 2 and draw.random() < 0.2:
         model = FixedThresholdClassifier(model, threshold=_pick(draw, [0.3, 0.5, 0.7]), pos_label=classes[1])
-    model.fit(given, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # bins that are too narrow, columns without variance
+        model.fit(given, labels)
     inner = getattr(model, "estimator_", model)
     parts = [part for _, part in inner.steps] if isinstance(inner, Pipeline) else [inner]
     return InventedModel(model, parts[:-1], parts[-1], columns, framed, classes)

@@ -79,6 +79,14 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
+class _Run:
+    """Neighbouring atoms, as far as others cannot arrive, that go the same way."""
+
+    left: bool
+    atoms: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Domain:
     """A column's atoms. `cuts` (of an ordered column) ascend and lie within its line."""
 
@@ -162,50 +170,51 @@ class Domain:
         return ways
 
     def _stretches(self, left: int, reach: int) -> list[Way]:
-        """Ways of an ordered column: below and above a cut; a few points and the rest; else one for each stretch."""
+        """Ways of an ordered column: stretches, from which single values may be taken out; the fewest of them."""
         atoms = [atom for atom in range(self.values_count) if reach >> atom & 1]
-        runs = [(side, list(run)) for side, run in groupby(atoms, key=lambda atom: bool(left >> atom & 1))]
-        if len(runs) > 2:
-            for side in (True, False):
-                points = [run for goes_left, run in runs if goes_left == side]
-                if all(self._ends(run[0])[0] == self._ends(run[-1])[1] for run in points):
-                    return self._points(side, [run[0] for run in points], reach, left)
+        runs = [_Run(side, tuple(run)) for side, run in groupby(atoms, key=lambda atom: bool(left >> atom & 1))]
+        points = [run for run in runs[1:-1] if self._ends(run.atoms[0])[0] == self._ends(run.atoms[-1])[1]]
+        taken_out = ([run for run in points if run.left in sides] for sides in ((), (True,), (False,), (True, False)))
+        missing_left = bool(left & self.missing) if reach & self.missing else None
+        options = [self._ways_around(runs, out, missing_left) for out in taken_out]
+        return min(options, key=lambda ways: (len(ways), sum(len(way.predicates) for way in ways)))
+
+    def _ways_around(self, runs: "list[_Run]", points: "list[_Run]", missing_left: bool | None) -> list[Way]:
+        """A way for each point, and for each stretch that is left when the points are taken out."""
+        rest = groupby((run for run in runs if run not in points), key=lambda run: run.left)
+        stretches = [_Run(side, tuple(atom for run in some for atom in run.atoms)) for side, some in rest]
         ways = []
-        missing = reach & self.missing
-        for place, (side, run) in enumerate(runs):
-            admitted = sum(1 << atom for atom in run)
-            if missing and side == bool(left & missing):
-                admitted, missing = admitted | missing, 0
-            above = self._above(runs[place - 1][1][-1], admitted) if place > 0 else []
-            below = self._below(run[-1], admitted) if place < len(runs) - 1 else []
-            ways.append(Way(side, admitted, (*above, *below)))
+        for run in sorted((*points, *stretches), key=lambda run: run.atoms):
+            admitted = sum(1 << atom for atom in run.atoms)
+            if missing_left == run.left:
+                admitted, missing_left = admitted | self.missing, None
+            if run in points:
+                predicates = [self._compare("eq", run.atoms[0], admitted)]
+            else:
+                place = stretches.index(run)
+                low = stretches[place - 1].atoms[-1] if place > 0 else -1
+                high = run.atoms[-1] if place < len(stretches) - 1 else self.values_count
+                predicates = [self._above(low, admitted)] if low >= 0 else []
+                predicates += [self._below(high, admitted)] if high < self.values_count else []
+                inside = (point for point in points if low < point.atoms[0] < high)
+                predicates += [self._compare("ne", point.atoms[0], admitted) for point in inside]
+            ways.append(Way(run.left, admitted, tuple(predicates)))
         return ways
 
-    def _points(self, side: bool, atoms: list[int], reach: int, left: int) -> list[Way]:
-        """Single values that go one way, a way for each, and everybody else."""
-        line, missing = Line(self.column), reach & self.missing
-        values = [line.value(self._ends(atom)[0]) for atom in atoms]
-        masks = [1 << atom for atom in atoms]
-        if missing and side == bool(left & missing):
-            masks[0] |= missing
-        ways = [
-            Way(side, mask, (self._predicate("eq", mask, value=value),))
-            for mask, value in zip(masks, values, strict=True)
-        ]
-        rest = reach & ~sum(masks)
-        return [*ways, Way(not side, rest, tuple(self._predicate("ne", rest, value=value) for value in values))]
+    def _compare(self, op: str, atom: int, admitted: int) -> Predicate:
+        return self._predicate(op, admitted, value=Line(self.column).value(self._ends(atom)[0]))
 
-    def _below(self, atom: int, admitted: int) -> list[Predicate]:
-        at_most, less_than = self._boundary(atom)
-        if less_than is not None:
-            return [self._predicate("lt", admitted, value=less_than)]
-        return [self._predicate("le", admitted, value=at_most)]
+    def _below(self, atom: int, admitted: int) -> Predicate:
+        last, following = self._boundary(atom)
+        if following is None:
+            return self._predicate("le", admitted, value=last)
+        return self._predicate("lt", admitted, value=following)
 
-    def _above(self, atom: int, admitted: int) -> list[Predicate]:
-        at_most, less_than = self._boundary(atom)
-        if less_than is not None:
-            return [self._predicate("ge", admitted, value=less_than)]
-        return [self._predicate("gt", admitted, value=at_most)]
+    def _above(self, atom: int, admitted: int) -> Predicate:
+        last, following = self._boundary(atom)
+        if following is None:
+            return self._predicate("gt", admitted, value=last)
+        return self._predicate("ge", admitted, value=following)
 
     def _boundary(self, atom: int) -> tuple[int | float, float | None]:
         """The last value of an atom; and the first one behind it, if that has fewer digits (29.999999999999996, 30)."""

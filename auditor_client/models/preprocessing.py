@@ -186,7 +186,8 @@ class Preprocessing:
             for missing in {value for value in known if _is_missing(value)}:
                 self._missing_is(missing, feature.source)
             seen = quietly(_selected(before, [place]), self.inputs.rows(self.cells([feature])))
-            _require_same_kind(_dense(seen).ravel(), known, feature.source)
+            if feature.source in self.inputs.schema.by_name:
+                _require_same_kind(_dense(seen).ravel(), known, feature.source)
             numbers = [] if any(isinstance(value, str) for value in known) else known.astype(np.float64)
             levels.append(_around([number for number in numbers if not math.isnan(number)]))
         return self._cut_at(features, levels, before)

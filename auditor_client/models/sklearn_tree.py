@@ -56,10 +56,28 @@ def read_tree(
     Raises:
         ModelRefused: The model cannot be read exactly; the text says what would help.
     """
+    try:
+        return _read(model, schema, favourable, columns, input_dtypes or {})
+    except ModelRefused:
+        raise
+    except Exception as error:  # a model out of a file may be forged, and fail anywhere
+        raise ModelRefused(
+            "The model fails while it is read: save it again from its source. "
+            f"({type(error).__name__}: {str(error)[:200]})"
+        ) from error
+
+
+def _read(
+    model: Any,
+    schema: Schema,
+    favourable: Collection[Any] | None,
+    columns: Sequence[str] | None,
+    dtypes: Mapping[str, str],
+) -> Tree:
     steps, classifier = _unwrapped(model)
     require_sound_tree(classifier)
     wanted = _favourable(classifier.classes_.tolist(), favourable)
-    inputs = _inputs([*steps, classifier], schema, columns, input_dtypes or {})
+    inputs = _inputs([*steps, classifier], schema, columns, dtypes)
     splits = Splits(classifier, Preprocessing(steps, inputs))
     witnesses = Witnesses(splits)
     decisions = {leaf: (str(label), label in wanted) for leaf, label in witnesses.decisions(model).items()}
@@ -126,10 +144,9 @@ def _favourable(classes: list[Any], favourable: Collection[Any] | None) -> set[A
         if set(classes) in _SELF_EVIDENT:
             return {max(classes)}
         raise ModelRefused(f"Say which of the classes {classes} are favourable.")
-    found = {label for label in classes for wanted in favourable if label == wanted or str(label) == str(wanted)}
-    unknown = [
-        wanted for wanted in favourable if not any(label == wanted or str(label) == str(wanted) for label in classes)
-    ]
-    if unknown or not 0 < len(found) < len(classes):
-        raise ModelRefused(f"Name some, but not all, of the classes {classes} as favourable; not {list(favourable)}.")
-    return found
+    asked = [favourable] if isinstance(favourable, str) else list(favourable)
+    found = [{label for label in classes if label == wanted or str(label) == str(wanted)} for wanted in asked]
+    chosen = set().union(*found)
+    if all(found) and 0 < len(chosen) < len(classes):
+        return chosen
+    raise ModelRefused(f"Name some, but not all, of the classes {classes} as favourable; not {asked}.")

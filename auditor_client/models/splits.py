@@ -88,8 +88,8 @@ class Splits:
             self._leaves_made += 1
             if self._leaves_made > NODES_MAX:
                 raise ModelRefused(
-                    "The tree falls apart into too many rules, because it reads an ordered column value by value: bin the "
-                    "column, or let it through."
+                    "The tree falls apart into too many rules, because it reads an ordered column value by value: "
+                    "bin the column, or let it through."
                 )
             return Leaf(f"leaf-{node}{copy}", *decisions[node])
         source, (left, right) = self._feature[node].source, self._children[node]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from auditor_client.calls import readable
 from auditor_client.report.data import ReportData, report_data
+from auditor_client.text import readable
 
 if TYPE_CHECKING:  # the result shows itself through this package
     from auditor_client.result import AuditResult

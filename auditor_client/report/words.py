@@ -1,11 +1,11 @@
 """Rules and figures in words that a reader without the contract understands."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from shared.amounts import PrivacyLoss, format_nano
-from shared.rules import Predicate, Rule
+from shared.rules import MISSING_TESTS, Predicate, Rule
 from shared.schema import Group, Value
 
 _NARROW_SPACE: Final = "\N{NARROW NO-BREAK SPACE}"
@@ -13,7 +13,7 @@ _MINUS: Final = "\N{MINUS SIGN}"
 _UNDEFINED: Final = "undefined"
 _UPPER: Final = ("lt", "le")
 _LOWER: Final = ("gt", "ge")
-_SIGNS: Final = {"lt": "is below", "le": "is at most", "gt": "is above", "ge": "is at least"}
+_SIGNS: Final = {"lt": "below ", "le": "at most ", "gt": "above ", "ge": "at least "}
 
 
 def rule_words(rule: Rule) -> tuple[tuple[str, str], ...]:
@@ -23,7 +23,8 @@ def rule_words(rule: Rule) -> tuple[tuple[str, str], ...]:
     """
     columns = dict.fromkeys(predicate.column for predicate in rule.all_of)
     return tuple(
-        (column, " and ".join(_conditions([p for p in rule.all_of if p.column == column]))) for column in columns
+        (column, f"is {' and '.join(_conditions([p for p in rule.all_of if p.column == column]))}")
+        for column in columns
     )
 
 
@@ -97,30 +98,31 @@ def _decimals(number: float, digits: int, threshold: float | None) -> str:
 
 def _conditions(predicates: Sequence[Predicate]) -> list[str]:
     """What several predicates on one column say together."""
-    plain = [p for p in predicates if not p.or_missing]
-    lower = [p for p in plain if p.op in _LOWER]
-    upper = [p for p in plain if p.op in _UPPER]
+    tests = [p.op.removeprefix("is_").replace("_", " ") for p in predicates if p.op in MISSING_TESTS]
+    compared = [p for p in predicates if p.op not in MISSING_TESTS]
+    # A missing value passes a conjunction only if every predicate of it lets missing pass.
+    missing_passes = all(p.or_missing for p in compared)
+    if "missing" in tests and missing_passes:
+        return ["missing"]
+    words = _comparisons(compared)
+    if words and missing_passes and not tests:
+        words[-1] += ", or missing"
+    return [*words, *dict.fromkeys(tests)]
+
+
+def _comparisons(predicates: Sequence[Predicate]) -> list[str]:
+    """The tightest bounds, what is admitted and what is not, missing values aside."""
+    lower = [p for p in predicates if p.op in _LOWER]
+    upper = [p for p in predicates if p.op in _UPPER]
     # Of equal bounds the strict one is the tighter.
     tightest = [
         *([max(lower, key=lambda p: (_number(p), p.op == "gt"))] if lower else []),
         *([min(upper, key=lambda p: (_number(p), p.op != "lt"))] if upper else []),
     ]
-    excluded = list(dict.fromkeys(text for p in plain if p.op in ("ne", "not_in") for text in _values(p)))
-    rest = [p for p in predicates if p.or_missing or p.op not in (*_LOWER, *_UPPER, "ne", "not_in")]
-    words = [*_unique(_words(p) for p in (*tightest, *rest))]
-    if excluded:
-        words.append(f"is not {listed(excluded, 'or')}")
-    return words
-
-
-def _words(predicate: Predicate) -> str:
-    if predicate.op == "is_missing":
-        return "is missing"
-    if predicate.op == "not_missing":
-        return "is not missing"
-    shown = listed(_values(predicate), "or")
-    sign = _SIGNS.get(predicate.op, "is not" if predicate.op in ("ne", "not_in") else "is")
-    return f"{sign} {shown}{', or is missing' if predicate.or_missing else ''}"
+    words = [_SIGNS[p.op] + listed(_values(p)) for p in tightest]
+    words += dict.fromkeys(listed(_values(p), "or") for p in predicates if p.op in ("eq", "in"))
+    excluded = dict.fromkeys(text for p in predicates if p.op in ("ne", "not_in") for text in _values(p))
+    return [*words, f"not {listed(list(excluded), 'or')}"] if excluded else words
 
 
 def _values(predicate: Predicate) -> tuple[str, ...]:
@@ -131,7 +133,3 @@ def _values(predicate: Predicate) -> tuple[str, ...]:
 
 def _number(predicate: Predicate) -> float:
     return float(predicate.value) if isinstance(predicate.value, int | float) else math.nan
-
-
-def _unique(words: Iterable[str]) -> Iterable[str]:
-    return dict.fromkeys(words)

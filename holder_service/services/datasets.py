@@ -36,6 +36,16 @@ def existing(connection: Connection, name: str) -> Dataset:
     return dataset
 
 
+def find(books: Books, name: str) -> Dataset:
+    """The dataset of a name.
+
+    Raises:
+        NotFound: There is none.
+    """
+    with books.database.read() as connection:
+        return existing(connection, name)
+
+
 def every_dataset(books: Books) -> list[Dataset]:
     """All datasets that are declared and not retired, by name."""
     with books.database.read() as connection:
@@ -108,8 +118,7 @@ def load(books: Books, *, actor: str, name: str, source: Path, media_type: str, 
         InvalidRecords: The file does not fit the declaration.
         Conflict: The declaration changed while the file was read.
     """
-    with books.database.read() as connection:
-        dataset = existing(connection, name)
+    dataset = find(books, name)
     folder.mkdir(parents=True, exist_ok=True)
     encoded = folder / secrets.token_hex(16)
     try:

@@ -32,6 +32,7 @@ class TrueCounts:
 
     def __init__(self, counts: npt.NDArray[np.int64]) -> None:
         self.__counts = counts
+        self.__counts.flags.writeable = False
 
     def reveal_to_mechanism(self) -> npt.NDArray[np.int64]:
         """The numbers of people, shape (cells, groups). Noise has to be added before they go anywhere."""
@@ -80,7 +81,6 @@ def count_cells(
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         counts = sum(threads.map(count, records.chunks), np.zeros((len(cells), groups.size), dtype=np.int64))
-    counts.flags.writeable = False
     return TrueCounts(counts)
 
 

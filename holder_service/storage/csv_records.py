@@ -119,16 +119,17 @@ def _misplaced_quote(text: npt.NDArray[np.uint8]) -> int | None:
     A doubled quote reads as a field that closes and opens again at once, so quotes open and close in turn.
     """
     quotes = np.flatnonzero(text == _QUOTE)
-    opening, closing = quotes[::2], quotes[1::2]
-    before = np.concatenate(([_LINE_FEED], text))[opening]
-    behind = np.concatenate((text, [_LINE_FEED]))[closing + 1] if len(closing) else closing
     line = np.searchsorted(np.flatnonzero(text == _LINE_FEED), quotes)
-    wrong = np.zeros(len(quotes), dtype=bool)
-    wrong[::2] = ~np.isin(before, (_COMMA, _LINE_FEED, _QUOTE))
-    wrong[1::2] = ~np.isin(behind, (_COMMA, _LINE_FEED, _RETURN, _QUOTE)) | (line[::2][: len(closing)] != line[1::2])
-    if len(quotes) % 2:
-        wrong[-1] = True
-    return int(quotes[np.argmax(wrong)]) if wrong.any() else None
+    before = np.concatenate(([_LINE_FEED], text))[quotes]
+    behind = np.concatenate((text, [_LINE_FEED]))[quotes + 1]
+    opens = np.arange(len(quotes)) % 2 == 0
+    closed = np.append(line[1:] == line[:-1], False)
+    placed = np.where(
+        opens,
+        np.isin(before, (_COMMA, _LINE_FEED, _QUOTE)) & closed,
+        np.isin(behind, (_COMMA, _LINE_FEED, _QUOTE, _RETURN)),
+    )
+    return None if placed.all() else int(quotes[np.argmin(placed)])
 
 
 def _split(lines: bytes, names: tuple[str, ...]) -> dict[str, pa.Array]:

@@ -48,8 +48,13 @@ class RuleWords:
                 (unconstrained | rules).to_bytes(size * WORD_BITS // 8, "little")
                 for rules in admitting_rules(sets, partition.atoms)
             )
-            atoms[name] = _Atoms.looked_up(partition, records)
             tables[name] = np.frombuffer(admitting, dtype="<u8").reshape(partition.atoms, size)
+            atoms[name] = _Atoms.looked_up(partition, records)
+            of_code = atoms[name].of_code
+            if size == 1 and of_code is not None and name not in records.sampled:
+                # One look-up does for both. With more words such tables, long as they are, outgrow the cache.
+                tables[name] = tables[name][of_code]
+                atoms[name] = _Atoms(partition, None)
         words = [
             _Word.of(
                 everyone >> (place * WORD_BITS) & (2**WORD_BITS - 1),

@@ -3,8 +3,10 @@
 import csv
 import io
 import json
+import logging
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Final, Literal
@@ -14,7 +16,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, BaseModel, StrictBool
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.domain.errors import InvalidRequest, TooLargeBody
+from holder_service.domain.errors import InvalidRequest, TooLargeBody, Unavailable
 from holder_service.domain.ledger import Entry
 from holder_service.services import accounts, budgets, datasets, ledger
 from holder_service.services.accounts import IssuedKey
@@ -35,6 +37,7 @@ PathName = Annotated[Name, Path()]
 MEDIA_TYPES: Final = ("text/csv", "application/vnd.apache.parquet")
 RECORD_BYTES_MAX: Final = 65_536
 EXPORT_PAGE_ENTRIES: Final = 1000
+_log = logging.getLogger(__name__)
 
 
 class NewKey(Message):
@@ -134,16 +137,21 @@ async def load_records(holder: TheHolder, caller: Administrator, dataset: PathNa
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in MEDIA_TYPES:
         raise InvalidRequest(f"Send records with the content type {MEDIA_TYPES[0]} or {MEDIA_TYPES[1]}.")
-    await run_in_threadpool(holder.settings.incoming.mkdir, parents=True, exist_ok=True)
+    declared = await run_in_threadpool(datasets.find, holder.books, dataset)
     upload = holder.settings.incoming / secrets.token_hex(16)
     try:
-        await _receive(request, upload, bytes_max=RECORD_BYTES_MAX * limits.RECORDS_MAX_MAX)
+        await run_in_threadpool(upload.parent.mkdir, parents=True, exist_ok=True)
+        await _receive(request, upload, bytes_max=RECORD_BYTES_MAX * declared.records_max)
         version = await run_in_threadpool(
             datasets.load, holder.books, actor=caller.name, name=dataset, source=upload, media_type=media_type,
             folder=holder.settings.records,
         )  # fmt: skip
+    except OSError as error:
+        _log.error("records could not be kept: %s", error.strerror)
+        raise Unavailable("The holder cannot keep the records now; nothing was changed. Load them again.") from None
     finally:
-        await run_in_threadpool(upload.unlink, missing_ok=True)
+        with suppress(OSError):
+            await run_in_threadpool(upload.unlink)
     return {"dataset": dataset, "version": version}
 
 

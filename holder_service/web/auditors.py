@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from holder_service.domain.deadlines import wait_s
 from holder_service.domain.errors import NotFound
 from holder_service.services import budgets, datasets, ledger, releases
-from holder_service.services.datasets import existing, relation_of
+from holder_service.services.datasets import relation_of
 from holder_service.services.holder import Holder
 from holder_service.storage import datasets as stored_datasets
 from holder_service.storage import releases as stored_releases
@@ -55,9 +55,7 @@ async def describe_dataset(holder: TheHolder, _: AnyCaller, dataset: DatasetName
     """Columns, groups, relation, mechanisms and limits of a dataset."""
 
     def work() -> DatasetDescription:
-        with holder.books.database.read() as connection:
-            declared = existing(connection, dataset)
-        return _description(holder, declared)
+        return _description(holder, datasets.find(holder.books, dataset))
 
     return await run_in_threadpool(work)
 

@@ -49,6 +49,8 @@ PLAIN_WORDS: Final[Mapping[str, str]] = {
     "missing": "This field is required.",
     "model_attributes_type": "This has to be a JSON object.",
     "model_type": "This has to be a JSON object.",
+    "too_long": "This list has at most {max_length} items.",
+    "too_short": "This list has at least {min_length} items.",
 }
 """What to say for the validator's own words, by its kind of error, where those do not say what to do."""
 _log = logging.getLogger(__name__)
@@ -163,7 +165,8 @@ def _validation_code(error: Mapping[str, Any], *, is_plan: bool) -> str:
 
 
 def _detail(error: Mapping[str, Any]) -> str:
-    return _shortened(PLAIN_WORDS.get(error["type"], error["msg"].removeprefix("Value error, ")))
+    plain = PLAIN_WORDS.get(error["type"])
+    return plain.format_map(error.get("ctx", {})) if plain else _shortened(error["msg"].removeprefix("Value error, "))
 
 
 def _place(location: Sequence[Any]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -91,6 +92,7 @@ def test_a_plan_is_priced_and_spends_nothing(run: Command, model: Path, holder: 
     assert "Nothing was spent" in told.out
     assert document["quote"]["charge"]["epsilon"] == "0.5"
     assert document["plan"]["version"] == 1
+    assert 0 < document["expectation"]["width"] < 1
     assert holder.ledger == []
 
 
@@ -180,7 +182,8 @@ def test_receipts_that_the_ledger_lost_are_an_error(run: Command, model: Path, h
 
 BAD_INPUT = {
     "no such model": (["audit", "none.skops", *QUESTION], "none.skops"),
-    "a directory as model": (["audit", ".", *QUESTION], "cannot be read"),
+    "a directory as model": (["audit", ".", *QUESTION], "is no file"),
+    "a pickle as model": (["audit", "PICKLE", *QUESTION], "is a pickle"),
     "no such strategy": (["plan", "MODEL", *QUESTION, "--strategy", "guess"], "guess"),
     "no such estimator": (["audit", "MODEL", *QUESTION, "--estimator", "guess"], "guess"),
     "no such policy": (["audit", "MODEL", *QUESTION, "--estimator", "plug-in", "--negative", "guess"], "policy"),
@@ -192,6 +195,7 @@ BAD_INPUT = {
     "a column that is not there": (["audit", "MODEL", *QUESTION, "--sensitive", "height"], "height"),
     "a column twice": (["audit", "MODEL", *QUESTION, "--sensitive", "sex"], "twice"),
     "no sensitive column": (["plan", "MODEL", *QUESTION[:2], "--sensitive", ",", *QUESTION[4:]], "sensitive"),
+    "a forecast for nobody": (["plan", "MODEL", *QUESTION, "--people", "0"], "at least one person"),
     "a threshold of nan": (["audit", "MODEL", *QUESTION, "--threshold", "nan"], "threshold"),
     "no such draw": (["audit", "MODEL", *QUESTION, "--draw", "1001"], "draw"),
     "no such dataset": (["plan", "MODEL", "--dataset", "none", *QUESTION[2:]], "nothing at this path"),
@@ -206,11 +210,14 @@ BAD_INPUT = {
 
 @pytest.mark.parametrize("case", sorted(BAD_INPUT))
 def test_bad_input_is_one_clear_text_and_costs_nothing(
-    run: Command, model: Path, holder: SimulatedHolder, case: str
+    run: Command, model: Path, holder: SimulatedHolder, tmp_path: Path, case: str
 ) -> None:
     arguments, told = BAD_INPUT[case]
+    pickled = tmp_path / "model.pickle"
+    pickled.write_bytes(pickle.dumps({"not": "opened"}))
+    files = {"MODEL": model, "PICKLE": pickled}
 
-    ran = run(*(model if argument == "MODEL" else argument for argument in arguments))
+    ran = run(*(files.get(argument, argument) for argument in arguments))
 
     assert ran.code == 2
     assert ran.out == ""

@@ -327,12 +327,13 @@ def test_a_figure_close_to_the_threshold_keeps_its_side() -> None:
 @pytest.mark.parametrize(
     ("predicates", "words"),
     [
-        ([("le", 50), ("gt", 20), ("le", 37.5)], "is above 20 and is at most 37.5"),
-        ([("lt", 50), ("le", 50), ("ge", 0), ("gt", 0)], "is above 0 and is below 50"),
+        ([("le", 50), ("gt", 20), ("le", 37.5)], "is above 20 and at most 37.5"),
+        ([("lt", 50), ("le", 50), ("ge", 0), ("gt", 0)], "is above 0 and below 50"),
         ([("ne", "a"), ("not_in", ["b", "a", "c"])], "is not a, b or c"),
         ([("in", ["a", "b"])], "is a or b"),
         ([("is_missing", None)], "is missing"),
-        ([("not_missing", None), ("ge", 2013)], "is at least 2013 and is not missing"),
+        ([("not_missing", None)], "is not missing"),
+        ([("not_missing", None), ("ge", 2013)], "is at least 2013 and not missing"),
         ([("eq", True)], "is yes"),
         ([("ge", -1.5)], "is at least −1.5"),
     ],
@@ -346,13 +347,27 @@ def test_rules_are_told_in_words(predicates: list[tuple[str, object]], words: st
     assert rule_words(Rule(all_of=tuple(made))) == (("x", words),)
 
 
-def test_a_bound_that_lets_missing_pass_is_told_apart() -> None:
-    made = [
-        Predicate.model_validate({"column": "x", "op": "le", "value": 5, "or_missing": True}),
-        Predicate.model_validate({"column": "x", "op": "le", "value": 7}),
-    ]
+@pytest.mark.parametrize(
+    ("passes", "tests", "words"),
+    [
+        ((True, True), [], "is at most 5, or missing"),
+        ((True, False), [], "is at most 5"),
+        ((True, True), ["is_missing"], "is missing"),
+        ((True, True), ["not_missing"], "is at most 5 and not missing"),
+        ((False, True), ["is_missing"], "is at most 5 and missing"),
+    ],
+)
+def test_missing_is_told_where_the_whole_rule_lets_it_pass(
+    passes: tuple[bool, bool], tests: list[str], words: str
+) -> None:
+    rule = Rule(
+        all_of=(
+            *(Predicate(column="x", op="le", value=9 - 4 * k, or_missing=passing) for k, passing in enumerate(passes)),
+            *(Predicate.model_validate({"column": "x", "op": op}) for op in tests),
+        )
+    )
 
-    assert rule_words(Rule(all_of=tuple(made))) == (("x", "is at most 7 and is at most 5, or is missing"),)
+    assert rule_words(rule) == (("x", words),)
 
 
 @pytest.mark.parametrize("scale", [0.1, 0.5, 2.0, 20.0])

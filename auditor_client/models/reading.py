@@ -1,0 +1,184 @@
+"""Reading a model from a file that may come from anybody: recognised by its content, never executed.
+
+A pickle is a program; opening one runs it. So only skops files are read: a zip of JSON and arrays, which
+names the types that it wants built. They are checked here against our own list before skops sees the
+file, because skops by itself trusts every scikit-learn estimator and every numpy function.
+"""
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import skops.io
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+
+from auditor_client.errors import ModelRefused, UnsafeModelFile
+
+FILE_BYTES_MAX: Final = 64 * 1024 * 1024
+UNPACKED_BYTES_MAX: Final = 256 * 1024 * 1024
+ENTRIES_MAX: Final = 10_000
+
+_SAVE: Final = "Save the model with skops.io.dump(model, 'model.skops'), where you trust it, and give that file."
+_ESTIMATORS: Final = (
+    ColumnTransformer,
+    DecisionTreeClassifier,
+    ExtraTreeClassifier,
+    FixedThresholdClassifier,
+    FrozenEstimator,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    MissingIndicator,
+    OneHotEncoder,
+    OrdinalEncoder,
+    Pipeline,
+    RobustScaler,
+    SimpleImputer,
+    StandardScaler,
+    TunedThresholdClassifierCV,
+    make_column_selector,
+)
+_BESIDES: Final = (  # what a TunedThresholdClassifierCV keeps of its search, and what older ColumnTransformers keep
+    "sklearn.compose._column_transformer._RemainderColsList",
+    "sklearn.metrics._scorer._CurveScorer",
+    "sklearn.metrics._scorer._Scorer",
+    "sklearn.utils._metadata_requests.MetadataRequest",
+    "sklearn.utils._metadata_requests.MethodMetadataRequest",
+)
+_NUMPY_SCALARS: Final = r"numpy\.(bool_?|str_|float(16|32|64)|u?int(8|16|32|64))"
+_ALLOWED: Final[Mapping[str, re.Pattern[str]]] = {
+    "DTypeNode": re.compile(r"numpy\.dtype"),
+    "DictNode": re.compile(r"builtins\.dict"),
+    "FunctionNode": re.compile(
+        r"sklearn\.metrics\._classification\.(accuracy|balanced_accuracy|cohen_kappa|f1|jaccard|precision|recall)_score"
+    ),
+    "JsonNode": re.compile(r"builtins\.str"),
+    "ListNode": re.compile(r"builtins\.list"),
+    "NdArrayNode": re.compile(rf"numpy\.ndarray|{_NUMPY_SCALARS}"),
+    "ObjectNode": re.compile(
+        "|".join(
+            re.escape(name) for name in (*(f"{kind.__module__}.{kind.__name__}" for kind in _ESTIMATORS), *_BESIDES)
+        )
+    ),
+    "RandomStateNode": re.compile(r"numpy\.random\.mtrand\.RandomState"),
+    "SetNode": re.compile(r"builtins\.set"),
+    "SliceNode": re.compile(r"builtins\.slice"),
+    "TreeNode": re.compile(r"sklearn\.tree\._tree\.Tree"),
+    "TupleNode": re.compile(r"builtins\.tuple"),
+    "TypeNode": re.compile(rf"builtins\.(bool|float|int|str)|{_NUMPY_SCALARS}"),
+}
+_PICKLE: Final = re.compile(rb"\x80[\x01-\x05]|\(?[ci][\w.]+\n[\w.]+\n|[(\]}][IKLVSFNdlpqt0]")
+_PACKED: Final = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x5d\x00\x00", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18")
+_ZLIB: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+
+
+def load_model(path: Path | str) -> Any:
+    """Read a model from a skops file, to be given to `read_tree`.
+
+    Nothing in the file is executed. Do not call the model's own methods before `read_tree` has accepted
+    it: a forged tree could make scikit-learn crash.
+
+    Raises:
+        UnsafeModelFile: The file is a pickle, or names a type that is not on our list.
+        ModelRefused: It is missing, too large, damaged, or of another kind; the text says what to do.
+    """
+    path = Path(path)
+    content = _content(path)
+    _require_skops(content, path.name)
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            types = _types(archive, path.name)
+        return skops.io.loads(content, trusted=sorted(types))
+    except ModelRefused:
+        raise
+    except Exception as error:  # a hostile file may make the reader fail in any way: one answer
+        raise ModelRefused(
+            f"{path.name} is damaged, or was saved by an incompatible version of skops or scikit-learn "
+            f"({type(error).__name__}: {str(error)[:200]}). {_SAVE}"
+        ) from error
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if not path.is_file():
+            raise ModelRefused(f"{path} is no file. {_SAVE}")
+        size = path.stat().st_size
+        if not 0 < size <= FILE_BYTES_MAX:
+            raise ModelRefused(f"{path.name} has {size} bytes; a model has from 1 to {FILE_BYTES_MAX}. {_SAVE}")
+        return path.read_bytes()
+    except OSError as error:
+        raise ModelRefused(f"{path} cannot be read: {error.strerror}. {_SAVE}") from error
+
+
+def _require_skops(content: bytes, name: str) -> None:
+    """Refuse whatever does not begin as a zip archive, each kind with its own advice."""
+    head = content[:512]
+    if head.startswith(b"PK\x03\x04"):
+        return
+    if _PICKLE.match(head):
+        raise UnsafeModelFile(f"{name} is a pickle, and opening a pickle runs whatever it holds. {_SAVE}")
+    if head.startswith((*_PACKED, *_ZLIB)):
+        raise UnsafeModelFile(f"{name} is compressed as joblib compresses pickles, and is not opened. {_SAVE}")
+    if b"PMML" in head or (head[:1] == b"\x08" and b"onnx" in head):
+        raise ModelRefused(f"{name} is a PMML or ONNX file: those are not supported yet. {_SAVE}")
+    raise ModelRefused(f"{name} is not a skops file. {_SAVE}")
+
+
+def _types(archive: zipfile.ZipFile, name: str) -> set[str]:
+    """The types that a skops file wants built, all of them on our list; unpacks within bounds."""
+    entries = archive.infolist()
+    names = [entry.filename for entry in entries]
+    if any(entry.endswith((".pkl", ".pickle", ".joblib")) for entry in names):
+        raise UnsafeModelFile(f"{name} is an archive with a pickle in it, and is not opened. {_SAVE}")
+    if "schema.json" not in names:
+        raise ModelRefused(f"{name} is an archive, but not a skops file. {_SAVE}")
+    plain = all(entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for entry in entries)
+    unpacked = sum(entry.file_size for entry in entries)
+    if not (plain and len(entries) <= ENTRIES_MAX and unpacked <= UNPACKED_BYTES_MAX):
+        raise ModelRefused(
+            f"{name} unpacks to {unpacked} bytes in {len(entries)} entries: too large for a tree. {_SAVE}"
+        )
+    types = set()
+    for state in _states(json.loads(archive.read("schema.json"))):
+        loader, kind = str(state.get("__loader__")), f"{state.get('__module__')}.{state.get('__class__')}"
+        allowed = _ALLOWED.get(loader)
+        if allowed is None or not allowed.fullmatch(kind):
+            raise UnsafeModelFile(
+                f"{name} holds {kind} ({loader}), which is not on the list of what a readable tree is made of. Give a "
+                "DecisionTreeClassifier, alone or in a Pipeline of scikit-learn's encoders, scalers, bins and imputers."
+            )
+        types.add(kind)
+    return types
+
+
+def _states(document: Any) -> Iterator[dict[str, Any]]:
+    """Every object that skops would build, at any depth."""
+    waiting = [document]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if "__loader__" in node:
+                yield node
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node

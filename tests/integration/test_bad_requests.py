@@ -1,0 +1,301 @@
+"""Requests that are wrong before their body is looked at: keys, paths, methods, queries, headers, cut connections."""
+
+import gzip
+import socket
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.holders import TestedHolder, plan, register_csv
+from tests.refusals import refused
+
+
+@pytest.fixture(autouse=True)
+def _unmoved(unmoved_holder: TestedHolder) -> None:
+    """No test of this file may change anything."""
+
+
+def call(holder: TestedHolder, method: str, path: str, *headers: tuple[str, str | bytes]) -> httpx.Response:
+    """Call with these headers alone, the path as it is written."""
+    url = holder.client.base_url.copy_with(raw_path=path.encode())
+    pairs = [(name.encode(), value.encode() if isinstance(value, str) else value) for name, value in headers]
+    return holder.client.request(method, url, headers=pairs)
+
+
+def raw(holder: TestedHolder, request: bytes, *, then: bytes = b"") -> bytes:
+    """Send bytes as they are, and whatever comes back until the connection closes; nothing if it is reset."""
+    address = (holder.client.base_url.host, holder.client.base_url.port)
+    with socket.create_connection(address, timeout=10) as connection:
+        connection.sendall(request.replace(b"\n", b"\r\n") + then)
+        connection.shutdown(socket.SHUT_WR)
+        try:
+            return b"".join(iter(lambda: connection.recv(65_536), b""))
+        except ConnectionResetError:
+            return b""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, "", "Bearer", "Bearer x", "Bearer  {key}", "Bearer {key}x", "Bearer {key} {key}", "Basic {key}",
+        "Token {key}", "{key}", "Bearer\t{key}", "Bearer pafer_000000000000_" + "A" * 43, "Bearer " + "x" * 50_000,
+        b"Bearer \xff\xfe\xe9", "Bearer {upper}", "Bearer {other}",
+    ],
+    ids=lambda value: repr(value)[:24],
+)  # fmt: skip
+def test_without_a_valid_key_there_is_no_answer(standing_holder: TestedHolder, value: str | bytes | None) -> None:
+    key = standing_holder.auditor_key
+    if isinstance(value, str):
+        value = value.format(key=key, upper=key.upper(), other=key[:-1] + ("B" if key[-1] == "A" else "A"))
+    headers = [] if value is None else [("Authorization", value)]
+
+    for path in ("/v1/datasets", "/v1/admin/ledger", "/v1/nowhere"):
+        answer = call(standing_holder, "GET", path, *headers)
+        refused(answer, "unauthenticated", holder=standing_holder)
+        assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_two_keys_are_none(standing_holder: TestedHolder) -> None:
+    keys = [("Authorization", f"Bearer {key}") for key in (standing_holder.auditor_key, standing_holder.admin_key)]
+
+    refused(call(standing_holder, "GET", "/v1/datasets", *keys), "unauthenticated", holder=standing_holder)
+
+
+def test_a_key_in_the_wrong_place_is_none(standing_holder: TestedHolder) -> None:
+    path = f"/v1/datasets?key={standing_holder.auditor_key}"
+
+    refused(
+        call(standing_holder, "GET", path, ("Cookie", standing_holder.auditor_key)),
+        "unauthenticated",
+        holder=standing_holder,
+    )
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1",
+        "/v1/",
+        "/v1x",
+        "/%76%31/datasets",
+        "/v1/keys/",
+        "/v1/keys;x",
+        "/v1//keys",
+    ],
+)
+def test_no_spelling_of_a_path_goes_round_the_key(standing_holder: TestedHolder, path: str) -> None:
+    refused(call(standing_holder, "GET", path), "unauthenticated", holder=standing_holder)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/nope", "/V1/datasets", "//v1/datasets", "/healthz/", "/static/../../etc/passwd"],
+)
+def test_what_is_nowhere_is_unknown(standing_holder: TestedHolder, path: str) -> None:
+    refused(call(standing_holder, "GET", path), "not-found", holder=standing_holder)
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/nowhere", "not-found"),
+        ("/datasets/", "not-found"),
+        ("/datasets/nope", "not-found"),
+        ("/datasets/nope/budget", "not-found"),
+        ("/datasets/nope/releases", "not-found"),
+        ("/datasets/REGISTER", "not-found"),
+        ("/datasets/register/releases/sha256:" + "0" * 64, "not-found"),
+        ("/datasets/..%2f..%2fetc%2fpasswd", "not-found"),
+        ("/datasets/%2e%2e", "invalid-request"),
+        ("/datasets/" + "a" * 65, "invalid-request"),
+        ("/datasets/" + "a" * 50_000, "invalid-request"),
+        ("/datasets/register%00", "invalid-request"),
+        ("/datasets/register%0a", "invalid-request"),
+        ("/datasets/register%00/releases", "invalid-request"),
+        ("/datasets/%ff%fe/budget", "invalid-request"),
+        ("/datasets/%ed%a0%80", "invalid-request"),
+        ("/datasets/register/releases/x", "invalid-request"),
+        ("/datasets/register/releases/sha256:" + "g" * 64, "invalid-request"),
+        ("/datasets/register/releases/%00", "invalid-request"),
+        ("/datasets/register/releases?limit=0", "invalid-request"),
+        ("/datasets/register/releases?limit=1001", "invalid-request"),
+        ("/datasets/register/releases?limit=", "invalid-request"),
+        ("/datasets/register/releases?limit=NaN", "invalid-request"),
+        ("/datasets/register/releases?after=-1", "invalid-request"),
+        ("/datasets/register/releases?after=1.5", "invalid-request"),
+        ("/datasets/register/releases?after=%D9%A1", "invalid-request"),
+        ("/datasets/register/releases?after=" + "9" * 5000, "invalid-request"),
+        ("/ledger/entries/0", "invalid-request"),
+        ("/ledger/entries/-1", "invalid-request"),
+        ("/ledger/entries/9007199254740993", "invalid-request"),
+        ("/ledger/entries/head", "invalid-request"),
+        ("/ledger/entries/999999", "not-found"),
+    ],
+    ids=lambda value: value[:40],
+)  # fmt: skip
+def test_a_path_or_query_that_is_not_of_its_form_is_refused(
+    standing_holders: TestedHolder, path: str, code: str
+) -> None:
+    answer = call(standing_holders, "GET", f"/v1{path}", ("Authorization", f"Bearer {standing_holders.auditor_key}"))
+
+    refused(answer, code, holder=standing_holders)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/admin/ledger?after=-1"), ("GET", "/admin/ledger?limit=0"), ("GET", "/admin/ledger?limit=1001"),
+        ("GET", "/admin/ledger?format=xml"), ("GET", "/admin/budgets?auditor=%00"),
+        ("GET", "/admin/budgets?population=" + "x" * 65), ("DELETE", "/admin/datasets/%00"),
+        ("DELETE", "/admin/auditors/%00/keys/x"), ("DELETE", "/admin/auditors/ADR/keys/%00"),
+        ("DELETE", "/admin/datasets/" + "x" * 65), ("DELETE", "/admin/auditors/ADR/keys/..%00"),
+    ],
+)  # fmt: skip
+def test_an_administrators_path_or_query_too(standing_holders: TestedHolder, method: str, path: str) -> None:
+    answer = call(standing_holders, method, f"/v1{path}", ("Authorization", f"Bearer {standing_holders.admin_key}"))
+
+    refused(answer, "invalid-request", holder=standing_holders)
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "PUT", "PATCH", "DELETE", "POST", "PROPFIND"])
+def test_a_method_that_a_path_does_not_take_is_refused(standing_holder: TestedHolder, method: str) -> None:
+    answer = call(standing_holder, method, "/v1/datasets", ("Authorization", f"Bearer {standing_holder.auditor_key}"))
+
+    refused(answer, "method-not-allowed", holder=standing_holder)
+    assert answer.headers["allow"] == "GET"
+
+
+def test_a_head_request_gets_no_body(standing_holder: TestedHolder) -> None:
+    answer = call(standing_holder, "HEAD", "/v1/datasets", ("Authorization", f"Bearer {standing_holder.auditor_key}"))
+
+    assert (answer.status_code, answer.content) == (405, b"")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("X-Forwarded-For", b"\xff\xfe, <script>")],
+        [("Accept", "image/png")],
+        [("Range", "bytes=5-1")],
+        [("If-Match", '"x"'), ("If-None-Match", "*")],
+        [("Origin", "https://elsewhere.example")],
+        [("Host", "elsewhere.example")],
+        [("Upgrade", "h2c"), ("Connection", "Upgrade, HTTP2-Settings"), ("HTTP2-Settings", "AAMAAABkAAQAAP__")],
+        [(f"X-{number}", "y") for number in range(5000)],
+    ],
+    ids=lambda value: str(value[0][0]),
+)
+def test_headers_that_nobody_asked_for_change_nothing(
+    standing_holder: TestedHolder, headers: list[tuple[str, str | bytes]]
+) -> None:
+    key = ("Authorization", f"Bearer {standing_holder.auditor_key}")
+    plain = call(standing_holder, "GET", "/v1/datasets", key)
+
+    answer = call(standing_holder, "GET", "/v1/datasets", key, *headers)
+
+    assert (answer.status_code, answer.content) == (200, plain.content)
+    assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x00\x01\x02\n\n",
+        b"GET\n\n",
+        b"GET /v1/datasets HTTP/9.9\n\n",
+        b"GET /v1/datasets\xe9 HTTP/1.1\nHost: x\n\n",
+        b"GET /v1/datasets HTTP/1.1\nHost: x\nX: a\0b\n\n",
+        b"GET /v1/datasets HTTP/1.1\nHost: x\nAuthorization: Bearer\n x\n\n",
+        b"POST /v1/datasets/register/releases HTTP/1.1\nHost: x\nContent-Length: -5\n\n",
+        b"POST /v1/datasets HTTP/1.1\nHost: x\nContent-Length: 5\nTransfer-Encoding: chunked\n\n0\n\n",
+        b"GET /" + b"a" * 1_000_000 + b" HTTP/1.1\nHost: x\n\n",
+    ],
+    ids=lambda value: repr(value)[2:30],
+)
+def test_what_is_no_http_is_refused(standing_holder: TestedHolder, sent: bytes) -> None:
+    answer = raw(standing_holder, sent)
+
+    assert answer[:12] in (b"", b"HTTP/1.1 400", b"HTTP/1.1 401", b"HTTP/1.1 404")
+    assert b"Traceback" not in answer
+
+
+def test_a_request_cut_short_charges_nothing_and_is_no_failure(
+    standing_holder: TestedHolder, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = (
+        "POST /v1/datasets/register/releases HTTP/1.1\nHost: x\nContent-Type: application/json\n"
+        f"Authorization: Bearer {standing_holder.auditor_key}\nContent-Length: 5000\n\n"
+    )
+
+    raw(standing_holder, head.encode(), then=b'{"sensitive": ["sex"],')
+    time.sleep(0.05)
+
+    assert standing_holder.client.get("/healthz").status_code == 200
+    assert "internal error" not in caplog.text
+
+
+def test_a_load_cut_short_leaves_the_records_and_no_file(
+    standing_holder: TestedHolder, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = (
+        "PUT /v1/admin/datasets/register/records HTTP/1.1\nHost: x\nContent-Type: text/csv\n"
+        f"Authorization: Bearer {standing_holder.admin_key}\nContent-Length: 1000000\n\n"
+    )
+
+    raw(standing_holder, head.encode(), then=register_csv())
+    deadline = time.monotonic() + 5
+    while list(standing_holder.settings.incoming.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+    assert not list(standing_holder.settings.incoming.iterdir())
+    assert standing_holder.auditor("GET", "/datasets/register").json()["version"] == 1
+    assert "internal error" not in caplog.text
+
+
+def test_a_refused_body_is_not_kept_however_long_it_is(standing_holder: TestedHolder) -> None:
+    sent = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal sent
+        for _ in range(400):
+            sent += 65_536
+            yield b" " * 65_536
+
+    answer = standing_holder.client.post("/v1/datasets/register/releases", content=endless())
+
+    refused(answer, "unauthenticated", holder=standing_holder)
+
+
+def test_a_refusal_repeats_no_long_path(standing_holder: TestedHolder) -> None:
+    answer = call(standing_holder, "GET", "/" + "%C3%A9" * 10_000)
+
+    assert len(refused(answer, "not-found", holder=standing_holder)["instance"]) < 5000
+
+
+def test_neither_log_nor_answer_holds_a_key(standing_holder: TestedHolder, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    wrong = standing_holder.auditor_key[:-1] + "_"
+
+    standing_holder.release(plan(epsilon="11"))
+    refused(standing_holder.release(plan(), key=wrong), "unauthenticated", holder=standing_holder)
+    standing_holder.auditor("GET", "/datasets", headers={"Accept-Encoding": "gzip"})
+
+    holder_lines = [
+        record.getMessage() for record in caplog.records if not record.name.startswith(("httpx", "httpcore"))
+    ]
+    assert not any(key in line for line in holder_lines for key in (standing_holder.auditor_key, wrong))
+
+
+def test_a_compressed_body_is_not_unpacked(standing_holder: TestedHolder) -> None:
+    bomb = gzip.compress(b" " * 50_000_000)
+
+    answer = standing_holder.auditor(
+        "POST",
+        "/datasets/register/releases",
+        content=bomb,
+        headers={"Content-Type": "application/json", "Content-Encoding": "gzip"},
+    )
+
+    refused(answer, "invalid-request", holder=standing_holder)

@@ -1,0 +1,131 @@
+"""Invented schemas, rules and records for Hypothesis, dense where comparisons go wrong: on and beside thresholds."""
+
+import itertools
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from shared.limits import INTEGER_MAX
+from shared.rules import Cell, Predicate, Record, Rule
+from shared.schema import Column, Schema, Value
+
+THRESHOLDS: tuple[int | float, ...] = (
+    -sys.float_info.max, -INTEGER_MAX, -3, -0.5, -5e-324, 0, 5e-324, 0.1, 0.1 + 0.2, 0.5, 1, 1.5, 2, 2.5, 3, 7,
+    INTEGER_MAX - 0.5, INTEGER_MAX, 2.0**60, sys.float_info.max,
+)  # fmt: skip
+BOUNDS = (-3, 0, 1, 2, 7)
+CATEGORIES = ("é", "a b", "b", ",", 'q"q', "zz")
+
+
+@st.composite
+def schemas(draw: st.DrawFn, *, features: int = 3) -> Schema:
+    """Some features of any type, and one or two sensitive columns."""
+    columns = [_column(draw, f"x{place}") for place in range(draw(st.integers(1, features)))]
+    sensitive = [
+        _listed(draw, f"s{place}", sensitive=True) for place in range(draw(st.integers(1, 2)))
+    ]
+    return Schema(person_key="person", columns=(*columns, *sensitive))
+
+
+def _column(draw: st.DrawFn, name: str) -> Column:
+    kind = draw(st.sampled_from(("listed", "integer", "number")))
+    if kind == "listed":
+        return _listed(draw, name, sensitive=False)
+    low, high = sorted(draw(st.tuples(st.sampled_from(BOUNDS), st.sampled_from(BOUNDS))))
+    bounds = draw(st.sampled_from(({}, {"minimum": low}, {"maximum": high}, {"minimum": low, "maximum": high})))
+    return Column(name=name, type=kind, nullable=draw(st.booleans()), **bounds)
+
+
+def _listed(draw: st.DrawFn, name: str, *, sensitive: bool) -> Column:
+    nullable = draw(st.booleans())
+    if draw(st.booleans()):
+        return Column(name=name, type="boolean", nullable=nullable, sensitive=sensitive)
+    categories = draw(st.permutations(CATEGORIES))[: draw(st.integers(1, len(CATEGORIES)))]
+    return Column(name=name, type="category", categories=tuple(categories), nullable=nullable, sensitive=sensitive)
+
+
+@st.composite
+def predicates(draw: st.DrawFn, column: Column) -> Predicate:
+    """Any predicate that fits a column."""
+    if column.nullable and draw(st.integers(0, 5)) == 0:
+        return Predicate(column=column.name, op=draw(st.sampled_from(("is_missing", "not_missing"))))
+    or_missing = column.nullable and draw(st.booleans())
+    if column.type == "boolean":
+        return Predicate(column=column.name, op="eq", value=draw(st.booleans()), or_missing=or_missing)
+    if column.type == "category":
+        values = draw(st.lists(st.sampled_from(column.categories or ()), min_size=1, unique=True))
+        op = draw(st.sampled_from(("in", "not_in")))
+        return Predicate(column=column.name, op=op, values=tuple(values), or_missing=or_missing)
+    op = draw(st.sampled_from(("lt", "le", "gt", "ge", "eq", "ne")))
+    value = draw(st.sampled_from(THRESHOLDS))
+    if column.type == "integer" and op in ("eq", "ne"):
+        value = math.floor(value) if abs(value) <= INTEGER_MAX else float(value)
+    return Predicate(column=column.name, op=op, value=value, or_missing=or_missing)
+
+
+@st.composite
+def rules(draw: st.DrawFn, schema: Schema, *, predicates_max: int = 4) -> Rule:
+    """A conjunction, of several predicates on one column too; it may contradict itself."""
+    features = [column for column in schema.columns if not column.sensitive]
+    chosen = draw(st.lists(st.sampled_from(features), max_size=predicates_max))
+    return Rule(all_of=tuple(draw(predicates(column)) for column in chosen))
+
+
+@st.composite
+def cells(draw: st.DrawFn, schema: Schema, *, cells_max: int = 6) -> list[Cell]:
+    """Unions of rules that may overlap, within a cell and between cells."""
+    unions = draw(st.lists(st.lists(rules(schema), min_size=1, max_size=3), min_size=1, max_size=cells_max))
+    return [Cell(id=f"cell-{place}", any_of=tuple(union)) for place, union in enumerate(unions)]
+
+
+def records(schema: Schema) -> st.SearchStrategy[dict[str, Value | None]]:
+    """A person whose values lie on the thresholds, beside them, and on the ends of the domains."""
+    return st.fixed_dictionaries({column.name: st.sampled_from(telling_values(column)) for column in schema.columns})
+
+
+def telling_values(column: Column) -> list[Value | None]:
+    """Values of a column among which every set that predicates of `predicates` can admit has one, if it has any."""
+    missing: list[Value | None] = [None] if column.nullable else []
+    if not column.ordered:
+        return [*column.values, *missing]
+    low, high = max(column.low, -sys.float_info.max), min(column.high, sys.float_info.max)
+    if column.type == "integer":
+        near = {math.floor(t) + step for t in THRESHOLDS for step in (-1, 0, 1, 2)}
+        inside: Iterable[Any] = {int(v) for v in (*near, low, high) if low <= v <= high}
+    else:
+        steps = (lambda t: math.nextafter(t, -math.inf), float, lambda t: math.nextafter(t, math.inf))
+        near_doubles = {step(t) for t in THRESHOLDS for step in steps} | {-0.0}
+        inside = {v for v in (*near_doubles, float(low), float(high)) if low <= v <= high}
+    return [*sorted(inside), *missing]
+
+
+def overlap(one: Rule, other: Rule, schema: Schema) -> Record | None:
+    """A record that both rules match, by trying; `None` if there is none."""
+    record = {}
+    for column in schema.columns:
+        asked = [p for p in (*one.all_of, *other.all_of) if p.column == column.name]
+        matched = (value for value in telling_values(column) if all(p.matches(value) for p in asked))
+        try:
+            record[column.name] = next(matched)
+        except StopIteration:
+            return None
+    return record
+
+
+def first_fit(cells: Sequence[Cell], schema: Schema) -> tuple[tuple[int, ...], ...]:
+    """The classes by the definition, pair by pair and record by record."""
+    classes: list[list[int]] = []
+    for place, cell in enumerate(cells):
+        for members in classes:
+            pairs = itertools.chain.from_iterable(
+                itertools.product(cell.any_of, cells[member].any_of) for member in members
+            )
+            if all(overlap(one, other, schema) is None for one, other in pairs):
+                members.append(place)
+                break
+        else:
+            classes.append([place])
+    return tuple(tuple(members) for members in classes)

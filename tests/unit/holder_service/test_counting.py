@@ -1,0 +1,215 @@
+"""The count is the reference evaluator's, person by person, for any cells; and its result hides itself."""
+
+import copy
+import json
+import logging
+import math
+import pickle
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from holder_service.domain.disjointness import disjoint_classes
+from holder_service.storage.counting import TrueCounts, count_cells
+from holder_service.storage.records import EDGES_MAX, Records, load_records
+from shared.rules import Cell, Predicate, Record, Rule
+from shared.schema import Column, Schema
+from tests import invented_plans
+
+ARROW_TYPES = {"boolean": pa.bool_(), "category": pa.string(), "integer": pa.int64(), "number": pa.float64()}
+
+
+def load(folder: Path, schema: Schema, people: Sequence[Record]) -> Records:
+    """Encode some people."""
+    columns = {
+        column.name: pa.array([person[column.name] for person in people], ARROW_TYPES[column.type])
+        for column in schema.columns
+    }
+    pa.parquet.write_table(pa.table({schema.person_key: pa.array(range(len(people)), pa.int64()), **columns}), folder / "upload")
+    load_records(folder / "upload", "application/vnd.apache.parquet", schema, 10**6, folder / "encoded")
+    return Records.open(folder / "encoded", schema)
+
+
+def by_reference(people: Sequence[Record], cells: Sequence[Cell], schema: Schema, sensitive: Sequence[str]) -> Any:
+    """The histograms, person by person."""
+    groups = schema.groups(sensitive)
+    counts = [[0] * len(groups) for _ in cells]
+    for person in people:
+        group = groups.index(tuple(person[name] for name in sensitive))  # type: ignore[arg-type]  # sensitive values are texts or booleans
+        for place, cell in enumerate(cells):
+            counts[place][group] += cell.matches(person)
+    return counts
+
+
+def counted(records: Records, cells: Sequence[Cell], sensitive: Sequence[str]) -> Any:
+    classes = disjoint_classes(cells, records.schema)
+    return count_cells(records, cells, classes, sensitive).reveal_to_mechanism().tolist()
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_counts_are_the_reference_evaluators(data: st.DataObject, tmp_path: Path) -> None:
+    """For any schema, cells and people: unions, overlaps, contradictions, missing values, values on thresholds."""
+    schema = data.draw(invented_plans.schemas())
+    people = data.draw(st.lists(invented_plans.records(schema), max_size=40))
+    cells = data.draw(invented_plans.cells(schema))
+    sensitive = data.draw(st.permutations(schema.sensitive))[: data.draw(st.integers(1, len(schema.sensitive)))]
+    records = load(tmp_path, schema, people)
+
+    assert counted(records, cells, sensitive) == by_reference(people, cells, schema, sensitive)
+
+
+SCHEMA = Schema(
+    person_key="person",
+    columns=(
+        Column(name="age", type="integer", minimum=0, maximum=120, nullable=True),
+        Column(name="score", type="number", minimum=0, maximum=1),
+        Column(name="job", type="category", categories=tuple("abcdefgh")),
+        Column(name="sex", type="category", categories=("F", "M"), sensitive=True, nullable=True),
+        Column(name="origin", type="boolean", sensitive=True),
+    ),
+)
+
+
+def people(number: int, seed: int = 3) -> list[dict[str, Any]]:
+    rng = random.Random(seed)
+    return [
+        {
+            "age": rng.choice((None, *range(121))), "score": rng.random(), "job": rng.choice("abcdefgh"),
+            "sex": rng.choice((None, "F", "M")), "origin": rng.random() < 0.2,
+        }
+        for _ in range(number)
+    ]  # fmt: skip
+
+
+def tree(leaves: int, seed: int = 4) -> list[Rule]:
+    """The leaves of a random tree, in path order; missing ages go left."""
+    rng = random.Random(seed)
+    paths: list[tuple[Predicate, ...]] = [()]
+    while len(paths) < leaves:
+        place = rng.randrange(len(paths))
+        age, score, job = rng.randrange(120) + 0.5, rng.random(), rng.sample("abcdefgh", 3)
+        left, right = rng.choice(
+            (
+                (Predicate(column="age", op="le", value=age, or_missing=True), Predicate(column="age", op="gt", value=age)),
+                (Predicate(column="score", op="lt", value=score), Predicate(column="score", op="ge", value=score)),
+                (Predicate(column="job", op="in", values=job), Predicate(column="job", op="not_in", values=job)),
+            )
+        )  # type: ignore[arg-type]  # lists of texts become tuples
+        paths[place : place + 1] = [(*paths[place], left), (*paths[place], right)]
+    return [Rule(all_of=path) for path in paths]
+
+
+@pytest.mark.parametrize("leaves", [1, 7, 8, 9, 63, 64, 65, 129, 300])
+def test_a_class_of_any_size_is_counted(leaves: int, tmp_path: Path) -> None:
+    """Around the sizes of machine words, which hold 8 to 64 rules."""
+    asked = [Cell(id=f"leaf-{place}", any_of=(rule,)) for place, rule in enumerate(tree(leaves))]
+    everybody = people(150)
+    records = load(tmp_path, SCHEMA, everybody)
+
+    counts = counted(records, asked, ["origin", "sex"])
+
+    assert len(disjoint_classes(asked, SCHEMA)) == 1
+    assert counts == by_reference(everybody, asked, SCHEMA, ["origin", "sex"])
+    assert np.sum(counts) == len(everybody)
+
+
+def test_two_cells_of_many_rules_are_counted(tmp_path: Path) -> None:
+    """The plan `verdict`: each cell reaches over several words, and overlapping rules in it count nobody twice."""
+    rules = tree(200)
+    asked = [
+        Cell(id="favourable", any_of=(*rules[::2], *rules[:50:2])),
+        Cell(id="unfavourable", any_of=tuple(rules[1::2])),
+    ]
+    everybody = people(150)
+    records = load(tmp_path, SCHEMA, everybody)
+
+    assert counted(records, asked, ["sex"]) == by_reference(everybody, asked, SCHEMA, ["sex"])
+
+
+def test_many_classes_share_words(tmp_path: Path) -> None:
+    """Two trees that cut across each other, the empty rule and a contradiction, with a class that starts a new word."""
+    nobody = Rule(all_of=(Predicate(column="age", op="is_missing"), Predicate(column="age", op="not_missing")))
+    rules = [Rule(all_of=()), *tree(40, seed=5), nobody, *tree(50, seed=6), Rule(all_of=())]
+    asked = [Cell(id=f"cell-{place}", any_of=(rule,)) for place, rule in enumerate(rules)]
+    everybody = people(150)
+    records = load(tmp_path, SCHEMA, everybody)
+
+    assert len(disjoint_classes(asked, SCHEMA)) >= 4
+    assert counted(records, asked, ["origin"]) == by_reference(everybody, asked, SCHEMA, ["origin"])
+
+
+def test_cuts_through_the_buckets_of_a_column_of_many_numbers_are_exact(tmp_path: Path) -> None:
+    """With more different numbers than codes, cuts fall on edges, between them, and on single records."""
+    rng = np.random.default_rng(8)
+    size = EDGES_MAX + 5_000
+    score = rng.permutation(size) / size
+    score[0] = math.nextafter(score[1], 1)
+    columns = {
+        "person": np.arange(size), "age": pa.array(rng.integers(0, 121, size), mask=rng.random(size) < 0.1),
+        "score": score, "job": ["a"] * size, "sex": ["F"] * size, "origin": rng.random(size) < 0.5,
+    }  # fmt: skip
+    pa.parquet.write_table(pa.table(columns), tmp_path / "upload")
+    load_records(tmp_path / "upload", "application/vnd.apache.parquet", SCHEMA, 10**6, tmp_path / "encoded")
+    records = Records.open(tmp_path / "encoded", SCHEMA)
+    cuts = sorted({float(score[0]), float(score[1]), *map(float, rng.choice(score, 60)), *map(float, rng.random(60)), 0.0})
+    asked = [
+        Cell(id=f"{op} {cut}", any_of=(Rule(all_of=(Predicate(column="score", op=op, value=cut),)),))
+        for cut in cuts for op in ("le", "lt", "eq")
+    ]  # fmt: skip
+
+    counts = counted(records, asked, ["origin"])
+
+    compare: Mapping[str, Callable[..., Any]] = {"le": np.less_equal, "lt": np.less, "eq": np.equal}
+    expected = [[np.sum(compare[op](score, cut) & (columns["origin"] == side)) for side in (False, True)] for cut in cuts for op in compare]
+    assert records.sampled == {"score"}
+    assert counts == np.array(expected).tolist()
+
+
+def test_the_count_goes_over_all_chunks(tmp_path: Path) -> None:
+    size = 100_000
+    columns = {
+        "person": np.arange(size), "age": np.arange(size) % 121, "score": np.zeros(size), "job": ["a"] * size,
+        "sex": np.where(np.arange(size) % 3, "F", "M"), "origin": np.arange(size) < 50_001,
+    }  # fmt: skip
+    pa.parquet.write_table(pa.table(columns), tmp_path / "upload")
+    load_records(tmp_path / "upload", "application/vnd.apache.parquet", SCHEMA, size, tmp_path / "encoded")
+    records = Records.open(tmp_path / "encoded", SCHEMA)
+    asked = [Cell(id="young", any_of=(Rule(all_of=(Predicate(column="age", op="lt", value=60),)),))]
+
+    counts = counted(records, asked, ["origin", "sex"])
+
+    young = columns["age"] < 60
+    expected = [
+        np.sum(young & (columns["origin"] == origin) & (columns["sex"] == sex))
+        for origin in (False, True) for sex in ("F", "M", None)
+    ]  # fmt: skip
+    assert len(records.chunks) > 2
+    assert counts == [expected]
+
+
+def test_true_counts_show_themselves_to_the_mechanism_alone(caplog: pytest.LogCaptureFixture) -> None:
+    counts = TrueCounts(np.array([[73173, 91919]]))
+
+    shown = [repr(counts), str(counts), f"{counts}", f"{counts!r:>30}", "%s" % counts, repr([counts]), repr({"c": counts})]  # noqa: UP031  # one more way to show something
+    with caplog.at_level(logging.INFO):
+        logging.getLogger("counts").info("counted %s %r", counts, counts)
+    for attempt in (copy.copy, copy.deepcopy, pickle.dumps, lambda value: value.__getstate__()):
+        with pytest.raises(TypeError):
+            attempt(counts)
+    for attempt in (json.dumps, vars, list, iter):
+        with pytest.raises(TypeError):
+            attempt(counts)
+
+    assert not any("73173" in text or "91919" in text for text in (*shown, caplog.text))
+    assert counts.reveal_to_mechanism().tolist() == [[73173, 91919]]
+    with pytest.raises(ValueError, match="read-only"):
+        counts.reveal_to_mechanism()[0, 0] = 0

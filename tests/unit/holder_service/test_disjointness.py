@@ -1,0 +1,119 @@
+"""The proof is exact: cells share a class exactly if no record, declared as it may be, can lie in two of them."""
+
+import random
+import time
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holder_service.domain.disjointness import disjoint_classes
+from shared.rules import Cell, Predicate, Rule
+from shared.schema import Column, Schema
+from tests.invented_plans import cells, first_fit, overlap, records, rules, schemas
+
+NUMBERS = Schema(
+    person_key="person",
+    columns=(
+        *(Column(name=f"x{place}", type="number") for place in range(16)),
+        Column(name="sex", type="boolean", sensitive=True),
+    ),
+)
+
+
+def cell(*predicates: Predicate, name: str = "cell") -> Cell:
+    return Cell(id=name, any_of=(Rule(all_of=predicates),))
+
+
+@given(st.data())
+def test_rules_are_disjoint_exactly_if_no_record_matches_both(data: st.DataObject) -> None:
+    schema = data.draw(schemas())
+    one, other = data.draw(rules(schema)), data.draw(rules(schema))
+
+    classes = disjoint_classes([Cell(id="1", any_of=(one,)), Cell(id="2", any_of=(other,))], schema)
+
+    common = overlap(one, other, schema)
+    assert (len(classes) == 1) == (common is None)
+    assert common is None or (one.matches(common) and other.matches(common))
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_classes_are_those_of_first_fit_by_definition(data: st.DataObject) -> None:
+    """Unions, overlaps and contradictions included."""
+    schema = data.draw(schemas())
+    asked = data.draw(cells(schema))
+
+    assert disjoint_classes(asked, schema) == first_fit(asked, schema)
+
+
+@given(st.data())
+def test_nobody_is_counted_in_more_cells_than_there_are_classes(data: st.DataObject) -> None:
+    """The promise itself: one person changes at most one count of each class."""
+    schema = data.draw(schemas())
+    asked = data.draw(cells(schema))
+    person = data.draw(records(schema))
+
+    classes = disjoint_classes(asked, schema)
+
+    assert sorted(place for members in classes for place in members) == list(range(len(asked)))
+    for members in classes:
+        assert sum(asked[place].matches(person) for place in members) <= 1
+
+
+def test_rules_of_one_cell_may_overlap() -> None:
+    """A union counts nobody twice, so it may be in a class with a cell that excludes all of it."""
+    low, lower = (Predicate(column="x0", op="le", value=value) for value in (5, 3))
+    high = Predicate(column="x0", op="gt", value=5)
+    union = Cell(id="union", any_of=(Rule(all_of=(low,)), Rule(all_of=(lower,))))
+
+    assert disjoint_classes([union, cell(high)], NUMBERS) == ((0, 1),)
+
+
+def test_a_contradiction_is_disjoint_from_everything_and_itself() -> None:
+    nobody = cell(Predicate(column="x0", op="lt", value=1), Predicate(column="x0", op="gt", value=1))
+
+    assert disjoint_classes([cell(), nobody, nobody], NUMBERS) == ((0, 1, 2),)
+
+
+def test_no_cells_have_no_classes() -> None:
+    assert disjoint_classes([], NUMBERS) == ()
+
+
+def test_a_thousand_leaves_are_priced_quickly() -> None:
+    """Some 25 ms of processor time on the machine where it was measured; the bound allows for much slower ones."""
+    leaves = _random_tree(1000)
+    start = time.process_time()
+
+    classes = disjoint_classes(leaves, NUMBERS)
+
+    assert len(classes) == 1
+    assert time.process_time() - start < 0.5
+
+
+def test_the_order_of_a_trees_predicates_and_leaves_does_not_matter() -> None:
+    rng = random.Random(5)
+    leaves = _random_tree(300)
+    shuffled = [cell(*rng.sample(leaf.any_of[0].all_of, len(leaf.any_of[0].all_of))) for leaf in leaves]
+    rng.shuffle(shuffled)
+
+    assert len(disjoint_classes(shuffled, NUMBERS)) == 1
+
+
+def test_the_largest_plan_of_overlapping_cells_is_priced_in_bounded_time() -> None:
+    start = time.process_time()
+
+    classes = disjoint_classes([cell()] * 4096, NUMBERS)
+
+    assert len(classes) == 4096
+    assert time.process_time() - start < 2
+
+
+def _random_tree(leaves: int) -> list[Cell]:
+    """The leaves of a random binary tree, in path order."""
+    rng = random.Random(leaves)
+    paths: list[tuple[Predicate, ...]] = [()]
+    while len(paths) < leaves:
+        place = rng.randrange(len(paths))
+        test = {"column": f"x{rng.randrange(16)}", "value": rng.random()}
+        paths[place : place + 1] = [(*paths[place], Predicate(op=op, **test)) for op in ("le", "gt")]  # type: ignore[arg-type]  # operators are literals
+    return [cell(*path) for path in paths]

@@ -1,0 +1,77 @@
+"""A plan costs ε once for each class of disjoint cells, summed over its batches, in exact integers."""
+
+from typing import Any
+
+import pytest
+
+from holder_service.domain.pricing import price
+from shared.plans import Plan
+from shared.problems import InvalidPlan
+from shared.schema import Column, Schema
+
+SCHEMA = Schema(
+    person_key="person",
+    columns=(Column(name="age", type="integer"), Column(name="sex", type="boolean", sensitive=True)),
+)
+YOUNG: dict[str, Any] = {"id": "young", "all_of": [{"column": "age", "op": "le", "value": 30}]}
+OLD: dict[str, Any] = {"id": "old", "all_of": [{"column": "age", "op": "gt", "value": 30}]}
+ALL: dict[str, Any] = {"id": "all", "all_of": []}
+
+
+def plan(*batches: tuple[str, list[dict[str, Any]]]) -> Plan:
+    return Plan.model_validate(
+        {
+            "sensitive": ["sex"],
+            "batches": [
+                {"name": f"batch-{place}", "mechanism": {"name": "laplace"}, "epsilon": epsilon, "cells": cells}
+                for place, (epsilon, cells) in enumerate(batches)
+            ],
+        }
+    )
+
+
+def copies(number: int) -> list[dict[str, Any]]:
+    return [{**ALL, "id": f"all-{place}"} for place in range(number)]
+
+
+def test_disjoint_cells_cost_epsilon_once() -> None:
+    priced = price(plan(("0.1", [YOUNG, OLD])), SCHEMA)
+
+    assert priced.charge.epsilon == 100_000_000
+    assert priced.charge.delta == 0
+    assert priced.batches[0].classes == ((0, 1),)
+
+
+def test_overlapping_cells_cost_epsilon_once_for_each_class() -> None:
+    priced = price(plan(("0.1", [YOUNG, ALL, OLD])), SCHEMA)
+
+    assert priced.batches[0].classes == ((0, 2), (1,))
+    assert priced.charge.epsilon == priced.batches[0].epsilon_nano == 200_000_000
+
+
+def test_batches_add_up_although_they_ask_of_different_people() -> None:
+    priced = price(plan(("0.1", [YOUNG]), ("0.2", [OLD]), ("0.001000001", [ALL])), SCHEMA)
+
+    assert [batch.epsilon_nano for batch in priced.batches] == [100_000_000, 200_000_000, 1_000_001]
+    assert priced.charge.epsilon == 301_000_001
+
+
+def test_the_paper_s_plan_costs_what_it_says() -> None:
+    """Ten plans of 0.1 fit into a budget of 1 exactly: no float stands in between."""
+    priced = price(plan(("0.05", [ALL]), ("0.05", [YOUNG, OLD])), SCHEMA)
+
+    assert 10 * priced.charge.epsilon == 1_000_000_000
+
+
+def test_the_largest_price_that_can_be_written_is_charged() -> None:
+    priced = price(plan(("10", copies(99)), ("9.999999999", [ALL])), SCHEMA)
+
+    assert priced.charge.epsilon == 999_999_999_999
+
+
+@pytest.mark.parametrize("last", ["10", "9.999999999"])
+def test_a_price_beyond_is_refused(last: str) -> None:
+    beyond = plan(("10", copies(99)), (last, [ALL]), ("0.001", [ALL]))
+
+    with pytest.raises(InvalidPlan, match="1000"):
+        price(beyond, SCHEMA)
