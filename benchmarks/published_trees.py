@@ -104,13 +104,7 @@ _GERMAN: Final = _is(
 )
 
 PUBLISHED_TREES: Final = (
-    PublishedTree(
-        "adult", Tree(_ADULT), {("ethnicity",): 0.6465, ("sex",): 0.3023, ("sex", "ethnicity"): 0.2280}
-    ),
-    PublishedTree(
-        "compas", Tree(_COMPAS), {("ethnicity",): 0.7792, ("sex",): 0.8452, ("sex", "ethnicity"): 0.7194}
-    ),
-    PublishedTree(
-        "german", Tree(_GERMAN), {("ethnicity",): 0.8985, ("sex",): 0.8956, ("sex", "ethnicity"): 0.7817}
-    ),
+    PublishedTree("adult", Tree(_ADULT), {("ethnicity",): 0.6465, ("sex",): 0.3023, ("sex", "ethnicity"): 0.2280}),
+    PublishedTree("compas", Tree(_COMPAS), {("ethnicity",): 0.7792, ("sex",): 0.8452, ("sex", "ethnicity"): 0.7194}),
+    PublishedTree("german", Tree(_GERMAN), {("ethnicity",): 0.8985, ("sex",): 0.8956, ("sex", "ethnicity"): 0.7817}),
 )

@@ -10,8 +10,10 @@ from fastapi.openapi.utils import get_openapi
 
 from holder_service.services.holder import Holder
 from holder_service.settings import Settings
-from holder_service.web import admin, auditors, documentation, health, problems
-from holder_service.web.dependencies import Authentication
+from holder_service.web import admin, auditors, documentation, health, metrics, problems
+from holder_service.web.dependencies import Authentication, needs_key
+from holder_service.web.metrics import Metrics
+from holder_service.web.telemetry import Telemetry
 
 SECURITY = {"key": {"type": "http", "scheme": "bearer"}}
 
@@ -46,11 +48,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.holder = holder
-    for router in (auditors.router, admin.router, health.router, documentation.router):
+    app.state.metrics = Metrics()
+    for router in (auditors.router, admin.router, metrics.router, health.router, documentation.router):
         app.include_router(router)
     problems.install(app)
     app.add_middleware(Authentication, holder=holder)
     app.add_middleware(problems.LastResort)
+    app.add_middleware(Telemetry, metrics=app.state.metrics)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # the documented way to extend it
     return app
 
@@ -65,7 +69,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         document["components"]["securitySchemes"] = SECURITY
         for path, methods in document["paths"].items():
             for operation in methods.values():
-                if path.startswith("/v1/") and path != "/v1/keys":
+                if needs_key(path):
                     operation["security"] = [{"key": []}]
         app.openapi_schema = document
     return app.openapi_schema

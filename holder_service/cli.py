@@ -12,7 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, BinaryIO, NoReturn
 from urllib.parse import quote
 
 import httpx
@@ -27,6 +27,8 @@ from holder_service.services import ledger
 from holder_service.services.holder import Holder, NotInitialised, initialise
 from holder_service.settings import InvalidSettings, Settings
 from holder_service.signing import UnusableSigningKey
+from holder_service.web import logs, metrics
+from holder_service.web.logs import Level
 
 # Typer's own pages for exceptions show local variables, and so keys and passwords.
 app = typer.Typer(
@@ -69,15 +71,22 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8080,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Processes; all share one database.")] = 1,
-    access_log: Annotated[bool, typer.Option(help="Log each request's path and status.")] = False,
+    access_log: Annotated[bool, typer.Option(help="Log each request: caller, route and status.")] = True,
+    log_level: Annotated[Level, typer.Option(envvar="HOLDER_LOG_LEVEL", help="From which level on to log.")] = (
+        Level.INFO
+    ),
 ) -> None:
-    """Serve the REST interface."""
+    """Serve the REST interface and the console; the log goes to standard error, as lines of JSON."""
     with _clear_errors():
-        Holder.open(Settings.from_environment()).close()
+        settings = Settings.from_environment()
+        Holder.open(settings).close()
         _try_address(host, port)
+        if workers > 1:
+            metrics.share_among_workers(settings.home / f"metrics-{port}")
     uvicorn.run(
-        "holder_service.app:create_app", factory=True, host=host, port=port, workers=workers, access_log=access_log,
-        server_header=False, timeout_graceful_shutdown=30, timeout_worker_healthcheck=60,
+        "holder_service.app:create_app", factory=True, host=host, port=port, workers=workers, server_header=False,
+        log_config=logs.configuration(log_level, requests=access_log), access_log=False,
+        timeout_graceful_shutdown=30, timeout_worker_healthcheck=60,
     )  # fmt: skip
 
 
@@ -186,7 +195,10 @@ def load(
 ) -> None:  # fmt: skip
     """Load records as a new version: all of them or none."""
     media = "application/vnd.apache.parquet" if records.suffix == ".parquet" else "text/csv"
-    answer = _call("PUT", _path("datasets", dataset, "records"), url, key, content=_chunks(records), media=media)
+    with _clear_errors():
+        file = records.open("rb")
+    with file:
+        answer = _call("PUT", _path("datasets", dataset, "records"), url, key, content=_chunks(file), media=media)
     _show(answer, tuple(answer), [tuple(str(value) for value in answer.values())], as_json)
 
 
@@ -282,13 +294,12 @@ def _try_address(host: str, port: int) -> None:
     try:
         socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
     except OSError as error:
-        _fail(f"Cannot listen on {host}, port {port}: {error.strerror}.")
+        _fail(f"Cannot listen: {error.strerror}.")
 
 
-async def _chunks(path: Path) -> AsyncIterator[bytes]:
-    with path.open("rb") as file:
-        while chunk := file.read(UPLOAD_CHUNK_BYTES):
-            yield chunk
+async def _chunks(file: BinaryIO) -> AsyncIterator[bytes]:
+    while chunk := file.read(UPLOAD_CHUNK_BYTES):
+        yield chunk
 
 
 async def _request(url: str, method: str, path: str, **request: Any) -> httpx.Response:

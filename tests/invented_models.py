@@ -187,16 +187,16 @@ def _classes(draw: np.random.Generator) -> list[Any]:
 
 def _steps(draw: np.random.Generator, columns: tuple[str, ...], *, framed: bool) -> list[Any]:
     transformers = []
-    for number, name in enumerate(columns):
-        place: Any = [name] if framed else [number]
-        if name in NUMERIC:
-            options = _numeric(draw, name)
-        elif name in TEXTS:
+    for number, group in enumerate(_groups(draw, columns)):
+        places: Any = list(group) if framed else [columns.index(name) for name in group]
+        if group[0] in NUMERIC:
+            options = _numeric(draw, group)
+        elif group[0] in TEXTS:
             options = _texts(draw)
         else:
-            options = _booleans(draw, name)
-        transformers.append((f"part-{number}", _pick(draw, options), place))
-    if draw.random() < 0.3 and len(transformers) > 3:
+            options = _booleans(draw, group)
+        transformers.append((f"part-{number}", _pick(draw, options), places))
+    if draw.random() < 0.3 and len(transformers) > 2:
         transformers[0] = (transformers[0][0], "drop", transformers[0][2])
     if draw.random() < 0.2:  # a tree takes no missing value from a sparse matrix
         return [
@@ -208,12 +208,22 @@ def _steps(draw: np.random.Generator, columns: tuple[str, ...], *, framed: bool)
     return [make_pipeline(columns_apart, _pick(draw, second)) if draw.random() < 0.2 else columns_apart]
 
 
-def _numeric(draw: np.random.Generator, name: str) -> list[Any]:
-    nullable = name in ("debt", "income")
+def _groups(draw: np.random.Generator, columns: tuple[str, ...]) -> list[list[str]]:
+    """Columns that share a transformer: those of a kind together, or each alone."""
+    groups: list[list[str]] = []
+    for kind in (NUMERIC, TEXTS, BOOLEAN):
+        names = [name for name in columns if name in kind]
+        groups += ([names] if names else []) if draw.random() < 0.4 else [[name] for name in names]
+    return [groups[place] for place in draw.permutation(len(groups))]
+
+
+def _numeric(draw: np.random.Generator, group: list[str]) -> list[Any]:
+    nullable = "debt" in group or "income" in group
+    whole = set(group) <= {"age", "children"}
     impute = SimpleImputer(
         strategy=_pick(draw, ["mean", "median", "most_frequent"]), add_indicator=bool(draw.random() < 0.5)
     )
-    constant = SimpleImputer(strategy="constant", fill_value=-1 if name in ("age", "children") else -0.1)
+    constant = SimpleImputer(strategy="constant", fill_value=-1 if whole else -0.1, add_indicator=not whole)
     bins = KBinsDiscretizer(
         n_bins=int(draw.integers(2, 6)),
         encode=_pick(draw, ["onehot", "onehot-dense", "ordinal"]),
@@ -225,17 +235,17 @@ def _numeric(draw: np.random.Generator, name: str) -> list[Any]:
     known = [
         OneHotEncoder(handle_unknown="ignore", drop=_pick(draw, [None, "first"])),
         OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=12, sparse_output=False),
-        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=_pick(draw, [-1, 90])),
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=_pick(draw, [-1, 200])),
         OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=math.nan, min_frequency=3),
     ]
     encoder = _pick(draw, known)
     binned = KBinsDiscretizer(3, encode="ordinal", quantile_method="averaged_inverted_cdf")
     options = [scaler, "passthrough", make_pipeline(impute, scaler), make_pipeline(constant, encoder)]
     options += [make_pipeline(scaler, constant, bins, "passthrough"), make_pipeline(impute, scaler, binned, encoder)]
-    options += [make_pipeline(impute, bins), make_pipeline(scaler, bins) if not nullable else scaler]
-    if name in ("age", "children"):
+    options += [make_pipeline(impute, bins)]
+    if whole:
         options += [encoder, make_pipeline(scaler, encoder)]
-    if name == "children":
+    if group == ["children"]:
         options += [make_pipeline(SimpleImputer(missing_values=-1), _pick(draw, [scaler, bins, encoder]))]
     return options if nullable else [*options, bins, make_pipeline(scaler, bins), make_pipeline(binned, scaler)]
 
@@ -267,13 +277,13 @@ def binned_codes() -> KBinsDiscretizer:
     return KBinsDiscretizer(3, encode="onehot-dense", strategy="uniform")
 
 
-def _booleans(draw: np.random.Generator, name: str) -> list[Any]:
+def _booleans(draw: np.random.Generator, group: list[str]) -> list[Any]:
     encoders = [
         OneHotEncoder(handle_unknown="ignore", drop="if_binary"),
         OneHotEncoder(handle_unknown="ignore", sparse_output=False),
         OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=7),
     ]
-    if name == "owner":
+    if group == ["owner"]:
         return [*encoders, "passthrough", StandardScaler()]
     return [*encoders, "passthrough", make_pipeline(SimpleImputer(strategy="most_frequent"), encoders[1])]
 

@@ -4,12 +4,12 @@ import itertools
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from hypothesis import strategies as st
 
 from shared.limits import INTEGER_MAX
-from shared.rules import Cell, Predicate, Record, Rule
+from shared.rules import Cell, Operator, Predicate, Record, Rule
 from shared.schema import Column, Schema, Value
 
 THRESHOLDS: tuple[int | float, ...] = (
@@ -24,19 +24,17 @@ CATEGORIES = ("é", "a b", "b", ",", 'q"q', "zz")
 def schemas(draw: st.DrawFn, *, features: int = 3) -> Schema:
     """Some features of any type, and one or two sensitive columns."""
     columns = [_column(draw, f"x{place}") for place in range(draw(st.integers(1, features)))]
-    sensitive = [
-        _listed(draw, f"s{place}", sensitive=True) for place in range(draw(st.integers(1, 2)))
-    ]
+    sensitive = [_listed(draw, f"s{place}", sensitive=True) for place in range(draw(st.integers(1, 2)))]
     return Schema(person_key="person", columns=(*columns, *sensitive))
 
 
 def _column(draw: st.DrawFn, name: str) -> Column:
-    kind = draw(st.sampled_from(("listed", "integer", "number")))
-    if kind == "listed":
+    if draw(st.booleans()):
         return _listed(draw, name, sensitive=False)
+    kind: Literal["integer", "number"] = draw(st.sampled_from(("integer", "number")))
     low, high = sorted(draw(st.tuples(st.sampled_from(BOUNDS), st.sampled_from(BOUNDS))))
-    bounds = draw(st.sampled_from(({}, {"minimum": low}, {"maximum": high}, {"minimum": low, "maximum": high})))
-    return Column(name=name, type=kind, nullable=draw(st.booleans()), **bounds)
+    minimum, maximum = (bound if draw(st.booleans()) else None for bound in (low, high))
+    return Column(name=name, type=kind, minimum=minimum, maximum=maximum, nullable=draw(st.booleans()))
 
 
 def _listed(draw: st.DrawFn, name: str, *, sensitive: bool) -> Column:
@@ -57,9 +55,9 @@ def predicates(draw: st.DrawFn, column: Column) -> Predicate:
         return Predicate(column=column.name, op="eq", value=draw(st.booleans()), or_missing=or_missing)
     if column.type == "category":
         values = draw(st.lists(st.sampled_from(column.categories or ()), min_size=1, unique=True))
-        op = draw(st.sampled_from(("in", "not_in")))
-        return Predicate(column=column.name, op=op, values=tuple(values), or_missing=or_missing)
-    op = draw(st.sampled_from(("lt", "le", "gt", "ge", "eq", "ne")))
+        side: Operator = draw(st.sampled_from(("in", "not_in")))
+        return Predicate(column=column.name, op=side, values=tuple(values), or_missing=or_missing)
+    op: Operator = draw(st.sampled_from(("lt", "le", "gt", "ge", "eq", "ne")))
     value = draw(st.sampled_from(THRESHOLDS))
     if column.type == "integer" and op in ("eq", "ne"):
         value = math.floor(value) if abs(value) <= INTEGER_MAX else float(value)

@@ -28,7 +28,7 @@ LogPrior = Callable[[IntArray, IntArray], FloatArray]
 
 POOLING: Final = 20.0
 """κ: how many people's worth of the pooled rate the pooled prior adds to a group (docs/adr/0006-prior.md)."""
-POOLED_SHARE: Final = 0.9
+POOLED_SHARE: Final = 0.95
 """How much of the pooled prior is the pooled Beta; the rest is flat, so that clear answers overrule it."""
 
 

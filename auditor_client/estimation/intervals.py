@@ -20,7 +20,7 @@ from auditor_client.estimation.noise_sums import FloatArray
 Indices = NDArray[np.intp]
 Ends = tuple[float, float]
 
-CONTENDER_PROBABILITY: Final = 0.01
+CONTENDER_PROBABILITY: Final = 0.005
 """A group contends for the smallest (largest) rate if it is beyond the apparent one so often."""
 PAIRS_MAX: Final = 64
 """Beyond so many contending pairs their ends are bounded group by group: wider, and much cheaper."""
@@ -64,19 +64,19 @@ class RateDraws:
         """The ratio's and the difference's median and interval.
 
         Returns:
-            min p / max p, and max p − min p. Draws in which no group has people, or nobody is accepted,
-            have no ratio; the ratio is undefined if they are the majority.
+            min p / max p, and max p − min p. A draw in which no group has people has neither, and one in which
+            nobody is accepted has no ratio; a figure that most draws do not have is undefined.
         """
         smallest, largest = _smallest(self.rates), -_smallest(-self.rates)
         with np.errstate(invalid="ignore"):
             ratio, difference = smallest / largest, largest - smallest
-        if not np.isnan(ratio).mean() <= 0.5:
+        if _mostly_undefined(difference):
             return UNDEFINED, UNDEFINED
         low, high = self._contenders()
         by = self._ends_by_pairs if len(low) * len(high) <= PAIRS_MAX else self._ends_by_groups
         (ratio_low, ratio_high), (least, most) = by(low, high, (1 - level) / 2)
         return (
-            Range(_quantile(ratio, 0.5), ratio_low, min(ratio_high, 1.0)),
+            UNDEFINED if _mostly_undefined(ratio) else Range(_quantile(ratio, 0.5), ratio_low, min(ratio_high, 1.0)),
             Range(_quantile(difference, 0.5), max(least, 0.0), most),
         )
 
@@ -120,10 +120,14 @@ class RateDraws:
 
 def quantile_range(draws: FloatArray, level: float) -> Range:
     """Median and equal-tailed interval of draws of shape (M,), NaN left out; undefined if most are NaN."""
-    if not np.isnan(draws).mean() <= 0.5:
+    if _mostly_undefined(draws):
         return UNDEFINED
     tail = (1 - level) / 2
     return Range(_quantile(draws, 0.5), _quantile(draws, tail), _quantile(draws, 1 - tail))
+
+
+def _mostly_undefined(draws: FloatArray) -> bool:
+    return bool(np.isnan(draws).mean() > 0.5)
 
 
 def _quantile(draws: FloatArray, level: float) -> float:
@@ -138,7 +142,7 @@ def _lower_end(draws: FloatArray, tail: float) -> float:
 
     No correction for the number of rows: it is enough that the end of the true smallest row holds.
     """
-    return float(np.nanmin([_quantile(row, tail) for row in draws]))
+    return float(np.fmin.reduce([_quantile(row, tail) for row in draws]))
 
 
 def _upper_end(draws: FloatArray, tail: float) -> float:

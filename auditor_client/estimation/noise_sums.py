@@ -34,12 +34,14 @@ class NoiseSum:
         cumulated: P(noise ≤ k), the same shape.
         tempered: The cumulated, unnormalised square root of the mass, the same shape: a distribution with
             twice as heavy tails, to draw proposals from.
+        deviation: The standard deviation, in people.
     """
 
     reach: int
     log_mass: FloatArray
     cumulated: FloatArray
     tempered: FloatArray
+    deviation: float
 
     def index(self, noise: NDArray[np.int64]) -> NDArray[np.int64]:
         """The table's place of each noise; what lies beyond the table is taken to its end."""
@@ -73,4 +75,10 @@ def noise_sum(noise: DiscreteLaplaceNoise, terms: int) -> NoiseSum:
         above = lfilter([0.0, decay], [1.0, -decay], mass[::-1])[::-1]
         mass = peak * (below + above)
     log_mass: FloatArray = np.log(np.maximum(mass, np.finfo(np.float64).tiny))
-    return NoiseSum(reach, log_mass, np.cumsum(mass), np.cumsum(np.exp(0.5 * log_mass)))
+    return NoiseSum(
+        reach=reach,
+        log_mass=log_mass,
+        cumulated=np.cumsum(mass),
+        tempered=np.cumsum(np.exp(0.5 * log_mass)),
+        deviation=math.sqrt(terms * noise.variance),
+    )

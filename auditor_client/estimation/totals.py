@@ -91,10 +91,14 @@ class NoisyTotals:
         return self.complement if self.noise.complement_is == "everybody" else self.accepted + self.complement
 
     def pooled_rates(self) -> FloatArray:
-        """The acceptance rate over all groups, shape (T,), strictly within (0, 1)."""
-        # Half a person on either side keeps a Beta prior proper where noise swallows a total.
-        accepted = np.maximum(self.accepted.sum(axis=1), 0.5)
-        refused = np.maximum(self.refused.sum(axis=1), 0.5)
+        """The acceptance rate over all groups, shape (T,), strictly within (0, 1).
+
+        On either side as many people are added as noise may hide (one standard deviation of it), so that a
+        total which noise swallowed does not make a prior that is sure of nobody.
+        """
+        per_group = np.sqrt(self.accepted.shape[1])
+        accepted = np.maximum(self.accepted.sum(axis=1), 0) + per_group * self.noise.accepted.deviation
+        refused = np.maximum(self.refused.sum(axis=1), 0) + per_group * self.noise.refused.deviation
         rates: FloatArray = accepted / (accepted + refused)
         return rates
 

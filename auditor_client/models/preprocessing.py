@@ -30,7 +30,7 @@ from sklearn.preprocessing import (
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
-from auditor_client.models.probing import Cell, Inputs, Matrix, Test, turns
+from auditor_client.models.probing import Probe, Inputs, Matrix, Question, turns
 from auditor_client.models.soundness import require_fitted, require_sound_encoder
 from shared.text import normalise
 
@@ -84,29 +84,29 @@ class Preprocessing:
         with np.errstate(over="ignore"):
             return _numbers(self.transform)(table).astype(np.float32)
 
-    def cells(self, features: Sequence[Feature]) -> list[Cell]:
+    def probes(self, features: Sequence[Feature]) -> list[Probe]:
         """The values of the features' raw columns that matter: declared ones, those next to cuts, missing."""
-        found: dict[Cell, None] = {}
+        found: dict[Probe, None] = {}
         for feature in dict.fromkeys(features):
             column = self.inputs.schema.by_name.get(feature.source)
             if column is None:
-                found[Cell(feature.source, None)] = None
+                found[Probe(feature.source, None)] = None
                 continue
             domain = Domain(column, tuple(sorted(feature.cuts)))
             for atom in range(domain.values_count + column.nullable):
-                found.update((Cell(column.name, value), None) for value in domain.examples(atom))
+                found.update((Probe(column.name, value), None) for value in domain.examples(atom))
         return list(found)
 
     def require_works(self, transform: Transform, features: Sequence[Feature], what: str) -> None:
         """Refuse a model that fails for a declared value, rather than audit it for half of the people."""
         try:
-            quietly(transform, self.inputs.rows(self.cells(features)))
+            quietly(transform, self.inputs.rows(self.probes(features)))
         except (ValueError, TypeError, KeyError, IndexError) as error:
             sources = list(dict.fromkeys(feature.source for feature in features))
             undeclared = [name for name in sources if name not in self.inputs.schema.by_name]
             hint = f"The dataset does not declare {undeclared}. " if undeclared else ""
             raise ModelRefused(
-                f"{what} fails for some declared value of the columns {sources}: {str(error)[:400]} {hint}"
+                f"{what} fails for some declared value of the columns {sources}: {str(error)[:400]}\n{hint}"
                 "Train the model on the declared types and to take every declared value (encoders: handle_unknown; an "
                 "imputer for missing values), or have the dataset declared more narrowly."
             ) from error
@@ -185,7 +185,7 @@ class Preprocessing:
         for place, (feature, known) in enumerate(zip(features, step.categories_, strict=True)):
             for missing in {value for value in known if _is_missing(value)}:
                 self._missing_is(missing, feature.source)
-            seen = quietly(_selected(before, [place]), self.inputs.rows(self.cells([feature])))
+            seen = quietly(_selected(before, [place]), self.inputs.rows(self.probes([feature])))
             if feature.source in self.inputs.schema.by_name:
                 _require_same_kind(_dense(seen).ravel(), known, feature.source)
             numbers = [] if any(isinstance(value, str) for value in known) else known.astype(np.float64)
@@ -207,14 +207,15 @@ class Preprocessing:
             for place, feature in enumerate(features)
             if feature.source in by_name and by_name[feature.source].ordered and levels[place]
         ]
-        tests = [
-            Test(features[place].source, features[place].cuts, number, level)
+        questions = [
+            Question(features[place].source, features[place].cuts, number, level)
             for number, place in enumerate(places)
             for level in levels[place]
         ]
         cuts = [set(feature.cuts) for feature in features]
-        for test, found in zip(tests, turns(self.inputs, tests, _numbers(_selected(before, places))), strict=True):
-            cuts[places[test.place]] |= found
+        found = turns(self.inputs, questions, _numbers(_selected(before, places)))
+        for question, keys in zip(questions, found, strict=True):
+            cuts[places[question.place]] |= keys
         return [Feature(feature.source, frozenset(cut)) for feature, cut in zip(features, cuts, strict=True)]
 
 

@@ -25,7 +25,7 @@ Matrix = Callable[[Any], NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Probe:
     """One invented row: everything at its base value, but for one column. `None` is missing."""
 
     column: str
@@ -71,14 +71,14 @@ class Inputs:
         columns = zip(self.names, arrays, strict=True)
         return pd.DataFrame({name: pd.Series(array, dtype=array.dtype) for name, array in columns})
 
-    def rows(self, cells: Sequence[Cell]) -> Any:
-        """A table with one row for each cell."""
+    def rows(self, probes: Sequence[Probe]) -> Any:
+        """A table with one row for each probe."""
         values: dict[str, tuple[list[int], list[Value | None]]] = {}
-        for row, cell in enumerate(cells):
-            numbers, entries = values.setdefault(cell.column, ([], []))
+        for row, probe in enumerate(probes):
+            numbers, entries = values.setdefault(probe.column, ([], []))
             numbers.append(row)
-            entries.append(cell.value)
-        return self.table(len(cells), {name: (np.array(rows), entries) for name, (rows, entries) in values.items()})
+            entries.append(probe.value)
+        return self.table(len(probes), {name: (np.array(rows), entries) for name, (rows, entries) in values.items()})
 
     def _array(self, name: str, rows: int, where: Any, values: Any) -> NDArray[Any]:
         column = self.schema.by_name.get(name)
@@ -96,7 +96,7 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class Question:
     """Whether a number inside the model is at most a threshold.
 
     Attributes:
@@ -114,24 +114,24 @@ class Test:
     of_nan: bool = False
 
 
-def turns(inputs: Inputs, tests: Sequence[Test], matrix: Matrix) -> list[frozenset[int]]:
-    """Where each test's answer changes, exactly: the keys k of its raw column with another answer at k + 1.
+def turns(inputs: Inputs, questions: Sequence[Question], matrix: Matrix) -> list[frozenset[int]]:
+    """Where each answer changes, exactly: the keys k of the question's raw column with another answer at k + 1.
 
-    Section search in all monotone pieces of all tests at once: the model's transformers are called a
+    Section search in all monotone pieces of all questions at once: the model's transformers are called a
     few times on some thousand rows, because most of a call's cost does not depend on the rows.
     """
     brackets = [
         (number, low, high)
-        for number, test in enumerate(tests)
-        for low, high in _pieces(Line(inputs.schema.by_name[test.source]), test.cuts)
+        for number, question in enumerate(questions)
+        for low, high in _pieces(Line(inputs.schema.by_name[question.source]), question.cuts)
     ]
-    found: list[set[int]] = [set() for _ in tests]
+    found: list[set[int]] = [set() for _ in questions]
     if brackets:
-        ask = _Questions(inputs, tests, matrix)
+        ask = _Asking(inputs, questions, matrix)
         number = np.array([bracket[0] for bracket in brackets], np.intp)
         low, high = (np.array([bracket[end] for bracket in brackets], np.uint64) for end in (1, 2))
-        for test, key in zip(*_narrow(ask, number, low, high), strict=True):
-            found[int(test)].add(int(key))
+        for asked, key in zip(*_narrow(ask, number, low, high), strict=True):
+            found[int(asked)].add(int(key))
     return [frozenset(keys) for keys in found]
 
 
@@ -141,7 +141,7 @@ def _pieces(line: Line, cuts: frozenset[int]) -> Iterator[tuple[int, int]]:
     return ((low, high) for low, high in pairwise(edges) if low < high)
 
 
-def _narrow(ask: "_Questions", number: NDArray[np.intp], low: Keys, high: Keys) -> tuple[NDArray[np.intp], Keys]:
+def _narrow(ask: "_Asking", number: NDArray[np.intp], low: Keys, high: Keys) -> tuple[NDArray[np.intp], Keys]:
     left = ask(number, low)
     turning = left != ask(number, high)
     number, low, high, left = number[turning], low[turning], high[turning], left[turning]
@@ -157,21 +157,21 @@ def _narrow(ask: "_Questions", number: NDArray[np.intp], low: Keys, high: Keys) 
     return number, low
 
 
-class _Questions:
-    """Tests as arrays, to be asked about many keys in one call of the model's transformers."""
+class _Asking:
+    """Questions as arrays, to be asked about many keys in one call of the model's transformers."""
 
-    def __init__(self, inputs: Inputs, tests: Sequence[Test], matrix: Matrix) -> None:
+    def __init__(self, inputs: Inputs, questions: Sequence[Question], matrix: Matrix) -> None:
         self._inputs = inputs
         self._matrix = matrix
-        self._sources = list(dict.fromkeys(test.source for test in tests))
+        self._sources = list(dict.fromkeys(question.source for question in questions))
         self._lines = [Line(inputs.schema.by_name[name]) for name in self._sources]
-        self._source = np.array([self._sources.index(test.source) for test in tests], np.intp)
-        self._place = np.array([test.place for test in tests], np.intp)
-        self._threshold = np.array([test.threshold for test in tests], np.float64)
-        self._of_nan = np.array([test.of_nan for test in tests], bool)
+        self._source = np.array([self._sources.index(question.source) for question in questions], np.intp)
+        self._place = np.array([question.place for question in questions], np.intp)
+        self._threshold = np.array([question.threshold for question in questions], np.float64)
+        self._of_nan = np.array([question.of_nan for question in questions], bool)
 
     def __call__(self, number: NDArray[np.intp], keys: Keys) -> NDArray[np.bool_]:
-        """The answer of test `number[i]` for the value at `keys[i]`, shape (questions,)."""
+        """The answer to question `number[i]` for the value at `keys[i]`, of the shape of both."""
         row = np.empty(len(keys), np.intp)
         values: dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
         rows = 0

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
 from auditor_client.models.preprocessing import Preprocessing, quietly
-from auditor_client.models.probing import Cell, Test, turns
+from auditor_client.models.probing import Probe, Question, turns
 from auditor_client.models.soundness import NODES_MAX
 from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree
 from shared.schema import Schema, Value
@@ -57,7 +57,6 @@ class Splits:
         self.domains = self._domains(schema)
         self.everybody: Reach = {name: domain.everything for name, domain in self.domains.items()}
         self._left = self._masks()
-        self._leaves_made = 0
 
     def leaves(self, table: Any) -> NDArray[np.intp]:
         """The leaf that the model itself reaches, for each row of a table."""
@@ -70,6 +69,7 @@ class Splits:
         Args:
             decisions: For each leaf that can be reached, what it decides and whether that is favourable.
         """
+        self._leaves_made = 0
         return Tree(self._node(0, self.everybody, "", decisions))
 
     def reached(self, node: int, reach: Reach) -> Iterator[tuple[int, Reach]]:
@@ -104,33 +104,32 @@ class Splits:
         return branches[0].child if len(branches) == 1 else Split(f"node-{node}{copy}", tuple(branches))
 
     def _domains(self, schema: Schema) -> dict[str, Domain]:
-        nodes = self.classifier.tree_
-        tests = [
-            Test(
-                feature.source, feature.cuts, int(nodes.feature[node]), float(nodes.threshold[node]), self._of_nan[node]
-            )
+        place, threshold = self.classifier.tree_.feature.tolist(), self.classifier.tree_.threshold.tolist()
+        questions = [
+            Question(feature.source, feature.cuts, place[node], threshold[node], self._of_nan[node])
             for node, feature in self._feature.items()
             if schema.by_name[feature.source].ordered
         ]
         cuts: dict[str, set[int]] = {feature.source: set() for feature in self._feature.values()}
-        for test, found in zip(tests, turns(self.preprocessing.inputs, tests, self.preprocessing.matrix), strict=True):
-            cuts[test.source] |= found
-        return {name: Domain(schema.by_name[name], tuple(sorted(found))) for name, found in cuts.items()}
+        found = turns(self.preprocessing.inputs, questions, self.preprocessing.matrix)
+        for question, keys in zip(questions, found, strict=True):
+            cuts[question.source] |= keys
+        return {name: Domain(schema.by_name[name], tuple(sorted(keys))) for name, keys in cuts.items()}
 
     def _masks(self) -> dict[int, int]:
         """For each split the mask of the atoms that go left: asked of the model for one value of each atom."""
-        cells = [
-            Cell(name, domain.examples(atom)[0])
+        probes = [
+            Probe(name, domain.examples(atom)[0])
             for name, domain in self.domains.items()
             for atom in range(domain.values_count + domain.column.nullable)
         ]
-        rows = {name: [row for row, cell in enumerate(cells) if cell.column == name] for name in self.domains}
-        nodes = self.classifier.tree_
-        matrix = self.preprocessing.matrix(self.preprocessing.inputs.rows(cells)) if cells else np.empty((0, 0))
+        rows = {name: [row for row, probe in enumerate(probes) if probe.column == name] for name in self.domains}
+        place, threshold = self.classifier.tree_.feature, self.classifier.tree_.threshold
+        matrix = self.preprocessing.matrix(self.preprocessing.inputs.rows(probes)) if probes else np.empty((0, 0))
         masks = {}
         for node, feature in self._feature.items():
-            values = matrix[rows[feature.source], nodes.feature[node]]
-            left = np.where(np.isnan(values), self._of_nan[node], values <= nodes.threshold[node])
+            values = matrix[rows[feature.source], place[node]]
+            left = np.where(np.isnan(values), self._of_nan[node], values <= threshold[node])
             masks[node] = sum(1 << atom for atom in np.flatnonzero(left).tolist())
         return masks
 

@@ -6,7 +6,7 @@ that changes no decision only adds noise (1-method §4, *pruning of non-distingu
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -93,7 +93,7 @@ class Tree:
         """
         try:
             ids = [decision.leaf.id for decision in self.rules()]
-            _check(self.root, (), schema)
+            _check(self.root, (), {}, schema)
         except (ValidationError, PlanRefused) as error:
             raise ModelRefused(f"The tree does not fit the dataset: {error}") from error
         if len(set(ids)) != len(ids):
@@ -129,7 +129,16 @@ def _merge(node: Node) -> Node:
     return Split(node.id, branches)
 
 
-def _check(node: Node, path: tuple[Predicate, ...], schema: Schema) -> None:
+def _check(node: Node, path: tuple[Predicate, ...], arriving: Mapping[str, list[Value | None]], schema: Schema) -> None:
+    """Check the splits at and below a node.
+
+    Args:
+        node: A split or leaf.
+        path: The predicates above it.
+        arriving: By column, values that arrive; some of them stands for every value that does, as far as
+            the predicates above can tell. All that arrive, for a column that the path does not test.
+        schema: The dataset's declared columns.
+    """
     if isinstance(node, Leaf):
         return
     predicates = [predicate for branch in node.branches for predicate in branch.predicates]
@@ -140,33 +149,41 @@ def _check(node: Node, path: tuple[Predicate, ...], schema: Schema) -> None:
         raise ModelRefused(f"Split {node.id!r} tests {len(names)} columns: test one in each split.")
     column = schema.by_name[names.pop()]
     above = [predicate for predicate in path if predicate.column == column.name]
-    for value in _telling(column, [*above, *predicates]):
-        if all(predicate.matches(value) for predicate in above):
-            taken = sum(all(predicate.matches(value) for predicate in branch.predicates) for branch in node.branches)
-            if taken != 1:
-                shown = "missing" if value is None else value
-                raise ModelRefused(
-                    f"Split {node.id!r}: {column.name} = {shown} takes {taken} of its branches, and must take one."
-                )
+    near = [value for value in _near(column, predicates) if _match(above, value)]
+    values = list(dict.fromkeys((*arriving.get(column.name, _plain(column)), *near)))
+    for value in values:
+        taken = sum(_match(branch.predicates, value) for branch in node.branches)
+        if taken != 1:
+            shown = "missing" if value is None else value
+            raise ModelRefused(
+                f"Split {node.id!r}: {column.name} = {shown} takes {taken} of its branches, and must take one."
+            )
     for branch in node.branches:
-        _check(branch.child, (*path, *branch.predicates), schema)
+        onward = {**arriving, column.name: [value for value in values if _match(branch.predicates, value)]}
+        _check(branch.child, (*path, *branch.predicates), onward, schema)
 
 
-def _telling(column: Column, predicates: list[Predicate]) -> list[Value | None]:
-    """Admitted values of which some stands for every admitted value, as far as the predicates can tell."""
-    missing: list[Value | None] = [None] if column.nullable else []
-    named = [value for predicate in predicates for value in (predicate.values or (predicate.value,))]
-    if not column.ordered:
-        unnamed = next((value for value in column.values if value not in named), None)
-        return [*(value for value in column.values if value in named or value == unnamed), *missing]
-    values: list[float] = [min(max(0, column.low), column.high)]
-    for number in named:
-        if isinstance(number, int | float):
+def _match(predicates: Iterable[Predicate], value: Value | None) -> bool:
+    return all(predicate.matches(value) for predicate in predicates)
+
+
+def _plain(column: Column) -> list[Value | None]:
+    """All values of a category or boolean column, any one of an ordered column; and missing where it may be."""
+    known: list[Value | None] = [min(max(0, column.low), column.high)] if column.ordered else list(column.values)
+    return [*known, None] if column.nullable else known
+
+
+def _near(column: Column, predicates: list[Predicate]) -> list[Value]:
+    """Admitted values of an ordered column on both sides of every threshold."""
+    near: list[float] = []
+    for predicate in predicates if column.ordered else ():
+        if isinstance(predicate.value, int | float):
+            number = predicate.value
             if column.type == "integer":
-                values += [math.ceil(number) - 1, math.ceil(number), math.floor(number), math.floor(number) + 1]
+                near += [math.ceil(number) - 1, math.ceil(number), math.floor(number), math.floor(number) + 1]
             else:
-                values += [math.nextafter(number, -math.inf), number, math.nextafter(number, math.inf)]
-    return [*(value for value in values if column.low <= value <= column.high and math.isfinite(value)), *missing]
+                near += [math.nextafter(number, -math.inf), number, math.nextafter(number, math.inf)]
+    return [value for value in near if column.low <= value <= column.high and math.isfinite(value)]
 
 
 def _clause(name: str, predicates: list[Predicate]) -> str:

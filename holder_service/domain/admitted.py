@@ -69,7 +69,7 @@ def admitted_sets(rules: Mapping[int, Rule], schema: Schema) -> Iterator[tuple[P
     uses: defaultdict[str, list[tuple[int, object]]] = defaultdict(list)
     for number, rule in rules.items():
         for predicate in rule.all_of:
-            key = predicate.op, predicate.value, predicate.values, predicate.or_missing
+            key: object = (predicate.op, predicate.value, predicate.values, predicate.or_missing)
             distinct[predicate.column].setdefault(key, predicate)
             uses[predicate.column].append((number, key))
     for name, predicates in distinct.items():

@@ -84,8 +84,6 @@ def _overlaps(rules: Mapping[int, Rule], schema: Schema) -> dict[int, int]:
         for number, admitted in sets.items():
             if overlaps[number] & ~(1 << number):
                 overlaps[number] &= meeting.rules(admitted)
-            elif not admitted:
-                overlaps[number] = 0
     nobody = sum(1 << number for number, overlap in overlaps.items() if not overlap)
     return {number: overlap & ~nobody for number, overlap in overlaps.items()}
 

@@ -48,16 +48,19 @@ def authenticate(books: Books, key_text: str) -> Caller:
     match = _KEY.fullmatch(key_text)
     if match is None:
         raise Unauthenticated
-    with books.database.read() as connection:
-        found = accounts.find_key(connection, match[1])
-    if found is None:
-        raise Unauthenticated
-    key, account = found
-    now = books.clock()
-    in_force = key.withdrawn is None and (key.expires is None or now < datetime.fromisoformat(key.expires))
-    if hmac.compare_digest(_secret_hash(match[2]), key.secret_hash) and in_force and not account.disabled:
-        return Caller(account.name, account.role, key.id)
+    key, caller = _in_force(books, match[1])
+    if hmac.compare_digest(_secret_hash(match[2]), key.secret_hash):
+        return caller
     raise Unauthenticated
+
+
+def caller_of_key(books: Books, key_id: str) -> Caller:
+    """Whose key this is, of one that proved itself before.
+
+    Raises:
+        Unauthenticated: The key was withdrawn or has expired since, or its account is disabled.
+    """
+    return _in_force(books, key_id)[1]
 
 
 def open_account(books: Books, *, actor: str, new: NewAuditor) -> IssuedKey:
@@ -144,6 +147,18 @@ def _issue(transaction: Transaction, actor: str, account: str, expires: datetime
     )
     transaction.append(Event("key", actor, subject=key_id, detail={"account": account, "expires": until}))
     return IssuedKey(account, key_id, f"pafer_{key_id}_{secret}")
+
+
+def _in_force(books: Books, key_id: str) -> tuple[ApiKey, Caller]:
+    """A key that may be used now, and whose it is."""
+    with books.database.read() as connection:
+        found = accounts.find_key(connection, key_id)
+    if found is not None:
+        key, account = found
+        unexpired = key.expires is None or books.clock() < datetime.fromisoformat(key.expires)
+        if key.withdrawn is None and unexpired and not account.disabled:
+            return key, Caller(account.name, account.role, key.id)
+    raise Unauthenticated
 
 
 def _existing(transaction: Transaction, name: str) -> Account:

@@ -138,5 +138,5 @@ class Books:
 
 
 def _anchor_fault(error: OSError) -> Unavailable:
-    _log.error("anchor unavailable: %s", type(error).__name__)
+    _log.error("anchor unavailable", extra={"error": type(error).__name__})
     return Unavailable("The holder's anchor cannot be used. Ask again: a plan is never charged twice.")

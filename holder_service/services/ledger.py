@@ -8,6 +8,7 @@ from holder_service.domain.ledger import BrokenLedger, Entry, Event, Replay
 from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.storage import ledger, releases, signing_keys
 from holder_service.storage.database import Connection
+from shared import limits
 from shared.releases import SigningKeys, answer_digest, verify_signature
 
 
@@ -94,7 +95,8 @@ def _replay_all(connection: Connection, replay: Replay) -> tuple[int, str]:
     """Apply every entry, those that others add meanwhile too, and give the recorded head."""
     while True:
         keys = SigningKeys(keys=tuple(signing_keys.every(connection)))
-        for entry in ledger.read_entries(connection, after=replay.sequence):
+        # From below zero on: an entry before the first has no place either.
+        for entry in ledger.read_entries(connection, after=replay.sequence or -limits.INTEGER_MAX):
             replay.apply(entry)
             if entry.event.kind == "charge":
                 _check_release(connection, entry, keys)
@@ -114,9 +116,10 @@ def _check_release(connection: Connection, entry: Entry, keys: SigningKeys) -> N
     except (AttributeError, ValueError):
         raise BrokenLedger(entry.sequence, "the stored release is not the one that was signed") from None
     filed = stored.auditor, stored.dataset, stored.sequence
-    if answer_digest(release) != entry.event.answer or filed != (
-        entry.event.actor,
-        entry.event.dataset,
-        entry.sequence,
+    if (
+        filed != (entry.event.actor, entry.event.dataset, entry.sequence)
+        or answer_digest(release) != entry.event.answer
     ):
         raise BrokenLedger(entry.sequence, "the stored release is not the one that was charged")
+    if release["ledger"] != {"sequence": entry.sequence, "hash": entry.hash}:
+        raise BrokenLedger(entry.sequence, "the release was signed for another entry: the ledger was rewritten")

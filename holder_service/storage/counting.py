@@ -1,8 +1,9 @@
 """The count: one pass over all records, a histogram over the groups for every cell (2-privacy §§3, 7).
 
 The cells of one class have nobody in common, so any of the class's rules that matches a record tells
-the one cell that counts it, and the lowest bit among them is the quickest to find. A person whom
-several rules of a cell match is thereby counted once. Every record is read, whatever the rules say.
+the one cell that counts it, and the lowest bit among them is the quickest to find. So a person whom
+several rules of a cell match is counted once; and a person changes one count of each class at most
+even if the proof of disjointness were wrong. Every record is read, whatever the rules say.
 """
 
 import itertools
@@ -112,7 +113,7 @@ class _Share:
 
     Attributes:
         rules: The class's rules in the word.
-        key_of_rule: By bit, (n + 1) · groups for a rule of the class's n-th cell; 0 for other bits, and behind the last.
+        key_of_rule: By bit, n · groups for a rule of the class's n-th cell, counted from 1; 0 elsewhere.
         cells: The places of the class's cells.
         finishes: Whether the class has no rules in later words.
     """
@@ -126,14 +127,12 @@ class _Share:
 def _laid_out(
     cells: Sequence[Cell], classes: Sequence[Sequence[int]], groups: int
 ) -> tuple[dict[int, Rule], list[list[_Share]]]:
-    """Number the rules, class by class, a class into one word if it fits; and by word, the shares of its classes."""
+    """Number the rules, class by class; and tell, word by word, the shares that classes have in it."""
     rules: dict[int, Rule] = {}
     shares: defaultdict[int, list[_Share]] = defaultdict(list)
     free = 0
     for places in classes:
         keyed = [(rule, n * groups) for n, place in enumerate(places, start=1) for rule in cells[place].any_of]
-        if free % WORD_BITS + len(keyed) > WORD_BITS:
-            free += -free % WORD_BITS
         numbered = list(enumerate(keyed, start=free))
         free += len(keyed)
         rules.update((number, rule) for number, (rule, _) in numbered)

@@ -141,5 +141,5 @@ def _store_faults() -> Iterator[None]:
         if isinstance(error, DataError | IntegrityError):
             raise
         # The driver's text may quote parameters, so the log names only its class.
-        _log.error("store unavailable: %s", type(getattr(error, "orig", error)).__name__)
+        _log.error("store unavailable", extra={"error": type(getattr(error, "orig", error)).__name__})
         raise Unavailable("The holder's store does not answer. Ask again: a plan is never charged twice.") from None

@@ -50,6 +50,12 @@ def find_population(connection: Connection, name: str) -> Population | None:
     return None if row is None else Population(**row._mapping)
 
 
+def every_population(connection: Connection) -> list[Population]:
+    """All populations by name, merged ones included."""
+    query = select(populations).order_by(populations.c.name)
+    return [Population(**row._mapping) for row in connection.execute(query)]
+
+
 def put_population(connection: Connection, population: Population) -> None:
     """Record a population, new or changed."""
     values = {name: getattr(population, name) for name in Population.__slots__}

@@ -54,13 +54,13 @@ def append(connection: Connection, event: Event, *, now: datetime) -> Entry:
 
 def population_balance(connection: Connection, population: str) -> Balance:
     """The population's cap and what was charged against it, as its newest entry has them."""
-    return _balance(connection.execute(_POPULATION_BALANCE, {"of": population}).scalar()) or Balance()
+    return balance_of_text(connection.execute(_POPULATION_BALANCE, {"of": population}).scalar()) or Balance()
 
 
 def account_balance(connection: Connection, population: str, auditor: str) -> Balance:
     """An auditor's limit and spending with a population, as the account's newest entry has them."""
     found = connection.execute(_ACCOUNT_BALANCE, {"of": population, "who": auditor}).scalar()
-    return _balance(found) or Balance()
+    return balance_of_text(found) or Balance()
 
 
 def accounts_of(connection: Connection, population: str) -> dict[str, Balance]:
@@ -83,7 +83,7 @@ def was_charged(connection: Connection, population: str) -> bool:
 def entry_at(connection: Connection, sequence: int) -> Entry | None:
     """The entry of a sequence number, if there is one."""
     row = connection.execute(select(entries).where(entries.c.sequence == sequence)).one_or_none()
-    return None if row is None else _entry(row)
+    return None if row is None else entry_of_row(row)
 
 
 def hash_at(connection: Connection, sequence: int) -> str | None:
@@ -99,14 +99,15 @@ def read_entries(connection: Connection, *, after: int = 0, limit: int | None = 
     if limit is not None:
         query = query.limit(limit)
     for row in connection.execution_options(yield_per=1000).execute(query):
-        yield _entry(row)
+        yield entry_of_row(row)
 
 
-def _entry(row: Row[Any]) -> Entry:
+def entry_of_row(row: Row[Any]) -> Entry:
+    """The entry that a row of the table holds."""
     event = Event(
         kind=row.kind, actor=row.actor, population=row.population, dataset=row.dataset, auditor=row.auditor,
         subject=row.subject, answer=row.answer, epsilon_nano=row.epsilon_nano, delta_nano=row.delta_nano,
-        cap=_balance(row.cap), account=_balance(row.account), detail=json.loads(row.detail),
+        cap=balance_of_text(row.cap), account=balance_of_text(row.account), detail=json.loads(row.detail),
     )  # fmt: skip
     return Entry(row.sequence, row.at, event, row.previous, row.hash)
 
@@ -115,5 +116,6 @@ def _balance_text(balance: Balance | None) -> str | None:
     return None if balance is None else json.dumps(asdict(balance), sort_keys=True)
 
 
-def _balance(text: str | None) -> Balance | None:
+def balance_of_text(text: str | None) -> Balance | None:
+    """The balance that an entry's column holds."""
     return None if text is None else Balance(**json.loads(text))

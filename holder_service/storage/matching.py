@@ -6,7 +6,7 @@ match a record are the intersection of what its columns' tables say. So the work
 rules and columns there are, not on what the rules say, and nothing that an auditor wrote is evaluated.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -36,25 +36,19 @@ class RuleWords:
 
     @classmethod
     def compiled(cls, rules: Mapping[int, Rule], records: Records) -> "RuleWords":
-        """Make the tables of rules that fit the records' schema; rule n is bit n % 64 of word n // 64."""
+        """The tables of rules that fit the records' schema; rule n is bit n % 64 of word n // 64."""
         everyone = sum(1 << number for number in rules)
         size = -(-everyone.bit_length() // WORD_BITS)
         atoms: dict[str, _Atoms] = {}
         tables: dict[str, _Array] = {}
         for partition, sets in admitted_sets(rules, records.schema):
-            name = partition.column.name
             unconstrained = everyone & ~sum(1 << number for number in sets)
             admitting = b"".join(
                 (unconstrained | rules).to_bytes(size * WORD_BITS // 8, "little")
                 for rules in admitting_rules(sets, partition.atoms)
             )
-            tables[name] = np.frombuffer(admitting, dtype="<u8").reshape(partition.atoms, size)
-            atoms[name] = _Atoms.looked_up(partition, records)
-            of_code = atoms[name].of_code
-            if size == 1 and of_code is not None and name not in records.sampled:
-                # One look-up does for both. With more words such tables, long as they are, outgrow the cache.
-                tables[name] = tables[name][of_code]
-                atoms[name] = _Atoms(partition, None)
+            atoms[partition.column.name] = _Atoms.compiled(partition, records)
+            tables[partition.column.name] = np.frombuffer(admitting, dtype="<u8").reshape(partition.atoms, size)
         words = [
             _Word.of(
                 everyone >> (place * WORD_BITS) & (2**WORD_BITS - 1),
@@ -62,7 +56,7 @@ class RuleWords:
             )
             for place in range(size)
         ]
-        return cls(atoms, words)
+        return cls(atoms, words)._by_code(records.sampled) if size == 1 else cls(atoms, words)
 
     def matching(self, chunk: Chunk) -> Iterator[_Array]:
         """Word by word, the rules that match each record: unsigned integers, shape (records,)."""
@@ -74,6 +68,28 @@ class RuleWords:
                 table.take(atoms[name], out=admitting, mode="clip")
                 matching &= admitting
             yield matching
+
+    def _by_code(self, sampled: Container[str]) -> "RuleWords":
+        """The same with tables from codes, where codes say all: one look-up instead of two.
+
+        With many words these tables, longer than those from atoms, outgrow the cache.
+        """
+        of_code = {
+            name: column.of_code
+            for name, column in self.atoms.items()
+            if name not in sampled and column.of_code is not None
+        }
+        atoms = {
+            name: _Atoms(column.partition, None) if name in of_code else column for name, column in self.atoms.items()
+        }
+        words = [
+            _Word(
+                word.rules,
+                {name: table.take(of_code[name]) if name in of_code else table for name, table in word.tables.items()},
+            )
+            for word in self.words
+        ]
+        return RuleWords(atoms, words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +126,18 @@ class _Atoms:
     of_code: _Array | None
 
     @classmethod
-    def looked_up(cls, partition: Partition, records: Records) -> "_Atoms":
+    def compiled(cls, partition: Partition, records: Records) -> "_Atoms":
         edges = records.edges.get(partition.column.name)
         if edges is None:
             return cls(partition, None)
-        of_code = np.searchsorted(partition.cuts, edges)
+        cuts = np.array(partition.cuts)
+        behind = np.searchsorted(edges, cuts, side="right")  # for each cut, the first bucket with an edge above it
+        atoms = np.arange(partition.atoms, dtype=np.min_scalar_type(partition.atoms))
+        of_code = np.repeat(atoms, np.diff(behind, prepend=0, append=len(edges)))
         if partition.column.name in records.sampled:
-            of_lowest = np.searchsorted(partition.cuts, np.concatenate(([-np.inf], edges[:-1])), side="right")
-            of_code[of_lowest != of_code] = partition.atoms
-        return cls(partition, of_code.astype(np.min_scalar_type(partition.atoms)))
+            # Missing, infinity, is the last edge: behind every cut there is a bucket, and edges[-1] equals no cut.
+            of_code[behind[edges[behind - 1] != cuts]] = partition.atoms
+        return cls(partition, of_code)
 
     def of(self, chunk: Chunk) -> _Array:
         """The atom of each record, shape (records,)."""

@@ -129,7 +129,10 @@ def load_records(source: Path, media_type: str, schema: Schema, records_max: int
         raise InvalidRecords(f"Send the records as {' or '.join(_READERS)}.")
     with tempfile.TemporaryDirectory(dir=destination.parent, prefix=".loading-") as name:
         folder = Path(name)
-        _stage(reader(source, schema), schema, records_max, folder)
+        try:
+            _stage(reader(source, schema), schema, records_max, folder)
+        except pa.ArrowException:  # none is expected; its text might quote a record
+            raise InvalidRecords("The file cannot be read as what it says it is.") from None
         encoded = folder / "encoded"
         _encode(schema, folder, encoded)
         encoded.chmod(0o444)

@@ -110,3 +110,11 @@ releases = Table(
     Column("body", LargeBinary, nullable=False),
     Index("releases_by_auditor", "auditor", "dataset", "sequence"),
 )
+
+console_sessions = Table(
+    "console_sessions",
+    metadata,
+    Column("token_hash", LargeBinary(32), primary_key=True),
+    Column("key_id", String(16), ForeignKey("api_keys.id"), nullable=False),
+    Column("expires", String(40), nullable=False),
+)

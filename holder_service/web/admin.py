@@ -1,6 +1,7 @@
 """What administrators call: auditors and keys, datasets and records, budgets, the ledger (4-interface)."""
 
 import csv
+import errno
 import io
 import json
 import logging
@@ -147,7 +148,7 @@ async def load_records(holder: TheHolder, caller: Administrator, dataset: PathNa
             folder=holder.settings.records,
         )  # fmt: skip
     except OSError as error:
-        _log.error("records could not be kept: %s", error.strerror)
+        _log.error("records could not be kept", extra={"error": errno.errorcode.get(error.errno or 0, "OSError")})
         raise Unavailable("The holder cannot keep the records now; nothing was changed. Load them again.") from None
     finally:
         with suppress(OSError):

@@ -20,6 +20,7 @@ from holder_service.storage.releases import StoredRelease
 from holder_service.web.bodies import StrictRoute
 from holder_service.web.dependencies import AnyCaller, Auditor, TheHolder
 from holder_service.web.documentation import PROBLEM_RESPONSES
+from holder_service.web.request_facts import note_release
 from shared import limits
 from shared.datasets import Budget, DatasetDescription
 from shared.limits import Limits
@@ -169,6 +170,7 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
 async def _leave_at(arrived_s: float, deadline_s: float) -> None:
     """Hold an answer, or a refusal that came after the count, until its public deadline."""
     remaining_s, overran = wait_s(elapsed_s=time.monotonic() - arrived_s, deadline_s=deadline_s)
+    note_release(deadline_s=deadline_s, overran=overran)
     if overran:
-        _log.warning("a release overran its deadline of %d ms and waits for a multiple", deadline_s * 1000)
+        _log.warning("release overran its deadline", extra={"deadline_ms": round(deadline_s * 1000)})
     await asyncio.sleep(remaining_s)

@@ -1,7 +1,8 @@
 """Who calls, and the holder that answers: what every route needs before it does anything.
 
 Authentication stands before routing and before any body is read, and it is the default: of all that
-lies under `/v1/`, only the public signing keys can be had without a key.
+lies under `/v1/`, only the public signing keys can be had without a key. The metrics need one too; the
+console has sessions of its own.
 """
 
 from typing import Annotated, Final
@@ -16,10 +17,11 @@ from holder_service.services.holder import Holder
 from holder_service.web.problems import problem_response
 
 PUBLIC_UNDER_V1: Final = frozenset({"/v1/keys"})
+METRICS: Final = "/metrics"
 
 
 class Authentication:
-    """Refuses every call under `/v1/` that carries no valid key."""
+    """Refuses every call under `/v1/`, and for the metrics, that carries no valid key."""
 
     def __init__(self, app: ASGIApp, holder: Holder) -> None:
         self._app = app
@@ -27,7 +29,7 @@ class Authentication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Find out who calls, then serve; or answer with the refusal."""
-        if scope["type"] == "http" and scope["path"].startswith("/v1") and scope["path"] not in PUBLIC_UNDER_V1:
+        if scope["type"] == "http" and needs_key(scope["path"]):
             try:
                 key = _bearer_key(scope)
                 scope.setdefault("state", {})["caller"] = await run_in_threadpool(authenticate, self._holder.books, key)
@@ -36,6 +38,11 @@ class Authentication:
                 await refusal(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+
+def needs_key(path: str) -> bool:
+    """Whether a path is served to the holders of keys alone."""
+    return path == METRICS or (path.startswith("/v1") and path not in PUBLIC_UNDER_V1)
 
 
 def _bearer_key(scope: Scope) -> str:

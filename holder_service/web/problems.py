@@ -1,7 +1,6 @@
 """Errors become problem documents (RFC 9457) here, and only here; the one file that knows status numbers."""
 
 import logging
-import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
@@ -14,6 +13,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holder_service.domain.errors import HolderError
+from holder_service.web.logs import described_error
+from holder_service.web.request_facts import note_problem
 from shared.amounts import InvalidAmount
 from shared.problems import PROBLEM_MEDIA_TYPE, PROBLEM_TYPE_BASE, TITLES, PlanRefused
 
@@ -60,6 +61,7 @@ def problem_response(
     code: str, detail: str, *, instance: str, status: int | None = None, fields: Mapping[str, Any] | None = None
 ) -> JSONResponse:
     """One problem document as an answer."""
+    note_problem(code)
     status = STATUS_BY_CODE[code] if status is None else status
     headers = {}
     if status == 401:
@@ -92,7 +94,7 @@ def validation_problem(request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     # A list whose first item is bad is called too short besides: that only repeats it.
-    found = [one for one in error.errors() if one["type"] != "too_short" or not one["input"]]
+    found = [one for one in error.errors() if one["type"] != "too_short" or not one["input"]] or error.errors()
     shown = [{"field": _place(one["loc"]), "detail": _detail(one)} for one in found[:ERRORS_SHOWN_MAX]]
     code = _validation_code(found[0], is_plan=request.url.path.startswith("/v1/datasets/"))
     first = f"{shown[0]['field']}: {shown[0]['detail']}"
@@ -100,15 +102,14 @@ def validation_problem(request: Request, error: Exception) -> Response:
 
 
 def http_problem(request: Request, error: Exception) -> Response:
-    """What the framework refuses itself: unknown paths, methods, undecodable or oversized bodies."""
+    """What the framework refuses itself: unknown paths and methods, and requests that it cannot read."""
     if not isinstance(error, HTTPException):
         raise error
-    codes = {404: "not-found", 405: "method-not-allowed", 413: "too-large"}
+    codes = {404: "not-found", 405: "method-not-allowed"}
     code = codes.get(error.status_code, "invalid-request")
     detail = {
         "not-found": "There is nothing at this path; /openapi.json lists what there is.",
         "method-not-allowed": "This path does not take that method; /openapi.json lists what there is.",
-        "too-large": "The body is larger than the public limits; send less at once.",
     }.get(code, "The request could not be read.")
     response = problem_response(code, detail, instance=request.url.path, status=error.status_code)
     response.headers.update(error.headers or {})
@@ -140,8 +141,7 @@ class LastResort:
         except Exception as error:
             if scope["type"] != "http":
                 raise
-            places = [f"{frame.name} ({frame.lineno})" for frame in traceback.extract_tb(error.__traceback__)[-4:]]
-            _log.error("internal error: %s at %s", type(error).__name__, " > ".join(places))
+            _log.error("internal error", extra=described_error(error))
             if began:
                 return
             detail = "The holder failed; nothing left it that was not charged. Ask again, and tell its administrator."

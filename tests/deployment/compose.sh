@@ -14,7 +14,7 @@ forwarding=
 compose=()
 build=()
 
-say() { echo "compose: $*"; }
+say() { echo "compose: $* (at $SECONDS s)"; }
 
 give_up() {
   say "NOT RUN: $*"

@@ -121,8 +121,9 @@ def test_the_wait_that_the_holder_asks_for_is_kept(simulated: SimulatedHolder, c
     assert time.monotonic() - began >= 1
 
 
-def test_a_wait_beyond_the_limit_is_not_begun(simulated: SimulatedHolder, client: HolderClient) -> None:
-    failing_at_first(simulated, 9, 503, **{"Retry-After": "3600"})
+@pytest.mark.parametrize("seconds", ["3", "3600", "9" * 30, "Fri, 31 Dec 2199 23:59:59 GMT"])
+def test_a_wait_beyond_the_limit_is_not_begun(simulated: SimulatedHolder, client: HolderClient, seconds: str) -> None:
+    failing_at_first(simulated, 9, 503, **{"Retry-After": seconds})
     began = time.monotonic()
 
     with pytest.raises(HolderUnavailable, match="The store is away"):
@@ -130,6 +131,15 @@ def test_a_wait_beyond_the_limit_is_not_begun(simulated: SimulatedHolder, client
 
     assert time.monotonic() - began < 1
     assert len(simulated.requests) == 1
+
+
+@pytest.mark.parametrize("text", ["soon", "-1", "Fri, 31 Dec 1999 23:59:59 GMT", "Fri, 31 Dec 1999 23:59:59"])
+def test_a_wait_that_cannot_be_read_or_is_over_is_a_short_one(
+    simulated: SimulatedHolder, client: HolderClient, text: str
+) -> None:
+    failing_at_first(simulated, 1, 503, **{"Retry-After": text})
+
+    assert client.budget("register").auditor == "ADR"
 
 
 def test_attempts_are_bounded(simulated: SimulatedHolder, client: HolderClient) -> None:

@@ -133,6 +133,14 @@ def test_a_key_that_changed_or_is_gone_is_a_lie(receipts: Receipts, now: Signing
     assert receipts.pinned() == published(key("k1"))
 
 
+@pytest.mark.parametrize("now", [published(), published(key("k1"), key("k1", "BBBB"))])
+def test_no_key_or_two_of_one_id_are_not_pinned(receipts: Receipts, now: SigningKeys) -> None:
+    with pytest.raises(HolderLied, match="signing key"):
+        receipts.pin(now)
+
+    assert receipts.pinned() == published()
+
+
 def test_damaged_pins_are_not_replaced(receipts: Receipts) -> None:
     receipts.directory.mkdir(parents=True)
     (receipts.directory / "keys.json").write_text('{"keys": [', encoding="utf-8")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holder_service.domain.admitted import CUTS_PER_COLUMN_MAX, Partition, Runs, admitted_sets, admitting_rules
 from shared.problems import TooLarge
-from shared.rules import Predicate, Rule
+from shared.rules import Operator, Predicate, Rule
 from shared.schema import Column, Schema, Value
 from tests.invented_plans import predicates, schemas, telling_values
 
@@ -18,7 +18,7 @@ def atom(partition: Partition, value: Value | None) -> int:
     """The atom that a value lies in, by the definition."""
     if partition.column.ordered:
         return bisect_left(partition.cuts, math.inf if value is None else value)
-    return len(partition.column.values) if value is None else partition.column.values.index(value)  # type: ignore[arg-type]  # a value of that column
+    return len(partition.column.values) if value is None else partition.column.values.index(value)
 
 
 def holds(runs: Runs, place: int) -> bool:
@@ -67,8 +67,19 @@ def test_rules_by_atom_are_atoms_by_rule_turned_round(data: st.DataObject) -> No
 def test_thresholds_outside_the_range_cut_nothing() -> None:
     column = Column(name="age", type="integer", minimum=0, maximum=120)
     schema = Schema(person_key="person", columns=(column,))
-    asked = [("le", -0.5), ("lt", 0), ("gt", 120), ("ge", 120.5), ("le", 120), ("ge", 0), ("ne", 1e300), ("eq", -1)]
-    rules = {place: Rule(all_of=(Predicate(column="age", op=op, value=value),)) for place, (op, value) in enumerate(asked)}  # type: ignore[arg-type]  # operators are literals
+    asked: list[tuple[Operator, float]] = [
+        ("le", -0.5),
+        ("lt", 0),
+        ("gt", 120),
+        ("ge", 120.5),
+        ("le", 120),
+        ("ge", 0),
+        ("ne", 1e300),
+        ("eq", -1),
+    ]
+    rules = {
+        place: Rule(all_of=(Predicate(column="age", op=op, value=value),)) for place, (op, value) in enumerate(asked)
+    }
 
     [(partition, sets)] = admitted_sets(rules, schema)
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.storage.counting import TrueCounts, count_cells
 from holder_service.storage.records import EDGES_MAX, Records, load_records
-from shared.rules import Cell, Predicate, Record, Rule
+from shared.rules import Cell, Operator, Predicate, Record, Rule
 from shared.schema import Column, Schema
 from tests import invented_plans
 
@@ -33,7 +33,13 @@ def load(folder: Path, schema: Schema, people: Sequence[Record]) -> Records:
         column.name: pa.array([person[column.name] for person in people], ARROW_TYPES[column.type])
         for column in schema.columns
     }
-    pa.parquet.write_table(pa.table({schema.person_key: pa.array(range(len(people)), pa.int64()), **columns}), folder / "upload")
+    return load_columns(folder, schema, columns)
+
+
+def load_columns(folder: Path, schema: Schema, columns: Mapping[str, Any]) -> Records:
+    """Encode some people, given column by column."""
+    keys = pa.array(range(len(columns[schema.columns[0].name])), pa.int64())
+    pa.parquet.write_table(pa.table({schema.person_key: keys, **columns}), folder / "upload")
     load_records(folder / "upload", "application/vnd.apache.parquet", schema, 10**6, folder / "encoded")
     return Records.open(folder / "encoded", schema)
 
@@ -43,7 +49,7 @@ def by_reference(people: Sequence[Record], cells: Sequence[Cell], schema: Schema
     groups = schema.groups(sensitive)
     counts = [[0] * len(groups) for _ in cells]
     for person in people:
-        group = groups.index(tuple(person[name] for name in sensitive))  # type: ignore[arg-type]  # sensitive values are texts or booleans
+        group = groups.index(tuple(person[name] for name in sensitive))
         for place, cell in enumerate(cells):
             counts[place][group] += cell.matches(person)
     return counts
@@ -96,14 +102,17 @@ def tree(leaves: int, seed: int = 4) -> list[Rule]:
     paths: list[tuple[Predicate, ...]] = [()]
     while len(paths) < leaves:
         place = rng.randrange(len(paths))
-        age, score, job = rng.randrange(120) + 0.5, rng.random(), rng.sample("abcdefgh", 3)
+        age, score, job = rng.randrange(120) + 0.5, rng.random(), tuple(rng.sample("abcdefgh", 3))
         left, right = rng.choice(
             (
-                (Predicate(column="age", op="le", value=age, or_missing=True), Predicate(column="age", op="gt", value=age)),
+                (
+                    Predicate(column="age", op="le", value=age, or_missing=True),
+                    Predicate(column="age", op="gt", value=age),
+                ),
                 (Predicate(column="score", op="lt", value=score), Predicate(column="score", op="ge", value=score)),
                 (Predicate(column="job", op="in", values=job), Predicate(column="job", op="not_in", values=job)),
             )
-        )  # type: ignore[arg-type]  # lists of texts become tuples
+        )
         paths[place : place + 1] = [(*paths[place], left), (*paths[place], right)]
     return [Rule(all_of=path) for path in paths]
 
@@ -147,65 +156,73 @@ def test_many_classes_share_words(tmp_path: Path) -> None:
     assert counted(records, asked, ["origin"]) == by_reference(everybody, asked, SCHEMA, ["origin"])
 
 
-def test_cuts_through_the_buckets_of_a_column_of_many_numbers_are_exact(tmp_path: Path) -> None:
-    """With more different numbers than codes, cuts fall on edges, between them, and on single records."""
+@pytest.mark.parametrize("random_cuts", [0, 60])
+def test_cuts_through_the_buckets_of_a_column_of_many_numbers_are_exact(random_cuts: int, tmp_path: Path) -> None:
+    """With more different numbers than codes, cuts fall on edges, between them, on single records, beyond all.
+
+    Few cuts make one word of rules, many make several.
+    """
+    schema = Schema(person_key="person", columns=(Column(name="x", type="number", nullable=True), SCHEMA.columns[-1]))
     rng = np.random.default_rng(8)
-    size = EDGES_MAX + 5_000
-    score = rng.permutation(size) / size
-    score[0] = math.nextafter(score[1], 1)
-    columns = {
-        "person": np.arange(size), "age": pa.array(rng.integers(0, 121, size), mask=rng.random(size) < 0.1),
-        "score": score, "job": ["a"] * size, "sex": ["F"] * size, "origin": rng.random(size) < 0.5,
-    }  # fmt: skip
-    pa.parquet.write_table(pa.table(columns), tmp_path / "upload")
-    load_records(tmp_path / "upload", "application/vnd.apache.parquet", SCHEMA, 10**6, tmp_path / "encoded")
-    records = Records.open(tmp_path / "encoded", SCHEMA)
-    cuts = sorted({float(score[0]), float(score[1]), *map(float, rng.choice(score, 60)), *map(float, rng.random(60)), 0.0})
+    size = EDGES_MAX + 20_000
+    x = rng.permutation(size) / size
+    x[0] = math.nextafter(x[1], 1)
+    missing, origin = rng.random(size) < 0.1, rng.random(size) < 0.5
+    records = load_columns(tmp_path, schema, {"x": pa.array(x, mask=missing), "origin": origin})
+    cuts = [*x[:2].tolist(), -1.0, 0.0, float(x.max()), 2.0]
+    cuts += [*rng.choice(x, random_cuts).tolist(), *rng.random(random_cuts).tolist()]
+    compare: Mapping[Operator, Callable[..., Any]] = {
+        "le": np.less_equal,
+        "lt": np.less,
+        "eq": np.equal,
+        "ne": np.not_equal,
+    }
     asked = [
-        Cell(id=f"{op} {cut}", any_of=(Rule(all_of=(Predicate(column="score", op=op, value=cut),)),))
-        for cut in cuts for op in ("le", "lt", "eq")
+        Cell(id="cell", any_of=(Rule(all_of=(Predicate(column="x", op=op, value=cut, or_missing=or_missing),)),))
+        for cut in cuts for op in compare for or_missing in (False, True)
     ]  # fmt: skip
 
     counts = counted(records, asked, ["origin"])
 
-    compare: Mapping[str, Callable[..., Any]] = {"le": np.less_equal, "lt": np.less, "eq": np.equal}
-    expected = [[np.sum(compare[op](score, cut) & (columns["origin"] == side)) for side in (False, True)] for cut in cuts for op in compare]
-    assert records.sampled == {"score"}
+    expected = [
+        [np.sum(np.where(missing, or_missing, compare[op](x, cut)) & (origin == side)) for side in (False, True)]
+        for cut in cuts for op in compare for or_missing in (False, True)
+    ]  # fmt: skip
+    assert records.sampled == {"x"}
     assert counts == np.array(expected).tolist()
 
 
 def test_the_count_goes_over_all_chunks(tmp_path: Path) -> None:
-    size = 100_000
-    columns = {
-        "person": np.arange(size), "age": np.arange(size) % 121, "score": np.zeros(size), "job": ["a"] * size,
-        "sex": np.where(np.arange(size) % 3, "F", "M"), "origin": np.arange(size) < 50_001,
-    }  # fmt: skip
-    pa.parquet.write_table(pa.table(columns), tmp_path / "upload")
-    load_records(tmp_path / "upload", "application/vnd.apache.parquet", SCHEMA, size, tmp_path / "encoded")
-    records = Records.open(tmp_path / "encoded", SCHEMA)
+    schema = Schema(person_key="person", columns=(SCHEMA.columns[0], *SCHEMA.columns[3:]))
+    number = np.arange(100_000)
+    age, sex, origin = number % 121, np.where(number % 3, "F", "M"), number < 50_001
+    records = load_columns(tmp_path, schema, {"age": age, "sex": sex, "origin": origin})
     asked = [Cell(id="young", any_of=(Rule(all_of=(Predicate(column="age", op="lt", value=60),)),))]
 
     counts = counted(records, asked, ["origin", "sex"])
 
-    young = columns["age"] < 60
-    expected = [
-        np.sum(young & (columns["origin"] == origin) & (columns["sex"] == sex))
-        for origin in (False, True) for sex in ("F", "M", None)
-    ]  # fmt: skip
+    groups = schema.groups(["origin", "sex"])
     assert len(records.chunks) > 2
-    assert counts == [expected]
+    assert counts == [[np.sum((age < 60) & (origin == group[0]) & (sex == group[1])) for group in groups]]
 
 
 def test_true_counts_show_themselves_to_the_mechanism_alone(caplog: pytest.LogCaptureFixture) -> None:
     counts = TrueCounts(np.array([[73173, 91919]]))
 
-    shown = [repr(counts), str(counts), f"{counts}", f"{counts!r:>30}", "%s" % counts, repr([counts]), repr({"c": counts})]  # noqa: UP031  # one more way to show something
+    shown = [
+        repr(counts),
+        str(counts),
+        f"{counts}",
+        f"{counts!r:>30}",
+        "%s" % (counts,),  # noqa: UP031  # one more way to show something
+        repr([counts]),
+        repr({"c": counts}),
+    ]
     with caplog.at_level(logging.INFO):
         logging.getLogger("counts").info("counted %s %r", counts, counts)
-    for attempt in (copy.copy, copy.deepcopy, pickle.dumps, lambda value: value.__getstate__()):
-        with pytest.raises(TypeError):
-            attempt(counts)
-    for attempt in (json.dumps, vars, list, iter):
+    copies: tuple[Callable[[Any], object], ...] = (copy.copy, copy.deepcopy, pickle.dumps, TrueCounts.__getstate__)
+    looks: tuple[Callable[[Any], object], ...] = (json.dumps, vars, list, iter)
+    for attempt in (*copies, *looks):
         with pytest.raises(TypeError):
             attempt(counts)
 

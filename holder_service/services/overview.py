@@ -1,0 +1,81 @@
+"""What administrators look at: populations with their balances, spending over time, the state of store and anchor."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from holder_service.domain.errors import NotFound
+from holder_service.domain.ledger import Balance, Entry
+from holder_service.services.bookkeeping import Books
+from holder_service.storage import datasets, ledger, ledger_views
+from holder_service.storage.datasets import Dataset, Population
+from holder_service.storage.ledger_views import EntryFilter
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationState:
+    """A population, its datasets that are not retired, its cap, and every auditor's balance with it."""
+
+    population: Population
+    datasets: tuple[Dataset, ...]
+    cap: Balance
+    accounts: dict[str, Balance]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreState:
+    """Ledger head and anchor: (sequence, hash) each, None for an anchor that is lost; and whether they agree."""
+
+    head: tuple[int, str]
+    anchored: tuple[int, str] | None
+    may_release: bool
+
+
+def every_population(books: Books) -> list[PopulationState]:
+    """All populations that were not merged into another, by name."""
+    with books.database.read() as connection:
+        found = [population for population in datasets.every_population(connection) if population.merged_into is None]
+        return [
+            PopulationState(
+                population,
+                tuple(one for one in datasets.every(connection, population=population.name) if not one.retired),
+                ledger.population_balance(connection, population.name),
+                ledger.accounts_of(connection, population.name),
+            )
+            for population in found
+        ]
+
+
+def spending_over_time(books: Books, population: str) -> list[tuple[datetime, Balance]]:
+    """A population's balance after each step of time that changed it, oldest first; the first step is its opening."""
+    with books.database.read() as connection:
+        return ledger_views.balances_over_time(connection, population)
+
+
+def newest_entries(books: Books, which: EntryFilter, *, before: int | None, limit: int) -> list[Entry]:
+    """Entries that pass a filter, newest first, from below a sequence number on."""
+    with books.database.read() as connection:
+        return ledger_views.newest(connection, which, before=before, limit=limit)
+
+
+def entry(books: Books, sequence: int) -> Entry:
+    """One entry.
+
+    Raises:
+        NotFound: There is none.
+    """
+    with books.database.read() as connection:
+        found = ledger.entry_at(connection, sequence)
+    if found is None:
+        raise NotFound(f"The ledger has no entry {sequence}.")
+    return found
+
+
+def store_state(books: Books) -> StoreState:
+    """Where ledger and anchor stand.
+
+    Raises:
+        Unavailable: One of them does not answer.
+    """
+    anchored, may_release = books.anchored(), books.is_anchored()
+    with books.database.read() as connection:
+        return StoreState(ledger.head(connection), anchored, may_release)

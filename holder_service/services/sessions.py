@@ -1,0 +1,81 @@
+"""Sessions of administrators in the console: opened by a key, ended by time, by logging out, or with the key.
+
+Neither token nor key is kept, only the token's hash and the key's id. So what the session may do is looked
+up each time: a key that is withdrawn, expired, or whose account is disabled ends its sessions at once.
+They are no entries of the ledger, and need no anchor: an administrator has to get in to record a restore.
+"""
+
+import hashlib
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from holder_service.domain.errors import Forbidden, Unauthenticated
+from holder_service.services.accounts import Caller, authenticate, caller_of_key
+from holder_service.services.bookkeeping import Books
+from holder_service.storage import sessions
+from holder_service.storage.database import Connection
+from holder_service.storage.sessions import StoredSession
+
+SESSION_LIFETIME: Final = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Who is logged in, by what token, and until when."""
+
+    caller: Caller
+    token: str = field(repr=False)
+    expires: datetime
+
+
+def log_in(books: Books, key_text: str) -> Session:
+    """Open a session with an administrator's key.
+
+    Raises:
+        Unauthenticated: The key is malformed, unknown, withdrawn, expired, or its account is disabled.
+        Forbidden: It is an auditor's.
+    """
+    caller = _administrator(authenticate(books, key_text))
+    now = books.clock()
+    session = Session(caller, secrets.token_urlsafe(32), now + SESSION_LIFETIME)
+
+    def work(connection: Connection) -> None:
+        sessions.remove_expired(connection, now)
+        stored = StoredSession(_hash(session.token), caller.key_id, session.expires.isoformat())
+        sessions.add(connection, stored)
+
+    books.database.write(work)
+    return session
+
+
+def resume(books: Books, token: str) -> Session:
+    """The session of a token.
+
+    Raises:
+        Unauthenticated: There is none, it has ended, or the key that opened it is no longer in force.
+        Forbidden: The key is no administrator's.
+    """
+    with books.database.read() as connection:
+        stored = sessions.find(connection, _hash(token))
+    if stored is not None:
+        expires = datetime.fromisoformat(stored.expires)
+        if books.clock() < expires:
+            return Session(_administrator(caller_of_key(books, stored.key_id)), token, expires)
+    raise Unauthenticated
+
+
+def log_out(books: Books, token: str) -> None:
+    """End a session."""
+    books.database.write(lambda connection: sessions.remove(connection, _hash(token)))
+
+
+def _administrator(caller: Caller) -> Caller:
+    if caller.role == "administrator":
+        return caller
+    raise Forbidden("This is an auditor's key. The console takes an administrator's.")
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

@@ -1,0 +1,146 @@
+"""Structured logs, one JSON object a line, that cannot hold a count or a key (2-privacy §7).
+
+Nothing that somebody formatted into a text gets in. A line is made of an *event*, a constant text
+that stands in `EVENTS`, and of fields that stand in `FIELDS`, each of which has a form that its
+values must have. Of every other message, whichever library it comes from, a line tells logger, level
+and place in the code, and never its text. Exceptions appear as types and places, without texts and locals.
+"""
+
+import json
+import logging
+import re
+import time
+import traceback
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+from shared.problems import TITLES
+
+EVENTS: Final = frozenset(
+    {
+        "request",
+        "release overran its deadline",
+        "console log-in",
+        "console log-in refused",
+        "console log-out",
+        "store unavailable",
+        "anchor unavailable",
+        "records could not be kept",
+        "internal error",
+        # The server's own, as its code spells them. Their arguments (process numbers, address) stay out.
+        "Started server process [%d]",
+        "Waiting for application startup.",
+        "Application startup complete.",
+        "Application startup failed. Exiting.",
+        "Uvicorn running on %s://%s:%d (Press CTRL+C to quit)",
+        "Uvicorn running on %s://[%s]:%d (Press CTRL+C to quit)",
+        "Shutting down",
+        "Waiting for connections to close. (CTRL+C to force quit)",
+        "Waiting for background tasks to complete. (CTRL+C to force quit)",
+        "Waiting for application shutdown.",
+        "Application shutdown complete.",
+        "Finished server process [%d]",
+        "Started parent process [%d]",
+        "Stopping parent process [%d]",
+        "Waiting for child process [%d]",
+        "Terminated child process [%d]",
+        "Child process [%d] died",
+        "Exception in ASGI application\n",
+    }
+)
+PLACES_MAX: Final = 6
+_PROCESS: Final = re.compile(r"\[[0-9]+\]")
+_PLACE: Final = r"[A-Za-z0-9_<>]+ \([A-Za-z0-9_.<>-]+:[0-9]+\)"
+
+FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
+    "request_id": re.compile("[0-9a-f]{16}"),
+    "method": re.compile("[A-Z]{3,7}"),
+    "route": re.compile("(/[A-Za-z0-9._{}-]*)+|none"),
+    "status": re.compile("[1-5][0-9]{2}"),
+    "problem": re.compile("|".join(TITLES)),
+    # An account's name has the form of a name, and a key has it too.
+    "actor": re.compile(r"(?!.*pafer_[0-9a-f]{12}_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}"),
+    "deadline_ms": re.compile("[0-9]{1,9}"),
+    "error": re.compile("[A-Za-z_][A-Za-z0-9_]{0,80}"),
+    "places": re.compile(f"{_PLACE}( > {_PLACE})*"),
+}
+"""What a line may hold beside event, time, level, logger and process, and the form it must have, matched whole.
+
+`deadline_ms` is a release's public deadline, a function of the plan and the declaration alone; how long
+anything took is in no log. `route` is a template, so no name and no query gets in with it.
+"""
+
+
+class JsonLines(logging.Formatter):
+    """Formats a record as a JSON object of admitted fields, on one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as a line."""
+        line: dict[str, Any] = {
+            "time": _iso_time(record.created),
+            "level": record.levelname.lower(),
+            "event": _event(record.msg),
+            "logger": record.name,
+            "process": record.process,
+        }
+        if line["event"] == "message":
+            line["place"] = f"{record.module}:{record.lineno}"
+        error = record.exc_info[1] if record.exc_info else None
+        told = {**vars(record), **(described_error(error) if error else {})}
+        for name, shape in FIELDS.items():
+            value = told.get(name)
+            if value is not None and shape.fullmatch(str(value)):
+                line[name] = value
+        return json.dumps(line)
+
+
+def described_error(error: BaseException) -> dict[str, Any]:
+    """An exception's type and where it rose: what can be known of it without its text, which may quote a value."""
+    frames = traceback.extract_tb(error.__traceback__)[-PLACES_MAX:]
+    places = [f"{frame.name} ({frame.filename.rpartition('/')[2]}:{frame.lineno})" for frame in frames]
+    return {"error": type(error).__name__, "places": " > ".join(places)}
+
+
+class Level(StrEnum):
+    """From which level on something is logged. No level makes a line say more; it only makes more lines."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def configuration(level: Level, *, requests: bool = True) -> dict[str, Any]:
+    """Logging for `logging.config.dictConfig`: everybody's records through `JsonLines`, to standard error.
+
+    Args:
+        level: From which level on.
+        requests: Whether each request is logged.
+    """
+    loggers: dict[str, Any] = {"uvicorn": {"level": level.upper(), "handlers": [], "propagate": True}}
+    if not requests:
+        loggers["holder_service.web.telemetry"] = {"level": "WARNING"}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": {"()": f"{__name__}.{JsonLines.__name__}"}},
+        "handlers": {"stderr": {"()": f"{__name__}.stderr_handler", "formatter": "json"}},
+        "root": {"level": level.upper(), "handlers": ["stderr"]},
+        "loggers": loggers,
+    }
+
+
+def stderr_handler() -> logging.Handler:
+    """The handler of `configuration`; Python's warnings come this way too, or they would print their own texts."""
+    logging.captureWarnings(capture=True)
+    return logging.StreamHandler()
+
+
+def _event(message: object) -> str:
+    text = _PROCESS.sub("[%d]", message) if isinstance(message, str) else ""
+    return text.strip() if text in EVENTS else "message"
+
+
+def _iso_time(seconds: float) -> str:
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{int(seconds % 1 * 1000):03d}Z"

@@ -1,0 +1,143 @@
+"""Metrics for Prometheus: what was asked and refused, and what the ledger says; never anything of the records.
+
+Time is measured only where no work depends on records (2-privacy §7). Of a release there is its public
+deadline, known before anything is counted, and whether it was overrun.
+
+Several worker processes add up what they count in a directory that they share (`share_among_workers`), so
+whichever of them is asked answers for all. What the ledger says is read from the store when asked.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from starlette.concurrency import run_in_threadpool
+
+from holder_service.services import overview
+from holder_service.services.bookkeeping import Books
+from holder_service.web.dependencies import Administrator, TheHolder
+from holder_service.web.documentation import PROBLEM_RESPONSES
+from shared.amounts import NANO_PER_UNIT
+
+SHARED_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
+RELEASES: Final = "/v1/datasets/{dataset}/releases"
+TIMED_POSTS: Final = frozenset({"/v1/datasets/{dataset}/quotes"})
+ANSWER_BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+DEADLINE_BUCKETS_S: Final = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)
+
+router = APIRouter(tags=["administrator"])
+
+
+def share_among_workers(directory: Path) -> None:
+    """Let the worker processes that start from here on add up what they count in an empty directory."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    os.environ[SHARED_DIRECTORY] = str(directory)
+
+
+class Metrics:
+    """The counters of one process, or its share of what all workers count."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "holder_requests", "Requests answered.", ("method", "route", "status"), registry=self.registry
+        )
+        self._answers = Histogram(
+            "holder_answer_seconds", "Time to the answer, of calls that read no records.", ("method", "route"),
+            buckets=ANSWER_BUCKETS_S, registry=self.registry,
+        )  # fmt: skip
+        self._releases = Counter(
+            "holder_releases", "Plans answered: new ones, and again from store.", ("answer",), registry=self.registry
+        )
+        self._deadlines = Histogram(
+            "holder_release_deadline_seconds", "The public deadlines of plans that were counted.",
+            buckets=DEADLINE_BUCKETS_S, registry=self.registry,
+        )  # fmt: skip
+        self._overruns = Counter(
+            "holder_release_overruns", "Releases that missed their deadline and waited for a multiple of it.",
+            registry=self.registry,
+        )  # fmt: skip
+        self._refusals = Counter(
+            "holder_refusals", "Requests refused, by problem code.", ("code",), registry=self.registry
+        )
+        self._store_faults = Counter(
+            "holder_store_faults",
+            "Requests that failed because store or anchor did not answer.",
+            registry=self.registry,
+        )
+
+    def count_request(self, *, method: str, route: str, status: int, elapsed_s: float, problem: str | None) -> None:
+        """Count an answered request."""
+        self._requests.labels(method, route, str(status)).inc()
+        if method == "GET" or route in TIMED_POSTS:
+            self._answers.labels(method, route).observe(elapsed_s)
+        if method == "POST" and route == RELEASES and status in (200, 201):
+            self._releases.labels("new" if status == 201 else "again").inc()
+        if problem is not None:
+            self._refusals.labels(problem).inc()
+        if problem == "unavailable":
+            self._store_faults.inc()
+
+    def count_release(self, *, deadline_s: float, overran: bool) -> None:
+        """Count a plan that was counted, by the deadline at which its answer left."""
+        self._deadlines.observe(deadline_s)
+        if overran:
+            self._overruns.inc()
+
+    def exposition(self, books: Books) -> bytes:
+        """All metrics in Prometheus' text format; those of every worker where there are several."""
+        counted = self.registry
+        if SHARED_DIRECTORY in os.environ:
+            counted = CollectorRegistry()
+            MultiProcessCollector(counted)  # type: ignore[no-untyped-call]  # the library has types but here
+        ledger = CollectorRegistry()
+        ledger.register(_LedgerState(books))
+        return generate_latest(counted) + generate_latest(ledger)
+
+
+class _LedgerState:
+    """What store and ledger say at the moment of asking, the same from every process."""
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The gauges. Floats are for pictures: what is charged is whole nano-units in the ledger."""
+        state = overview.store_state(self._books)
+        yield GaugeMetricFamily("holder_ledger_sequence", "Sequence number of the newest entry.", value=state.head[0])
+        yield GaugeMetricFamily(
+            "holder_may_release", "1 if the database has the anchored entry, else 0.", value=int(state.may_release)
+        )
+        gauges = {
+            (what, loss): GaugeMetricFamily(
+                f"holder_population_{what}_{loss}", f"{text}, {loss}.", labels=["population"]
+            )
+            for what, text in (("spent", "Spent by all auditors"), ("cap", "Cap over all auditors"))
+            for loss in ("epsilon", "delta")
+        }
+        for found in overview.every_population(self._books):
+            cap = found.cap
+            for (what, loss), nano in (
+                (("spent", "epsilon"), cap.spent_epsilon_nano), (("spent", "delta"), cap.spent_delta_nano),
+                (("cap", "epsilon"), cap.limit_epsilon_nano), (("cap", "delta"), cap.limit_delta_nano),
+            ):  # fmt: skip
+                gauges[what, loss].add_metric([found.population.name], nano / NANO_PER_UNIT)
+        yield from gauges.values()
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={**PROBLEM_RESPONSES, 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+async def show_metrics(request: Request, holder: TheHolder, _: Administrator) -> Response:
+    """Requests, refusals, releases and the state of the ledger, for Prometheus."""
+    metrics: Metrics = request.app.state.metrics
+    return Response(await run_in_threadpool(metrics.exposition, holder.books), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,60 @@
+"""Each request once in the log and once in the metrics, by its public side alone (2-privacy §7)."""
+
+import logging
+import time
+from typing import Any, Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from holder_service.web import request_facts
+from holder_service.web.metrics import Metrics
+from holder_service.web.request_facts import RequestFacts
+
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_log = logging.getLogger(__name__)
+
+
+class Telemetry:
+    """Outermost: names each request, then logs and counts how it was answered."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request and tell of it; the answer carries the request's id, by which the log is searched."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        facts = RequestFacts()
+        began_s = time.monotonic()
+
+        async def noticing(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                facts.status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", facts.id.encode())]
+            await send(message)
+
+        token = request_facts.current.set(facts)
+        try:
+            await self._app(scope, receive, noticing)
+        finally:
+            request_facts.current.reset(token)
+            self._tell(scope, facts, time.monotonic() - began_s)
+
+    def _tell(self, scope: Scope, facts: RequestFacts, elapsed_s: float) -> None:
+        # Whoever calls may invent methods and paths, and each would become a series of its own.
+        method = scope["method"] if scope["method"] in METHODS else "OTHER"
+        route = str(getattr(scope.get("route"), "path", "none"))
+        self._metrics.count_request(
+            method=method, route=route, status=facts.status, elapsed_s=elapsed_s, problem=facts.problem
+        )
+        fields: dict[str, Any] = {
+            "request_id": facts.id, "method": method, "route": route, "status": facts.status, "problem": facts.problem,
+        }  # fmt: skip
+        if facts.deadline_s is not None:
+            self._metrics.count_release(deadline_s=facts.deadline_s, overran=facts.overran)
+            fields["deadline_ms"] = round(facts.deadline_s * 1000)
+        if caller := scope.get("state", {}).get("caller"):
+            fields["actor"] = caller.name
+        _log.info("request", extra=fields)

@@ -1,0 +1,94 @@
+"""A database is the count's referee: the same file, the same cells as SQL, the same histograms."""
+
+import random
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.counting import SCHEMA, compare, into_duckdb, write_records
+from holder_service.domain.disjointness import disjoint_classes
+from holder_service.storage.counting import count_cells
+from holder_service.storage.records import Records, load_records
+from shared.rules import Cell, Predicate
+from shared.schema import Schema
+from tests.invented_plans import cells, schemas, telling_values
+
+PARQUET = "application/vnd.apache.parquet"
+SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>", "in": "IN", "not_in": "NOT IN"}
+ARROW_TYPES = {"boolean": pa.bool_(), "category": pa.string(), "integer": pa.int64(), "number": pa.float64()}
+
+
+def as_sql(cell: Cell) -> str:
+    """A cell as a condition, which is null or false for whom it does not match."""
+    rules = (" AND ".join(map(predicate_as_sql, rule.all_of)) or "true" for rule in cell.any_of)
+    return " OR ".join(f"coalesce({rule}, false)" for rule in rules)
+
+
+def predicate_as_sql(predicate: Predicate) -> str:
+    if predicate.op == "is_missing":
+        return f"{predicate.column} IS NULL"
+    if predicate.op == "not_missing":
+        return f"{predicate.column} IS NOT NULL"
+    if predicate.values is not None:
+        value = f"({', '.join(map(text, predicate.values))})"
+    elif isinstance(predicate.value, str):
+        value = text(predicate.value)
+    else:
+        value = f"'{predicate.value!r}'::{'BOOLEAN' if isinstance(predicate.value, bool) else 'DOUBLE'}"
+    missing = f" OR {predicate.column} IS NULL" if predicate.or_missing else ""
+    return f"({predicate.column} {SIGNS[predicate.op]} {value}{missing})"
+
+
+def text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def histograms_in_sql(source: Path, asked: list[Cell], schema: Schema) -> list[list[int]]:
+    filters = ", ".join(f"count(*) FILTER (WHERE {as_sql(cell)})" for cell in asked)
+    by = ", ".join(schema.sensitive)
+    query = f"SELECT {by}, {filters} FROM read_parquet('{source}') GROUP BY ALL"  # noqa: S608  # of our own making
+    with duckdb.connect() as connection:
+        found = connection.execute(query).fetchall()
+    width = len(schema.sensitive)
+    by_group = {row[:width]: row[width:] for row in found}
+    nobody = (0,) * len(asked)
+    return [
+        [by_group.get(group, nobody)[place] for group in schema.groups(schema.sensitive)] for place in range(len(asked))
+    ]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_cells_are_counted_as_a_database_counts_them(data: st.DataObject, tmp_path: Path) -> None:
+    """Thousands of people whose values lie on thresholds and beside them, for unions that overlap."""
+    schema = data.draw(schemas(features=4))
+    asked = data.draw(cells(schema, cells_max=8))
+    rng = random.Random(data.draw(st.integers(0, 2**32)))
+    columns = {
+        column.name: pa.array(rng.choices(telling_values(column), k=3000), ARROW_TYPES[column.type])
+        for column in schema.columns
+    }
+    pa.parquet.write_table(pa.table({"person": range(3000), **columns}), tmp_path / "upload")
+    load_records(tmp_path / "upload", PARQUET, schema, 3000, tmp_path / "encoded")
+    records = Records.open(tmp_path / "encoded", schema)
+
+    counts = count_cells(records, asked, disjoint_classes(asked, schema), schema.sensitive)
+
+    assert counts.reveal_to_mechanism().tolist() == histograms_in_sql(tmp_path / "upload", asked, schema)
+
+
+def test_large_trees_are_counted_as_nested_cases(tmp_path: Path) -> None:
+    """The benchmark's own check, over several chunks of records and columns with more numbers than codes."""
+    write_records(tmp_path / "upload", 100_000)
+    load_records(tmp_path / "upload", PARQUET, SCHEMA, 100_000, tmp_path / "encoded")
+    records, connection = Records.open(tmp_path / "encoded", SCHEMA), into_duckdb(tmp_path / "upload")
+
+    for leaves in (1, 2, 16, 100, 300):
+        compare(records, connection, leaves, repetitions=1)
+
+    assert records.sampled
+    connection.close()

@@ -1,0 +1,344 @@
+"""The holder's command line: what it prints and how it ends, as a process and against a running holder."""
+
+import http.server
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+from typer.testing import CliRunner, Result
+
+from holder_service.cli import app
+from holder_service.services.holder import initialise
+from holder_service.settings import Settings
+from tests.holders import DECLARATION, TestedHolder, plan, register_csv, running_holder
+
+HOLDER: Final = (sys.executable, "-c", "from holder_service.cli import app; app()")
+QUANTUM_MS: Final = 800
+
+
+def environment(home: Path, **changes: str) -> dict[str, str]:
+    """The settings of a holder in a folder of its own, and nothing else that concerns one."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("HOLDER_")}
+    return {**clean, "HOLDER_HOME": str(home), "HOLDER_RELEASE_QUANTUM_MS": "0", **changes}
+
+
+def run(arguments: Sequence[str], env: Mapping[str, str]) -> Result:
+    """Run a command within this process."""
+    outside = {name: None for name in os.environ if name.startswith("HOLDER_")}
+    return CliRunner().invoke(app, list(arguments), env={**outside, **env})
+
+
+def failed(result: Result) -> str:
+    """What a command that could not do its work says: one line, and it ends with 2."""
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert result.stdout == ""
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    return lines[0]
+
+
+def done(result: Result) -> str:
+    """What a command that did its work prints."""
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@contextmanager
+def serving(env: Mapping[str, str]) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """`holder serve` as a process, once it answers; and its URL."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [*HOLDER, "serve", "--port", str(port)],
+        env=dict(env),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            try:
+                httpx.get(f"{url}/healthz")
+                break
+            except httpx.TransportError:
+                time.sleep(0.05)
+        yield process, url
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_set_up_serve_ask_and_stop_gracefully(tmp_path: Path) -> None:
+    """A release that is being answered when the holder is told to stop still leaves, and is charged."""
+    env = environment(tmp_path / "home", HOLDER_RELEASE_QUANTUM_MS=str(QUANTUM_MS))
+
+    first = subprocess.run([*HOLDER, "init"], env=env, capture_output=True, text=True, check=True)
+    again = subprocess.run([*HOLDER, "init", "--json"], env=env, capture_output=True, text=True, check=False)
+
+    key = first.stdout.splitlines()[-1]
+    assert re.fullmatch("pafer_[0-9a-f]{12}_[A-Za-z0-9_-]{43}", key)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert len(again.stderr.splitlines()) == 1
+    with serving(env) as (process, url), httpx.Client(base_url=url, timeout=30) as client:
+        admin = {"Authorization": f"Bearer {key}"}
+        client.put("/v1/admin/datasets/register", json=DECLARATION, headers=admin)
+        csv = {**admin, "Content-Type": "text/csv"}
+        client.put("/v1/admin/datasets/register/records", content=register_csv(), headers=csv)
+        asking = client.post("/v1/admin/auditors", json={"name": "ADR"}, headers=admin).json()["key"]
+        client.put("/v1/admin/datasets/register/budgets/ADR", json={"epsilon": "1"}, headers=admin)
+        with ThreadPoolExecutor(1) as pool:
+            headers = {"Authorization": f"Bearer {asking}"}
+            answer = pool.submit(client.post, "/v1/datasets/register/releases", json=plan(), headers=headers)
+            time.sleep(QUANTUM_MS / 4000)
+            process.send_signal(signal.SIGTERM)
+            output, _ = process.communicate(timeout=30)
+
+        assert answer.result().status_code == 201
+    assert process.returncode in (0, -signal.SIGTERM)
+    assert "Traceback" not in output
+    assert key not in output
+    assert asking not in output
+    assert done(run(["ledger", "verify"], env)).startswith("Intact: ")
+
+
+def test_init_prints_json_for_machines(tmp_path: Path) -> None:
+    document = json.loads(done(run(["init", "--json"], environment(tmp_path))))
+
+    assert list(document) == ["admin_key"]
+    assert document["admin_key"].startswith("pafer_")
+
+
+def test_init_adds_a_holder_to_a_database_that_others_use(tmp_path: Path) -> None:
+    shared = {
+        "HOLDER_DATABASE_URL": f"sqlite:///{tmp_path / 'shared.sqlite'}",
+        "HOLDER_ANCHOR": str(tmp_path / "anchor"),
+    }
+    done(run(["init"], environment(tmp_path / "one", **shared)))
+
+    assert json.loads(done(run(["init", "--json"], environment(tmp_path / "two", **shared)))) == {"admin_key": None}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
+    """A running holder whose database a command on the same machine reaches too."""
+    home = tmp_path_factory.mktemp("served")
+    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}") as tested:
+        yield tested
+
+
+@pytest.fixture(params=["a running holder", "this machine's own"])
+def env(request: pytest.FixtureRequest, served: TestedHolder) -> dict[str, str]:
+    """How a command reaches the holder: over the network, or within its own process."""
+    found = environment(
+        served.settings.home,
+        HOLDER_DATABASE_URL=served.settings.database_url,
+        HOLDER_ANCHOR=str(served.settings.anchor),
+        HOLDER_ADMIN_KEY=served.admin_key,
+    )
+    return {**found, "HOLDER_URL": str(served.client.base_url)} if request.param == "a running holder" else found
+
+
+def test_every_call_of_the_administrator_has_a_command(env: dict[str, str], tmp_path: Path) -> None:
+    here = "a" if "HOLDER_URL" in env else "b"  # names are never given out again
+    auditor, one, two = f"{here}-auditor", f"{here}-one", f"{here}-two"
+    (tmp_path / "declaration.json").write_text(json.dumps(DECLARATION))
+    (tmp_path / "register.csv").write_bytes(register_csv())
+
+    def admin(*arguments: str) -> Any:
+        printed = done(run(["admin", *arguments], env))
+        return json.loads(printed) if "--json" in arguments else printed
+
+    opened = admin("add-auditor", auditor, "--expires", "2999-01-01T00:00:00Z", "--json")
+    assert opened["auditor"] == auditor
+    further = admin("add-key", auditor, "--json")
+    admin("withdraw-key", auditor, opened["key_id"])
+    for name in (one, two):
+        admin("declare", name, str(tmp_path / "declaration.json"))
+        loaded = admin("load", name, str(tmp_path / "register.csv"), "--json")
+        assert loaded == {"dataset": name, "version": 1}
+        admin("grant", name, auditor, "2.5", "--json")
+    admin("merge", one, two)
+    admin("disable-auditor", auditor)
+    accounts = {one["auditor"]: one for one in admin("auditors", "--json")["auditors"]}
+    assert accounts[auditor]["disabled"]
+    assert [key["withdrawn"] is None for key in accounts[auditor]["keys"]] in ([False, True], [True, False])
+    admin("enable-auditor", auditor)
+    budgets = {(one["auditor"], one["population"]) for one in admin("budgets", "--json")["budgets"]}
+    assert (auditor, one) in budgets
+    admin("retire", two)
+    assert admin("record-restore", "a drill", "--json")["sequence"] > 1
+    entries = admin("ledger", "--limit", "1000", "--json")["entries"]
+    assert [entry["kind"] for entry in entries[-2:]] == ["retirement", "restore"]
+    assert admin("verify-ledger", "--json")["intact"]
+    assert json.loads(done(run(["ledger", "verify", "--json"], env)))["intact"]
+    for table in ("auditors", "budgets", "ledger", "verify-ledger"):
+        assert further["key"] not in admin(table)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["retire", "nope"], "no dataset"),
+        (["retire", ".."], "nothing"),
+        (["retire", "../auditors"], "nothing"),
+        (["retire", "nope?x=1"], "pattern"),
+        (["retire", ""], "nothing"),
+        (["grant", "register", "ADR", "1e400"], "decimal string"),
+        (["grant", "register", "ADR", "1_0"], "decimal string"),
+        (["grant", "register", "ADR", "1", "--expires", "tomorrow"], "expires"),
+        (["grant", "register", "nobody", "1"], "nobody"),
+        (["add-auditor", "ADR"], "already"),
+        (["add-auditor", "a b"], "pattern"),
+        (["add-auditor", "new", "--role", "root"], "role"),
+        (["withdraw-key", "ADR", "none"], "no key"),
+        (["disable-auditor", "administrator"], "No administrator"),
+        (["merge", "register", "register"], "itself"),
+        (["ledger", "--limit", "0"], "limit"),
+        (["ledger", "--after", "-1"], "after"),
+        (["record-restore", ""], "reason"),
+        (["declare", "new", "/nowhere.json"], "No such file"),
+        (["declare", "new", "/etc"], "directory"),
+        (["declare", "new", "/etc/hostname"], "JSON"),
+        (["load", "register", "/nowhere.csv"], "No such file"),
+        (["load", "register", "/etc"], "directory"),
+        (["load", "register", "/etc/hostname"], "line 1"),
+        (["load", "nope", "/etc/hostname"], "no dataset"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_refusal_is_one_line_that_says_what_is_wrong(env: dict[str, str], arguments: list[str], said: str) -> None:
+    assert said in failed(run(["admin", *arguments], env))
+
+
+class Silent(http.server.SimpleHTTPRequestHandler):
+    """A file server that logs nothing."""
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@contextmanager
+def something_else() -> Iterator[str]:
+    """A server that is no holder."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Silent) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"HOLDER_ADMIN_KEY": ""}, "HOLDER_ADMIN_KEY"),
+        ({"HOLDER_ADMIN_KEY": "schlüssel"}, "HOLDER_ADMIN_KEY"),
+        ({"HOLDER_ADMIN_KEY": "two\nlines"}, "HOLDER_ADMIN_KEY"),
+        ({"HOLDER_ADMIN_KEY": "wrong"}, "valid key"),
+        ({"HOLDER_URL": "127.0.0.1:8080"}, "does not answer"),
+        ({"HOLDER_URL": "ftp://127.0.0.1"}, "does not answer"),
+        ({"HOLDER_URL": "http://127.0.0.1:port"}, "does not answer"),
+        ({"HOLDER_URL": "http://127.0.0.1:1"}, "does not answer"),
+        ({"HOLDER_URL": "http://holder.example"}, "unencrypted"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_call_that_cannot_be_made_is_one_line(env: dict[str, str], changes: dict[str, str], said: str) -> None:
+    assert said in failed(run(["admin", "auditors"], {**env, **changes}))
+
+
+def test_what_is_no_holder_is_told(env: dict[str, str]) -> None:
+    with something_else() as url:
+        assert "no holder" in failed(run(["admin", "auditors"], {**env, "HOLDER_URL": url}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "holder init"),
+        ({"HOLDER_DATABASE_URL": "mysql://x"}, "HOLDER_DATABASE_URL"),
+        ({"HOLDER_DATABASE_URL": "sqlite:///"}, "HOLDER_DATABASE_URL"),
+        ({"HOLDER_DATABASE_URL": "postgresql://u:secret@host:port/x"}, "HOLDER_DATABASE_URL"),
+        ({"HOLDER_RELEASE_QUANTUM_MS": "-1"}, "HOLDER_RELEASE_QUANTUM_MS"),
+        ({"HOLDER_HOME": "/etc/hostname"}, "directory"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+@pytest.mark.parametrize("arguments", [["serve"], ["ledger", "verify"], ["admin", "auditors"]], ids=" ".join)
+def test_what_is_not_set_up_is_one_line(
+    tmp_path: Path, changes: dict[str, str], said: str, arguments: list[str]
+) -> None:
+    line = failed(run(arguments, environment(tmp_path, HOLDER_ADMIN_KEY="any", **changes)))
+
+    assert said in line
+    assert "secret" not in line
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A holder that was set up and never served."""
+    initialise(Settings.from_environment(environment(tmp_path)))
+    return tmp_path
+
+
+def test_a_taken_port_is_one_line(home: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        arguments = ["serve", "--port", str(taken.getsockname()[1])]
+
+        assert "in use" in failed(run(arguments, environment(home)))
+
+
+def test_an_address_of_nobody_is_one_line(home: Path) -> None:
+    assert "listen" in failed(run(["serve", "--host", "203.0.113.7"], environment(home)))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"]
+)
+def test_a_broken_signing_key_is_one_line(home: Path, content: bytes) -> None:
+    (home / "signing-key.pem").write_bytes(content)
+
+    for arguments in (["serve"], ["init"], ["ledger", "verify"]):
+        assert "signing key" in failed(run(arguments, environment(home)))
+
+
+def test_a_broken_database_is_one_line(home: Path) -> None:
+    (home / "holder.sqlite").write_bytes(b"not a database" * 1000)
+
+    for arguments in (["serve"], ["init"], ["ledger", "verify"]):
+        assert "store" in failed(run(arguments, environment(home)))
+
+
+def test_a_ledger_that_does_not_follow_ends_with_one(home: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(home / "holder.sqlite") as connection:
+        connection.execute("UPDATE entries SET actor = 'other' WHERE sequence = 2")
+    connection.close()
+
+    told = run(["ledger", "verify"], environment(home))
+    printed = run(["ledger", "verify", "--json"], environment(home))
+
+    assert (told.exit_code, told.stdout) == (1, "")
+    assert told.stderr.startswith("Broken at entry 2: ")
+    assert (printed.exit_code, json.loads(printed.stdout)["broken_at"]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["admin", "--help"], ["admin", "grant", "--help"], ["serve", "--help"]]
+)
+def test_help_is_there(arguments: list[str], tmp_path: Path) -> None:
+    assert "Usage" in done(run(arguments, environment(tmp_path)))

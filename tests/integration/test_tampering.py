@@ -1,0 +1,220 @@
+"""Whoever edits the database, or puts an old copy of it back, is found out (2-privacy §6)."""
+# ruff: noqa: S608 - the statements are put together from constants of this file
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from holder_service.domain.ledger import GENESIS, Entry
+from holder_service.services import ledger
+from holder_service.storage.anchor import Anchor
+from tests.holders import TestedHolder, plan
+from tests.refusals import refused
+
+COLUMNS: Final = (
+    "at, kind, actor, population, dataset, auditor, subject, answer, epsilon_nano, delta_nano, cap, account, detail, "
+    "previous, hash"
+)
+CHARGE: Final = "sequence = (SELECT min(sequence) FROM entries WHERE kind = 'charge')"
+LAST: Final = "(SELECT max(sequence) FROM entries)"
+
+
+def database(holder: TestedHolder) -> "closing[sqlite3.Connection]":
+    """The holder's database, opened behind its back."""
+    path = holder.settings.database_url.removeprefix("sqlite:///")
+    return closing(sqlite3.connect(path, isolation_level=None, timeout=10))
+
+
+def edit(holder: TestedHolder, *statements: str) -> None:
+    """Run statements behind the holder's back."""
+    with database(holder) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+@pytest.fixture(scope="module")
+def charged_holder(standing_holder: TestedHolder) -> TestedHolder:
+    """A holder whose ledger ends with three charges."""
+    for draw in (1, 2, 3):
+        assert standing_holder.release(plan(draw=draw)).status_code == 201
+    return standing_holder
+
+
+@pytest.fixture
+def victim(charged_holder: TestedHolder) -> Iterator[TestedHolder]:
+    """That holder, whose database and anchor are put back when a test has tampered with them."""
+    anchor = charged_holder.settings.anchor.read_bytes()
+    with closing(sqlite3.connect(":memory:")) as copy:
+        with database(charged_holder) as live:
+            live.backup(copy)
+        yield charged_holder
+        with database(charged_holder) as live:
+            copy.backup(live)
+    charged_holder.settings.anchor.write_bytes(anchor)
+    assert charged_holder.admin("POST", "/ledger/verify").json()["intact"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"UPDATE entries SET epsilon_nano = epsilon_nano - 1 WHERE {CHARGE}",
+        f"UPDATE entries SET account = replace(account, ': 1', ': 9') WHERE {CHARGE}",
+        f"UPDATE entries SET cap = replace(cap, ': 1', ': 9') WHERE {CHARGE}",
+        f"UPDATE entries SET actor = 'other' WHERE {CHARGE}",
+        f"UPDATE entries SET at = '2020-01-01T00:00:00+00:00' WHERE {CHARGE}",
+        f"UPDATE entries SET subject = 'sha256:0' WHERE {CHARGE}",
+        f"UPDATE entries SET answer = 'sha256:0' WHERE {CHARGE}",
+        f"UPDATE entries SET kind = 'records' WHERE {CHARGE}",
+        f"UPDATE entries SET detail = '{{\"a\": 1}}' WHERE {CHARGE}",
+        f"UPDATE entries SET hash = previous WHERE {CHARGE}",
+        f"UPDATE entries SET previous = hash WHERE {CHARGE}",
+        "UPDATE entries SET detail = '{' WHERE sequence = 2",
+        "UPDATE entries SET cap = 'null' WHERE sequence = 5",
+        "UPDATE entries SET cap = '{\"x\": 1}' WHERE sequence = 5",
+        "UPDATE entries SET epsilon_nano = 'much' WHERE sequence = 5",
+        "DELETE FROM entries WHERE sequence = 1",
+        "DELETE FROM entries WHERE sequence = 4",
+        f"DELETE FROM entries WHERE sequence = {LAST}",
+        "DELETE FROM entries",
+        f"INSERT INTO entries (sequence, {COLUMNS}) SELECT {LAST} + 1, {COLUMNS} FROM entries WHERE {CHARGE}",
+        f"INSERT INTO entries (sequence, {COLUMNS}) SELECT 0, {COLUMNS} FROM entries WHERE sequence = 1",
+        "UPDATE ledger_head SET sequence = 0, hash = '" + GENESIS + "'",
+        "UPDATE ledger_head SET (sequence, hash) = (SELECT sequence, hash FROM entries WHERE sequence = 5)",
+        "UPDATE ledger_head SET sequence = sequence + 1",
+        "UPDATE ledger_head SET hash = '" + GENESIS + "'",
+        "DELETE FROM ledger_head",
+        "UPDATE releases SET body = replace(CAST(body AS TEXT), '\"counts\":[', '\"counts\":[1')",
+        "UPDATE releases SET body = replace(CAST(body AS TEXT), '\"epsilon\":\"9.', '\"epsilon\":\"8.')",
+        "UPDATE releases SET body = replace(CAST(body AS TEXT), 'ed25519:', 'ed25519:A')",
+        "UPDATE releases SET body = 'x'",
+        "UPDATE releases SET body = '[]'",
+        "UPDATE releases SET body = (SELECT max(body) FROM releases)",
+        "UPDATE releases SET auditor = 'administrator'",
+        "UPDATE releases SET sequence = sequence - 1",
+        "DELETE FROM releases",
+        "INSERT INTO releases SELECT 'x' || id, auditor, dataset, version, sequence, created, body FROM releases",
+        "UPDATE signing_keys SET public_key = randomblob(32)",
+        "DELETE FROM signing_keys",
+    ],
+    ids=lambda statement: statement[:60],
+)  # fmt: skip
+def test_an_edit_is_found(victim: TestedHolder, statement: str) -> None:
+    edit(victim, "PRAGMA foreign_keys = OFF", statement)
+
+    found = victim.admin("POST", "/ledger/verify")
+
+    assert found.status_code == 200
+    assert not found.json()["intact"]
+    assert found.json()["reason"]
+
+
+def test_two_entries_that_change_places_are_found(victim: TestedHolder) -> None:
+    edit(
+        victim,
+        "UPDATE entries SET sequence = -1 WHERE sequence = 3",
+        "UPDATE entries SET sequence = 3 WHERE sequence = 4",
+        "UPDATE entries SET sequence = 4 WHERE sequence = -1",
+    )
+
+    assert victim.admin("POST", "/ledger/verify").json()["broken_at"] == 3
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_the_last_entries_cut_off_are_found_and_the_holder_stops(victim: TestedHolder, cut: int) -> None:
+    """The chain that is left is whole, and its head is its newest entry: only the anchor knows better."""
+    edit(
+        victim,
+        "PRAGMA foreign_keys = OFF",
+        f"DELETE FROM entries WHERE sequence > {LAST} - {cut}",
+        f"DELETE FROM releases WHERE sequence > {LAST}",
+        "UPDATE ledger_head SET (sequence, hash) = (SELECT sequence, hash FROM entries ORDER BY sequence DESC LIMIT 1)",
+    )
+
+    found = victim.admin("POST", "/ledger/verify").json()
+
+    assert "anchored" in found["reason"]
+    refused(victim.release(plan(draw=4)), "restore-unrecorded", holder=victim)
+    refused(victim.admin("POST", "/auditors", json={"name": "new"}), "restore-unrecorded", holder=victim)
+    refused(victim.client.get("/readyz"), "restore-unrecorded", holder=victim)
+
+
+def rewritten(holder: TestedHolder, change: Callable[[Entry], Entry]) -> tuple[int, str]:
+    """Rewrite the ledger with every hash and the head made to fit, as one who knows the code could."""
+    previous = GENESIS
+    with database(holder) as connection:
+        for entry in ledger.page(holder.holder.books, after=0, limit=1000):
+            event = change(entry).event
+            chained = Entry.chained(sequence=entry.sequence, at=entry.at, event=event, previous=previous)
+            connection.execute(
+                "UPDATE entries SET detail = ?, previous = ?, hash = ? WHERE sequence = ?",
+                [json.dumps(event.detail), previous, chained.hash, entry.sequence],
+            )
+            previous = chained.hash
+        connection.execute("UPDATE ledger_head SET hash = ?", [previous])
+    return entry.sequence, previous
+
+
+@pytest.mark.parametrize("with_anchor", [False, True])
+def test_a_ledger_rewritten_with_fitting_hashes_is_found(victim: TestedHolder, *, with_anchor: bool) -> None:
+    """By the anchor; and if that was rewritten too, by the receipts, which nobody can sign again."""
+    head = rewritten(
+        victim, lambda entry: replace(entry, event=replace(entry.event, detail={**entry.event.detail, "x": 1}))
+    )
+    if with_anchor:
+        Anchor(victim.settings.anchor).create(*head)
+
+    found = victim.admin("POST", "/ledger/verify").json()
+
+    assert not found["intact"]
+    assert "rewritten" in found["reason"]
+
+
+def test_entries_of_any_content_are_told_and_not_stumbled_over(victim: TestedHolder) -> None:
+    """Even with fitting hashes."""
+    rewritten(victim, lambda entry: replace(entry, event=replace(entry.event, detail={})))
+    with database(victim) as connection:
+        connection.execute("UPDATE entries SET kind = 'merge'")
+
+    assert not victim.admin("POST", "/ledger/verify").json()["intact"]
+
+
+def test_a_ledger_is_intact_while_it_grows(holder: TestedHolder) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        growing = pool.map(lambda draw: holder.release(plan(epsilon="0.001", draw=draw)).status_code, range(1, 41))
+        found = [holder.admin("POST", "/ledger/verify").json() for _ in range(8)]
+
+        assert set(growing) == {201}
+    assert [one["reason"] for one in found] == [None] * 8
+
+
+def test_an_old_copy_put_back_releases_nothing_until_the_restore_is_recorded(sqlite_holder: TestedHolder) -> None:
+    with closing(sqlite3.connect(":memory:")) as copy:
+        with database(sqlite_holder) as live:
+            live.backup(copy)
+        lost = sqlite_holder.release(plan(epsilon="3")).json()
+        with database(sqlite_holder) as live:
+            copy.backup(live)
+
+    refused(sqlite_holder.release(plan(epsilon="3")), "restore-unrecorded", holder=sqlite_holder)
+    assert sqlite_holder.auditor("GET", "/ledger/entries/" + str(lost["ledger"]["sequence"])).status_code == 404
+    assert sqlite_holder.auditor("POST", "/datasets/register/quotes", json=plan()).status_code == 200
+
+    recorded = sqlite_holder.admin("POST", "/ledger/restore", json={"reason": "the disk failed"})
+
+    assert recorded.status_code == 201
+    entry = sqlite_holder.admin("GET", "/ledger?limit=1000").json()["entries"][-1]
+    assert (entry["kind"], entry["actor"], entry["detail"]["reason"]) == ("restore", "administrator", "the disk failed")
+    assert entry["detail"]["anchored_sequence"] == lost["ledger"]["sequence"]
+    assert entry["detail"]["anchored_hash"] == lost["ledger"]["hash"]
+    for draw in (1, 2, 3):
+        assert sqlite_holder.release(plan(draw=draw)).status_code == 201, "it goes on, in the same process"
+    assert sqlite_holder.client.get("/readyz").status_code == 200
+    assert sqlite_holder.admin("POST", "/ledger/verify").json()["intact"]
+    same = sqlite_holder.auditor("GET", "/ledger/entries/" + str(lost["ledger"]["sequence"])).json()
+    assert same["hash"] != lost["ledger"]["hash"], "the lost receipt proves the loss"

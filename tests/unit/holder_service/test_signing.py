@@ -1,0 +1,134 @@
+"""Releases are signed over their canonical bytes, with a key that only its owner may read."""
+
+import base64
+import hashlib
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+
+from holder_service.signing import SigningKeyPair, UnusableSigningKey
+from shared.releases import BadSignature, SigningKey, SigningKeys, verify_signature
+
+
+def published(*pairs: SigningKeyPair) -> SigningKeys:
+    """The public halves of some keys, as a holder shows them."""
+    return SigningKeys(
+        keys=tuple(
+            SigningKey(
+                id=pair.id,
+                algorithm="ed25519",
+                public_key=base64.b64encode(pair.public_bytes).decode(),
+                valid_from=datetime.now(UTC),
+            )
+            for pair in pairs
+        )
+    )
+
+
+def signed(pair: SigningKeyPair, **fields: Any) -> dict[str, Any]:
+    """A document that stands for a release."""
+    release = {"id": "sha256:0", "counts": [1, -2], "scale": 10.000000000000002, "key": pair.id, **fields}
+    return {**release, "signature": pair.sign(release)}
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> SigningKeyPair:
+    """A new key."""
+    return SigningKeyPair.create(tmp_path / "key.pem")
+
+
+def test_what_was_signed_verifies_however_it_is_written(pair: SigningKeyPair) -> None:
+    release = signed(pair, name="Zürich")
+
+    verify_signature(dict(reversed(release.items())), published(pair))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"counts": [1, -3]},
+        {"counts": [-2, 1]},
+        {"extra": 1},
+        {"scale": 10.0},
+        {"key": "other"},
+        {"signature": "ed25519:"},
+        {"signature": "ed25519:!"},
+        {"signature": "none"},
+        {"signature": None},
+    ],
+    ids=str,
+)
+def test_what_was_changed_since_does_not(pair: SigningKeyPair, change: dict[str, Any]) -> None:
+    with pytest.raises(BadSignature):
+        verify_signature({**signed(pair), **change}, published(pair))
+
+
+def test_another_key_under_the_same_id_does_not(pair: SigningKeyPair, tmp_path: Path) -> None:
+    other = SigningKeyPair.create(tmp_path / "other.pem")
+    claimed = published(other).keys[0].model_copy(update={"id": pair.id})
+
+    with pytest.raises(BadSignature):
+        verify_signature(signed(pair), SigningKeys(keys=(claimed,)))
+
+
+def test_a_key_is_kept_for_its_owner_alone_and_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "key.pem"
+
+    created = SigningKeyPair.create(path)
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert SigningKeyPair.load(path).public_bytes == created.public_bytes
+    assert created.id == hashlib.sha256(created.public_bytes).hexdigest()[:16]
+    assert signed(SigningKeyPair.load(path)) == signed(created), "Ed25519 is deterministic"
+
+
+def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
+    created = SigningKeyPair.create(tmp_path / "key.pem")
+
+    with pytest.raises(FileExistsError):
+        SigningKeyPair.create(tmp_path / "key.pem")
+
+    assert SigningKeyPair.load(tmp_path / "key.pem").id == created.id
+
+
+def pem(private: Any, *, password: bytes | None = None) -> bytes:
+    """A private key in a file's form."""
+    kept = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
+    written: bytes = private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, kept)
+    return written
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff\xfe",
+        b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+        pem(ec.generate_private_key(ec.SECP256R1())),
+        pem(ed25519.Ed25519PrivateKey.generate(), password=b"secret"),
+        pem(ed25519.Ed25519PrivateKey.generate())[:-40],
+    ],
+    ids=["nothing", "no text", "no key", "another kind", "under a password", "cut short"],
+)
+def test_a_file_of_something_else_is_told_with_its_path(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "key.pem").write_bytes(content)
+
+    with pytest.raises(UnusableSigningKey, match=r"key\.pem"):
+        SigningKeyPair.load(tmp_path / "key.pem")
+
+
+def test_no_file_is_told_as_such(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        SigningKeyPair.load(tmp_path / "key.pem")
+
+
+def test_a_key_pair_does_not_show_its_private_half(pair: SigningKeyPair, tmp_path: Path) -> None:
+    body = (tmp_path / "key.pem").read_text().splitlines()[1]
+
+    assert body not in repr(pair)
+    assert pair.sign({"key": pair.id}) not in repr(pair)
