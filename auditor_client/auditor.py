@@ -19,7 +19,7 @@ from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.results import ParityEstimate
 from auditor_client.holder import HolderClient
 from auditor_client.question import Question, make_question
-from auditor_client.receipts import ReceiptCheck, Receipts, ReceiptsReport, check_receipts, receipts_report
+from auditor_client.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.result import AuditResult, PlannedAudit, program_versions
 from auditor_client.settings import Settings, load_settings
 from auditor_client.verification import check_quote, verified_release
@@ -131,10 +131,9 @@ class Auditor:
 
         Takes and refuses what `audit` does. `assumption` says what is supposed of the people.
         """
-        self._on_step("Reading the model")
-        question = make_question(
+        question = self._question(
             model,
-            self._holder.dataset(dataset),
+            dataset,
             sensitive=sensitive,
             epsilon=epsilon,
             strategy=strategy,
@@ -201,10 +200,9 @@ class Auditor:
             HolderLied: The answer cannot be trusted; it is kept as evidence.
         """
         estimate = _estimator(estimator, threshold, negative, too_large)
-        self._on_step("Reading the model")
-        question = make_question(
+        question = self._question(
             model,
-            self._holder.dataset(dataset),
+            dataset,
             sensitive=sensitive,
             epsilon=epsilon,
             strategy=strategy,
@@ -235,24 +233,20 @@ class Auditor:
             versions=program_versions(),
         )
 
-    def verify(
-        self, on_check: Callable[[ReceiptCheck], None] = lambda _: None, *, offline: bool = False
-    ) -> ReceiptsReport:
+    def verify(self) -> ReceiptsReport:
         """Check all receipts: signatures, identities, and that the holder's ledger still has their entries.
-
-        Args:
-            on_check: Told each finding as it is made.
-            offline: Check signatures alone, with the pinned keys, and ask nobody.
 
         Raises:
             HolderLied: The holder's keys are not the pinned ones.
         """
-        holder = None if offline else self._holder
-        checks = []
-        for check in check_receipts(self._receipts, holder):
-            on_check(check)
-            checks.append(check)
-        return receipts_report(tuple(checks), None if holder is None else holder.ledger_head())
+        self._on_step("Checking the receipts")
+        return check_receipts(self._receipts, self._holder)
+
+    def _question(self, model: Any, dataset: str, **asked: Any) -> Question:
+        """A model as a plan that fits the dataset as it is declared now; `asked` as `make_question` takes it."""
+        description = self._holder.dataset(dataset)
+        self._on_step("Reading the model")
+        return make_question(model, description, **asked)
 
     def _quote(self, question: Question) -> Quote:
         """The price of a question, if it is the one that was meant."""
@@ -280,6 +274,8 @@ class Auditor:
             raise HolderUnavailable(
                 f"{error} The plan was made for version {plan.version} of the records: pin it if you ask again later."
             ) from error
+        if all(key.id != unverified.document.get("key") for key in keys.keys):
+            keys = self._receipts.pin(self._holder.keys())  # signed with a key that was made in between
         try:
             release = verified_release(
                 unverified.document, keys=keys, plan=plan, quote=quote, dataset=question.dataset, auditor=auditor

@@ -219,14 +219,16 @@ def tell_retries(tell: Callable[[str], None]) -> None:
 
 
 def parsed(body: bytes, path: str) -> dict[str, Any]:
-    """An answer as a JSON object, in which every name stands once and every number is finite.
+    """An answer as a JSON object: every name stands once, every number is finite, every text can be written.
 
     Raises:
         HolderUnavailable: It is none, so something that is no holder sent it.
     """
     try:
-        document = json.loads(body, object_pairs_hook=_unrepeated, parse_constant=_refuse_constant)
+        document = json.loads(body.decode(), object_pairs_hook=_unrepeated, parse_constant=_refuse_constant)
         if isinstance(document, dict):
+            if b"\\u" in body:
+                json.dumps(document, ensure_ascii=False).encode()  # half of a surrogate pair is no text
             return document
     except (ValueError, RecursionError):
         pass  # The parser's text may quote the body; the sentence below says what to do.

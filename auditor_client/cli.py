@@ -23,9 +23,9 @@ from auditor_client.auditor import Auditor
 from auditor_client.calls import tell_retries
 from auditor_client.errors import AuditorError, InvalidSettings
 from auditor_client.estimation.results import Verdict
-from auditor_client.receipts import ReceiptsReport
+from auditor_client.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.report.words import loss
-from auditor_client.settings import load_settings
+from auditor_client.settings import DEFAULT_RECEIPTS, load_settings
 from auditor_client.text import readable
 
 app = typer.Typer(
@@ -224,15 +224,21 @@ def audit(
 def verify(
     directory: Annotated[Path | None, typer.Argument(help="The receipts directory [./receipts].")] = None,
     *,
-    offline: Annotated[bool, typer.Option("--offline", help="Check signatures alone, with the pinned keys.")] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Check signatures alone, with the pinned keys, and ask nobody.")
+    ] = False,
     as_json: AsJson = False,
     holder_url: HolderUrl = None,
     key_file: KeyFile = None,
     config: Config = None,
 ) -> None:
     """Check receipts: their signatures, and that the holder's ledger still has their entries."""
-    with _auditor(holder_url, key_file, directory, config) as auditor:
-        findings = auditor.verify(offline=offline)
+    with _clear_errors():
+        if offline:
+            findings = check_receipts(Receipts(directory or DEFAULT_RECEIPTS), None)
+        else:
+            with _auditor(holder_url, key_file, directory, config) as auditor:
+                findings = auditor.verify()
         if as_json:
             _print_json(findings.to_document())
         else:
@@ -245,12 +251,19 @@ def verify(
 def _auditor(
     holder_url: str | None, key_file: Path | None, receipts: Path | None, config: Path | None
 ) -> Iterator[Auditor]:
-    """An auditor for one command, and one clear text for whatever goes wrong in it."""
-    try:
-        flags = {"holder_url": holder_url, "api_key_file": key_file, "receipts": receipts}
+    """An auditor for one command."""
+    flags = {"holder_url": holder_url, "api_key_file": key_file, "receipts": receipts}
+    with _clear_errors():
         tell_retries(_tell)
         with Auditor.from_settings(load_settings(flags, os.environ, config), on_step=_tell) as auditor:
             yield auditor
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    """One clear text for whatever goes wrong, and the exit code that belongs to it."""
+    try:
+        yield
     except (AuditorError, OSError) as error:
         _fail(str(error))
     except KeyboardInterrupt:
@@ -291,7 +304,7 @@ def _require_writable(path: Path | None) -> None:
 
 
 def _print_json(document: Any) -> None:
-    typer.echo(json.dumps(document, ensure_ascii=False, allow_nan=False))
+    typer.echo(json.dumps(document, allow_nan=False))
 
 
 def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

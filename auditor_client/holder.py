@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote as quoted
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from auditor_client.calls import Caller, CallLimits, HttpClient, parsed
 from auditor_client.errors import HolderLied
@@ -37,10 +37,20 @@ class UnverifiedRelease:
     document: Mapping[str, Any] = field(repr=False)
 
 
+class _Description(DatasetDescription):
+    """A description whose columns make a schema, as `table` takes for granted."""
+
+    @model_validator(mode="after")
+    def _has_a_table(self) -> Self:
+        if self.table.sensitive == self.sensitive:
+            return self
+        raise ValueError("The sensitive columns are not those that are declared so.")
+
+
 class _Datasets(BaseModel):
     model_config = ConfigDict(frozen=True)
 
-    datasets: tuple[DatasetDescription, ...]
+    datasets: tuple[_Description, ...]
 
 
 class ListedRelease(BaseModel):
@@ -113,7 +123,10 @@ class HolderClient:
 
     def dataset(self, name: str) -> DatasetDescription:
         """The declaration of one dataset: columns, groups, relation, limits."""
-        return self._get(DatasetDescription, _dataset_path(name))
+        description = self._get(_Description, _dataset_path(name))
+        if description.name == name:
+            return description
+        raise HolderLied(f"The holder describes another dataset than {readable(name)!r}. Tell its administrator.")
 
     def budget(self, dataset: str) -> Budget:
         """What this auditor was granted on the dataset's population, what is spent, what is left."""

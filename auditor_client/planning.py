@@ -20,9 +20,9 @@ from auditor_client.models.tree import DecisionRule
 from auditor_client.strategies import STRATEGIES
 from shared.plans import Quote
 
-SIMULATED_GROUPS: Final = 800
-"""How many groups' answers a forecast draws: 400 releases of two groups, fewer of many."""
-SIMULATED_RELEASES_MIN: Final = 16
+SIMULATED_GROUPS: Final = 400
+"""How many groups' answers a forecast draws: 200 releases of two groups, fewer of many."""
+SIMULATED_RELEASES_MIN: Final = 4
 SIMULATION_DRAWS: Final = 1024
 
 
@@ -81,7 +81,7 @@ class Assumption:
         Raises:
             QuestionRefused: There are other groups than shares.
         """
-        shares = np.array(self.shares or (1.0,) * groups)
+        shares = np.array(self.shares or (1,) * groups, dtype=np.float64)
         if len(shares) != groups:
             raise QuestionRefused(f"There are {groups} groups: give as many shares.")
         shares /= shares.sum()

@@ -8,7 +8,6 @@ Nothing secret is written: not the auditor's key, nothing of a model but the rul
 
 import os
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -189,15 +188,12 @@ class Receipts:
             ) from error
 
 
-def check_receipts(receipts: Receipts, holder: HolderClient | None) -> Iterator[ReceiptCheck]:
+def check_receipts(receipts: Receipts, holder: HolderClient | None) -> ReceiptsReport:
     """Check each receipt: its signature, its identity, and that the holder's ledger still has its entry.
 
     Args:
         receipts: The directory.
         holder: To be asked for the entries; None to check signatures alone, with the pinned keys.
-
-    Yields:
-        One finding for each receipt.
 
     Raises:
         HolderLied: The holder's keys are not the pinned ones.
@@ -206,33 +202,24 @@ def check_receipts(receipts: Receipts, holder: HolderClient | None) -> Iterator[
     files = receipts.files()
     keys = receipts.pinned() if holder is None else receipts.pin(holder.keys())
     entries: dict[int, Path] = {}
-    for file in files:
-        try:
-            release = _read(file, keys)
-        except (HolderLied, ReceiptsDamaged) as error:
-            yield ReceiptCheck(file, None, str(error))
-            continue
-        other = entries.setdefault(release.ledger.sequence, file)
-        if other != file:
-            yield ReceiptCheck(file, release, f"It names the ledger entry of another receipt, {other.name}.")
-        else:
-            yield ReceiptCheck(file, release, None if holder is None else _entry_fault(release.ledger, holder))
+    checks = tuple(_check(file, keys, holder, entries) for file in files)
+    if holder is None:
+        return ReceiptsReport(checks, None, None)
+    head = holder.ledger_head()
+    newest = max((check.release.ledger for check in checks if check.release), key=_sequence, default=None)
+    return ReceiptsReport(checks, head, None if newest is None else _head_fault(head, newest))
 
 
-def receipts_report(checks: tuple[ReceiptCheck, ...], head: LedgerPosition | None) -> ReceiptsReport:
-    """Put findings together, and compare the newest receipt with the head of the holder's ledger."""
-    positions = [check.release.ledger for check in checks if check.release is not None]
-    newest = max(positions, key=lambda position: position.sequence, default=None)
-    fault = None
-    if head is not None and newest is not None:
-        if head.sequence < newest.sequence:
-            fault = (
-                f"The holder's ledger ends at entry {head.sequence}, and a receipt names entry {newest.sequence}: the "
-                "ledger was rolled back. Tell the holder's administrator."
-            )
-        elif head.sequence == newest.sequence and head.hash != newest.hash:
-            fault = f"The head of the holder's ledger, entry {head.sequence}, is not the one of your receipt."
-    return ReceiptsReport(checks, head, fault)
+def _check(file: Path, keys: SigningKeys, holder: HolderClient | None, entries: dict[int, Path]) -> ReceiptCheck:
+    """Check one receipt; `entries` remembers which receipt named which entry."""
+    try:
+        release = _read(file, keys)
+    except (HolderLied, ReceiptsDamaged) as error:
+        return ReceiptCheck(file, None, str(error))
+    other = entries.setdefault(release.ledger.sequence, file)
+    if other != file:
+        return ReceiptCheck(file, release, f"It names the ledger entry of another receipt, {other.name}.")
+    return ReceiptCheck(file, release, None if holder is None else _entry_fault(release.ledger, holder))
 
 
 def _read(file: Path, keys: SigningKeys) -> Release:
@@ -257,6 +244,21 @@ def _entry_fault(position: LedgerPosition, holder: HolderClient) -> str | None:
         f"Entry {position.sequence} of the holder's ledger is no longer the one of this receipt: the ledger was "
         "rewritten. Tell the holder's administrator."
     )
+
+
+def _head_fault(head: LedgerPosition, newest: LedgerPosition) -> str | None:
+    if head.sequence < newest.sequence:
+        return (
+            f"The holder's ledger ends at entry {head.sequence}, and a receipt names entry {newest.sequence}: the "
+            "ledger was rolled back. Tell the holder's administrator."
+        )
+    if head.sequence == newest.sequence and head.hash != newest.hash:
+        return f"The head of the holder's ledger, entry {head.sequence}, is not the one of your receipt."
+    return None
+
+
+def _sequence(position: LedgerPosition) -> int:
+    return position.sequence
 
 
 def _sync_directory(directory: Path) -> None:

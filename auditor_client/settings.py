@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr, TypeAdapter, ValidationEr
 from auditor_client.errors import InvalidSettings, SettingsMissing
 
 CONFIG_VARIABLE: Final = "AUDITOR_CONFIG"
+DEFAULT_RECEIPTS: Final = Path("receipts")
 _VARIABLES: Final[Mapping[str, str]] = {
     "holder_url": "AUDITOR_HOLDER_URL",
     "api_key": "AUDITOR_API_KEY",
@@ -43,7 +44,7 @@ class Settings(BaseModel):
 
     holder_url: str
     api_key: SecretStr
-    receipts: Path = Path("receipts")
+    receipts: Path = DEFAULT_RECEIPTS
     allow_plain_http: bool = False
 
 
@@ -77,7 +78,7 @@ def load_settings(
     return Settings(
         holder_url=str(values["holder_url"]),
         api_key=SecretStr(_key(values["api_key"])),
-        receipts=Path(values.get("receipts", "receipts")),
+        receipts=Path(values.get("receipts", DEFAULT_RECEIPTS)),
         allow_plain_http=_boolean("allow_plain_http", values.get("allow_plain_http", False)),
     )
 

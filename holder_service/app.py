@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 
 from holder_service.services.holder import Holder
 from holder_service.settings import Settings
-from holder_service.web import admin, auditors, documentation, health, metrics, problems
+from holder_service.web import admin, auditors, console, documentation, health, metrics, problems
 from holder_service.web.dependencies import Authentication, needs_key
 from holder_service.web.metrics import Metrics
 from holder_service.web.telemetry import Telemetry
@@ -51,6 +51,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.metrics = Metrics()
     for router in (auditors.router, admin.router, metrics.router, health.router, documentation.router):
         app.include_router(router)
+    console.install(app)
     problems.install(app)
     app.add_middleware(Authentication, holder=holder)
     app.add_middleware(problems.LastResort)

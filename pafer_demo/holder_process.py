@@ -1,7 +1,6 @@
-"""A real holder as a process of its own, set up and ended by the demonstration."""
+"""A real holder, set up by the demonstration, run as a process of its own, and ended with it."""
 
 import contextlib
-import json
 import os
 import socket
 import subprocess
@@ -13,6 +12,10 @@ from pathlib import Path
 from typing import IO, Final
 
 import httpx
+
+from holder_service.domain.errors import HolderError
+from holder_service.services import holder
+from holder_service.settings import Settings
 
 START_S_MAX: Final = 60.0
 STOP_S_MAX: Final = 15.0
@@ -31,25 +34,26 @@ class HolderProcess:
     process: "subprocess.Popen[bytes]"
 
 
-def initialise(environment: Mapping[str, str]) -> str | None:
-    """Run `holder init`.
+def initialise(environment: Mapping[str, str]) -> str:
+    """Set a holder up, as `holder init` does.
 
     Args:
-        environment: The holder's settings, beside what this process has.
+        environment: The holder's settings, and all of them.
 
     Returns:
-        The administrator's key; None if the database has an administrator already.
+        The administrator's key.
 
     Raises:
-        DemoFailed: The holder's own words.
+        DemoFailed: The home or the database is in use.
     """
-    done = subprocess.run(
-        [_HOLDER, "init", "--json"], env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise DemoFailed(f"holder init: {done.stderr.strip()}")
-    key: str | None = json.loads(done.stdout)["admin_key"]
-    return key
+    settings = Settings.from_environment(environment)
+    try:
+        issued = holder.initialise(settings)
+    except HolderError as error:
+        raise DemoFailed(error.detail) from error
+    if issued is None:
+        raise DemoFailed(f"{settings.home} or its database is in use by another holder: name empty ones.")
+    return issued.text
 
 
 @contextlib.contextmanager
@@ -80,9 +84,9 @@ def running_holder(
         start_new_session=True,
     )
     try:
-        holder = HolderProcess(f"http://127.0.0.1:{port}", process)
-        _wait_until_ready(holder)
-        yield holder
+        started = HolderProcess(f"http://127.0.0.1:{port}", process)
+        _wait_until_ready(started)
+        yield started
     finally:
         _end(process)
 
@@ -94,13 +98,13 @@ def _free_port() -> int:
         return port
 
 
-def _wait_until_ready(holder: HolderProcess) -> None:
+def _wait_until_ready(started: HolderProcess) -> None:
     deadline = time.monotonic() + START_S_MAX
     while time.monotonic() < deadline:
-        if holder.process.poll() is not None:
+        if started.process.poll() is not None:
             raise DemoFailed("The holder ended while it started; its log says why.")
         with contextlib.suppress(httpx.TransportError):
-            if httpx.get(f"{holder.url}/readyz", trust_env=False).is_success:
+            if httpx.get(f"{started.url}/readyz", trust_env=False).is_success:
                 return
         time.sleep(0.1)
     raise DemoFailed(f"The holder is not ready after {START_S_MAX:.0f} s; its log says why.")

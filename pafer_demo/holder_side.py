@@ -28,7 +28,7 @@ def main(*, host: str, port: int) -> None:
     key_file = Path(os.environ.get(KEY_FILE_VARIABLE) or Settings.from_environment().home / "auditor.key")
     signal.signal(signal.SIGTERM, _leave)
     try:
-        admin_key = None if key_file.exists() else _first_admin_key()
+        admin_key = None if key_file.exists() else initialise(os.environ)
         with running_holder({}, host=host, port=port) as holder:
             if admin_key is not None:
                 _write_key(key_file, prepare(holder.url, admin_key, register(), budget=BUDGET))
@@ -42,13 +42,6 @@ def main(*, host: str, port: int) -> None:
 
 def _leave(*_: object) -> NoReturn:
     sys.exit(0)
-
-
-def _first_admin_key() -> str:
-    admin_key = initialise({})
-    if admin_key is None:
-        raise DemoFailed("HOLDER_HOME or the database is in use without the demonstration's key: name empty ones.")
-    return admin_key
 
 
 def _write_key(key_file: Path, key: str) -> None:

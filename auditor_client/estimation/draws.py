@@ -24,10 +24,10 @@ from auditor_client.estimation.noise_sums import FloatArray, NoiseSum
 from auditor_client.estimation.totals import NoisyTotals
 
 LogPrior = Callable[[IntArray, IntArray], FloatArray]
-"""Log prior mass of (accepted, refused), up to a constant."""
+"""Natural logarithm of the prior mass of (accepted, refused) of a group."""
 
 POOLING: Final = 20.0
-"""κ: how many people's worth of the pooled rate the pooled prior adds to a group (docs/adr/0006-prior.md)."""
+"""κ: how many people's worth of the pooled rate the prior adds to a group (docs/adr/0006-prior.md)."""
 POOLED_SHARE: Final = 0.95
 """How much of the pooled prior is the pooled Beta; the rest is flat, so that clear answers overrule it."""
 
@@ -37,12 +37,12 @@ class Draws:
     """Equally weighted draws from the posterior; groups are independent given the totals.
 
     Attributes:
-        accepted: Shape (T, K, M), in people.
-        size: The group's accepted and refused, same shape, in people.
+        accepted: Whole numbers of people, shape (T, K, M).
+        size: The group's accepted and refused together, the same shape.
     """
 
-    accepted: IntArray
-    size: IntArray
+    accepted: FloatArray
+    size: FloatArray
 
     def rates(self) -> FloatArray:
         """Acceptance rates, shape (T, K, M), within [0, 1]; NaN where a draw's group is empty: it has no rate."""
@@ -57,7 +57,7 @@ def flat(accepted: IntArray, refused: IntArray) -> FloatArray:
 
 
 def pooled(accepted: IntArray, refused: IntArray, *, rates: FloatArray) -> FloatArray:
-    """The pooled prior: with probability 0.9 p ~ Beta(κμ, κ(1 − μ)) around the pooled rate μ, else uniform.
+    """The pooled prior: p ~ Beta(κμ, κ(1 − μ)) around the pooled rate μ, or with a small probability uniform.
 
     Args:
         accepted: Shape (T, K, M), in people.
@@ -135,7 +135,7 @@ def _resample(
     rows = np.arange(releases * groups).reshape(releases, groups, 1)
     places = np.searchsorted((share + rows).ravel(), (points + rows).ravel()).reshape(share.shape) - rows * number
     chosen = np.take_along_axis(order, np.clip(places, 0, number - 1), axis=-1)
-    drawn = np.take_along_axis(accepted, chosen, axis=-1)
+    drawn = np.take_along_axis(accepted, chosen, axis=-1).astype(np.float64)
     return Draws(drawn, drawn + np.take_along_axis(refused, chosen, axis=-1))
 
 

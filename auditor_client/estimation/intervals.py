@@ -3,10 +3,11 @@
 Two traps make plain quantiles of the drawn ratio fail. First, the smallest of several noisy rates is
 too small and the largest too large, so the drawn ratio is biased away from parity: where groups tie,
 its upper quantile lies below the truth. SP is a minimum over pairs, SP = min p_i / p_j, so it is at
-most any pair's ratio; the upper end used here is the smallest of the pairs' upper ends, taken together
-over all pairs that may be the extreme one (intersection bounds: Chernozhukov, Lee, Rosen 2013,
-*Econometrica* 81). With one such pair it is the plain quantile. Second, a truth on the boundary, such
-as nobody accepted, is below every draw: where the answers do not speak against it, the interval reaches it.
+most any pair's ratio; the upper end used here is the smallest of the upper ends of all pairs that may be
+the extreme one, taken jointly, and the lower end the smallest of their lower ends (intersection bounds:
+Chernozhukov, Lee, Rosen 2013, *Econometrica* 81). With one such pair both are plain quantiles. Second, a
+truth on the boundary, such as nobody accepted, is below every draw: where the answers do not speak
+against it, the interval reaches it.
 """
 
 from dataclasses import dataclass
@@ -20,8 +21,8 @@ from auditor_client.estimation.noise_sums import FloatArray
 Indices = NDArray[np.intp]
 Ends = tuple[float, float]
 
-CONTENDER_PROBABILITY: Final = 0.005
-"""A group contends for the smallest (largest) rate if it is beyond the apparent one so often."""
+CONTENDER_PROBABILITY: Final = 0.02
+"""Divided by K: a group contends for the smallest (largest) rate if it is beyond the apparent one so often."""
 PAIRS_MAX: Final = 64
 """Beyond so many contending pairs their ends are bounded group by group: wider, and much cheaper."""
 
@@ -36,6 +37,7 @@ class Range:
 
     def hull(self, other: "Range") -> "Range":
         """The interval that holds both intervals, around this value."""
+        # Where one side is NaN, min and max keep their first argument: undefined stays so, and takes no other with it.
         return Range(self.value, min(self.low, other.low), max(self.high, other.high))
 
     def reaching(self, boundary: float, possible: bool) -> "Range":
@@ -74,11 +76,8 @@ class RateDraws:
             return UNDEFINED, UNDEFINED
         low, high = self._contenders()
         by = self._ends_by_pairs if len(low) * len(high) <= PAIRS_MAX else self._ends_by_groups
-        (ratio_low, ratio_high), (least, most) = by(low, high, (1 - level) / 2)
-        return (
-            UNDEFINED if _mostly_undefined(ratio) else Range(_quantile(ratio, 0.5), ratio_low, min(ratio_high, 1.0)),
-            Range(_quantile(difference, 0.5), max(least, 0.0), most),
-        )
+        ratio_ends, difference_ends = by(low, high, (1 - level) / 2)
+        return _median_within(ratio, ratio_ends), _median_within(difference, difference_ends)
 
     def _ends_by_pairs(self, low: Indices, high: Indices, tail: float) -> tuple[Ends, Ends]:
         """Ends for ratio and difference from all pairs of a group of `low` and another of `high`."""
@@ -98,8 +97,9 @@ class RateDraws:
         """The same from ends for single groups' rates, two for each end of a figure, each with half the tail."""
         smallest, largest = _lower_end(self._least[low], tail / 2), -_lower_end(-self._most[high], tail / 2)
         smaller, larger = _joint_upper_end(self.rates[low], tail / 2), -_joint_upper_end(-self.rates[high], tail / 2)
-        ratio = smaller / larger if larger > 0 else np.inf
-        return (smallest / largest, ratio), (larger - smaller, largest - smallest)
+        ratio_low = smallest / largest if largest > 0 else 0.0
+        ratio_high = smaller / larger if larger > 0 else np.inf
+        return (ratio_low, ratio_high), (larger - smaller, largest - smallest)
 
     @property
     def _least(self) -> FloatArray:
@@ -113,8 +113,9 @@ class RateDraws:
         """The groups that may have the smallest rate, and those that may have the largest."""
         medians = np.array([_quantile(rates, 0.5) for rates in self.rates])
         lowest, highest = self.rates[np.nanargmin(medians)], self.rates[np.nanargmax(medians)]
-        low = (self.rates <= lowest).mean(axis=1) >= CONTENDER_PROBABILITY
-        high = (self.rates >= highest).mean(axis=1) >= CONTENDER_PROBABILITY
+        often = CONTENDER_PROBABILITY / len(self.rates)
+        low = (self.rates <= lowest).mean(axis=1) >= often
+        high = (self.rates >= highest).mean(axis=1) >= often
         return np.flatnonzero(low), np.flatnonzero(high)
 
 
@@ -124,6 +125,14 @@ def quantile_range(draws: FloatArray, level: float) -> Range:
         return UNDEFINED
     tail = (1 - level) / 2
     return Range(_quantile(draws, 0.5), _quantile(draws, tail), _quantile(draws, 1 - tail))
+
+
+def _median_within(draws: FloatArray, ends: Ends) -> Range:
+    """The draws' median, at the nearest of the ends within [0, 1] if their bias takes it beyond, as many ties do."""
+    if _mostly_undefined(draws):
+        return UNDEFINED
+    low, high = max(ends[0], 0.0), min(ends[1], 1.0)
+    return Range(min(max(_quantile(draws, 0.5), low), high), low, high)
 
 
 def _mostly_undefined(draws: FloatArray) -> bool:

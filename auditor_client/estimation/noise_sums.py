@@ -15,9 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
+from auditor_client.errors import EstimationRefused
 from shared.noise import DiscreteLaplaceNoise
 
 FloatArray = NDArray[np.float64]
+
+SCALE_MIN: Final = 0.01
+SCALE_MAX: Final = 10_000.0
+"""Wider than what any ε from 0.001 to 10 gives: beyond it an answer is a mistake, or meant to fill the memory."""
 
 _SINGLE_REACH_SCALES: Final = 60.0
 """The mass of one noise beyond so many scales is 10⁻²⁶: nothing that is observed lies there."""
@@ -59,14 +64,19 @@ class NoiseSum:
         return tail
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def noise_sum(noise: DiscreteLaplaceNoise, terms: int) -> NoiseSum:
     """The sum of `terms` independent noises of one kind.
 
     Args:
         noise: Of each term.
         terms: How many, at least 1.
+
+    Raises:
+        EstimationRefused: No ε in the public range gives noise of such a scale.
     """
+    if not SCALE_MIN <= noise.scale <= SCALE_MAX:
+        raise EstimationRefused(f"No epsilon gives noise of scale {noise.scale}: do not use the answer.")
     reach = math.ceil(noise.scale * (_SINGLE_REACH_SCALES + _SUM_REACH_DEVIATIONS * math.sqrt(2 * (terms - 1)))) + 1
     mass: FloatArray = np.exp(noise.log_mass(np.arange(-reach, reach + 1)))
     decay, peak = math.exp(-1 / noise.scale), math.tanh(0.5 / noise.scale)

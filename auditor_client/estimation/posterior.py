@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.estimation.draws import Draws, posterior_draws
+from auditor_client.estimation.draws import posterior_draws
 from auditor_client.estimation.intervals import Range, RateDraws, quantile_range
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
@@ -56,9 +56,19 @@ def estimate_parity(
     totals = NoisyTotals.of(measurement)
     priors = posterior_draws(totals, number=DRAWS, seed=seed)
     none, everyone = (possible[0] for possible in totals.boundaries(level))
-    parity = _parity([draws.rates()[0] for draws in priors], none, everyone, level)
+    rates = [draws.rates()[0] for draws in priors]
+    parity = _parity(rates, none, everyone, level)
     groups = tuple(
-        _group(group, k, priors, none_possible=bool(none[k]), all_possible=bool(everyone[k]), level=level)
+        _group(
+            group,
+            [
+                (of_rates[k], draws.size[0, k], draws.accepted[0, k])
+                for of_rates, draws in zip(rates, priors, strict=True)
+            ],
+            none_possible=bool(none[k]),
+            all_possible=bool(everyone[k]),
+            level=level,
+        )
         for k, group in enumerate(measurement.groups)
     )
     ratio = _estimate(parity.ratio, level)
@@ -96,17 +106,10 @@ def _parity(rates: Sequence[FloatArray], none: BoolArray, everyone: BoolArray, l
 
 
 def _group(
-    group: Group, k: int, priors: Sequence[Draws], *, none_possible: bool, all_possible: bool, level: float
+    group: Group, priors: Sequence[Sequence[FloatArray]], *, none_possible: bool, all_possible: bool, level: float
 ) -> GroupEstimate:
-    """One group's rate, size and accepted people."""
-    flat, pooled = (
-        (
-            quantile_range(draws.rates()[0, k], level),
-            quantile_range(draws.size[0, k], level),
-            quantile_range(draws.accepted[0, k], level),
-        )
-        for draws in priors
-    )
+    """One group's rate, size and accepted people, from draws of these under the flat and the pooled prior."""
+    flat, pooled = ([quantile_range(draws, level) for draws in prior] for prior in priors)
     rate, size, accepted = (of_pooled.hull(of_flat) for of_pooled, of_flat in zip(pooled, flat, strict=True))
     return GroupEstimate(
         group=group,

@@ -30,7 +30,7 @@ from sklearn.preprocessing import (
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
-from auditor_client.models.probing import Probe, Inputs, Matrix, Question, turns
+from auditor_client.models.probing import Inputs, Matrix, Probe, Question, turns
 from auditor_client.models.soundness import require_fitted, require_sound_encoder
 from shared.text import normalise
 
@@ -105,8 +105,9 @@ class Preprocessing:
             sources = list(dict.fromkeys(feature.source for feature in features))
             undeclared = [name for name in sources if name not in self.inputs.schema.by_name]
             hint = f"The dataset does not declare {undeclared}. " if undeclared else ""
+            reason = " ".join(str(error).split())[:400].rstrip(".")
             raise ModelRefused(
-                f"{what} fails for some declared value of the columns {sources}: {str(error)[:400]}\n{hint}"
+                f"{what} fails for some declared value of the columns {sources}: {reason}. {hint}"
                 "Train the model on the declared types and to take every declared value (encoders: handle_unknown; an "
                 "imputer for missing values), or have the dataset declared more narrowly."
             ) from error

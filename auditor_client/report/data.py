@@ -166,6 +166,7 @@ def _question(result: "AuditResult") -> tuple[Fact, ...]:
         Fact("Compared by", listed(result.plan.sensitive)),
         Fact("Groups", str(len(result.parity.groups))),
         Fact("Privacy loss", loss(release.charge)),
+        Fact("Strategy", result.strategy),
         Fact("Estimator", result.estimator),
         Fact("Asked by", release.auditor),
         Fact("Answered", f"{created.day} {created:%B %Y, %H:%M} UTC"),

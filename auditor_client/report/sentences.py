@@ -67,7 +67,7 @@ def explanation(parity: ParityEstimate) -> str:
     """Why the verdict is what it is."""
     bar = threshold_percent(parity.threshold)
     if not parity.ratio.defined:
-        return "Either nobody is accepted in any group, or a group has nobody in it, so there is nothing to divide."
+        return "As far as can be told, nobody is accepted in any group, so there is nothing to divide."
     if not interval_words(parity):
         return (
             "This estimator gives no interval, so nobody can tell the figure from its noise, and no verdict is given."

@@ -123,6 +123,12 @@ class InvalidRecords(HolderError):
     code = "invalid-records"
 
 
+class RateLimited(HolderError):
+    """Too much was asked in too short a time; waiting helps."""
+
+    code = "rate-limited"
+
+
 class RestoreUnrecorded(HolderError):
     """The database lacks the entry that the anchor holds: it was rolled back."""
 

@@ -43,6 +43,11 @@ class Database:
         self._engine = _engine(url)
         self._lane = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger-lane")
 
+    @property
+    def kind(self) -> str:
+        """Which database it is: "SQLite" or "PostgreSQL"."""
+        return "SQLite" if self._engine.dialect.name == "sqlite" else "PostgreSQL"
+
     def close(self) -> None:
         """Finish what is queued, then close every connection."""
         self._lane.shutdown(wait=True)

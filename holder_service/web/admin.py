@@ -1,33 +1,24 @@
 """What administrators call: auditors and keys, datasets and records, budgets, the ledger (4-interface)."""
 
-import csv
-import errno
-import io
-import json
-import logging
-import secrets
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path as FilePath
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, BaseModel, StrictBool
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.domain.errors import InvalidRequest, TooLargeBody, Unavailable
-from holder_service.domain.ledger import Entry
+from holder_service.domain.errors import InvalidRequest
 from holder_service.services import accounts, budgets, datasets, ledger
 from holder_service.services.accounts import IssuedKey
-from holder_service.services.holder import Holder
 from holder_service.storage.accounts import Account, ApiKey
 from holder_service.web.bodies import StrictRoute
 from holder_service.web.dependencies import Administrator, TheHolder
 from holder_service.web.documentation import PROBLEM_RESPONSES
+from holder_service.web.ledger_csv import EXPORT_PAGE_ENTRIES, csv_lines
+from holder_service.web.uploads import MEDIA_TYPES, load_upload, receive_body
 from shared import limits
-from shared.amounts import format_nano
 from shared.datasets import Budget, BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.messages import Message
 from shared.releases import LedgerPosition
@@ -35,10 +26,6 @@ from shared.text import Name, Text
 
 router = APIRouter(prefix="/v1/admin", tags=["administrator"], route_class=StrictRoute, responses=PROBLEM_RESPONSES)
 PathName = Annotated[Name, Path()]
-MEDIA_TYPES: Final = ("text/csv", "application/vnd.apache.parquet")
-RECORD_BYTES_MAX: Final = 65_536
-EXPORT_PAGE_ENTRIES: Final = 1000
-_log = logging.getLogger(__name__)
 
 
 class NewKey(Message):
@@ -138,21 +125,12 @@ async def load_records(holder: TheHolder, caller: Administrator, dataset: PathNa
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in MEDIA_TYPES:
         raise InvalidRequest(f"Send records with the content type {MEDIA_TYPES[0]} or {MEDIA_TYPES[1]}.")
-    declared = await run_in_threadpool(datasets.find, holder.books, dataset)
-    upload = holder.settings.incoming / secrets.token_hex(16)
-    try:
-        await run_in_threadpool(upload.parent.mkdir, parents=True, exist_ok=True)
-        await _receive(request, upload, bytes_max=RECORD_BYTES_MAX * declared.records_max)
-        version = await run_in_threadpool(
-            datasets.load, holder.books, actor=caller.name, name=dataset, source=upload, media_type=media_type,
-            folder=holder.settings.records,
-        )  # fmt: skip
-    except OSError as error:
-        _log.error("records could not be kept", extra={"error": errno.errorcode.get(error.errno or 0, "OSError")})
-        raise Unavailable("The holder cannot keep the records now; nothing was changed. Load them again.") from None
-    finally:
-        with suppress(OSError):
-            await run_in_threadpool(upload.unlink)
+
+    async def receive(path: FilePath, bytes_max: int) -> str:
+        await receive_body(request, path, bytes_max=bytes_max)
+        return media_type
+
+    version = await load_upload(holder, actor=caller.name, dataset=dataset, receive=receive)
     return {"dataset": dataset, "version": version}
 
 
@@ -204,7 +182,7 @@ async def read_ledger(
 ) -> Response | dict[str, Any]:
     """Entries in order: a page as JSON, or all of them from `after` on as CSV."""
     if as_format == "csv":
-        return StreamingResponse(_csv_lines(holder, after), media_type="text/csv")
+        return StreamingResponse(csv_lines(holder.books, after=after), media_type="text/csv")
     found = await run_in_threadpool(ledger.page, holder.books, after=after, limit=limit)
     return {
         "entries": [entry.document() for entry in found],
@@ -224,43 +202,6 @@ async def record_restore(holder: TheHolder, caller: Administrator, restore: Rest
     """Record that the database was restored from a copy, so that the holder may release again."""
     entry = await run_in_threadpool(ledger.record_restore, holder.books, actor=caller.name, reason=restore.reason)
     return LedgerPosition(sequence=entry.sequence, hash=entry.hash)
-
-
-async def _receive(request: Request, path: FilePath, *, bytes_max: int) -> None:
-    """Write a body to a file as it comes."""
-    received_bytes = 0
-    with path.open("xb") as file:
-        async for chunk in request.stream():
-            received_bytes += len(chunk)
-            if received_bytes > bytes_max:
-                raise TooLargeBody(limit_bytes=bytes_max)
-            await run_in_threadpool(file.write, chunk)
-
-
-def _csv_lines(holder: Holder, after: int) -> Iterator[str]:
-    columns = ("sequence", "at", "kind", "actor", "population", "dataset", "auditor", "subject", "answer")
-    yield _csv_line(*columns, "epsilon", "delta", "cap", "account", "detail", "previous", "hash")
-    while page := ledger.page(holder.books, after=after, limit=EXPORT_PAGE_ENTRIES):
-        for entry in page:
-            yield _csv_line(*(entry.document().get(column, "") for column in columns), *_csv_rest(entry))
-        after = page[-1].sequence
-
-
-def _csv_rest(entry: Entry) -> tuple[str, ...]:
-    event = entry.event
-    cap, account = (
-        "" if balance is None else json.dumps(asdict(balance), sort_keys=True) for balance in (event.cap, event.account)
-    )
-    detail = json.dumps(event.detail, sort_keys=True) if event.detail else ""
-    loss = format_nano(event.epsilon_nano), format_nano(event.delta_nano)
-    return (*loss, cap, account, detail, entry.previous, entry.hash)
-
-
-def _csv_line(*values: Any) -> str:
-    """One line; a value that a spreadsheet would take for a formula is led by an apostrophe."""
-    line = io.StringIO()
-    csv.writer(line).writerow([f"'{value}" if str(value)[:1] in "=+-@\t" and str(value) else value for value in values])
-    return line.getvalue()
 
 
 def _shown_key(issued: IssuedKey) -> ShownKey:

@@ -17,8 +17,9 @@ from typing import Any, Final
 
 from shared.problems import TITLES
 
-EVENTS: Final = frozenset(
-    {
+EVENTS: Final[Mapping[str, str]] = {
+    event: event
+    for event in (
         "request",
         "release overran its deadline",
         "console log-in",
@@ -28,27 +29,32 @@ EVENTS: Final = frozenset(
         "anchor unavailable",
         "records could not be kept",
         "internal error",
-        # The server's own, as its code spells them. Their arguments (process numbers, address) stay out.
-        "Started server process [%d]",
-        "Waiting for application startup.",
-        "Application startup complete.",
-        "Application startup failed. Exiting.",
-        "Uvicorn running on %s://%s:%d (Press CTRL+C to quit)",
-        "Uvicorn running on %s://[%s]:%d (Press CTRL+C to quit)",
-        "Shutting down",
-        "Waiting for connections to close. (CTRL+C to force quit)",
-        "Waiting for background tasks to complete. (CTRL+C to force quit)",
-        "Waiting for application shutdown.",
-        "Application shutdown complete.",
-        "Finished server process [%d]",
-        "Started parent process [%d]",
-        "Stopping parent process [%d]",
-        "Waiting for child process [%d]",
-        "Terminated child process [%d]",
-        "Child process [%d] died",
-        "Exception in ASGI application\n",
-    }
-)
+    )
+} | {
+    # The server's own, as its code spells them. Their arguments (process numbers, address) stay out.
+    "Started parent process [%d]": "supervisor started",
+    "Started server process [%d]": "process started",
+    "Uvicorn running on %s://%s:%d (Press CTRL+C to quit)": "listening",
+    "Uvicorn running on %s://[%s]:%d (Press CTRL+C to quit)": "listening",
+    "Waiting for application startup.": "starting",
+    "Application startup complete.": "started",
+    "Application startup failed. Exiting.": "start failed",
+    "Shutting down": "shutting down",
+    "Waiting for connections to close. (CTRL+C to force quit)": "waiting for connections to close",
+    "Waiting for background tasks to complete. (CTRL+C to force quit)": "waiting for tasks to complete",
+    "Waiting for application shutdown.": "stopping",
+    "Application shutdown complete.": "stopped",
+    "Finished server process [%d]": "process finished",
+    "Received SIGINT, exiting.": "interrupted",
+    "Received SIGTERM, exiting.": "told to end",
+    "Waiting for child process [%d]": "waiting for worker",
+    "Terminated child process [%d]": "worker ended",
+    "Child process [%d] died": "worker died",
+    "Stopping parent process [%d]": "supervisor stopped",
+    "Invalid HTTP request received.": "unreadable request",
+    "Exception in ASGI application\n": "exception in application",
+}
+"""What a message's constant text is called in a line; any other message is called "message"."""
 PLACES_MAX: Final = 6
 _PROCESS: Final = re.compile(r"\[[0-9]+\]")
 _PLACE: Final = r"[A-Za-z0-9_<>]+ \([A-Za-z0-9_.<>-]+:[0-9]+\)"
@@ -56,7 +62,7 @@ _PLACE: Final = r"[A-Za-z0-9_<>]+ \([A-Za-z0-9_.<>-]+:[0-9]+\)"
 FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "request_id": re.compile("[0-9a-f]{16}"),
     "method": re.compile("[A-Z]{3,7}"),
-    "route": re.compile("(/[A-Za-z0-9._{}-]*)+|none"),
+    "route": re.compile("(/[A-Za-z0-9._{}:-]*)+|none"),
     "status": re.compile("[1-5][0-9]{2}"),
     "problem": re.compile("|".join(TITLES)),
     # An account's name has the form of a name, and a key has it too.
@@ -139,7 +145,7 @@ def stderr_handler() -> logging.Handler:
 
 def _event(message: object) -> str:
     text = _PROCESS.sub("[%d]", message) if isinstance(message, str) else ""
-    return text.strip() if text in EVENTS else "message"
+    return EVENTS.get(text, "message")
 
 
 def _iso_time(seconds: float) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -99,6 +100,13 @@ def validation_problem(request: Request, error: Exception) -> Response:
     code = _validation_code(found[0], is_plan=request.url.path.startswith("/v1/datasets/"))
     first = f"{shown[0]['field']}: {shown[0]['detail']}"
     return problem_response(code, first, instance=request.url.path, fields={"errors": shown})
+
+
+def validation_refusal(error: ValidationError) -> tuple[str, str]:
+    """Code and text of the first thing that is not of its form, for the console's pages."""
+    first = error.errors()[0]
+    place = _place(first["loc"])
+    return _validation_code(first, is_plan=False), _detail(first) if place == "body" else f"{place}: {_detail(first)}"
 
 
 def http_problem(request: Request, error: Exception) -> Response:

@@ -175,6 +175,20 @@ def test_a_changed_key_is_noticed_before_anything_is_asked(auditor: Auditor, hol
     assert holder.count("POST", "/releases") == asked
 
 
+def test_a_key_that_was_made_while_the_question_was_under_way_is_no_lie(
+    auditor: Auditor, holder: SimulatedHolder
+) -> None:
+    """The holder publishes a second key just before it answers; the first is still there."""
+
+    def rotate(document: Document) -> None:
+        document["key"] = "k2"
+        holder.change_keys = lambda keys: keys["keys"].append({**keys["keys"][0], "id": "k2"})
+
+    holder.before_signing = rotate
+
+    assert auditor.audit(TREE, "register", ["sex"], "0.5").key.id == "k2"
+
+
 def test_a_price_that_was_not_meant_is_not_paid(auditor: Auditor, holder: SimulatedHolder) -> None:
     def as_if_overlapping(document: Document) -> None:
         document["batches"][0]["composition"]["classes"] = 2

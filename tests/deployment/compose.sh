@@ -122,5 +122,9 @@ DOCKER_BUILDKIT=1 timeout $STEP_S_MAX docker build --quiet "${build[@]}" -t pafe
 say "running the audit"
 if docker compose version >/dev/null 2>&1; then compose=(docker compose); else compose=(docker-compose); fi
 compose+=(-p pafer-compose-test "${files[@]}")
-timeout $STEP_S_MAX "${compose[@]}" up --no-build --exit-code-from auditor </dev/null
+timeout $STEP_S_MAX "${compose[@]}" up --no-build --exit-code-from auditor </dev/null || {
+  "${compose[@]}" logs --tail 30
+  say "FAILED"
+  exit 1
+}
 say "the auditor exited 0"

@@ -1,7 +1,10 @@
-"""Who may import what: the contracts of `pyproject.toml` hold, and no library escapes them."""
+"""Who may import what: the contracts of `pyproject.toml` hold, and no library escapes them or is undeclared."""
 
+import ast
+import re
 import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import grimp
@@ -9,6 +12,7 @@ from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("auditor_client", "holder_service", "pafer_demo", "shared")
+BROUGHT_ALONG = {"joblib", "markupsafe", "starlette"}  # parts of scikit-learn, Jinja and FastAPI that show
 FREE = {"annotated_types", "cryptography", "pydantic", "pydantic_core", "rfc8785", "typing_extensions"}
 
 
@@ -26,3 +30,30 @@ def test_every_library_has_a_layer() -> None:
 
     assert libraries - FREE <= protected
     assert {"fastapi", "numpy", "opendp", "sqlalchemy"} <= libraries & protected
+
+
+def test_every_library_that_is_imported_is_declared() -> None:
+    """Nothing works only because something else happens to bring it along."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    declared = {re.split(r"[\[<>=;!~ ]", requirement)[0].replace("_", "-").lower() for requirement in wanted}
+    distributions = packages_distributions()
+
+    undeclared = set()
+    for path in (path for folder in (*PACKAGES, "benchmarks", "tests") for path in (ROOT / folder).rglob("*.py")):
+        for name in _imported(path) - set(sys.stdlib_module_names) - BROUGHT_ALONG:
+            makers = {maker.replace("_", "-").lower() for maker in distributions.get(name, ())}
+            if makers and not makers & declared and not (ROOT / name).is_dir():
+                undeclared.add(f"{path.relative_to(ROOT)}: {name}")
+
+    assert not undeclared
+
+
+def _imported(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.split(".")[0])
+    return names

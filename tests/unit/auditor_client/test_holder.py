@@ -223,6 +223,7 @@ def test_an_exhausted_budget_says_by_how_much(simulated: SimulatedHolder, client
         (200, b'{"auditor": NaN}'),
         (200, b'{"auditor": "ADR", "auditor": "other"}'),
         (200, b'{"auditor": "\xff"}'),
+        (200, b'{"auditor": "\\ud800"}'),
         (200, b"[" * 100_000),
         (200, b'{"spent": ' + b"9" * 10_000 + b"}"),
         (404, b'{"detail": "no problem document"}'),
@@ -243,6 +244,16 @@ def test_an_answer_that_does_not_fit_the_contract_is_not_used(simulated: Simulat
 
     with pytest.raises(HolderLied, match="limit"):
         client.budget("register")
+
+
+@pytest.mark.parametrize("change", [{"columns": []}, {"sensitive": ["age"]}, {"name": "other"}, {"version": "1e400"}])
+def test_a_description_that_contradicts_itself_is_not_used(
+    simulated: SimulatedHolder, client: HolderClient, change: dict[str, object]
+) -> None:
+    always(simulated, 200, json.dumps({**simulated.dataset.model_dump(mode="json"), **change}).encode())
+
+    with pytest.raises(HolderLied):
+        client.dataset("register")
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])

@@ -10,7 +10,7 @@ import pytest
 
 from auditor_client.errors import HolderLied, ReceiptsDamaged
 from auditor_client.holder import HolderClient
-from auditor_client.receipts import Receipts, ReceiptsReport, check_receipts, receipts_report
+from auditor_client.receipts import Receipts, check_receipts
 from shared.plans import Plan
 from shared.releases import SigningKey, SigningKeys
 from tests.simulated_holder import KEY, SimulatedHolder, simulated_holder
@@ -64,10 +64,6 @@ def fill(receipts: Receipts, client: HolderClient, *epsilons: str) -> None:
     for epsilon in epsilons:
         release = client.release("register", plan_of(epsilon))
         receipts.keep(release.document["id"], release.body)
-
-
-def report(receipts: Receipts, client: HolderClient | None) -> ReceiptsReport:
-    return receipts_report(tuple(check_receipts(receipts, client)), None if client is None else client.ledger_head())
 
 
 def test_a_receipt_is_kept_byte_for_byte_under_its_identity(receipts: Receipts) -> None:
@@ -159,7 +155,7 @@ def test_a_directory_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 def test_good_receipts_pass(receipts: Receipts, client: HolderClient) -> None:
     fill(receipts, client, "0.1", "0.2")
 
-    found = report(receipts, client)
+    found = check_receipts(receipts, client)
 
     assert found.ok
     assert len(found.checks) == 2
@@ -169,8 +165,8 @@ def test_good_receipts_pass(receipts: Receipts, client: HolderClient) -> None:
 def test_signatures_can_be_checked_without_the_holder(receipts: Receipts, client: HolderClient) -> None:
     fill(receipts, client, "0.1")
 
-    assert report(receipts, None).ok
-    assert report(receipts, None).head is None
+    assert check_receipts(receipts, None).ok
+    assert check_receipts(receipts, None).head is None
 
 
 def test_a_changed_receipt_is_found_out(receipts: Receipts, client: HolderClient) -> None:
@@ -180,7 +176,7 @@ def test_a_changed_receipt_is_found_out(receipts: Receipts, client: HolderClient
     document["batches"][0]["cells"][0]["counts"][0] += 1
     path.write_text(json.dumps(document), encoding="utf-8")
 
-    found = report(receipts, client)
+    found = check_receipts(receipts, client)
 
     assert not found.ok
     assert [check.fault is None for check in found.checks] == [False, True]
@@ -191,7 +187,7 @@ def test_a_file_that_is_no_release_is_told(receipts: Receipts, client: HolderCli
     fill(receipts, client, "0.1")
     (receipts.directory / f"{'0' * 64}.json").write_bytes(content)
 
-    found = report(receipts, client)
+    found = check_receipts(receipts, client)
 
     assert "cannot be read as a release" in str(found.checks[0].fault)
     assert found.checks[1].fault is None
@@ -202,7 +198,7 @@ def test_a_renamed_receipt_is_told(receipts: Receipts, client: HolderClient) -> 
     path = receipts.files()[0]
     path.rename(path.with_name("0" * 64 + ".json"))
 
-    assert "named otherwise" in str(report(receipts, client).checks[0].fault)
+    assert "named otherwise" in str(check_receipts(receipts, client).checks[0].fault)
 
 
 def test_a_ledger_that_lost_an_entry_is_found_out(
@@ -211,7 +207,7 @@ def test_a_ledger_that_lost_an_entry_is_found_out(
     fill(receipts, client, "0.1", "0.2")
     simulated.ledger.pop()
 
-    found = report(receipts, client)
+    found = check_receipts(receipts, client)
 
     assert sum("rolled back" in str(check.fault) for check in found.checks) == 1
     assert found.fault is not None
@@ -224,7 +220,7 @@ def test_a_ledger_that_was_rolled_back_and_regrown_is_found_out(
     fill(receipts, client, "0.1", "0.2")
     simulated.ledger[1:] = ["sha256:" + "f" * 64, "sha256:" + "e" * 64]
 
-    found = report(receipts, client)
+    found = check_receipts(receipts, client)
 
     assert sum("rewritten" in str(check.fault) for check in found.checks) == 1
     assert found.fault is None
@@ -236,7 +232,7 @@ def test_a_head_that_contradicts_the_newest_receipt_is_found_out(
     fill(receipts, client, "0.1")
     simulated.head = {"sequence": 1, "hash": "sha256:" + "f" * 64}
 
-    assert "head" in str(report(receipts, client).fault)
+    assert "head" in str(check_receipts(receipts, client).fault)
 
 
 def test_two_releases_of_one_entry_are_found_out(
@@ -247,7 +243,7 @@ def test_two_releases_of_one_entry_are_found_out(
     simulated.before_signing = lambda document: document.update(ledger=simulated.position(1))
     fill(receipts, client, "0.2")
 
-    found = report(receipts, client)
+    found = check_receipts(receipts, client)
 
     assert sum("another receipt" in str(check.fault) for check in found.checks) == 1
 
@@ -258,12 +254,12 @@ def test_a_holder_with_another_key_cannot_confirm_receipts(
     fill(receipts, client, "0.1")
 
     with simulated_holder() as other, pytest.raises(HolderLied, match="signing key"):
-        report(receipts, HolderClient(http, url=other.url, key=KEY))
+        check_receipts(receipts, HolderClient(http, url=other.url, key=KEY))
 
 
 def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ReceiptsDamaged, match="no receipts directory"):
-        report(Receipts(tmp_path / "none"), None)
+        check_receipts(Receipts(tmp_path / "none"), None)
 
 
 def test_no_receipt_holds_the_key(receipts: Receipts, client: HolderClient) -> None:

@@ -1,0 +1,53 @@
+"""The console at `/console`: what administrators do, as pages (4-interface). Each action calls the service that
+the REST endpoint of the same name calls; no logic stands here a second time.
+"""
+
+from typing import Final
+
+from fastapi import APIRouter, FastAPI, Response
+from fastapi.staticfiles import StaticFiles
+
+from holder_service.domain.errors import NotFound
+from holder_service.services import overview
+from holder_service.storage.ledger_views import EntryFilter
+from holder_service.web import console_auditors, console_budgets, console_datasets, console_ledger, console_session
+from holder_service.web.console_pages import ROOT, STATIC, STATIC_FOLDER, ConsoleRoute, SecurityHeaders
+from holder_service.web.console_pictures import spending_chart
+from holder_service.web.console_session import LogInLimit, Visitor
+
+ENTRIES_SHOWN: Final = 8
+
+router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+
+
+def install(app: FastAPI) -> None:
+    """Add the console to the holder's application."""
+    app.state.log_in_limit = LogInLimit()
+    app.mount(STATIC, StaticFiles(directory=STATIC_FOLDER))
+    for part in (console_session, console_datasets, console_auditors, console_budgets, console_ledger):
+        app.include_router(part.router)
+    app.include_router(router)
+    app.add_middleware(SecurityHeaders)
+
+
+@router.get(f"{ROOT}/")
+@router.get(ROOT)
+def show_overview(visit: Visitor) -> Response:
+    """Everything at a glance."""
+    now = visit.books.clock()
+    populations = overview.every_population(visit.books)
+    charts = {
+        state.population.name: spending_chart(overview.spending_over_time(visit.books, state.population.name), now)
+        for state in populations
+    }
+    return visit.page(
+        "overview.html.j2", section="overview", populations=populations, charts=charts,
+        store=overview.store_state(visit.books), holder=visit.holder,
+        entries=overview.newest_entries(visit.books, EntryFilter(), before=None, limit=ENTRIES_SHOWN),
+    )  # fmt: skip
+
+
+@router.get(f"{ROOT}/{{path:path}}")
+def show_nothing(_: Visitor, path: str) -> Response:
+    """Any other page below the console's path."""
+    raise NotFound(f"There is no page {path[:80]!r} in the console.")

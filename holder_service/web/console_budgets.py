@@ -1,0 +1,52 @@
+"""The console's page of budgets: what each auditor was granted, has spent and has left; granted and revoked here."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from holder_service.services import accounts, budgets, overview
+from holder_service.web.console_forms import Form
+from holder_service.web.console_pages import ROOT, ConsoleRoute, Refusal
+from holder_service.web.console_session import CheckedForm, Visit, Visitor
+from holder_service.web.console_words import loss
+from shared.datasets import BudgetGrant
+
+router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)
+
+
+@router.get("/budgets")
+def list_budgets(
+    visit: Visitor, dataset: Annotated[str, Query()] = "", auditor: Annotated[str, Query()] = ""
+) -> Response:
+    """Every population's budgets; the form is filled with the one that is named, to change it."""
+    return _page(visit, dataset, auditor)
+
+
+@router.post("/budgets")
+def set_budget(visit: Visitor, form: CheckedForm) -> Response:
+    """Grant, raise, lower or revoke a budget."""
+    dataset, auditor = form.text("dataset"), form.text("auditor")
+
+    def work() -> Response:
+        grant = BudgetGrant.model_validate(
+            {"epsilon": form.text("epsilon"), "delta": form.text("delta"), "expires": form.moment("expires")}
+        )
+        budget = budgets.set_limit(visit.books, actor=visit.actor, dataset=dataset, auditor=auditor, grant=grant)
+        limit, left = (loss(amount.epsilon, amount.delta) for amount in (budget.limit, budget.remaining))
+        text = f"The budget of {auditor} with population {budget.population} is now {limit}; {left} is left."
+        return visit.done(f"{ROOT}/budgets", text)
+
+    return visit.attempt(work, lambda refusal: _page(visit, dataset, auditor, form, refusal))
+
+
+def _page(
+    visit: Visit, dataset: str, auditor: str, form: Form | None = None, refusal: Refusal | None = None
+) -> Response:
+    populations = overview.every_population(visit.books)
+    chosen = next((state for state in populations if dataset in {one.name for one in state.datasets}), None)
+    return visit.page(
+        "budgets.html.j2", section="budgets", refusal=refusal, entered=form, populations=populations,
+        dataset=dataset, auditor=auditor, balance=chosen.accounts.get(auditor) if chosen else None,
+        auditors=[found.name for found, _ in accounts.every_account(visit.books) if found.role == "auditor"],
+        now=visit.books.clock(),
+    )  # fmt: skip

@@ -1,0 +1,189 @@
+"""The console's pages about datasets: what is declared, records loaded, datasets retired, populations merged."""
+
+import json
+from pathlib import Path
+from typing import Final
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from holder_service.domain.errors import HolderError, InvalidRequest
+from holder_service.services import datasets, overview
+from holder_service.services.overview import PopulationState
+from holder_service.storage.datasets import Dataset
+from holder_service.web.admin import PathName
+from holder_service.web.console_files import receive_form
+from holder_service.web.console_forms import Form
+from holder_service.web.console_pages import ROOT, ConsoleRoute, Refusal
+from holder_service.web.console_session import CheckedForm, Visit, Visitor, check_origin
+from holder_service.web.uploads import load_upload
+from shared.amounts import PrivacyLoss
+from shared.datasets import DatasetDeclaration
+
+EXAMPLE: Final = """{
+  "person_key": "id",
+  "relation": "add_remove",
+  "cap": {"epsilon": "10", "delta": "0"},
+  "records_max": 1000000,
+  "columns": [
+    {"name": "age", "type": "integer", "minimum": 0, "maximum": 120},
+    {"name": "hours", "type": "number", "nullable": true},
+    {"name": "education", "type": "category", "categories": ["low", "middle", "high"]},
+    {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": true}
+  ]
+}
+"""
+
+router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)
+
+
+@router.get("/datasets")
+def list_datasets(visit: Visitor) -> Response:
+    """All datasets and populations."""
+    return _list_page(visit)
+
+
+@router.get("/declare")
+def show_declare(visit: Visitor) -> Response:
+    """The form to declare a dataset by."""
+    return _declare_page(visit)
+
+
+@router.post("/declare")
+def declare(visit: Visitor, form: CheckedForm) -> Response:
+    """Declare a new dataset."""
+
+    def work() -> Response:
+        name = form.name("name")
+        if any(dataset.name == name for dataset in datasets.every_dataset(visit.books)):
+            raise InvalidRequest(f"There is a dataset {name!r} already: change it on its own page.")
+        return _declared(visit, name, DatasetDeclaration.model_validate(form.document("declaration")))
+
+    return visit.attempt(work, lambda refusal: _declare_page(visit, form, refusal))
+
+
+@router.get("/datasets/{dataset}")
+def show_dataset(visit: Visitor, dataset: PathName) -> Response:
+    """A dataset as declared."""
+    return _dataset_page(visit, dataset)
+
+
+@router.post("/datasets/{dataset}/limits")
+def change_limits(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
+    """Change the population's cap and the dataset's largest number of records."""
+
+    def work() -> Response:
+        state, declared = _found(visit, dataset)
+        document = _declaration(state, declared).model_dump(mode="json", exclude_none=True)
+        document["cap"] = {"epsilon": form.text("epsilon"), "delta": form.text("delta")}
+        document["records_max"] = form.whole_number("records_max")
+        return _declared(visit, dataset, DatasetDeclaration.model_validate(document))
+
+    return visit.attempt(work, lambda refusal: _dataset_page(visit, dataset, form, refusal))
+
+
+@router.post("/datasets/{dataset}/declaration")
+def change_declaration(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
+    """Declare a dataset again."""
+
+    def work() -> Response:
+        return _declared(visit, dataset, DatasetDeclaration.model_validate(form.document("declaration")))
+
+    return visit.attempt(work, lambda refusal: _dataset_page(visit, dataset, form, refusal))
+
+
+@router.post("/datasets/{dataset}/records")
+async def load_records(request: Request, visit: Visitor, dataset: PathName) -> Response:
+    """Load records from a file: all of them, or none."""
+
+    async def receive(path: Path, bytes_max: int) -> str:
+        return await receive_form(
+            request, path, bytes_max=bytes_max, check=lambda token: check_origin(request, visit.session.token, token)
+        )
+
+    try:
+        version = await load_upload(visit.holder, actor=visit.actor, dataset=dataset, receive=receive)
+    except HolderError as error:
+        return await run_in_threadpool(_dataset_page, visit, dataset, None, Refusal.of(error))
+    return visit.done(_path(dataset), f"Version {version} of {dataset} is loaded.")
+
+
+@router.post("/datasets/{dataset}/retire")
+def retire(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
+    """Take a dataset and its records away."""
+
+    def work() -> Response:
+        if form.text("confirm") != dataset:
+            raise InvalidRequest(f"To retire the dataset write its name, {dataset}, into the field.")
+        datasets.retire(visit.books, actor=visit.actor, name=dataset, folder=visit.holder.settings.records)
+        return visit.done(f"{ROOT}/datasets", f"Dataset {dataset} is retired. What was spent stays spent.")
+
+    return visit.attempt(work, lambda refusal: _dataset_page(visit, dataset, form, refusal))
+
+
+@router.post("/populations/merge")
+def merge(visit: Visitor, form: CheckedForm) -> Response:
+    """Join one population to another."""
+
+    def work() -> Response:
+        into, source = form.text("into"), form.text("population")
+        datasets.merge(visit.books, actor=visit.actor, into=into, source=source)
+        return visit.done(f"{ROOT}/datasets", f"Population {source} has joined {into}; their spending is added.")
+
+    return visit.attempt(work, lambda refusal: _list_page(visit, form, refusal))
+
+
+def _declared(visit: Visit, name: str, declaration: DatasetDeclaration) -> Response:
+    declared = datasets.declare(visit.books, actor=visit.actor, name=name, declaration=declaration)
+    loaded = "" if declared.version else " Its records are to be loaded."
+    return visit.done(_path(name), f"Dataset {name} is declared, of population {declared.population}.{loaded}")
+
+
+def _list_page(visit: Visit, form: Form | None = None, refusal: Refusal | None = None) -> Response:
+    return visit.page(
+        "datasets.html.j2", section="datasets", refusal=refusal, entered=form,
+        populations=overview.every_population(visit.books),
+    )  # fmt: skip
+
+
+def _declare_page(visit: Visit, form: Form | None = None, refusal: Refusal | None = None) -> Response:
+    return visit.page("declare.html.j2", section="datasets", refusal=refusal, entered=form, example=EXAMPLE)
+
+
+def _dataset_page(visit: Visit, name: str, form: Form | None = None, refusal: Refusal | None = None) -> Response:
+    state, dataset = _found(visit, name)
+    return visit.page(
+        "dataset.html.j2", section="datasets", refusal=refusal, entered=form, state=state, dataset=dataset,
+        declaration=_text(_declaration(state, dataset)),
+    )  # fmt: skip
+
+
+def _found(visit: Visit, name: str) -> tuple[PopulationState, Dataset]:
+    dataset = datasets.find(visit.books, name)
+    states = overview.every_population(visit.books)
+    return next(state for state in states if state.population.name == dataset.population), dataset
+
+
+def _declaration(state: PopulationState, dataset: Dataset) -> DatasetDeclaration:
+    """What an administrator would declare to get the dataset as it is."""
+    return DatasetDeclaration(
+        person_key=dataset.schema.person_key,
+        population=dataset.population,
+        relation=state.population.relation,
+        cap=PrivacyLoss.of_nano(state.cap.limit_epsilon_nano, state.cap.limit_delta_nano),
+        records_max=dataset.records_max,
+        columns=dataset.schema.columns,
+    )
+
+
+def _text(declaration: DatasetDeclaration) -> str:
+    """A declaration as JSON for people, a column on each line."""
+    document = declaration.model_dump(mode="json", exclude={"columns"})
+    columns = [column.model_dump(mode="json", exclude_defaults=True) for column in declaration.columns]
+    fields = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in document.items()]
+    lines = ",\n".join(f"    {json.dumps(column, ensure_ascii=False)}" for column in columns)
+    return "{\n" + ",\n".join(fields) + ',\n  "columns": [\n' + lines + "\n  ]\n}\n"
+
+
+def _path(dataset: str) -> str:
+    return f"{ROOT}/datasets/{dataset}"

@@ -1,0 +1,110 @@
+"""What a browser sends from the console's forms: bounded, UTF-8, no field twice."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import jiter
+from fastapi import Request
+
+from holder_service.domain.errors import InvalidRequest, TooLargeBody
+from shared import limits
+from shared.text import NAME_PATTERN
+
+FORM_TYPE: Final = "application/x-www-form-urlencoded"
+FIELDS_MAX: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields of a form; blanks around a value are the typist's, not the value's."""
+
+    values: Mapping[str, str]
+
+    def text(self, name: str) -> str:
+        """A field that has to be there, and may be empty.
+
+        Raises:
+            InvalidRequest: It is not.
+        """
+        if name in self.values:
+            return self.values[name].strip()
+        raise InvalidRequest(f"The form lacks its field {name!r}: load the page again.")
+
+    def filled(self, name: str) -> str | None:
+        """A field's text, None if it is empty."""
+        return self.text(name) or None
+
+    def name(self, name: str) -> str:
+        """A new dataset's or account's name.
+
+        Raises:
+            InvalidRequest: It is none.
+        """
+        text = self.text(name)
+        if re.fullmatch(NAME_PATTERN, text) and len(text) <= limits.NAME_CHARACTERS_MAX:
+            return text
+        raise InvalidRequest(
+            f"A name has up to {limits.NAME_CHARACTERS_MAX} letters, digits, dots, dashes and underscores, "
+            "and begins with a letter or digit."
+        )
+
+    def whole_number(self, name: str) -> int:
+        """A whole number of at most fifteen digits.
+
+        Raises:
+            InvalidRequest: It is none.
+        """
+        text = self.text(name)
+        if re.fullmatch("[0-9]{1,15}", text):
+            return int(text)
+        raise InvalidRequest(f"{name}: write a whole number.")
+
+    def moment(self, name: str) -> datetime | None:
+        """A date and time, which the page says is in UTC; None if it is empty.
+
+        Raises:
+            InvalidRequest: It is neither.
+        """
+        text = self.filled(name)
+        try:
+            return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
+        except ValueError:
+            raise InvalidRequest(f"{name}: write date and time as 2027-01-31T12:00, in UTC.") from None
+
+    def document(self, name: str) -> Any:
+        """A JSON document that somebody typed or pasted.
+
+        Raises:
+            InvalidRequest: It is no JSON, or names a field twice.
+        """
+        try:
+            return jiter.from_json(self.text(name).encode(), catch_duplicate_keys=True, allow_inf_nan=False)
+        except ValueError as error:
+            raise InvalidRequest(f"The {name} is no admissible JSON: {error}.") from None
+
+
+async def read_form(request: Request, *, bytes_max: int = limits.BODY_BYTES_MAX) -> Form:
+    """Read a form's fields.
+
+    Raises:
+        InvalidRequest: It is no form, not UTF-8, has too many fields or one twice.
+        TooLargeBody: It is longer than its limit; what is beyond is not read.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:
+        raise InvalidRequest("Send the form from its page.")
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > bytes_max:
+            raise TooLargeBody(limit_bytes=bytes_max)
+    try:
+        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=FIELDS_MAX, errors="strict")
+    except ValueError:
+        raise InvalidRequest("The form could not be read: load the page again.") from None
+    if len(dict(pairs)) != len(pairs):
+        raise InvalidRequest("The form has a field twice: load the page again.")
+    return Form(dict(pairs))

@@ -1,0 +1,193 @@
+"""How the console's pages are made: templates that escape everything, and headers that let nothing else in.
+
+The pages hold no script and load nothing from elsewhere; a browser is told to keep it that way. Nothing on
+them is derived from records (2-privacy §7): administrators see policy, not data.
+"""
+
+import functools
+import hashlib
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.routing import APIRoute
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from pydantic import ValidationError
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from holder_service.domain.errors import HolderError
+from holder_service.web.console_pictures import balance_bar
+from holder_service.web.console_words import loss, what_happened
+from holder_service.web.problems import RETRY_AFTER_S, STATUS_BY_CODE, validation_refusal
+from holder_service.web.request_facts import note_problem
+from shared.amounts import format_nano
+from shared.problems import TITLES
+
+ROOT: Final = "/console"
+LOG_IN: Final = f"{ROOT}/log-in"
+STATIC: Final = f"{ROOT}/static"
+STATIC_FOLDER: Final = Path(__file__).parent / "static"
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+NAVIGATION: Final = (
+    ("overview", ROOT, "Overview"),
+    ("datasets", f"{ROOT}/datasets", "Datasets"),
+    ("auditors", f"{ROOT}/auditors", "Auditors"),
+    ("budgets", f"{ROOT}/budgets", "Budgets"),
+    ("ledger", f"{ROOT}/ledger", "Ledger"),
+    ("restore", f"{ROOT}/restore", "Restore"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why something was not done, in the words that the REST interface has for it."""
+
+    code: str
+    detail: str
+
+    @classmethod
+    def of(cls, error: Exception) -> "Refusal":
+        """What an error that a service or a type raised says to whoever asked."""
+        if isinstance(error, HolderError):
+            return cls(error.code, error.detail)
+        if isinstance(error, ValidationError):
+            return cls(*validation_refusal(error))
+        raise error
+
+    @property
+    def title(self) -> str:
+        """The problem's title."""
+        return TITLES[self.code]
+
+    @property
+    def status(self) -> int:
+        """The status of a page that tells it. A page has no scheme to authenticate by, so 401 becomes 403."""
+        return STATUS_BY_CODE["forbidden" if self.code == "unauthenticated" else self.code]
+
+
+class LogInNeeded(Exception):
+    """There is no session, or no longer."""
+
+
+class ConsoleRoute(APIRoute):
+    """A route whose refusals are pages too."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The framework's handler, whose errors become a page or the way to the log-in."""
+        handle = super().get_route_handler()
+
+        async def as_page(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except LogInNeeded:
+                back = request.url.path if request.method == "GET" else ROOT
+                return RedirectResponse(f"{LOG_IN}?then={quote(back, safe='')}", status_code=303)
+            except HolderError as error:
+                refusal = Refusal.of(error)
+            except RequestValidationError:
+                refusal = Refusal("not-found", "There is no such page.")
+            return render("refusal.html.j2", refusal=refusal, status=refusal.status)
+
+        return as_page
+
+
+class SecurityHeaders:
+    """Puts the console's headers on everything below its path."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve, with headers."""
+        path = scope.get("path", "")
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                headers["Cache-Control"] = "max-age=86400" if path.startswith(f"{STATIC}/") else "no-store"
+            await send(message)
+
+        inside = path == ROOT or path.startswith(f"{ROOT}/")
+        await self._app(scope, receive, with_headers if inside else send)
+
+
+def render(template: str, *, status: int = 200, refusal: Refusal | None = None, **context: Any) -> HTMLResponse:
+    """A page.
+
+    Args:
+        template: The template's file name.
+        status: Of the answer; of a refusal it is the refusal's.
+        refusal: What the page has to say first.
+        context: What the template shows.
+    """
+    if refusal is not None:
+        note_problem(refusal.code)
+        status = refusal.status
+    page = _environment().get_template(template).render(refusal=refusal, **context)
+    headers = {"Retry-After": str(RETRY_AFTER_S)} if status in (429, 503) else None
+    return HTMLResponse(page, status, headers)
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.globals.update(
+        root=ROOT, log_in=LOG_IN, navigation=NAVIGATION, stylesheet=_versioned("console.css"),
+        icon=_versioned("icon.svg"), balance_bar=balance_bar, what_happened=what_happened, loss=loss,
+    )  # fmt: skip
+    environment.filters.update(amount=format_nano, moment=_moment, clock=_clock, short=_short, segment=_segment)
+    environment.tests.update(past=_is_past)
+    return environment
+
+
+def _versioned(name: str) -> str:
+    """The path of a static file with its content's digest, so that a browser never shows an old one."""
+    return f"{STATIC}/{name}?v={hashlib.sha256((STATIC_FOLDER / name).read_bytes()).hexdigest()[:12]}"
+
+
+def _moment(at: str | datetime) -> Markup:
+    """A time for people, in UTC, and for machines."""
+    time = (datetime.fromisoformat(at) if isinstance(at, str) else at).astimezone(UTC)
+    machine = time.isoformat(timespec="seconds")
+    return Markup('<time datetime="{}">{:%-d %b %Y, %H:%M}</time>').format(machine, time)
+
+
+def _clock(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%H:%M}"
+
+
+def _is_past(expires: str | None, now: str) -> bool:
+    return expires is not None and datetime.fromisoformat(expires) <= datetime.fromisoformat(now)
+
+
+def _short(digest: str) -> str:
+    """The beginning of a digest, enough to compare by eye."""
+    return digest.removeprefix("sha256:")[:10]
+
+
+def _segment(name: str) -> str:
+    """A name as one segment of a path."""
+    return quote(name, safe="")

@@ -1,0 +1,75 @@
+"""What an entry of the ledger says, as a sentence; and amounts as people read them."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from holder_service.domain.ledger import Balance, Event
+from shared.amounts import format_nano
+
+
+def what_happened(event: Event) -> str:
+    """One sentence about an entry, from its public fields; its kind, if there are no words for it."""
+    words = _WORDS.get(event.kind)
+    return event.kind.replace("-", " ") if words is None else words(event)
+
+
+def loss(epsilon_nano: int, delta_nano: int) -> str:
+    """An (ε, δ) pair in words: "ε 0.1", with δ where there is one. Below zero (a lowered limit) nothing is left."""
+    epsilon = f"ε {format_nano(max(epsilon_nano, 0))}"
+    return f"{epsilon}, δ {format_nano(delta_nano)}" if delta_nano > 0 else epsilon
+
+
+def _account(event: Event) -> str:
+    if "role" in event.detail:
+        return f"Account {event.subject} opened, as {event.detail['role']}"
+    return f"Account {event.subject} {'disabled' if event.detail.get('disabled') else 'may call again'}"
+
+
+def _key(event: Event) -> str:
+    expires = event.detail.get("expires")
+    return f"Key {event.subject} issued to {event.detail.get('account')}" + (
+        f", until {expires[:10]}" if expires else ""
+    )
+
+
+def _population(event: Event) -> str:
+    return f"Population {event.population} in terms of {event.detail.get('relation')}, cap {_limit(event.cap)}"
+
+
+def _budget(event: Event) -> str:
+    granted = event.account or Balance()
+    if granted.limit_epsilon_nano == granted.limit_delta_nano == 0:
+        return f"Budget of {event.auditor} revoked"
+    until = f", until {granted.expires[:10]}" if granted.expires else ""
+    return f"Budget of {event.auditor} set to {_limit(granted)}{until}"
+
+
+def _charge(event: Event) -> str:
+    return f"{event.auditor} charged {loss(event.epsilon_nano, event.delta_nano)} about {event.dataset}"
+
+
+def _merge(event: Event) -> str:
+    whose = f", with the account of {event.auditor}" if event.auditor else ""
+    return f"Population {event.detail.get('from')} joined {event.population}{whose}"
+
+
+def _limit(balance: Balance | None) -> str:
+    balance = balance or Balance()
+    return loss(balance.limit_epsilon_nano, balance.limit_delta_nano)
+
+
+_WORDS: Final[Mapping[str, Callable[[Event], str]]] = {
+    "account": _account,
+    "key": _key,
+    "key-withdrawn": lambda event: f"Key {event.subject} of {event.detail.get('account')} withdrawn",
+    "signing-key": lambda event: f"Signing key {event.subject} published",
+    "population": _population,
+    "dataset": lambda event: f"Dataset {event.dataset} declared",
+    "cap": lambda event: f"Cap of {event.population} set to {_limit(event.cap)}",
+    "budget": _budget,
+    "charge": _charge,
+    "records": lambda event: f"Version {event.subject} of {event.dataset} loaded",
+    "retirement": lambda event: f"Dataset {event.dataset} retired",
+    "merge": _merge,
+    "restore": lambda event: f"Restore recorded: {event.detail.get('reason')}",
+}

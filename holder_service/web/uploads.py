@@ -1,0 +1,77 @@
+"""Files of records as they come in, and are loaded: the same for the REST interface and for the console."""
+
+import errno
+import logging
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+
+from holder_service.domain.errors import TooLargeBody, Unavailable
+from holder_service.services import datasets
+from holder_service.services.holder import Holder
+
+MEDIA_TYPES: Final = ("text/csv", "application/vnd.apache.parquet")
+RECORD_BYTES_MAX: Final = 65_536
+_log = logging.getLogger(__name__)
+
+
+async def load_upload(
+    holder: Holder, *, actor: str, dataset: str, receive: Callable[[Path, int], Awaitable[str]]
+) -> int:
+    """Receive a file and load it as a new version of a dataset; the file is gone afterwards in any case.
+
+    Args:
+        holder: The holder.
+        actor: Who loads.
+        dataset: Into which dataset.
+        receive: Writes what comes into a new file of at most so many bytes, and gives its media type.
+
+    Returns:
+        The number of the new version.
+
+    Raises:
+        NotFound, InvalidRecords, Conflict: As `services.datasets.load`.
+        TooLargeBody: More comes than so many records can have.
+        Unavailable: The file could not be kept.
+    """
+    declared = await run_in_threadpool(datasets.find, holder.books, dataset)
+    upload = holder.settings.incoming / secrets.token_hex(16)
+    try:
+        await run_in_threadpool(upload.parent.mkdir, parents=True, exist_ok=True)
+        media_type = await receive(upload, RECORD_BYTES_MAX * declared.records_max)
+        return await run_in_threadpool(
+            datasets.load, holder.books, actor=actor, name=dataset, source=upload, media_type=media_type,
+            folder=holder.settings.records,
+        )  # fmt: skip
+    except OSError as error:
+        _log.error("records could not be kept", extra={"error": errno.errorcode.get(error.errno or 0, "OSError")})
+        raise Unavailable("The holder cannot keep the records now; nothing was changed. Load them again.") from None
+    finally:
+        with suppress(OSError):
+            await run_in_threadpool(upload.unlink)
+
+
+async def receive_body(request: Request, path: Path, *, bytes_max: int) -> None:
+    """Write a body to a new file as it comes."""
+    with path.open("xb") as file:
+        async for chunk in bounded_stream(request, bytes_max):
+            await run_in_threadpool(file.write, chunk)
+
+
+async def bounded_stream(request: Request, bytes_max: int) -> AsyncIterator[bytes]:
+    """A body in pieces.
+
+    Raises:
+        TooLargeBody: More comes than there may be; nothing beyond is read.
+    """
+    received_bytes = 0
+    async for chunk in request.stream():
+        received_bytes += len(chunk)
+        if received_bytes > bytes_max:
+            raise TooLargeBody(limit_bytes=bytes_max)
+        yield chunk

@@ -1,0 +1,136 @@
+"""The question of an audit: what does not fit is refused before anybody is asked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.tree import DecisionTreeClassifier
+
+import auditor_client
+from auditor_client.errors import AuditorError, EstimationRefused, ModelRefused, QuestionRefused
+from auditor_client.models.tree import Branch, Leaf, Split, Tree
+from auditor_client.question import Question, make_question
+from shared.canonical import sha256_name
+from shared.datasets import DatasetDescription
+from shared.rules import Predicate
+from shared.schema import Column
+from tests.simulated_holder import REGISTER
+
+
+def tree_at(age: int, *, young: bool = True, old: bool = False) -> Tree:
+    return Tree(
+        Split(
+            "root",
+            (
+                Branch((Predicate(column="age", op="le", value=age),), Leaf("young", "a", favourable=young)),
+                Branch((Predicate(column="age", op="gt", value=age),), Leaf("old", "b", favourable=old)),
+            ),
+        )
+    )
+
+
+def question(
+    model: Any = None, *, dataset: DatasetDescription = REGISTER, sensitive: Sequence[str] = ("sex",), **more: Any
+) -> Question:
+    asked = {"epsilon": "0.5", "strategy": "verdict", **more}
+    return make_question(model or tree_at(40), dataset, sensitive=sensitive, **asked)
+
+
+def test_a_plan_is_pinned_to_the_described_version_unless_another_is_named() -> None:
+    assert question().plan.version == 1
+    assert question(version=7).plan.version == 7
+
+
+def test_the_digest_of_the_rules_tells_trees_apart_and_nothing_else() -> None:
+    assert question().model == question(epsilon="0.1", strategy="pafer").model
+    assert question().model.rules != question(tree_at(41)).model.rules
+    assert question().model.rules != question(tree_at(40, young=False, old=True)).model.rules
+    assert question().model.file is None
+
+
+def test_a_file_is_known_by_its_bytes(tmp_path: Path) -> None:
+    ages = np.arange(120.0)[:, None]
+    path = tmp_path / "model.skops"
+    skops.io.dump(DecisionTreeClassifier(max_depth=1).fit(ages, ages[:, 0] <= 40), path)
+
+    asked = question(path, columns=["age"])
+
+    assert asked.model.file == sha256_name(path.read_bytes())
+    assert asked.plan.batches[0].cells[0].any_of[0].all_of[0].column == "age"
+
+
+REFUSED: dict[str, tuple[dict[str, Any], type[AuditorError], str]] = {
+    "no records": ({"dataset": REGISTER.model_copy(update={"version": None})}, QuestionRefused, "no records"),
+    "a text for a list": ({"sensitive": "sex"}, QuestionRefused, "list"),
+    "no column": ({"sensitive": []}, QuestionRefused, "sex, origin"),
+    "a column twice": ({"sensitive": ["sex", "sex"]}, QuestionRefused, "twice"),
+    "a feature": ({"sensitive": ["age"]}, QuestionRefused, "not declared sensitive"),
+    "a float for epsilon": ({"epsilon": 0.5}, QuestionRefused, "decimal string"),
+    "a strategy that is not there": ({"strategy": "guess"}, QuestionRefused, "guess"),
+    "a draw of zero": ({"draw": 0}, QuestionRefused, "draw"),
+    "a version of zero": ({"version": 0}, QuestionRefused, "version"),
+    "nobody accepted": ({"model": tree_at(40, young=False)}, EstimationRefused, "nobody"),
+    "everybody accepted": ({"model": tree_at(40, old=True)}, EstimationRefused, "everybody"),
+    "classes for a tree": ({"favourable": ["a"]}, QuestionRefused, "leave the lists out"),
+    "no tree": ({"model": object()}, ModelRefused, "object"),
+    "no file": ({"model": "none.skops"}, ModelRefused, "none.skops"),
+    "one group": (
+        {
+            "dataset": REGISTER.model_copy(
+                update={
+                    "columns": (
+                        *REGISTER.columns,
+                        Column(name="one", type="category", categories=("a",), sensitive=True),
+                    )
+                }
+            ),
+            "sensitive": ["one"],
+        },
+        QuestionRefused,
+        "two values",
+    ),
+    "a relation that counts one of two groups": (
+        {"dataset": REGISTER.model_copy(update={"relation": "sensitive_attribute"})},
+        QuestionRefused,
+        "Nothing was spent",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", sorted(REFUSED))
+def test_a_question_that_no_answer_could_serve_is_refused(case: str) -> None:
+    asked, kind, told = REFUSED[case]
+
+    with pytest.raises(kind, match=told):
+        question(**asked)
+
+
+def test_a_tree_that_names_a_sensitive_column_is_refused() -> None:
+    predicates = [Predicate(column="sex", op=op, value="Female") for op in ("eq", "ne")]
+    branches = (Branch((p,), Leaf(p.op, p.op, favourable=p.op == "eq")) for p in predicates)
+
+    with pytest.raises((QuestionRefused, ModelRefused), match="sensitive"):
+        question(Tree(Split("root", tuple(branches))))
+
+
+def test_the_public_surface_is_what_it_says() -> None:
+    assert sorted(auditor_client.__all__) == [
+        "AuditResult",
+        "Auditor",
+        "AuditorError",
+        "Branch",
+        "DecisionRule",
+        "Estimate",
+        "GroupEstimate",
+        "Leaf",
+        "ParityEstimate",
+        "PlannedAudit",
+        "ReceiptsReport",
+        "Split",
+        "Tree",
+        "Verdict",
+    ]
+    assert all(hasattr(auditor_client, name) for name in auditor_client.__all__)
