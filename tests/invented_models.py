@@ -254,7 +254,7 @@ def _texts(draw: np.random.Generator) -> list[Any]:
     hot = OneHotEncoder(
         handle_unknown=_pick(draw, ["ignore", "infrequent_if_exist", "warn"]),
         drop=_pick(draw, [None, "first", "if_binary"]),
-        min_frequency=_pick(draw, [None, 5, 0.25]),
+        min_frequency=_pick(draw, [None, 5, 0.1]),
         max_categories=_pick(draw, [None, 3]),
         sparse_output=bool(draw.random() < 0.5),
     )

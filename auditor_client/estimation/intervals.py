@@ -74,7 +74,7 @@ class RateDraws:
             ratio, difference = smallest / largest, largest - smallest
         if _mostly_undefined(difference):
             return UNDEFINED, UNDEFINED
-        low, high = self._contenders()
+        low, high = _contenders(self.rates), _contenders(-self.rates)
         by = self._ends_by_pairs if len(low) * len(high) <= PAIRS_MAX else self._ends_by_groups
         ratio_ends, difference_ends = by(low, high, (1 - level) / 2)
         return _median_within(ratio, ratio_ends), _median_within(difference, difference_ends)
@@ -109,14 +109,14 @@ class RateDraws:
     def _most(self) -> FloatArray:
         return np.where(self.all_possible[:, None], 1.0, self.rates)
 
-    def _contenders(self) -> tuple[Indices, Indices]:
-        """The groups that may have the smallest rate, and those that may have the largest."""
-        medians = np.array([_quantile(rates, 0.5) for rates in self.rates])
-        lowest, highest = self.rates[np.nanargmin(medians)], self.rates[np.nanargmax(medians)]
-        often = CONTENDER_PROBABILITY / len(self.rates)
-        low = (self.rates <= lowest).mean(axis=1) >= often
-        high = (self.rates >= highest).mean(axis=1) >= often
-        return np.flatnonzero(low), np.flatnonzero(high)
+
+def _contenders(rates: FloatArray) -> Indices:
+    """The groups that may have the smallest rate; rates of shape (K, M)."""
+    or_infinite = np.where(np.isnan(rates), np.inf, rates)
+    apparent = or_infinite[np.sort(or_infinite, axis=1)[:, rates.shape[1] // 2].argmin()]
+    # An empty group is not below anything, but below it, where it is the apparent one, is every group with people.
+    beyond = ~np.isnan(rates) & (or_infinite <= apparent)
+    return np.flatnonzero(beyond.mean(axis=1) >= CONTENDER_PROBABILITY / len(rates))
 
 
 def quantile_range(draws: FloatArray, level: float) -> Range:

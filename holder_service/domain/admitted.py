@@ -17,13 +17,13 @@ import math
 import operator
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from shared import limits
 from shared.problems import TooLarge
-from shared.rules import Predicate, Rule
+from shared.rules import Rule
 from shared.schema import Column, Schema, Value
 
 CUTS_PER_COLUMN_MAX: Final = 2 * limits.RULES_PER_PLAN_MAX
@@ -31,6 +31,19 @@ CUTS_PER_COLUMN_MAX: Final = 2 * limits.RULES_PER_PLAN_MAX
 
 Runs = tuple[tuple[int, int], ...]
 """A set of atoms as its runs of consecutive ones, ascending: of each the first, and the one behind the last."""
+
+
+class _Comparison(NamedTuple):
+    """What of a predicate says whom it admits: copies of it are equal."""
+
+    column: str
+    op: str
+    value: Value | None
+    values: tuple[Value, ...] | None
+    or_missing: bool
+
+
+_MEANING: Final = operator.attrgetter(*_Comparison._fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +77,22 @@ def admitted_sets(rules: Mapping[int, Rule], schema: Schema) -> Iterator[tuple[P
     Raises:
         TooLarge: The rules cut a column more than `CUTS_PER_COLUMN_MAX` times.
     """
-    # Paths of a tree repeat their splits, so what a predicate admits is worked out once for all its copies.
-    distinct: defaultdict[str, dict[object, Predicate]] = defaultdict(dict)
-    uses: defaultdict[str, list[tuple[int, object]]] = defaultdict(list)
+    # Paths of a tree repeat their splits, so what a comparison admits is worked out once for all rules that have it.
+    users: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
     for number, rule in rules.items():
         for predicate in rule.all_of:
-            key: object = (predicate.op, predicate.value, predicate.values, predicate.or_missing)
-            distinct[predicate.column].setdefault(key, predicate)
-            uses[predicate.column].append((number, key))
-    for name, predicates in distinct.items():
+            users[_MEANING(predicate)].append(number)
+    comparisons: defaultdict[str, dict[_Comparison, list[int]]] = defaultdict(dict)
+    for meaning, numbers in users.items():
+        comparison = _Comparison(*meaning)
+        comparisons[comparison.column][comparison] = numbers
+    for name, numbers_of in comparisons.items():
         column = schema.by_name[name]
-        partition, admitted = (_partition_numbers if column.ordered else _partition_values)(column, predicates)
+        partition, admitted = (_partition_numbers if column.ordered else _partition_values)(column, numbers_of)
         sets: dict[int, int] = {}
-        for number, key in uses[name]:
-            sets[number] = sets.get(number, -1) & admitted[key]
+        for atoms, numbers in zip(admitted, numbers_of.values(), strict=True):
+            for number in numbers:
+                sets[number] = sets.get(number, -1) & atoms
         runs = {atoms: tuple(_runs(atoms)) for atoms in set(sets.values())}
         yield partition, {number: runs[atoms] for number, atoms in sets.items()}
 
@@ -100,39 +115,39 @@ def admitting_rules(sets: Mapping[int, Runs], atoms: int) -> list[int]:
     return list(itertools.accumulate(changes[:atoms], operator.xor))
 
 
-def _partition_numbers(column: Column, predicates: Mapping[object, Predicate]) -> tuple[Partition, dict[object, int]]:
-    """The coarsest atoms, and what each predicate admits of them: bit a for atom a."""
+def _partition_numbers(column: Column, comparisons: Iterable[_Comparison]) -> tuple[Partition, list[int]]:
+    """The coarsest atoms, and what each comparison admits of them: bit a for atom a."""
     line = _Line.of(column)
-    spans = {key: line.admitted(predicate) for key, predicate in predicates.items()}
-    ends = {end for admitted in spans.values() for span in admitted for end in span}
+    spans = [line.admitted(comparison) for comparison in comparisons]
+    ends = {end for admitted in spans for span in admitted for end in span}
     cuts = sorted(ends - {-math.inf, line.top})
     if len(cuts) > CUTS_PER_COLUMN_MAX:
         raise TooLarge(what=f"different thresholds for column {column.name!r}", limit=CUTS_PER_COLUMN_MAX)
     bit = {end: 1 << atom for atom, end in enumerate((-math.inf, *cuts, line.top))}
-    admitted = {key: sum(bit[up_to] - bit[above] for above, up_to in admitted) for key, admitted in spans.items()}
+    admitted = [sum(bit[up_to] - bit[above] for above, up_to in admitted) for admitted in spans]
     return Partition(column, tuple(cuts), len(cuts) + 1), admitted
 
 
-def _partition_values(column: Column, predicates: Mapping[object, Predicate]) -> tuple[Partition, dict[object, int]]:
-    """An atom for each category or boolean, and what each predicate admits of them: bit a for atom a."""
+def _partition_values(column: Column, comparisons: Iterable[_Comparison]) -> tuple[Partition, list[int]]:
+    """An atom for each category or boolean, and what each comparison admits of them: bit a for atom a."""
     missing = 1 << len(column.values)
     present = missing - 1
     partition = Partition(column, (), len(column.values) + column.nullable)
-    return partition, {key: _listed(column, predicate, present, missing) for key, predicate in predicates.items()}
+    return partition, [_listed(column, comparison, present, missing) for comparison in comparisons]
 
 
-def _listed(column: Column, predicate: Predicate, present: int, missing: int) -> int:
-    match predicate.op:
+def _listed(column: Column, comparison: _Comparison, present: int, missing: int) -> int:
+    match comparison.op:
         case "is_missing":
             return missing
         case "not_missing":
             return present
     admitted = 0
-    for value in _operands(predicate):
+    for value in _operands(comparison):
         admitted |= 1 << (column.category_places[value] if isinstance(value, str) else int(value))
-    if predicate.op in ("ne", "not_in"):
+    if comparison.op in ("ne", "not_in"):
         admitted ^= present
-    return admitted | missing if predicate.or_missing else admitted
+    return admitted | missing if comparison.or_missing else admitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,25 +171,25 @@ class _Line:
         low, high = max(column.low, -sys.float_info.max), min(column.high, sys.float_info.max)
         return cls(column.type == "integer", low, high, math.inf if column.nullable else high)
 
-    def admitted(self, predicate: Predicate) -> list[tuple[float, float]]:
-        """The points that satisfy a predicate: spans (above, up to] without a point in common, none of them empty."""
-        missing = (self.high, self.top) if predicate.or_missing else ()
-        match predicate.op:
+    def admitted(self, comparison: _Comparison) -> list[tuple[float, float]]:
+        """The points that satisfy a comparison: spans (above, up to] without a point in common, none of them empty."""
+        missing = (self.high, self.top) if comparison.or_missing else ()
+        match comparison.op:
             case "is_missing":
                 return _spans(self.high, self.top)
             case "not_missing":
                 return _spans(-math.inf, self.high)
             case "lt":
-                return _spans(-math.inf, self._below(predicate.value), *missing)
+                return _spans(-math.inf, self._below(comparison.value), *missing)
             case "le":
-                return _spans(-math.inf, self._at_most(predicate.value), *missing)
+                return _spans(-math.inf, self._at_most(comparison.value), *missing)
             case "gt":
-                return _spans(self._at_most(predicate.value), self.high, *missing)
+                return _spans(self._at_most(comparison.value), self.high, *missing)
             case "ge":
-                return _spans(self._below(predicate.value), self.high, *missing)
-        values = sorted((self._below(value), self._at_most(value)) for value in _operands(predicate))
+                return _spans(self._below(comparison.value), self.high, *missing)
+        values = sorted((self._below(value), self._at_most(value)) for value in _operands(comparison))
         ends = itertools.chain.from_iterable(values)
-        if predicate.op in ("ne", "not_in"):
+        if comparison.op in ("ne", "not_in"):
             return _spans(-math.inf, *ends, self.high, *missing)
         return _spans(*ends, *missing)
 
@@ -202,11 +217,11 @@ def _number(threshold: Value | None) -> float:
     raise TypeError("A column of numbers is compared with numbers; check the plan against the schema first.")
 
 
-def _operands(predicate: Predicate) -> tuple[Value, ...]:
-    """What a predicate compares with; nothing for the tests for missing."""
-    if predicate.values is not None:
-        return predicate.values
-    return () if predicate.value is None else (predicate.value,)
+def _operands(comparison: _Comparison) -> tuple[Value, ...]:
+    """What a comparison is with; nothing for the tests for missing."""
+    if comparison.values is not None:
+        return comparison.values
+    return () if comparison.value is None else (comparison.value,)
 
 
 def _runs(atoms: int) -> Iterator[tuple[int, int]]:

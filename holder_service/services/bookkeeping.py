@@ -126,7 +126,7 @@ class Books:
     def _require_anchored_entry(self, connection: Connection) -> None:
         if not self._has_anchored_entry(connection):
             raise RestoreUnrecorded(
-                "The holder's database lacks an entry that its anchor holds, so it was rolled back or replaced. "
+                "The holder's database lacks the entry that its anchor holds, so one of them was rolled back or lost. "
                 "An administrator has to record the restore: POST /v1/admin/ledger/restore."
             )
 

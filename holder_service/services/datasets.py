@@ -63,7 +63,8 @@ def relation_of(connection: Connection, dataset: Dataset) -> Relation:
 def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclaration) -> Dataset:
     """Declare a dataset, or change of it what may change.
 
-    Changed columns make the loaded records unusable: they have to be loaded again, as a new version.
+    Changed columns or a smaller `records_max` make the loaded records unusable: they have to be loaded
+    again, as a new version.
 
     Raises:
         InvalidRequest: A new population comes without a cap.
@@ -86,7 +87,8 @@ def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclarat
             name=name, population=population, records_max=declaration.records_max, schema=schema, retired=False,
             version=None, version_last=before.version_last if before else 0, records_file=None,
         )  # fmt: skip
-        if before is not None and before.schema == schema:
+        # The deadline that hides how many records there are is made for `records_max`: there may not be more.
+        if before is not None and before.schema == schema and before.records_max <= declaration.records_max:
             after = replace(after, version=before.version, records_file=before.records_file)
         if after != before:
             datasets.put(transaction.connection, after)

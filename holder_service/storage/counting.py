@@ -6,11 +6,9 @@ several rules of a cell match is counted once; and a person changes one count of
 even if the proof of disjointness were wrong. Every record is read, whatever the rules say.
 """
 
-import itertools
 import math
 import os
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -20,7 +18,7 @@ import numpy.typing as npt
 
 from holder_service.storage.matching import WORD_BITS, RuleWords
 from holder_service.storage.records import Chunk, Records
-from shared.rules import Cell, Rule
+from shared.rules import Cell
 from shared.schema import Schema
 
 _Array = npt.NDArray[Any]
@@ -64,20 +62,15 @@ def count_cells(
         Counts in people, shape (cells, groups), the groups in the order of `Schema.groups`.
     """
     groups = _Groups.of_columns(records.schema, sensitive)
-    rules, shares = _laid_out(cells, classes, groups.size)
-    words = RuleWords.compiled(rules, records)
+    units = [_Unit.compiled(unit, cells, groups.size, records) for unit in _units(cells, classes)]
 
     def count(chunk: Chunk) -> npt.NDArray[np.int64]:
         counts = np.zeros((len(cells), groups.size), dtype=np.int64)
         group = groups.of(chunk)
-        key = np.zeros(chunk.records, dtype=np.uint8)
-        for matching, shares_of_word in zip(words.matching(chunk), shares, strict=True):
-            for share in shares_of_word:
-                key = np.maximum(key, share.key_of_rule.take(_lowest_bit(matching & share.rules), mode="clip"))
-                if share.finishes:
-                    tally = np.bincount(key + group, minlength=(len(share.cells) + 1) * groups.size)
-                    counts[list(share.cells)] = tally.reshape(-1, groups.size)[1:]
-                    key = np.zeros(chunk.records, dtype=np.uint8)
+        for unit in units:
+            for share, key in zip(unit.classes, unit.keys(chunk), strict=True):
+                tally = np.bincount(key + group, minlength=(len(share.cells) + 1) * groups.size)
+                counts[share.cells] = tally.reshape(-1, groups.size)[1:]
         return counts
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
@@ -107,43 +100,67 @@ class _Groups:
         return place
 
 
+def _units(cells: Sequence[Cell], classes: Sequence[Sequence[int]]) -> Iterator[list[Sequence[int]]]:
+    """Consecutive classes, as many as have rules for one word; a class with more is alone."""
+    unit: list[Sequence[int]] = []
+    size = 0
+    for places in classes:
+        rules = sum(len(cells[place].any_of) for place in places)
+        if unit and size + rules > WORD_BITS:
+            yield unit
+            unit, size = [], 0
+        unit.append(places)
+        size += rules
+    if unit:
+        yield unit
+
+
 @dataclass(frozen=True, slots=True)
-class _Share:
-    """What one word says of one class.
+class _Class:
+    """A class of disjoint cells. The key of its n-th cell, counted from 1, is n · groups; that of no cell is 0.
 
     Attributes:
-        rules: The class's rules in the word.
-        key_of_rule: By bit, n · groups for a rule of the class's n-th cell, counted from 1; 0 elsewhere.
-        cells: The places of the class's cells.
-        finishes: Whether the class has no rules in later words.
+        cells: Their places.
+        bits: The bits of its rules, if it shares a word with other classes; else `None`.
+        key_at: The key of each bit in each hand, shape (words, hands · (WORD_BITS + 1)).
     """
 
-    rules: int
-    key_of_rule: _Array
-    cells: Sequence[int]
-    finishes: bool
+    cells: list[int]
+    bits: int | None
+    key_at: _Array
 
 
-def _laid_out(
-    cells: Sequence[Cell], classes: Sequence[Sequence[int]], groups: int
-) -> tuple[dict[int, Rule], list[list[_Share]]]:
-    """Number the rules, class by class; and tell, word by word, the shares that classes have in it."""
-    rules: dict[int, Rule] = {}
-    shares: defaultdict[int, list[_Share]] = defaultdict(list)
-    free = 0
-    for places in classes:
-        keyed = [(rule, n * groups) for n, place in enumerate(places, start=1) for rule in cells[place].any_of]
-        numbered = list(enumerate(keyed, start=free))
-        free += len(keyed)
-        rules.update((number, rule) for number, (rule, _) in numbered)
-        for word, members in itertools.groupby(numbered, lambda item: item[0] // WORD_BITS):
-            key_of_rule = np.zeros(WORD_BITS + 1, dtype=np.min_scalar_type((len(places) + 1) * groups))
-            own = 0
-            for number, (_, key) in members:
-                key_of_rule[number % WORD_BITS] = key
-                own |= 1 << number % WORD_BITS
-            shares[word].append(_Share(own, key_of_rule, places, finishes=word == (free - 1) // WORD_BITS))
-    return rules, list(shares.values())
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """Classes whose rules are matched together."""
+
+    words: RuleWords
+    classes: Sequence[_Class]
+
+    @classmethod
+    def compiled(
+        cls, classes: Sequence[Sequence[int]], cells: Sequence[Cell], groups: int, records: Records
+    ) -> "_Unit":
+        rules = [rule for places in classes for place in places for rule in cells[place].any_of]
+        words = RuleWords.compiled(rules, records)
+        compiled, first = [], 0
+        for places in classes:
+            keys = [n * groups for n, place in enumerate(places, start=1) for _ in cells[place].any_of]
+            key_of_rule = np.zeros(len(rules) + 1, dtype=np.min_scalar_type((len(places) + 1) * groups))
+            key_of_rule[first : first + len(keys)] = keys
+            bits = ((1 << len(keys)) - 1) << first if len(classes) > 1 else None
+            compiled.append(_Class(list(places), bits, key_of_rule[words.rule_at]))
+            first += len(keys)
+        return cls(words, compiled)
+
+    def keys(self, chunk: Chunk) -> list[_Array]:
+        """For each class the key of the cell that counts each record, shape (records,)."""
+        keys = [np.zeros(chunk.records, dtype=np.uint8)] * len(self.classes)
+        for word, (matching, begin) in enumerate(self.words.matching(chunk)):
+            for place, share in enumerate(self.classes):
+                bit = _lowest_bit(matching if share.bits is None else matching & share.bits)
+                keys[place] = np.maximum(keys[place], share.key_at[word].take(bit + begin, mode="clip"))
+        return keys
 
 
 def _lowest_bit(words: _Array) -> _Array:

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query, Response
 
 from holder_service.services import accounts, budgets, overview
 from holder_service.web.console_forms import Form
-from holder_service.web.console_pages import ROOT, ConsoleRoute, Refusal
-from holder_service.web.console_session import CheckedForm, Visit, Visitor
+from holder_service.web.console_pages import ROOT, Refusal
+from holder_service.web.console_session import CheckedForm, ConsoleRoute, Visit, Visitor
 from holder_service.web.console_words import loss
 from shared.datasets import BudgetGrant
 

@@ -12,10 +12,11 @@ from holder_service.services import datasets, overview
 from holder_service.services.overview import PopulationState
 from holder_service.storage.datasets import Dataset
 from holder_service.web.admin import PathName
+from holder_service.web.console_cookies import check_origin
 from holder_service.web.console_files import receive_form
 from holder_service.web.console_forms import Form
-from holder_service.web.console_pages import ROOT, ConsoleRoute, Refusal
-from holder_service.web.console_session import CheckedForm, Visit, Visitor, check_origin
+from holder_service.web.console_pages import ROOT, Refusal
+from holder_service.web.console_session import CheckedForm, ConsoleRoute, Visit, Visitor
 from holder_service.web.uploads import load_upload
 from shared.amounts import PrivacyLoss
 from shared.datasets import DatasetDeclaration

@@ -12,8 +12,8 @@ from holder_service.services import accounts, ledger, overview
 from holder_service.storage.ledger_views import EntryFilter
 from holder_service.web.admin import Restore
 from holder_service.web.console_forms import Form
-from holder_service.web.console_pages import ROOT, ConsoleRoute, Refusal
-from holder_service.web.console_session import CheckedForm, Visit, Visitor
+from holder_service.web.console_pages import ROOT, Refusal
+from holder_service.web.console_session import CheckedForm, ConsoleRoute, Visit, Visitor
 from holder_service.web.ledger_csv import csv_lines
 from shared import limits
 
@@ -73,7 +73,7 @@ def verify(visit: Visitor, _: CheckedForm) -> Response:
             text = f"Broken at entry {found.broken_at}: {found.reason}."
         return visit.done(f"{ROOT}/ledger", text, good=found.intact)
 
-    return visit.attempt(work, lambda refusal: visit.page("refusal.html.j2", section="ledger", refusal=refusal))
+    return visit.attempt(work, visit.refused)
 
 
 @router.get("/restore")

@@ -6,17 +6,13 @@ them is derived from records (2-privacy §7): administrators see policy, not dat
 
 import functools
 import hashlib
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from fastapi import Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, RedirectResponse
-from fastapi.routing import APIRoute
+from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from pydantic import ValidationError
@@ -82,32 +78,6 @@ class Refusal:
     def status(self) -> int:
         """The status of a page that tells it. A page has no scheme to authenticate by, so 401 becomes 403."""
         return STATUS_BY_CODE["forbidden" if self.code == "unauthenticated" else self.code]
-
-
-class LogInNeeded(Exception):
-    """There is no session, or no longer."""
-
-
-class ConsoleRoute(APIRoute):
-    """A route whose refusals are pages too."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The framework's handler, whose errors become a page or the way to the log-in."""
-        handle = super().get_route_handler()
-
-        async def as_page(request: Request) -> Response:
-            try:
-                return await handle(request)
-            except LogInNeeded:
-                back = request.url.path if request.method == "GET" else ROOT
-                return RedirectResponse(f"{LOG_IN}?then={quote(back, safe='')}", status_code=303)
-            except HolderError as error:
-                refusal = Refusal.of(error)
-            except RequestValidationError:
-                refusal = Refusal("not-found", "There is no such page.")
-            return render("refusal.html.j2", refusal=refusal, status=refusal.status)
-
-        return as_page
 
 
 class SecurityHeaders:

@@ -23,6 +23,7 @@ TIME_STEPS: Final = (
     *(timedelta(days=days) for days in (1, 2, 7, 14, 28, 91, 182, 364, 1820)),
 )
 TICKS_MAX: Final = 6
+AMOUNT_STEPS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +75,13 @@ def spending_chart(points: Sequence[tuple[datetime, Balance]], now: datetime) ->
     if not points or points[-1][1].spent_epsilon_nano == 0:
         return None
     begin = points[0][0]
-    spent_max = max(balance.spent_epsilon_nano for _, balance in points) / NANO_PER_UNIT
-    cap_max = max(balance.limit_epsilon_nano for _, balance in points) / NANO_PER_UNIT
-    shows_cap = cap_max <= CAP_IN_PICTURE * spent_max
-    step = _round_step((max(spent_max, cap_max) if shows_cap else spent_max) / 4)
-    top = step * math.ceil((max(spent_max, cap_max) if shows_cap else spent_max) * 1.02 / step)
+    highest = max(balance.spent_epsilon_nano for _, balance in points)
+    cap_highest = max(balance.limit_epsilon_nano for _, balance in points)
+    shows_cap = cap_highest <= CAP_IN_PICTURE * highest
+    if shows_cap:
+        highest = max(highest, cap_highest)
+    step = _round_step(highest / NANO_PER_UNIT / AMOUNT_STEPS)
+    top = step * math.ceil(highest / NANO_PER_UNIT / step - 1e-9)
     length_s = max((now - begin).total_seconds(), 1.0)
 
     def place(at: datetime, nano: int) -> tuple[float, float]:
@@ -93,7 +96,7 @@ def spending_chart(points: Sequence[tuple[datetime, Balance]], now: datetime) ->
         cap=cap if shows_cap else None,
         times=tuple(_time_ticks(begin, now)),
         amounts=tuple(
-            Tick(100 - 100 * place_ * step / top, f"{place_ * step:.9g}") for place_ in range(round(top / step) + 1)
+            Tick(100 - 100 * count * step / top, f"{count * step:.9g}") for count in range(round(top / step) + 1)
         ),
     )
 

@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.concurrency import run_in_threadpool
@@ -45,6 +52,7 @@ class Metrics:
     """The counters of one process, or its share of what all workers count."""
 
     def __init__(self) -> None:
+        disable_created_metrics()  # the moment of each series' first count is nobody's business
         self.registry = CollectorRegistry()
         self._requests = Counter(
             "holder_requests", "Requests answered.", ("method", "route", "status"), registry=self.registry

@@ -72,7 +72,8 @@ start_daemon() {
   } >"$work/iptables" || give_up "the packet filter cannot be read here."
   forwarding=$(cat /proc/sys/net/ipv4/ip_forward)
   ! ip link show docker0 >/dev/null 2>&1 || touch "$work/docker0-was-there"
-  dockerd --data-root "$work/data" --exec-root "$work/exec" --pidfile "$work/docker.pid" --host "$DOCKER_HOST" \
+  # In a session of its own: whoever ends this script's process group must not end the daemon before the cleaning up.
+  setsid dockerd --data-root "$work/data" --exec-root "$work/exec" --pidfile "$work/docker.pid" --host "$DOCKER_HOST" \
     >"$work/dockerd.log" 2>&1 </dev/null &
   daemon=$!
   for _ in $(seq 150); do

@@ -159,6 +159,16 @@ def test_before_a_charge_everything_may_change_but_the_population(sqlite_holder:
     refused(moved, "conflict", holder=sqlite_holder)
 
 
+def test_fewer_records_than_declared_before_have_to_be_loaded_again(sqlite_holder: TestedHolder) -> None:
+    """A release leaves at a time made for `records_max`: with more records its time would tell of them."""
+    assert sqlite_holder.declare(records_max=20_000).json()["version"] == 1
+
+    assert sqlite_holder.declare(records_max=10).json()["version"] is None
+
+    refused(sqlite_holder.release(plan()), "no-records", holder=sqlite_holder)
+    refused(sqlite_holder.load(register_csv()), "invalid-records", holder=sqlite_holder)
+
+
 def test_declaring_the_same_again_is_no_change(unmoved_holder: TestedHolder) -> None:
     assert unmoved_holder.declare().json()["version"] == 1
     assert unmoved_holder.declare(cap=None).status_code == 200

@@ -14,12 +14,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import APIOperation, Case, GenerationMode
 from schemathesis.core.result import Ok
-from schemathesis.specs.openapi.checks import positive_data_acceptance
+from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from shared.problems import PROBLEM_MEDIA_TYPE
 from tests.holders import TestedHolder
 
-EXAMPLES: Final = 100
+EXAMPLES: Final = 12
+UNFIT_CHECKS: Final = [positive_data_acceptance, negative_data_rejection]
+"""A plan of the right form may still not fit the dataset, which no JSON Schema says; and a key or a parameter too many
+of its own invention, which the tool counts as a mistake, changes nothing here."""
 KNOWN: Final = {"dataset": "register", "auditor": "ADR", "population": "register", "code": "not-found"}
 """Names that exist, put into every other request: made up ones are all unknown."""
 
@@ -55,11 +58,10 @@ def ask(holder: TestedHolder, operation: APIOperation[Any, Any, Any, Any], mode:
         if mode is GenerationMode.POSITIVE and asked % 2 and case.method != "DELETE":
             parameters = case.path_parameters or {}
             case.path_parameters = {name: KNOWN.get(name, value) for name, value in parameters.items()}
-        # A plan can be of the right form and still not fit, which no JSON Schema says.
         case.call_and_validate(
             base_url=str(holder.client.base_url),
             headers={"Authorization": f"Bearer {key}"},
-            excluded_checks=[positive_data_acceptance],
+            excluded_checks=UNFIT_CHECKS,
         )
 
     with suppress(Unsatisfiable):  # what takes nothing cannot be asked wrongly

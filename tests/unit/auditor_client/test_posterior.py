@@ -180,6 +180,11 @@ def test_an_empty_group_has_no_rate_and_no_part_in_the_ratio() -> None:
     assert any("group 0" in warning and "no acceptance rate" in warning for warning in parity.warnings)
 
 
+def test_groups_that_are_empty_in_most_draws_leave_figures_possible() -> None:
+    """Each of many groups is probably empty, and yet most draws have somebody to compare."""
+    check(estimate_parity(measured([[-2] * 12], [[-2] * 12], 0.6)))
+
+
 def test_one_group_with_people_is_nothing_to_compare() -> None:
     parity = estimate_parity(measured([[0, 400]], [[0, 600]], 0.1))
 

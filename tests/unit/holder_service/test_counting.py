@@ -156,6 +156,14 @@ def test_many_classes_share_words(tmp_path: Path) -> None:
     assert counted(records, asked, ["origin"]) == by_reference(everybody, asked, SCHEMA, ["origin"])
 
 
+def test_a_union_of_more_empty_rules_than_a_word_holds_counts_everybody_once(tmp_path: Path) -> None:
+    everybody = people(20)
+    asked = [Cell(id="all", any_of=(Rule(all_of=()),) * 70)]
+    records = load(tmp_path, SCHEMA, everybody)
+
+    assert counted(records, asked, ["origin"]) == by_reference(everybody, asked, SCHEMA, ["origin"])
+
+
 @pytest.mark.parametrize("random_cuts", [0, 60])
 def test_cuts_through_the_buckets_of_a_column_of_many_numbers_are_exact(random_cuts: int, tmp_path: Path) -> None:
     """With more different numbers than codes, cuts fall on edges, between them, on single records, beyond all.

@@ -208,6 +208,13 @@ def test_lines_are_counted_through_all_pieces_of_a_large_file(loader: Loader) ->
     assert bad.startswith(f"line {many + 2}, column 'hours'")
 
 
+def test_the_first_line_of_a_person_who_was_there_is_told(loader: Loader) -> None:
+    """Not the first of a person who comes again."""
+    content = lines(*(f"{key},37,1,é,true,F" for key in ("a", "b", "c", "b", "a")))
+
+    assert loader.refusal_of(lambda: loader.csv(content)).startswith("line 5, column 'id'")
+
+
 def test_keys_are_compared_after_nfc(loader: Loader) -> None:
     composed, decomposed = "\u00e9,37,1,é,true,F", "e\u0301,37,1,é,true,F"
 

@@ -1,0 +1,86 @@
+"""The console's cookies, and what follows from their secrets: the token of every form, and sealed messages.
+
+A cookie goes to no other site (SameSite), to no script (HttpOnly), and over no plain connection to another
+machine (Secure, `__Host-`). Every form carries a token that follows from a cookie's secret, so that no other
+site can make a form up.
+"""
+
+import base64
+import hashlib
+import hmac
+import ipaddress
+import json
+from typing import Any
+
+from fastapi import Request, Response
+
+from holder_service.domain.errors import Forbidden
+
+
+def form_token(secret: str) -> str:
+    """The token of the forms that go with a cookie's secret."""
+    return _mac(secret, "form")
+
+
+def check_origin(request: Request, secret: str, sent: str) -> None:
+    """Refuse a form that a page of this console did not send.
+
+    Raises:
+        Forbidden: The token does not go with the cookie, or the browser says that another site sent it.
+    """
+    from_here = request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
+    if from_here and secret and hmac.compare_digest(form_token(secret).encode(), sent.encode()):
+        return
+    raise Forbidden("This form is not of this session: go back, load the page again, and send it from there.")
+
+
+def delete_cookie(response: Response, request: Request, name: str) -> None:
+    """Take a cookie away."""
+    response.delete_cookie(cookie_name(request, name), secure=is_secure(request), httponly=True, samesite="strict")
+
+
+def read_cookie(request: Request, name: str) -> str:
+    """A cookie's value, empty if there is none."""
+    return request.cookies.get(cookie_name(request, name), "")
+
+
+def set_cookie(response: Response, request: Request, name: str, value: str, *, max_age_s: int) -> None:
+    """Give the browser a cookie that no script and no other site gets."""
+    response.set_cookie(
+        cookie_name(request, name), value, max_age=max_age_s, secure=is_secure(request), httponly=True,
+        samesite="strict",
+    )  # fmt: skip
+
+
+def cookie_name(request: Request, name: str) -> str:
+    """`__Host-` makes a browser refuse such a cookie from any other host or from a plain connection."""
+    return f"__Host-{name}" if is_secure(request) else name
+
+
+def is_secure(request: Request) -> bool:
+    """Whether cookies may travel encrypted alone: everywhere but on this very machine."""
+    try:
+        host = request.url.hostname or ""
+        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name, or no host at all
+        loopback = False
+    return request.url.scheme == "https" or not loopback
+
+
+def sealed(secret: str, message: dict[str, Any]) -> str:
+    """A message in a cookie, which nobody makes up who does not know the secret."""
+    text = base64.urlsafe_b64encode(json.dumps(message).encode()).decode()
+    return f"{text}.{_mac(secret, f'message {text}')}"
+
+
+def opened(secret: str, kept: str) -> dict[str, Any] | None:
+    """A message that was sealed with this secret; None if there is none, or it was made up."""
+    text, _, mac = kept.partition(".")
+    if text and hmac.compare_digest(_mac(secret, f"message {text}").encode(), mac.encode()):
+        message: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text))
+        return message
+    return None
+
+
+def _mac(secret: str, content: str) -> str:
+    return hmac.new(secret.encode(), content.encode(), hashlib.sha256).hexdigest()

@@ -1,0 +1,130 @@
+"""The way into the console and out of it; how many log-ins may fail."""
+
+import logging
+import re
+import secrets
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import RedirectResponse
+
+from holder_service.domain.errors import Forbidden, HolderError, RateLimited, Unauthenticated
+from holder_service.services import sessions
+from holder_service.services.sessions import SESSION_LIFETIME
+from holder_service.web.console_cookies import (
+    check_origin,
+    delete_cookie,
+    form_token,
+    is_secure,
+    read_cookie,
+    set_cookie,
+)
+from holder_service.web.console_forms import Form, read_form
+from holder_service.web.console_pages import LOG_IN, ROOT, Refusal, render
+from holder_service.web.console_session import SESSION_COOKIE, CheckedForm, ConsoleRoute, Visitor
+from holder_service.web.dependencies import TheHolder
+
+LOG_IN_COOKIE: Final = "holder-log-in"
+FORM_BYTES_MAX: Final = 4096
+FAILURES_MAX: Final = 10
+FAILURES_WITHIN_S: Final = 60.0
+ADDRESSES_MAX: Final = 10_000
+_INSIDE: Final = re.compile(rf"{ROOT}(/[A-Za-z0-9._%-]+)*")
+_log = logging.getLogger(__name__)
+
+router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)
+
+
+class LogInLimit:
+    """How many log-ins may fail from one address within a minute; each process counts its own.
+
+    A key's 256 random bits cannot be guessed: this bounds noise and work, and locks nobody else out.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failures: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def admits(self, address: str) -> bool:
+        """Whether an address may try again."""
+        with self._lock:
+            return len(self._recent(address)) < FAILURES_MAX
+
+    def count_failure(self, address: str) -> None:
+        """A log-in from an address failed."""
+        with self._lock:
+            times = self._recent(address)
+            times.append(self._clock())
+            self._failures[address] = times
+            self._failures.move_to_end(address)
+            if len(self._failures) > ADDRESSES_MAX:
+                self._failures.popitem(last=False)
+
+    def _recent(self, address: str) -> deque[float]:
+        times = self._failures.get(address, deque())
+        while times and self._clock() - times[0] > FAILURES_WITHIN_S:
+            times.popleft()
+        return times
+
+
+@router.get("/log-in")
+def show_log_in(request: Request, then: str = ROOT) -> Response:
+    """The page that asks for a key."""
+    return _log_in_page(request, then)
+
+
+async def _log_in_form(request: Request) -> Form:
+    return await read_form(request, bytes_max=FORM_BYTES_MAX)
+
+
+@router.post("/log-in")
+def log_in(request: Request, holder: TheHolder, form: Annotated[Form, Depends(_log_in_form)]) -> Response:
+    """Open a session with an administrator's key."""
+    limit: LogInLimit = request.app.state.log_in_limit
+    address = request.client.host if request.client else ""
+    then = form.values.get("then", ROOT)
+    try:
+        check_origin(request, read_cookie(request, LOG_IN_COOKIE), form.text("form_token"))
+        if not limit.admits(address):
+            raise RateLimited("Too many log-ins failed from this address. Wait a minute, then try again.")
+        session = sessions.log_in(holder.books, form.text("key"))
+    except (Unauthenticated, Forbidden) as error:
+        limit.count_failure(address)
+        _log.warning("console log-in refused")
+        unknown = isinstance(error, Unauthenticated)
+        detail = "This key is unknown, expired or withdrawn." if unknown else error.detail
+        return _log_in_page(request, then, Refusal("forbidden", detail))
+    except HolderError as error:
+        return _log_in_page(request, then, Refusal.of(error))
+    request.state.caller = session.caller
+    _log.info("console log-in", extra={"actor": session.caller.name})
+    response = RedirectResponse(then if _INSIDE.fullmatch(then) else ROOT, status_code=303)
+    lifetime_s = int(SESSION_LIFETIME.total_seconds())
+    set_cookie(response, request, SESSION_COOKIE, session.token, max_age_s=lifetime_s)
+    return response
+
+
+@router.post("/log-out")
+def log_out(visit: Visitor, _: CheckedForm) -> Response:
+    """End the session."""
+    sessions.log_out(visit.books, visit.session.token)
+    _log.info("console log-out", extra={"actor": visit.actor})
+    response = RedirectResponse(LOG_IN, status_code=303)
+    delete_cookie(response, visit.request, SESSION_COOKIE)
+    return response
+
+
+def _log_in_page(request: Request, then: str, refusal: Refusal | None = None) -> Response:
+    secret = read_cookie(request, LOG_IN_COOKIE) or secrets.token_urlsafe(16)
+    response = render(
+        "log_in.html.j2", refusal=refusal, entered=None, form_token=form_token(secret),
+        then=then if _INSIDE.fullmatch(then) else ROOT,
+        plain=request.url.scheme != "https" and is_secure(request),
+    )  # fmt: skip
+    set_cookie(response, request, LOG_IN_COOKIE, secret, max_age_s=int(SESSION_LIFETIME.total_seconds()))
+    return response

@@ -1,0 +1,599 @@
+"""The console as an administrator's browser meets it: who gets in, what each form does, what no page ever shows."""
+
+import csv
+import re
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute
+
+from holder_service.services.sessions import SESSION_LIFETIME
+from holder_service.storage.anchor import Anchor
+from holder_service.web import (
+    console,
+    console_auditors,
+    console_budgets,
+    console_datasets,
+    console_ledger,
+    console_log_in,
+)
+from holder_service.web.console_log_in import FAILURES_MAX
+from tests.console_visitors import Page, Visitor, visitor
+from tests.holders import DECLARATION, TestedHolder, plan, register_csv
+
+PAGES: Final = (
+    "/console", "/console/datasets", "/console/declare", "/console/datasets/register", "/console/auditors",
+    "/console/auditors/ADR", "/console/budgets", "/console/ledger", "/console/ledger/1", "/console/restore",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def standing_visitor(standing_holder: TestedHolder) -> Iterator[Visitor]:
+    """An administrator at a holder that nobody changes."""
+    with visitor(standing_holder) as visits:
+        yield visits
+
+
+@pytest.fixture
+def administrator(sqlite_holder: TestedHolder) -> Iterator[Visitor]:
+    """An administrator at a holder of the test's own."""
+    with visitor(sqlite_holder) as visits:
+        yield visits
+
+
+def last_entry(holder: TestedHolder) -> dict[str, Any]:
+    entry: dict[str, Any] = holder.entries()[-1]
+    return entry
+
+
+# Who gets in
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/console/ledger.csv", "/console/nope"])
+def test_no_page_without_a_session(standing_holder: TestedHolder, path: str) -> None:
+    with visitor(standing_holder, logged_in=False) as visits:
+        page = visits.get(path)
+
+        assert page.path == "/console/log-in"
+        assert page.values["then"] == path
+        assert "ADR" not in page.text
+
+
+@pytest.mark.parametrize("key", ["", "none", "pafer_0123456789ab_" + "x" * 43, "é" * 60, "auditor's"])
+def test_only_an_administrators_key_opens_a_session(standing_holder: TestedHolder, key: str) -> None:
+    with visitor(standing_holder, logged_in=False) as visits:
+        page = visits.log_in(standing_holder.auditor_key if key == "auditor's" else key)
+
+        assert page.status == 403
+        assert "This is an auditor's key" in page.text if key == "auditor's" else "This key is unknown" in page.text
+        assert standing_holder.auditor_key not in page.answer.text
+        assert visits.get("/console").path == "/console/log-in"
+
+
+def test_too_many_failures_are_slowed_down_by_address(
+    sqlite_holder: TestedHolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with visitor(sqlite_holder, logged_in=False) as visits:
+        failures = [visits.log_in("none").status for _ in range(FAILURES_MAX)]
+        limited = visits.log_in(sqlite_holder.admin_key)
+        monkeypatch.setattr(console_log_in, "FAILURES_WITHIN_S", 0.0)
+        later = visits.log_in(sqlite_holder.admin_key)
+
+        assert failures == [403] * FAILURES_MAX
+        assert limited.status == 429
+        assert limited.answer.headers["retry-after"]
+        assert later.path == "/console"
+
+
+def test_the_cookie_goes_to_no_script_no_other_site_and_no_plain_connection(standing_holder: TestedHolder) -> None:
+    with httpx.Client(base_url=standing_holder.client.base_url) as client:
+        for host, name, secure in (
+            ("127.0.0.1", "holder-session", False),
+            ("holder.org", "__Host-holder-session", True),
+        ):
+            page = Page(client.get("/console/log-in", headers={"Host": host}))
+            cookies = {"Cookie": "; ".join(one.partition(";")[0] for one in page.answer.headers.get_list("set-cookie"))}
+            answer = client.post(
+                "/console/log-in", headers={"Host": host, **cookies},
+                data={"key": standing_holder.admin_key, "form_token": page.values["form_token"]},
+            )  # fmt: skip
+            cookie = answer.headers["set-cookie"]
+
+            assert cookie.startswith(f"{name}=")
+            assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(cookie.split("; "))
+            assert ("Secure" in cookie) == secure
+            assert "Domain" not in cookie
+            assert standing_holder.admin_key not in cookie
+            assert ("does not look encrypted" in page.text) == secure
+
+
+def test_neither_key_nor_token_is_kept(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+    token = administrator.client.cookies["holder-session"]
+    store = b"".join(path.read_bytes() for path in sqlite_holder.settings.home.parent.rglob("*") if path.is_file())
+
+    assert sqlite_holder.admin_key.encode() not in store
+    assert token.encode() not in store
+
+
+def test_a_session_ends_at_once_with_the_key_that_opened_it(sqlite_holder: TestedHolder) -> None:
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    keys = [
+        sqlite_holder.admin(
+            "POST", "/auditors", json={"name": name, "role": "administrator", "expires": tomorrow}
+        ).json()
+        for name in ("withdrawn", "disabled", "expired")
+    ]
+    with (
+        visitor(sqlite_holder, logged_in=False) as one,
+        visitor(sqlite_holder, logged_in=False) as two,
+        visitor(sqlite_holder, logged_in=False) as three,
+    ):
+        for visits, key in zip((one, two, three), keys, strict=True):
+            assert visits.log_in(key["key"]).path == "/console"
+
+        sqlite_holder.admin("DELETE", f"/auditors/withdrawn/keys/{keys[0]['key_id']}")
+        sqlite_holder.admin("PATCH", "/auditors/disabled", json={"disabled": True})
+
+        assert one.get("/console").path == "/console/log-in"
+        assert two.get("/console").path == "/console/log-in"
+        assert three.get("/console").path == "/console"
+        sqlite_holder.holder.books.clock = lambda: datetime.now(UTC) + timedelta(days=2)
+        assert three.get("/console").path == "/console/log-in"
+
+
+def test_a_session_ends_by_itself_and_by_logging_out(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+    kept = dict(administrator.client.cookies)
+    with visitor(sqlite_holder) as other:
+        assert other.send("/console", "/console/log-out", {}).path == "/console/log-in"
+        assert administrator.get("/console").path == "/console"
+
+        sqlite_holder.holder.books.clock = lambda: datetime.now(UTC) + SESSION_LIFETIME
+        assert administrator.get("/console").path == "/console/log-in"
+    sqlite_holder.holder.books.clock = lambda: datetime.now(UTC)
+    with visitor(sqlite_holder, logged_in=False) as thief:
+        thief.client.cookies.update(kept)
+        assert thief.send("/console", "/console/log-out", {}).path == "/console/log-in"
+        thief.client.cookies.update(kept)
+        assert thief.get("/console").path == "/console/log-in"
+
+
+def test_the_way_back_after_a_log_in_leads_nowhere_else(standing_holder: TestedHolder) -> None:
+    for then, path in (
+        ("/console/ledger", "/console/ledger"),
+        ("https://evil.example/", "/console"),
+        ("//evil", "/console"),
+    ):
+        with visitor(standing_holder, logged_in=False) as visits:
+            fields = {"key": standing_holder.admin_key, "then": then}
+
+            assert visits.send("/console/log-in", "/console/log-in", fields).path == path
+
+
+# Forms
+
+FILLED: Final = {"{dataset}": "register", "{auditor}": "ADR", "{key}": "0123456789ab"}
+PARTS: Final = (console, console_auditors, console_budgets, console_datasets, console_ledger, console_log_in)
+
+
+def actions() -> list[str]:
+    """Every path of the console that takes a form."""
+    paths = [
+        one.path
+        for part in PARTS
+        for one in part.router.routes
+        if isinstance(one, APIRoute) and "POST" in (one.methods or ())
+    ]
+    for placeholder, value in FILLED.items():
+        paths = [path.replace(placeholder, value) for path in paths]
+    return paths
+
+
+@pytest.mark.parametrize("action", actions())
+def test_a_form_of_another_site_changes_nothing(
+    unmoved_holder: TestedHolder, standing_visitor: Visitor, action: str
+) -> None:
+    own = standing_visitor.get("/console").values["form_token"]
+    files = {"records": ("records.csv", register_csv(), "text/csv")} if action.endswith("/records") else None
+
+    def post(token: dict[str, str], **headers: str) -> httpx.Response:
+        return standing_visitor.client.post(action, data=token, files=files, headers=headers)
+
+    refusals = [
+        post({}), post({"form_token": ""}), post({"form_token": "é" * 64}), post({"form_token": "0" * 64}),
+        post({"form_token": own}, **{"Sec-Fetch-Site": "cross-site"}),
+        post({"form_token": own}, **{"Sec-Fetch-Site": "same-site"}),
+    ]  # fmt: skip
+
+    assert {answer.status_code for answer in refusals} <= {403, 422}
+    assert all('role="alert"' in answer.text for answer in refusals)
+    assert standing_visitor.get("/console").path == "/console"
+
+
+@pytest.mark.parametrize("action", actions())
+def test_no_body_breaks_a_form(unmoved_holder: TestedHolder, standing_visitor: Visitor, action: str) -> None:
+    forms = (
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "multipart/form-data",
+        "text/plain",
+    )
+    bodies = (
+        b"", b"\xff\xfe", b"form_token=%ff", b"a=1&a=2&form_token=x", b"&".join(b"f%d=1" % n for n in range(99)),
+        b'--x\r\nContent-Disposition: form-data; name="records"; filename="a.csv"\r\n\r\nid\r\n--x--\r\n',
+        b'--x\r\nContent-Disposition: form-data; name="form_token"\r\n\r\n' + b"0" * 5000 + b"\r\n--x--\r\n",
+        b"form_token=" + b"x" * 5000,
+    )  # fmt: skip
+
+    for media in forms:
+        for body in bodies:
+            answer = standing_visitor.client.post(action, content=body, headers={"Content-Type": media})
+
+            assert answer.status_code in (403, 413, 422), (media, body)
+            assert answer.headers["content-type"].startswith("text/html")
+    assert not list(unmoved_holder.settings.incoming.glob("*"))
+
+
+# What the forms do
+
+
+def test_an_account_is_opened_and_its_key_shown_once(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+    page = administrator.send(
+        "/console/auditors", "/console/auditors", {"name": "new", "role": "auditor", "expires": "2030-01-31T12:00"}
+    )
+    key = re.search(r"pafer_[0-9a-f]{12}_[A-Za-z0-9_-]{43}", page.text)
+
+    assert key is not None
+    assert page.answer.headers["cache-control"] == "no-store"
+    assert sqlite_holder.auditor("GET", "/datasets", key=key[0]).status_code == 200
+    assert last_entry(sqlite_holder)["detail"]["expires"] == "2030-01-31T12:00:00+00:00"
+    assert all(key[0] not in administrator.get(path).answer.text for path in ("/console/auditors/new", *PAGES))
+
+
+def test_a_key_is_issued_once_for_each_form_and_withdrawn(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+    path = "/console/auditors/ADR"
+    sent = {"form_token": administrator.get(path).values["form_token"], "expires": ""}
+    newest = administrator.get(path).values["newest"]
+    first = administrator.post(f"{path}/keys", {**sent, "newest": newest})
+    again = administrator.post(f"{path}/keys", {**sent, "newest": newest})
+    issued = last_entry(sqlite_holder)["subject"]
+    withdrawn = administrator.send(path, f"{path}/keys/{issued}/withdraw", {})
+    unknown = administrator.post(f"{path}/keys/ffffffffffff/withdraw", sent)
+
+    assert (first.status, again.status, unknown.status) == (200, 409, 404)
+    assert "This form was sent before" in again.text
+    assert f"Key {issued} is withdrawn." in withdrawn.text
+    assert last_entry(sqlite_holder)["kind"] == "key-withdrawn"
+    assert "withdrawn" not in administrator.get(path).text.partition("Keys")[0], "a message is shown once"
+
+
+def test_an_account_is_disabled_and_enabled(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+    action = "/console/auditors/ADR/state"
+    disabled = administrator.send("/console/auditors/ADR", action, {"disabled": "true"})
+    refused = sqlite_holder.auditor("GET", "/datasets")
+    enabled = administrator.send("/console/auditors/ADR", action, {"disabled": "false"})
+    last = administrator.send(
+        "/console/auditors/administrator", "/console/auditors/administrator/state", {"disabled": "true"}
+    )
+
+    assert "ADR may no longer call." in disabled.text
+    assert refused.status_code == 401
+    assert "ADR may call again." in enabled.text
+    assert sqlite_holder.auditor("GET", "/datasets").status_code == 200
+    assert last.status == 409
+    assert "No administrator could call any more" in last.text
+
+
+def test_a_budget_is_granted_lowered_and_revoked(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+    sqlite_holder.open_auditor("new")
+    of = {"dataset": "register", "auditor": "new"}
+
+    def send(**fields: str) -> Page:
+        return administrator.send("/console/budgets", "/console/budgets", {**of, "expires": "", **fields})
+
+    granted = send(epsilon="2.5", delta="0.000001", expires="2030-01-31T12:00")
+    prefilled = administrator.get("/console/budgets?dataset=register&auditor=new")
+    refused = send(epsilon="1e3", delta="0")
+    revoked = send(epsilon="0", delta="0")
+
+    assert "The budget of new with population register is now ε 2.5, δ 0.000001" in granted.text
+    assert prefilled.values["epsilon"] == "2.5"
+    assert prefilled.values["expires"] == "2030-01-31T12:00"
+    assert refused.status == 422
+    assert "Write the amount as a decimal string" in refused.text
+    assert refused.values["epsilon"] == "1e3", "what was typed is still there"
+    assert "is now ε 0; ε 0 is left." in revoked.text
+    entry = last_entry(sqlite_holder)
+    assert (entry["kind"], entry["actor"], entry["auditor"]) == ("budget", "administrator", "new")
+
+
+def test_a_dataset_is_declared_changed_loaded_and_retired(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+    declaration = administrator.get("/console/declare")
+    example = declaration.text[declaration.text.index("{") : declaration.text.rindex("}") + 1]
+    page = "/console/datasets/survey"
+    declared = administrator.send("/console/declare", "/console/declare", {"name": "survey", "declaration": example})
+    again = administrator.send("/console/declare", "/console/declare", {"name": "survey", "declaration": example})
+    limits = {"epsilon": "7.5", "delta": "0.001", "records_max": "5000"}
+    changed = administrator.send(page, f"{page}/limits", limits)
+    broken = administrator.send(page, f"{page}/declaration", {"declaration": '{"person_key": "id", "columns": []}'})
+    kept = administrator.send(page, f"{page}/retire", {"confirm": "register"})
+    retired = administrator.send(page, f"{page}/retire", {"confirm": "survey"})
+
+    assert "Dataset survey is declared, of population survey. Its records are to be loaded." in declared.text
+    assert again.status == 422
+    assert "There is a dataset 'survey' already" in again.text
+    assert {"epsilon": "7.5", "delta": "0.001", "records_max": "5000"}.items() <= changed.values.items()
+    assert broken.status == 422
+    assert "columns: " in broken.text
+    assert "To retire the dataset write its name, survey" in kept.text
+    assert retired.path == "/console/datasets"
+    assert [entry["kind"] for entry in sqlite_holder.entries()][-4:] == ["dataset", "cap", "dataset", "retirement"]
+
+
+def test_what_a_dataset_page_shows_as_its_declaration_declares_it_again(
+    sqlite_holder: TestedHolder, administrator: Visitor
+) -> None:
+    head = last_entry(sqlite_holder)
+    text = administrator.get("/console/datasets/register").text
+    shown = text[text.index("{") : text.rindex("}") + 1]
+
+    page = administrator.send(
+        "/console/datasets/register", "/console/datasets/register/declaration", {"declaration": shown}
+    )
+
+    assert "is declared" in page.text
+    assert last_entry(sqlite_holder) == head, "nothing changed, so there is no entry"
+
+
+@pytest.mark.parametrize("name", ["records.csv", "RECORDS.PARQUET"])
+def test_records_are_loaded_from_a_file_all_or_nothing(
+    sqlite_holder: TestedHolder, administrator: Visitor, tmp_path: Path, name: str
+) -> None:
+    content = register_csv(people=20_000 if name.endswith("csv") else 50)
+    sqlite_holder.declare(records_max=20_000)
+    if name.endswith("PARQUET"):
+        content = as_parquet(content, tmp_path)
+    page = "/console/datasets/register"
+    token = {"form_token": administrator.get(page).values["form_token"]}
+
+    def load(name: str, content: bytes) -> Page:
+        return Page(administrator.client.post(f"{page}/records", data=token, files={"records": (name, content)}))
+
+    loaded, broken, none = load(name, content), load(name, content[:-9]), load("", b"")
+
+    assert "Version 2 of register is loaded." in loaded.text
+    assert (broken.status, none.status) == (422, 422)
+    assert "The records do not fit the declaration." in broken.text
+    assert "Choose a file" in none.text
+    assert sqlite_holder.auditor("GET", "/datasets/register").json()["version"] == 2
+    assert not list(sqlite_holder.settings.incoming.glob("*"))
+
+
+def as_parquet(content: bytes, folder: Path) -> bytes:
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    table = pyarrow.csv.read_csv(
+        pa.BufferReader(content), convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=True)
+    )
+    pyarrow.parquet.write_table(table, folder / "records.parquet")
+    return (folder / "records.parquet").read_bytes()
+
+
+def test_populations_are_merged(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+    sqlite_holder.declare("other")
+    fields = {"into": "register", "population": "other"}
+
+    merged = administrator.send("/console/datasets", "/console/populations/merge", fields)
+    sqlite_holder.declare("third")
+    again = administrator.send("/console/datasets", "/console/populations/merge", fields)
+
+    assert "Population other has joined register" in merged.text
+    assert again.status == 409
+    assert "was merged into 'register' already" in again.text
+
+
+def test_the_ledger_is_paged_filtered_exported_and_verified(
+    sqlite_holder: TestedHolder, administrator: Visitor
+) -> None:
+    for draw in range(1, 61):
+        sqlite_holder.release(plan(epsilon="0.01", draw=draw))
+    entries = sqlite_holder.entries()
+
+    def shown(page: Page) -> list[int]:
+        links = [one["href"].rpartition("/")[2] for one in page.all("a")]
+        return [int(link) for link in links if link.isdigit()]
+
+    first = administrator.get("/console/ledger")
+    second = administrator.get(next(one["href"] for one in first.all("a") if one.get("rel") == "next"))
+    charges = administrator.get("/console/ledger?kind=charge&population=register&account=ADR")
+    about = administrator.get("/console/ledger?account=ADR&before=20")
+    nothing = administrator.get("/console/ledger?kind=charge&population=nope&account=%25")
+    exported = list(csv.DictReader(administrator.client.get("/console/ledger.csv").text.splitlines()))
+    verified = administrator.send("/console/ledger", "/console/ledger/verify", {})
+
+    assert shown(first) + shown(second) == [entry["sequence"] for entry in reversed(entries)]
+    assert shown(charges) == [entry["sequence"] for entry in reversed(entries) if entry["kind"] == "charge"][:50]
+    assert {entries[one - 1]["kind"] for one in shown(about)} == {"account", "key", "budget", "charge"}
+    assert "No entry is like that." in nothing.text
+    assert [int(row["sequence"]) for row in exported] == [entry["sequence"] for entry in entries]
+    assert f"Intact: {len(entries)} entries were recomputed" in verified.text
+    assert all(
+        entries[-1][name] in administrator.get(f"/console/ledger/{len(entries)}").text for name in ("hash", "subject")
+    )
+    assert administrator.get("/console/ledger/9999").status == 404
+
+
+def test_a_ledger_that_was_changed_is_told(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+    with sqlite_holder.holder.books.database.read() as connection:
+        connection.exec_driver_sql("UPDATE entries SET actor = 'somebody' WHERE sequence = 3")
+        connection.commit()
+
+    page = administrator.send("/console/ledger", "/console/ledger/verify", {})
+
+    assert "Broken at entry 3: its content does not have the hash it carries." in page.text
+
+
+def test_a_restore_is_recorded_by_whoever_can_log_in(sqlite_holder: TestedHolder) -> None:
+    Anchor(sqlite_holder.settings.anchor).create(999, "sha256:" + "f" * 64)
+    with visitor(sqlite_holder) as visits:
+        stopped, explained = visits.get("/console"), visits.get("/console/restore")
+        granted = visits.send(
+            "/console/budgets", "/console/budgets",
+            {"dataset": "register", "auditor": "ADR", "epsilon": "1", "delta": "0", "expires": ""},
+        )  # fmt: skip
+        empty = visits.send("/console/restore", "/console/restore", {"reason": " "})
+        recorded = visits.send("/console/restore", "/console/restore", {"reason": "disk <b>broke</b>"})
+
+        assert "Stopped: record a restore" in stopped.text
+        assert "The anchor holds entry 999" in explained.text
+        assert granted.status == 503
+        assert empty.status == 422
+        assert "the holder may release again" in recorded.text
+        assert "There is nothing to record." in recorded.text
+        assert sqlite_holder.release(plan()).status_code == 201
+        assert last_entry(sqlite_holder)["actor"] == "ADR"
+        assert "Restore recorded: disk <b>broke</b>" in visits.get("/console/ledger").text
+
+
+def test_a_store_that_is_away_is_a_page_that_says_so(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+    sqlite_holder.settings.anchor.unlink()
+    sqlite_holder.settings.anchor.mkdir()
+    (sqlite_holder.settings.anchor / "x").touch()
+
+    page = administrator.get("/console")
+    shutil.rmtree(sqlite_holder.settings.anchor)
+
+    assert page.status == 503
+    assert page.answer.headers["retry-after"]
+    assert "The store is away." in page.text
+    assert "lost" in administrator.get("/console").text
+
+
+# What every page is
+
+
+@pytest.mark.parametrize("path", ["/console/log-in", *PAGES, "/console/nope"])
+def test_a_page_loads_nothing_from_elsewhere_and_runs_nothing(standing_visitor: Visitor, path: str) -> None:
+    page = standing_visitor.get(path)
+    policy = page.answer.headers["content-security-policy"]
+
+    assert {"default-src 'none'", "style-src 'self'", "form-action 'self'", "frame-ancestors 'none'"} <= set(
+        policy.split("; ")
+    )
+    assert "unsafe" not in policy
+    assert "script" not in policy
+    assert page.answer.headers["cache-control"] == "no-store"
+    assert page.answer.headers["x-content-type-options"] == "nosniff"
+    assert page.answer.headers["referrer-policy"] == "no-referrer"
+    assert not {tag for tag, _ in page.elements} & {"script", "style", "iframe", "object", "embed", "base"}
+    for tag, attributes in page.elements:
+        assert not [name for name in attributes if name.startswith("on") or name == "style"], (tag, attributes)
+        for name in ("href", "src", "action"):
+            assert attributes.get(name, "/")[0] in "/#", (tag, attributes)
+
+
+@pytest.mark.parametrize("path", ["/console/log-in", *PAGES, "/console/nope"])
+def test_a_page_can_be_used_without_seeing_it(standing_visitor: Visitor, path: str) -> None:
+    """One heading, a way to skip the navigation, a name for every field, picture and table; no id twice."""
+    page = standing_visitor.get(path)
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    labels = {one["for"] for one in page.all("label")}
+    fields = [one for tag in ("input", "select", "textarea") for one in page.all(tag)]
+    described = [one["aria-describedby"] for _, one in page.elements if "aria-describedby" in one]
+    labelled = [one["aria-labelledby"] for _, one in page.elements if "aria-labelledby" in one]
+
+    assert page.all("html")[0]["lang"] == "en"
+    assert page.all("meta")[1]["content"].startswith("width=device-width")
+    assert len(page.all("h1")) == 1
+    assert len(page.all("title")) == 1
+    assert page.all("a")[0] == {"class": "skip", "href": "#content"}
+    assert len(set(ids)) == len(ids)
+    assert {*labels, *described, *labelled} <= set(ids)
+    assert all(one["id"] in labels for one in fields if one.get("type") != "hidden" and "hidden" not in one)
+    assert len(page.all("caption")) == len(page.all("table"))
+    assert all("scope" in one for one in page.all("th"))
+    assert all(one.get("aria-label") or one.get("aria-hidden") for one in page.all("svg"))
+
+
+def test_colours_are_told_apart(standing_visitor: Visitor) -> None:
+    """Text against its ground has a contrast of at least 4.5, light and dark (WCAG 2.2, AA)."""
+    style = next(one["href"] for one in standing_visitor.get("/console").all("link") if one["rel"] == "stylesheet")
+    sheet = standing_visitor.client.get(style)
+    light, dark = (dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", part)) for part in sheet.text.split("}")[:2])
+    pairs = (
+        ("ink", "paper"), ("soft", "paper"), ("soft", "panel"), ("accent", "paper"), ("accent", "wash"),
+        ("on-accent", "accent"), ("bad", "paper"), ("bad", "bad-paper"), ("ink", "good-paper"), ("good", "paper"),
+    )  # fmt: skip
+
+    for colours in (light, dark):
+        for text, ground in pairs:
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground, colours)
+    assert "max-age" in sheet.headers["cache-control"]
+
+
+def contrast(one: str, other: str) -> float:
+    def luminance(colour: str) -> float:
+        parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+HOSTILE: Final = '"><img src=x onerror=alert(1)><script>alert(1)</script>'
+
+
+def test_hostile_names_stay_text(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+    columns = [
+        *DECLARATION["columns"],
+        {"name": HOSTILE, "type": "category", "categories": [HOSTILE, "</textarea>{{7*7}}"]},
+    ]
+    sqlite_holder.declare("hostile", columns=columns, person_key="'" + HOSTILE)
+
+    pages = [
+        administrator.get("/console/datasets/hostile"),
+        administrator.get(f"/console/budgets?dataset={HOSTILE}&auditor={HOSTILE}"),
+        administrator.get(f"/console/ledger?kind={HOSTILE}&population={HOSTILE}&account={HOSTILE}"),
+        administrator.get(f"/console/{HOSTILE}"),
+        administrator.send("/console/restore", "/console/restore", {"reason": HOSTILE}),
+        administrator.get("/console/ledger"),
+        administrator.send(
+            "/console/auditors", "/console/auditors", {"name": HOSTILE, "role": HOSTILE, "expires": HOSTILE}
+        ),
+        administrator.send(
+            "/console/declare", "/console/declare", {"name": HOSTILE, "declaration": "</textarea>" + HOSTILE}
+        ),
+    ]
+
+    for page in pages:
+        assert not page.all("script")
+        assert all(one["src"].startswith("/console/static/") for one in page.all("img"))
+        assert not [one for _, one in page.elements if "onerror" in one]
+    assert HOSTILE in pages[0].text
+    assert "{{7*7}}" in pages[0].text
+
+
+def test_no_page_says_how_many_people_there_are(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+    """A register of 7 919 people, counted in a release: no page has that number, nor any that was released."""
+    sqlite_holder.load(register_csv(people=7_919))
+    release = sqlite_holder.release(plan(epsilon="10", age=120)).json()
+    counts = {count for cell in release["batches"][0]["cells"] for count in cell["counts"] if count > 1_000}
+    token = administrator.get("/console").values["form_token"]
+    verified = administrator.post("/console/ledger/verify", {"form_token": token})
+
+    pages = [
+        verified,
+        *(administrator.get(path) for path in (*PAGES, f"/console/ledger/{release['ledger']['sequence']}")),
+    ]
+
+    assert len(counts) == 2
+    for page in pages:
+        for count in (7_919, *counts):
+            assert not re.search(rf"(?<![0-9a-f]){count // 1000}[  ,.]?{count % 1000:03}(?![0-9a-f])", page.answer.text)

@@ -1,0 +1,286 @@
+"""Metrics and logs tell what was asked and refused, and nothing of the records: no count, true or noisy, no key."""
+
+import csv
+import json
+import logging
+import logging.config
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import StringIO
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+import psycopg
+import pytest
+from psycopg import sql
+
+from holder_service.services.holder import initialise
+from holder_service.web.logs import FIELDS, Level, configuration
+from tests.holders import Served, TestedHolder, plan, register_csv, running_holder, settings_in
+from tests.postgres import PostgresServer
+
+PASSWORD: Final = "correct-horse-battery"
+PEOPLE: Final = 7_919
+
+
+def metrics(holder: TestedHolder, key: str | None = None) -> httpx.Response:
+    return holder.client.get("/metrics", headers={"Authorization": f"Bearer {key or holder.admin_key}"})
+
+
+def series(text: str) -> dict[str, float]:
+    """Every series of an exposition with its value."""
+    lines = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, _, value in lines}
+
+
+def asked_much(holder: TestedHolder) -> list[int]:
+    """Releases, again and refused, quotes, bad requests, loads, a broken one; gives the statuses."""
+    answers = [
+        *(holder.release(plan(epsilon="0.5", draw=draw, age=120)) for draw in range(1, 6)),
+        holder.release(plan(epsilon="0.5", draw=1, age=120)),
+        holder.release(plan(epsilon="9.9")),
+        holder.release(plan(epsilon="1e400")),
+        holder.release(plan(), dataset="nope"),
+        holder.release(plan(), key=holder.auditor_key[:-1] + "x"),
+        holder.auditor("POST", "/datasets/register/quotes", json=plan()),
+        holder.admin("GET", "/auditors"),
+        holder.admin("POST", "/auditors", json={"name": "ADR"}),
+        holder.admin("POST", "/ledger/verify"),
+        holder.load(b"id,age\nperson-4711,17\n"),
+        holder.client.get(f"/{holder.admin_key}"),
+        holder.client.get("/console/log-in"),
+    ]
+    return [answer.status_code for answer in answers]
+
+
+# Metrics
+
+
+def test_metrics_are_for_administrators(standing_holder: TestedHolder) -> None:
+    assert standing_holder.client.get("/metrics").status_code == 401
+    assert metrics(standing_holder, standing_holder.auditor_key).status_code == 403
+    answer = metrics(standing_holder)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+
+
+def test_requests_refusals_and_releases_are_counted(sqlite_holder: TestedHolder) -> None:
+    statuses = asked_much(sqlite_holder)
+    sqlite_holder.client.request("PROPFIND", "/made-up")
+
+    found = series(metrics(sqlite_holder).text)
+
+    assert statuses == [201] * 5 + [200, 403, 422, 404, 401, 200, 200, 409, 200, 422, 404, 200]
+    releases = 'holder_requests_total{{method="POST",route="/v1/datasets/{{dataset}}/releases",status="{}"}}'
+    assert [found[releases.format(status)] for status in (201, 200, 403, 404, 422)] == [5, 1, 1, 1, 1]
+    assert found['holder_releases_total{answer="new"}'] == 5
+    assert found['holder_releases_total{answer="again"}'] == 1
+    assert found["holder_release_deadline_seconds_count"] == 5
+    codes = ("budget-exhausted", "invalid-amount", "not-found", "unauthenticated", "conflict", "invalid-records")
+    assert [found[f'holder_refusals_total{{code="{code}"}}'] for code in codes] == [1, 1, 3, 1, 1, 1]
+    assert found['holder_requests_total{method="OTHER",route="none",status="404"}'] == 1
+    assert found["holder_release_overruns_total"] == found["holder_store_faults_total"] == 0
+
+
+def test_the_ledger_is_told_as_it_stands(sqlite_holder: TestedHolder) -> None:
+    sqlite_holder.release(plan(epsilon="0.3"))
+
+    found = series(metrics(sqlite_holder).text)
+
+    assert found["holder_ledger_sequence"] == len(sqlite_holder.entries())
+    assert found['holder_population_spent_epsilon{population="register"}'] == 0.3
+    assert found['holder_population_cap_epsilon{population="register"}'] == 100
+    assert found["holder_may_release"] == 1
+
+
+def test_an_overrun_is_counted_and_nothing_else_of_a_releases_time(tmp_path: Path) -> None:
+    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}", quantum_ms=50) as holder:
+        lane = holder.holder.books.database._lane
+        lane.submit(time.sleep, 0.4)
+        holder.release(plan())
+
+        found = series(metrics(holder).text)
+
+        assert found["holder_release_overruns_total"] == 1
+        assert found["holder_release_deadline_seconds_sum"] == 0.05
+        timed = {
+            re.sub(r'.*method="(\w+)",route="([^"]+)".*', r"\1 \2", one) for one in found if "answer_seconds" in one
+        }
+        assert all(one.startswith("GET ") for one in timed)
+
+
+def test_a_store_fault_is_counted(sqlite_holder: TestedHolder) -> None:
+    kept = sqlite_holder.settings.anchor.read_bytes()
+    sqlite_holder.settings.anchor.unlink()
+    sqlite_holder.settings.anchor.mkdir()
+    sqlite_holder.release(plan())
+    sqlite_holder.settings.anchor.rmdir()
+    sqlite_holder.settings.anchor.write_bytes(kept)
+
+    found = series(metrics(sqlite_holder).text)
+
+    assert found["holder_store_faults_total"] == 1
+    assert found['holder_refusals_total{code="unavailable"}'] == 1
+
+
+def test_metrics_do_not_depend_on_records(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The same calls of a register of 300 and one of 7 919 people: the same exposition, but for times of look-ups."""
+    told = []
+    for people in (300, PEOPLE):
+        home = tmp_path_factory.mktemp("home")
+        with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}", people=people) as holder:
+            asked_much(holder)
+            found = series(metrics(holder).text)
+            told.append({name: value for name, value in found.items() if "answer_seconds" not in name})
+
+    assert told[0] == told[1]
+    assert len(told[0]) > 40
+
+
+# Logs
+
+
+@contextmanager
+def logged() -> Iterator[tuple[StringIO, StringIO]]:
+    """All loggers at DEBUG: what `holder serve` writes, and what it would write as plain texts."""
+    ours, plain, stderr = StringIO(), StringIO(), sys.stderr
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    sys.stderr = ours
+    logging.config.dictConfig(configuration(Level.DEBUG))
+    root.addHandler(logging.StreamHandler(plain))
+    logging.getLogger("sqlalchemy.engine").setLevel(logging.DEBUG)
+    try:
+        yield ours, plain
+    finally:
+        sys.stderr = stderr
+        logging.captureWarnings(capture=False)
+        logging.getLogger("sqlalchemy.engine").setLevel(logging.NOTSET)
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
+def secrets_of(holder: TestedHolder, releases: list[dict[str, Any]]) -> set[str]:
+    """What may be in no log: keys, the database's password, the true counts and the noisy ones, from four digits on."""
+    people = list(csv.DictReader(StringIO(register_csv(people=PEOPLE).decode())))
+    true = {len(people), *(sum(one["sex"] == sex for one in people) for sex in ("Female", "Male"))}
+    noisy = {
+        count for one in releases for batch in one["batches"] for cell in batch["cells"] for count in cell["counts"]
+    }
+    counts = {str(count) for count in true | noisy if abs(count) >= 1_000}
+    assert len(counts) > 10
+    return {holder.admin_key, holder.auditor_key, PASSWORD, *counts, "person-4711", "person_"}
+
+
+def leaks(text: str, secrets: set[str]) -> set[str]:
+    """Which of them stand in a text, as whole words."""
+    return {secret for secret in secrets if re.search(rf"(?<![0-9A-Za-z.]){re.escape(secret)}(?![0-9A-Za-z])", text)}
+
+
+@pytest.mark.postgres
+def test_no_log_and_no_metric_holds_a_count_a_key_or_a_password(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    """Many releases and errors at DEBUG, the store's own messages included, and the store going away at the end.
+
+    Twin: the same records as plain texts, where the same search does find counts.
+    """
+    with postgres_server.database() as url:
+        parts = urlsplit(url)
+        with_password = parts._replace(netloc=f"{parts.username}:{PASSWORD}@{parts.hostname or ''}").geturl()
+        with running_holder(tmp_path, with_password, people=PEOPLE) as holder, logged() as (ours, plain):
+            asked_much(holder)
+            releases = [holder.release(plan(epsilon="0.3", age=120, draw=draw)).json() for draw in range(1, 11)]
+            told = metrics(holder).text
+            name = sql.Identifier(parts.path.removeprefix("/"))
+            with psycopg.connect(postgres_server.url, autocommit=True) as server:
+                server.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(name))
+                server.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [parts.path[1:]]
+                )
+                assert holder.release(plan(draw=99)).status_code == 503
+                server.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(name))
+            secrets = secrets_of(holder, releases)
+
+    lines = [json.loads(line) for line in ours.getvalue().splitlines()]
+    # A process, a moment, a line of code or a request's id may have the digits of a count.
+    searched = [{**line, "process": 0, "time": "", "place": "", "places": "", "request_id": ""} for line in lines]
+    assert not leaks(json.dumps(searched), secrets)
+    assert not leaks(told, secrets)
+    assert leaks(plain.getvalue(), secrets), "the search finds counts where they are"
+    assert {key for line in lines for key in line} <= {*FIELDS, "time", "level", "event", "logger", "process", "place"}
+    requests = [line for line in lines if line["event"] == "request"]
+    assert [one["status"] for one in requests if one.get("actor") == "ADR" and one["status"] == 201] == [201] * 15
+    assert {one["problem"] for one in requests if "problem" in one} >= {"budget-exhausted", "unavailable", "not-found"}
+    assert any(line["event"] == "store unavailable" and line["error"] for line in lines)
+    assert any(line["logger"].startswith("sqlalchemy.engine") for line in lines)
+
+
+def test_an_internal_error_is_logged_by_type_and_place(sqlite_holder: TestedHolder) -> None:
+    with sqlite_holder.holder.books.database.read() as connection:
+        connection.exec_driver_sql('UPDATE datasets SET schema = \'{"person_key": "person-4711"\'')
+        connection.commit()
+
+    with logged() as (ours, _):
+        answer = sqlite_holder.auditor("GET", "/datasets")
+
+    lines = [json.loads(line) for line in ours.getvalue().splitlines()]
+    (error,) = [line for line in lines if line["event"] == "internal error"]
+    (request,) = [line for line in lines if line["event"] == "request"]
+    assert error["error"] == "ValidationError"
+    assert re.search(r"_schema \(datasets\.py:[0-9]+\)", error["places"])
+    assert (request["status"], request["problem"]) == (500, "internal")
+    assert request["request_id"] == answer.headers["x-request-id"]
+    assert "person-4711" not in ours.getvalue()
+
+
+@pytest.mark.slow
+def test_workers_add_up_and_log_lines_of_json(tmp_path: Path) -> None:
+    """`holder serve --workers 2`: whichever is asked tells what both did; every line of its log is one JSON object."""
+    settings = settings_in(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}")
+    issued = initialise(settings)
+    assert issued is not None
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "holder_service.cli", "serve", "--port", str(port), "--workers", "2"],
+            env={**os.environ, "HOLDER_HOME": str(settings.home), "HOLDER_DATABASE_URL": settings.database_url,
+                 "HOLDER_ANCHOR": str(settings.anchor), "HOLDER_LOG_LEVEL": "debug"},
+            start_new_session=True, stdout=log, stderr=log,
+        )  # fmt: skip
+    served = Served(f"http://127.0.0.1:{port}", process)
+    try:
+        served.wait_until_ready()
+        sent, until_s = 0, time.monotonic() + 60
+        while sent < 20 or (len(processes(tmp_path / "log")) < 2 and time.monotonic() < until_s):
+            httpx.get(f"{served.url}/healthz")
+            sent += 1
+        told = [
+            series(httpx.get(f"{served.url}/metrics", headers={"Authorization": f"Bearer {issued.text}"}).text)
+            for _ in range(6)
+        ]
+        process.terminate()
+        process.wait(timeout=30)
+    finally:
+        served.kill()
+
+    assert {one['holder_requests_total{method="GET",route="/healthz",status="200"}'] for one in told} == {sent}
+    assert len(processes(tmp_path / "log")) == 2
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert {"listening", "started", "request", "stopped"} <= {line["event"] for line in lines}
+    assert issued.text not in (tmp_path / "log").read_text()
+
+
+def processes(log: Path) -> set[int]:
+    """Which processes have answered so far; the last line may still be written."""
+    whole = log.read_text().rpartition("\n")[0].splitlines()
+    return {line["process"] for line in map(json.loads, whole) if line.get("route") == "/healthz"}
