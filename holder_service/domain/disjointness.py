@@ -28,7 +28,7 @@ def disjoint_classes(cells: Sequence[Cell], schema: Schema) -> tuple[tuple[int, 
         The classes, each the ascending places of its cells; a batch of cells costs its ε once for each.
 
     Raises:
-        TooLarge: As `Partition.induced`.
+        TooLarge: As `admitted_sets`.
 
     Source: 2-privacy §3; parallel composition: McSherry (2009).
     """

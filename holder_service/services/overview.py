@@ -46,7 +46,7 @@ def every_population(books: Books) -> list[PopulationState]:
 
 
 def spending_over_time(books: Books, population: str) -> list[tuple[datetime, Balance]]:
-    """A population's balance after each step of time that changed it, oldest first; the first step is its opening."""
+    """A population's balance as it was opened, and after each step of time that changed it, oldest first."""
     with books.database.read() as connection:
         return ledger_views.balances_over_time(connection, population)
 

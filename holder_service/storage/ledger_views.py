@@ -51,23 +51,24 @@ def newest(connection: Connection, which: EntryFilter, *, before: int | None, li
 
 
 def balances_over_time(connection: Connection, population: str) -> list[tuple[datetime, Balance]]:
-    """A population's cap and spending at the end of each minute, hour, day or month that changed them.
+    """A population's cap and spending as it was opened, and at the end of each step of time that changed them.
 
-    The step follows from the span of time that there is, so that some hundreds of points tell all of it.
+    A step is a minute, hour, day or month, by the span of time that there is: some hundreds of points tell it all.
     """
-    times = select(entries.c.at).where(entries.c.population == population).limit(1)
-    first = connection.execute(times.order_by(entries.c.sequence)).scalar()
-    last = connection.execute(times.order_by(entries.c.sequence.desc())).scalar()
+    ends = select(entries.c.sequence, entries.c.at).where(entries.c.population == population).limit(1)
+    first = connection.execute(ends.order_by(entries.c.sequence)).one_or_none()
+    last = connection.execute(ends.order_by(entries.c.sequence.desc())).one_or_none()
     if first is None or last is None:
         return []
-    span = datetime.fromisoformat(last) - datetime.fromisoformat(first)
+    span = datetime.fromisoformat(last.at) - datetime.fromisoformat(first.at)
     characters = next(length for longest, length in _STEPS if span <= longest)
     of_step = (
         select(func.max(entries.c.sequence))
         .where(entries.c.population == population)
         .group_by(func.substr(entries.c.at, 1, characters))
     )
-    query = select(entries.c.at, entries.c.cap).where(entries.c.sequence.in_(of_step)).order_by(entries.c.sequence)
+    shown = or_(entries.c.sequence == first.sequence, entries.c.sequence.in_(of_step))
+    query = select(entries.c.at, entries.c.cap).where(shown).order_by(entries.c.sequence)
     return [
         (datetime.fromisoformat(row.at), balance_of_text(row.cap) or Balance()) for row in connection.execute(query)
     ]

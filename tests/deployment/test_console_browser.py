@@ -1,0 +1,226 @@
+"""The console in a real browser, without JavaScript: by keyboard, on a small screen, on paper, against another site.
+
+Whatever the browser complains about on its own console, or asks of another host, fails the test that it happens in.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.holders import DECLARATION, TestedHolder, plan, running_holder
+
+PAGES: Final = (
+    "/console", "/console/datasets", "/console/declare", "/console/datasets/register", "/console/auditors",
+    "/console/auditors/ADR", "/console/budgets", "/console/ledger", "/console/ledger/3", "/console/restore",
+)  # fmt: skip
+ARGUMENTS: Final = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+@pytest.fixture(scope="module")
+def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
+    """A holder in which something was spent."""
+    home = tmp_path_factory.mktemp("browser")
+    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}") as tested:
+        for draw in range(1, 6):
+            assert tested.release(plan(epsilon="0.5", draw=draw)).status_code == 201
+        yield tested
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium."""
+    executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if executable is None:
+        pytest.skip("there is no Chromium: on Debian and Ubuntu, apt install chromium")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        yield launched
+        launched.close()
+
+
+@contextmanager
+def opened(browser: Browser, holder: TestedHolder, **options: object) -> Iterator[Page]:
+    """A page of its own, watched; it has no JavaScript unless the options say otherwise."""
+    context: BrowserContext = browser.new_context(
+        base_url=str(holder.client.base_url),
+        **{"java_script_enabled": False, **options},  # type: ignore[arg-type]
+    )
+    context.set_default_timeout(15_000)
+    page, complaints = context.new_page(), list[str]()
+    page.on(
+        "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
+    )
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: complaints.append(dialog.message))
+    page.on("request", lambda request: None if at_home(request.url, holder) else complaints.append(request.url))
+    try:
+        yield page
+    finally:
+        context.close()
+    assert not complaints
+
+
+def at_home(url: str, holder: TestedHolder) -> bool:
+    return url.startswith((str(holder.client.base_url), "data:"))
+
+
+def log_in(page: Page, holder: TestedHolder) -> None:
+    page.goto("/console")
+    page.get_by_label("Administrator’s key").fill(holder.admin_key)
+    page.get_by_role("button", name="Log in").click()
+    assert page.get_by_role("heading", level=1).inner_text() == "Overview"
+
+
+def test_everything_is_reached_by_keyboard(browser: Browser, holder: TestedHolder) -> None:
+    with opened(browser, holder) as page:
+        page.goto("/console")
+        page.keyboard.type(holder.admin_key)  # the field has the focus
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/console")
+
+        page.keyboard.press("Tab")
+        assert page.locator(":focus").inner_text() == "Skip to the content"
+        assert page.locator(":focus").bounding_box()["x"] >= 0  # type: ignore[index]  # it is shown now
+        page.keyboard.press("Enter")
+        assert page.locator("main:focus").count() == 1
+        page.goto("/console")
+        for _ in range(6):
+            page.keyboard.press("Tab")
+        assert page.locator(":focus").inner_text() == "Budgets"
+        assert page.locator(":focus").evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/console/budgets")
+
+        page.get_by_role("link", name="Change the budget of ADR with register").focus()
+        page.keyboard.press("Enter")
+        page.get_by_label("Limit, ε").focus()
+        page.keyboard.press("Control+A")
+        page.keyboard.type("12.5")
+        page.keyboard.press("Enter")
+
+        assert "The budget of ADR with population register is now ε 12.5" in page.get_by_role("status").inner_text()
+        page.reload()
+        assert page.get_by_role("status").count() == 0, "a message is shown once"
+
+
+def test_an_administrator_works_through_a_day(browser: Browser, holder: TestedHolder) -> None:
+    with opened(browser, holder) as page:
+        log_in(page, holder)
+        page.get_by_role("link", name="Datasets").click()
+        page.get_by_role("link", name="register").click()
+        page.get_by_text("Load records").click()
+        content = b"id,age,hours,education,citizen,sex,origin\np1,30,,low,true,Female,here\n"
+        page.get_by_label("CSV or Parquet file").set_input_files(
+            {"name": "a.csv", "mimeType": "text/csv", "buffer": content}
+        )
+        page.get_by_role("button", name="Load").click()
+        assert "Version 2 of register is loaded." in page.get_by_role("status").inner_text()
+
+        page.get_by_role("link", name="Auditors").click()
+        page.get_by_label("Name").fill("ombudsman")
+        page.get_by_label("First key expires (UTC)").fill("2030-01-31T12:00")
+        page.get_by_role("button", name="Open and show the key").click()
+        key = page.locator(".secret code").inner_text()
+        assert holder.auditor("GET", "/datasets", key=key).status_code == 200
+        page.get_by_role("link", name="I have copied it").click()
+        assert key not in page.content()
+
+        page.get_by_text("Withdraw", exact=True).click()
+        page.get_by_role("button", name="Withdraw key").click()
+        assert "is withdrawn." in page.get_by_role("status").inner_text()
+        assert holder.auditor("GET", "/datasets", key=key).status_code == 401
+
+        page.get_by_role("link", name="Ledger", exact=True).click()
+        page.get_by_role("button", name="Verify the ledger").click()
+        assert page.get_by_role("status").inner_text().startswith("Intact: ")
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Export as CSV").click()
+        assert download.value.suggested_filename == "ledger.csv"
+
+        page.get_by_role("button", name="Log out").click()
+        page.goto("/console/ledger")
+        assert "/console/log-in" in page.url
+
+
+def test_spending_is_seen(browser: Browser, holder: TestedHolder) -> None:
+    """Bars and line are drawn: of the width, and at the height, that the balances have."""
+    with opened(browser, holder, viewport={"width": 1200, "height": 900}) as page:
+        log_in(page, holder)
+        cap = page.get_by_role("img", name="Spent of the cap of register")
+        track, spent = cap.locator(".track").bounding_box(), cap.locator(".spent").bounding_box()
+        line = page.locator(".chart .line").bounding_box()
+        frame = page.locator(".chart .lines").bounding_box()
+
+        assert track is not None
+        assert spent is not None
+        assert line is not None
+        assert frame is not None
+        assert spent["width"] / track["width"] == pytest.approx(2.5 / 100, rel=0.01)
+        assert line["width"] == pytest.approx(frame["width"], rel=0.02)
+        assert line["height"] == pytest.approx(frame["height"], rel=0.05), "2.5 was spent, and the picture ends there"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark")])
+def test_no_page_is_wider_than_the_screen(browser: Browser, holder: TestedHolder, width: int, scheme: str) -> None:
+    with opened(browser, holder, viewport={"width": width, "height": 800}, color_scheme=scheme) as page:
+        log_in(page, holder)
+        for path in PAGES:
+            page.goto(path)
+
+            for summary in page.locator("summary").all():
+                summary.click()
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+            ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+            assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(22, 25, 29)")
+
+
+def test_paper_has_no_buttons(browser: Browser, holder: TestedHolder) -> None:
+    with opened(browser, holder) as page:
+        log_in(page, holder)
+        page.emulate_media(media="print")
+        page.goto("/console/budgets")
+
+        assert page.get_by_role("table").count() == 1
+        assert page.get_by_role("button").count() == page.get_by_role("navigation").count() == 0
+
+
+def test_no_script_gets_the_cookie_and_none_runs(browser: Browser, holder: TestedHolder) -> None:
+    hostile = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+    columns = [*DECLARATION["columns"], {"name": hostile, "type": "category", "categories": [hostile]}]
+    assert holder.declare("hostile", columns=columns).status_code == 200
+    with opened(browser, holder, java_script_enabled=True) as page:
+        log_in(page, holder)
+        page.goto("/console/datasets/hostile")
+
+        (cookie,) = [one for one in page.context.cookies() if one["name"] == "holder-session"]
+        assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+        assert page.evaluate("document.cookie") == ""
+        assert hostile in page.get_by_role("table").inner_text()
+
+
+def test_another_site_cannot_use_the_session(browser: Browser, holder: TestedHolder) -> None:
+    """A form that another site sends comes without the session's cookie, and changes nothing."""
+    before = holder.entries()
+    with opened(browser, holder, java_script_enabled=True) as page:
+        log_in(page, holder)
+        token = page.locator("input[name=form_token]").first.get_attribute("value")
+        fields = {
+            "form_token": token,
+            "dataset": "register",
+            "auditor": "ADR",
+            "epsilon": "99",
+            "delta": "0",
+            "expires": "",
+        }
+        inputs = "".join(f'<input name="{name}" value="{value}">' for name, value in fields.items())
+        action = f"{holder.client.base_url}/console/budgets"
+        page.goto("about:blank")
+        page.set_content(f'<form method="post" action="{action}">{inputs}<button>Win a prize</button></form>')
+        page.get_by_role("button").click()
+        page.wait_for_url("**/console/log-in?*")
+
+    assert holder.entries() == before
