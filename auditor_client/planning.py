@@ -153,14 +153,13 @@ def expected_width(
         complement_is=layout.complement_is,
     )
     accepted, sizes = assumption.counts(len(first.groups))
-    rates = accepted[sizes > 0] / sizes[sizes > 0]
-    truth = rates.min() / rates.max() if rates.max() > 0 else np.nan
     ranges = parity_ranges(_simulated(accepted, sizes, noise, seed), level=level, draws=SIMULATION_DRAWS, seed=seed)
     ratios = np.array([(found.ratio.value, found.ratio.low, found.ratio.high) for found in ranges])
-    value, low, high = ratios[~np.isnan(ratios[:, 0])].T
+    # A ratio that the answers leave undefined tells as little as an interval from 0 to 1.
+    value, low, high = np.where(np.isnan(ratios), (0.5, 0.0, 1.0), ratios).T
     return Expectation(
         width=float((high - low).mean()),
-        error=float(np.abs(value - truth).mean()),
+        error=float(np.abs(value - assumption.ratio).mean()),
         undecided=float(((low < threshold) & (high >= threshold)).mean()),
         assumption=assumption,
     )

@@ -27,9 +27,9 @@ LogPrior = Callable[[IntArray, IntArray], FloatArray]
 """Natural logarithm of the prior mass of (accepted, refused) of a group."""
 
 POOLING: Final = 20.0
-"""κ: how many people's worth of the pooled rate the prior adds to a group (docs/adr/0006-prior.md)."""
-POOLED_SHARE: Final = 0.95
-"""How much of the pooled prior is the pooled Beta; the rest is flat, so that clear answers overrule it."""
+"""κ: how many people's worth of the pooled rate the pooled prior adds to a group (docs/adr/0006-prior.md)."""
+POOLED_SHARE: Final = 0.97
+"""How much of the pooled prior is that Beta; the rest is flat, so that clear answers overrule it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

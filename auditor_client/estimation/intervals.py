@@ -114,7 +114,7 @@ def _contenders(rates: FloatArray) -> Indices:
     """The groups that may have the smallest rate; rates of shape (K, M)."""
     or_infinite = np.where(np.isnan(rates), np.inf, rates)
     apparent = or_infinite[np.sort(or_infinite, axis=1)[:, rates.shape[1] // 2].argmin()]
-    # An empty group is not below anything, but below it, where it is the apparent one, is every group with people.
+    # An empty group is below none; where the apparent one is empty, every group with people is below it.
     beyond = ~np.isnan(rates) & (or_infinite <= apparent)
     return np.flatnonzero(beyond.mean(axis=1) >= CONTENDER_PROBABILITY / len(rates))
 

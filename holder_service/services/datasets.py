@@ -85,11 +85,12 @@ def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclarat
             )
         after = Dataset(
             name=name, population=population, records_max=declaration.records_max, schema=schema, retired=False,
-            version=None, version_last=before.version_last if before else 0, records_file=None,
+            version=None, version_last=before.version_last if before else 0,
+            records_file=before.records_file if before else None,
         )  # fmt: skip
         # The deadline that hides how many records there are is made for `records_max`: there may not be more.
         if before is not None and before.schema == schema and before.records_max <= declaration.records_max:
-            after = replace(after, version=before.version, records_file=before.records_file)
+            after = replace(after, version=before.version)
         if after != before:
             datasets.put(transaction.connection, after)
             transaction.append(

@@ -31,7 +31,8 @@ class Dataset:
     Attributes:
         version: Of the records that are loaded now; None before the first load and after a retirement.
         version_last: The highest that ever was; a number never comes back, not even for a recreated dataset.
-        records_file: The name of the encoded records' file, None like `version`.
+        records_file: The name of the encoded records' file; without a version it is of no more use, and the next
+            load or the retirement takes it away.
     """
 
     name: str

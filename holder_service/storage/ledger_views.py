@@ -60,7 +60,7 @@ def balances_over_time(connection: Connection, population: str) -> list[tuple[da
     last = connection.execute(ends.order_by(entries.c.sequence.desc())).one_or_none()
     if first is None or last is None:
         return []
-    span = datetime.fromisoformat(last.at) - datetime.fromisoformat(first.at)
+    span = abs(datetime.fromisoformat(last.at) - datetime.fromisoformat(first.at))  # clocks are set back at times
     characters = next(length for longest, length in _STEPS if span <= longest)
     of_step = (
         select(func.max(entries.c.sequence))

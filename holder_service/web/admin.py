@@ -16,7 +16,7 @@ from holder_service.storage.accounts import Account, ApiKey
 from holder_service.web.bodies import StrictRoute
 from holder_service.web.dependencies import Administrator, TheHolder
 from holder_service.web.documentation import PROBLEM_RESPONSES
-from holder_service.web.ledger_csv import EXPORT_PAGE_ENTRIES, csv_lines
+from holder_service.web.ledger_csv import EXPORT_PAGE_ENTRIES, csv_pages
 from holder_service.web.uploads import MEDIA_TYPES, load_upload, receive_body
 from shared import limits
 from shared.datasets import Budget, BudgetGrant, DatasetDeclaration, NewAuditor
@@ -182,7 +182,7 @@ async def read_ledger(
 ) -> Response | dict[str, Any]:
     """Entries in order: a page as JSON, or all of them from `after` on as CSV."""
     if as_format == "csv":
-        return StreamingResponse(csv_lines(holder.books, after=after), media_type="text/csv")
+        return StreamingResponse(csv_pages(holder.books, after=after), media_type="text/csv")
     found = await run_in_threadpool(ledger.page, holder.books, after=after, limit=limit)
     return {
         "entries": [entry.document() for entry in found],

@@ -14,7 +14,7 @@ from holder_service.web.admin import Restore
 from holder_service.web.console_forms import Form
 from holder_service.web.console_pages import ROOT, Refusal
 from holder_service.web.console_session import CheckedForm, ConsoleRoute, Visit, Visitor
-from holder_service.web.ledger_csv import csv_lines
+from holder_service.web.ledger_csv import csv_pages
 from shared import limits
 
 PAGE_ENTRIES: Final = 50
@@ -58,7 +58,7 @@ def show_entry(visit: Visitor, sequence: Annotated[int, Path(ge=1, le=limits.INT
 def export_entries(visit: Visitor) -> Response:
     """The whole ledger, as the REST interface exports it."""
     headers = {"Content-Disposition": 'attachment; filename="ledger.csv"'}
-    return StreamingResponse(csv_lines(visit.books), media_type="text/csv", headers=headers)
+    return StreamingResponse(csv_pages(visit.books), media_type="text/csv", headers=headers)
 
 
 @router.post("/ledger/verify")

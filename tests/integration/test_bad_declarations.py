@@ -246,6 +246,9 @@ def test_loads_while_releases_run_leave_one_file_and_no_failure(holder: TestedHo
         assert set(loads) == {200}
         assert set(asks) <= {201, 409}
     assert holder.auditor("GET", "/datasets/register").json()["version"] == 9
+    assert holder.declare(columns=DECLARATION["columns"][1:]).json()["version"] is None
+    assert holder.declare().json()["version"] is None
+    assert holder.load(register_csv()).json()["version"] == 10
     assert len(list(holder.settings.records.iterdir())) == 1
     assert holder.release(plan(epsilon="0.001", draw=99)).status_code == 201
     assert holder.admin("POST", "/ledger/verify").json()["intact"]

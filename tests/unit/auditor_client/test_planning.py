@@ -108,6 +108,14 @@ def test_many_groups_take_no_longer() -> None:
     assert 0 < expected(groups=200).width <= 1
 
 
+def test_a_handful_of_people_cannot_be_told_apart_at_all() -> None:
+    forecast = expected(assumption=Assumption(people=3))
+
+    assert forecast.width > 0.9
+    assert forecast.undecided == 1
+    assert math.isfinite(forecast.error)
+
+
 def test_supports_tell_how_many_people_there_are_and_are_accepted() -> None:
     assumption = Assumption.of_supports(RULES, [10, 30, 60])
 

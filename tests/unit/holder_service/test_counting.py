@@ -19,11 +19,13 @@ from hypothesis import strategies as st
 
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.storage.counting import TrueCounts, count_cells
+from holder_service.storage.matching import RuleWords
 from holder_service.storage.records import EDGES_MAX, Records, load_records
 from shared.rules import Cell, Operator, Predicate, Record, Rule
 from shared.schema import Column, Schema
 from tests import invented_plans
 
+SIDES: tuple[Operator, Operator] = ("le", "gt")
 ARROW_TYPES = {"boolean": pa.bool_(), "category": pa.string(), "integer": pa.int64(), "number": pa.float64()}
 
 
@@ -129,6 +131,27 @@ def test_a_class_of_any_size_is_counted(leaves: int, tmp_path: Path) -> None:
     assert len(disjoint_classes(asked, SCHEMA)) == 1
     assert counts == by_reference(everybody, asked, SCHEMA, ["origin", "sex"])
     assert np.sum(counts) == len(everybody)
+
+
+def test_rules_for_several_words_in_each_of_several_hands_are_counted(tmp_path: Path) -> None:
+    """A tree over many columns: however its records are dealt, more rules stay alive than one word holds."""
+    names = [f"x{place}" for place in range(16)]
+    schema = Schema(person_key="person", columns=(*(Column(name=x, type="number") for x in names), SCHEMA.columns[-1]))
+    rng = random.Random(9)
+    paths: list[tuple[Predicate, ...]] = [()]
+    while len(paths) < 600:
+        place, name, value = rng.randrange(len(paths)), rng.choice(names), rng.random()
+        left, right = (Predicate(column=name, op=op, value=value) for op in SIDES)
+        paths[place : place + 1] = [(*paths[place], left), (*paths[place], right)]
+    asked = [Cell(id=f"leaf-{place}", any_of=(Rule(all_of=path),)) for place, path in enumerate(paths)]
+    everybody = [{**{name: rng.random() for name in names}, "origin": rng.random() < 0.5} for _ in range(60)]
+    records = load(tmp_path, schema, everybody)
+
+    words = RuleWords.compiled([rule for cell in asked for rule in cell.any_of], records)
+
+    assert len(words.used) > 1
+    assert max(column.parts for column in words.columns) > 1
+    assert counted(records, asked, ["origin"]) == by_reference(everybody, asked, schema, ["origin"])
 
 
 def test_two_cells_of_many_rules_are_counted(tmp_path: Path) -> None:
