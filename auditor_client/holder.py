@@ -197,7 +197,7 @@ def _unverified(body: bytes, path: str) -> UnverifiedRelease:
 
 def _fitted(model: type[_ModelT], body: bytes, path: str) -> _ModelT:
     try:
-        return model.model_validate(parsed(body, path))
+        return model.model_validate(parsed(body, path), extra="ignore")
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(map(str, first["loc"])) or "the answer"

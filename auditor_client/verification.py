@@ -69,7 +69,7 @@ def signed_release(document: Mapping[str, Any], keys: SigningKeys) -> Release:
     """
     try:
         verify_signature(document, keys)
-        release = Release.model_validate(document)
+        release = Release.model_validate(document, extra="ignore")
     except BadSignature as error:
         raise HolderLied(f"{error} Do not use it, and tell the holder's administrator.") from error
     except ValidationError as error:

@@ -3,6 +3,7 @@
 The holder's stack is imported by the fixtures that need it: a unit test of the client starts without it.
 """
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,12 @@ from tests.postgres import PostgresServer, running_server
 
 if TYPE_CHECKING:
     from tests.holders import TestedHolder
+
+
+def pytest_configure() -> None:
+    """Undo what a shell does to a job in the background: it ignores SIGINT, and so would the programs under test."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ transaction (limits again under lock, charge, entry, release) → commit → anc
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from holder_service.domain.deadlines import PlanSize, release_deadline_s
@@ -110,7 +111,7 @@ def prepare(books: Books, *, auditor: str, dataset: str, plan: Plan) -> StoredRe
             _require_current(declared, version)
             pinned.check(declared.schema)
             priced = _priced(name, pinned, declared, relation_of(connection, declared))
-            _require_funds(books, connection, priced, auditor)
+            _require_funds(connection, priced, auditor, population=declared.population, now=books.clock())
             return priced
     books.ensure_anchored(stored.sequence)
     return stored
@@ -144,7 +145,9 @@ def answer(
         _require_current(dataset, priced.plan.version)
         if relation_of(transaction.connection, dataset) != priced.relation.name:
             raise Conflict("The population's neighbouring relation changed while the plan was answered: ask again.")
-        account, cap = _require_funds(books, transaction.connection, priced, auditor, population=dataset.population)
+        account, cap = _require_funds(
+            transaction.connection, priced, auditor, population=dataset.population, now=transaction.now
+        )
         loss = priced.price.charge
         account, cap = account.charged(loss.epsilon, loss.delta), cap.charged(loss.epsilon, loss.delta)
         entry = transaction.append(
@@ -200,11 +203,10 @@ def _require_current(dataset: Dataset, version: int | None) -> None:
 
 
 def _require_funds(
-    books: Books, connection: Connection, priced: PricedPlan, auditor: str, *, population: str | None = None
+    connection: Connection, priced: PricedPlan, auditor: str, *, population: str, now: datetime
 ) -> tuple[Balance, Balance]:
     """The auditor's and the population's balance, if both afford the plan; the auditor's is told first."""
-    population = population or priced.dataset.population
-    loss, now = priced.price.charge, books.clock()
+    loss = priced.price.charge
     account = ledger.account_balance(connection, population, auditor)
     if not account.affords(loss.epsilon, loss.delta, now):
         raise BudgetExhausted(requested=loss, remaining=PrivacyLoss.of_nano(*account.remaining(now)))

@@ -124,7 +124,9 @@ def configuration(level: Level, *, requests: bool = True) -> dict[str, Any]:
         level: From which level on.
         requests: Whether each request is logged.
     """
-    loggers: dict[str, Any] = {"uvicorn": {"level": level.upper(), "handlers": [], "propagate": True}}
+    loggers: dict[str, Any] = {
+        name: {"level": level.upper(), "handlers": [], "propagate": True} for name in ("uvicorn", "uvicorn.error")
+    }
     if not requests:
         loggers["holder_service.web.telemetry"] = {"level": "WARNING"}
     return {

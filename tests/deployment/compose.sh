@@ -26,6 +26,7 @@ finish() {
   trap - EXIT
   [ -z "${compose[*]}" ] || timeout 120 "${compose[@]}" down -v --remove-orphans >"$work/down.log" 2>&1 || true
   [ -z "$daemon" ] || end_daemon
+  umount --lazy "$work" 2>/dev/null || true
   rm -rf "$work"
   exit $status
 }
@@ -40,7 +41,7 @@ end_daemon() {
     sleep 0.2
   done
   kill -KILL "$daemon" 2>/dev/null || true
-  awk -v folder="$work" 'index($2, folder) == 1 {print $2}' /proc/mounts | sort -r | xargs -r umount --lazy || true
+  awk -v folder="$work" 'index($2, folder "/") == 1 {print $2}' /proc/mounts | sort -r | xargs -r umount --lazy || true
   [ -e "$work/docker0-was-there" ] || ip link delete docker0 2>/dev/null || true
   iptables-restore <"$work/iptables" || true
   echo "$forwarding" >/proc/sys/net/ipv4/ip_forward
@@ -66,6 +67,11 @@ start_daemon() {
   export DEBIAN_FRONTEND=noninteractive DOCKER_HOST=unix://$work/docker.sock PATH=/usr/sbin:/usr/bin:$PATH
   [ "$(id -u)" = 0 ] || give_up "no docker daemon answers, and only root can start one."
   install_programs
+  # In memory where there is enough: thousands of small files are slow to write and to delete on a busy disk.
+  if awk '/^MemAvailable/ {exit !($2 > 8000000)}' /proc/meminfo; then
+    mount -t tmpfs -o size=6g pafer-compose "$work"
+    export TMPDIR=$work
+  fi
   {
     printf '%s\n' '*nat' COMMIT '*filter' ':FORWARD ACCEPT' COMMIT # what a machine has that never used them
     iptables-save

@@ -20,9 +20,6 @@ from shared.problems import PROBLEM_MEDIA_TYPE
 from tests.holders import TestedHolder
 
 EXAMPLES: Final = 12
-UNFIT_CHECKS: Final = [positive_data_acceptance, negative_data_rejection]
-"""A plan of the right form may still not fit the dataset, which no JSON Schema says; and a key or a parameter too many
-of its own invention, which the tool counts as a mistake, changes nothing here."""
 KNOWN: Final = {"dataset": "register", "auditor": "ADR", "population": "register", "code": "not-found"}
 """Names that exist, put into every other request: made up ones are all unknown."""
 
@@ -55,13 +52,15 @@ def ask(holder: TestedHolder, operation: APIOperation[Any, Any, Any, Any], mode:
     def answers_as_documented(case: Case[Any]) -> None:
         nonlocal asked
         asked += 1
-        if mode is GenerationMode.POSITIVE and asked % 2 and case.method != "DELETE":
+        if mode is GenerationMode.POSITIVE and asked % 2 and case.method not in ("DELETE", "PATCH"):
             parameters = case.path_parameters or {}
             case.path_parameters = {name: KNOWN.get(name, value) for name, value in parameters.items()}
         case.call_and_validate(
             base_url=str(holder.client.base_url),
             headers={"Authorization": f"Bearer {key}"},
-            excluded_checks=UNFIT_CHECKS,
+            # A plan of the right form may still not fit the dataset, which no JSON Schema says; and a parameter that
+            # nobody knows, which the tool counts as a mistake, changes nothing here.
+            excluded_checks=[positive_data_acceptance, negative_data_rejection],
         )
 
     with suppress(Unsatisfiable):  # what takes nothing cannot be asked wrongly

@@ -246,6 +246,16 @@ def test_an_answer_that_does_not_fit_the_contract_is_not_used(simulated: Simulat
         client.budget("register")
 
 
+def test_a_newer_holders_further_fields_are_ignored_at_any_depth(
+    simulated: SimulatedHolder, client: HolderClient
+) -> None:
+    document = simulated.dataset.model_dump(mode="json")
+    document["columns"][0]["unit"] = "years"
+    always(simulated, 200, json.dumps({**document, "contact": "statistics office"}).encode())
+
+    assert client.dataset("register") == simulated.dataset
+
+
 @pytest.mark.parametrize("change", [{"columns": []}, {"sensitive": ["age"]}, {"name": "other"}, {"version": "1e400"}])
 def test_a_description_that_contradicts_itself_is_not_used(
     simulated: SimulatedHolder, client: HolderClient, change: dict[str, object]
