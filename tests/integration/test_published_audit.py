@@ -1,0 +1,68 @@
+"""The published trees audited at ε = 0.5 through the running service: the truth is where the report says.
+
+Sample: one release for each analysis, over Adult, through client, service, ledger and noise. Two and a half
+widths beyond a 95 % interval is at least eleven standard deviations from its middle, or sixteen scales of the
+noise where one count makes all of it: a false alarm has a chance of e^(-16), about 10⁻⁷, at most.
+The twin audits another tree and must miss.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from auditor_client import Auditor
+from auditor_client.estimation.results import Estimate, Verdict
+from auditor_client.models.tree import Branch, Leaf, Split, Tree
+from benchmarks.published_trees import PUBLISHED_TREES
+from pafer_demo.open_data import adult
+from shared.rules import Predicate
+from tests.holders import TestedHolder, running_holder
+
+ADULT = next(published for published in PUBLISHED_TREES if published.dataset == "adult")
+
+pytestmark = pytest.mark.statistical
+
+
+@pytest.fixture(scope="module")
+def holder(tmp_path_factory: pytest.TempPathFactory, open_data: Path) -> Iterator[TestedHolder]:
+    home = tmp_path_factory.mktemp("holder")
+    data = adult(open_data)
+    data.write_csv(home / "adult.csv")
+    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}") as tested:
+        tested.declare("adult", **data.declaration.model_dump(mode="json", exclude_none=True))
+        tested.load((home / "adult.csv").read_bytes(), "adult")
+        tested.admin("PUT", "/datasets/adult/budgets/ADR", json={"epsilon": "5"})
+        yield tested
+
+
+@pytest.fixture
+def auditor(holder: TestedHolder, tmp_path: Path) -> Iterator[Auditor]:
+    with Auditor(str(holder.client.base_url), holder.auditor_key, receipts=tmp_path / "receipts") as auditor:
+        yield auditor
+
+
+def holds(estimate: Estimate, truth: float) -> bool:
+    """Whether a truth is within an interval, or two and a half widths of it."""
+    room = 2.5 * estimate.width
+    return estimate.low - room <= truth <= estimate.high + room
+
+
+@pytest.mark.parametrize("sensitive", ADULT.parity, ids="-".join)
+def test_the_published_ratio_is_where_the_report_says(auditor: Auditor, sensitive: tuple[str, ...]) -> None:
+    parity = auditor.audit(ADULT.tree, "adult", sensitive, "0.5").parity
+
+    assert holds(parity.ratio, ADULT.parity[sensitive])
+    assert parity.ratio.width < 0.1
+    assert parity.verdict is Verdict.FAILS
+
+
+def test_another_tree_is_elsewhere(auditor: Auditor) -> None:
+    branches = (
+        Branch((Predicate(column="capital-gain", op="gt", value=5000),), Leaf("rich", "accepted", favourable=True)),
+        Branch((Predicate(column="capital-gain", op="le", value=5000),), Leaf("poor", "refused", favourable=False)),
+    )
+
+    parity = auditor.audit(Tree(Split("gain", branches)), "adult", ("sex",), "0.5").parity
+
+    assert not holds(parity.ratio, ADULT.parity["sex",])
