@@ -3,11 +3,13 @@
 import itertools
 import math
 import sys
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from hypothesis import strategies as st
 
+from holder_service.domain.admitted import Partition
 from shared.limits import INTEGER_MAX
 from shared.rules import Cell, Operator, Predicate, Record, Rule
 from shared.schema import Column, Schema, Value
@@ -98,6 +100,13 @@ def telling_values(column: Column) -> list[Value | None]:
         near_doubles = {step(t) for t in THRESHOLDS for step in steps} | {-0.0}
         inside = {v for v in (*near_doubles, float(low), float(high)) if low <= v <= high}
     return [*sorted(inside), *missing]
+
+
+def atom(partition: Partition, value: Value | None) -> int:
+    """The atom that a value lies in, by the definition."""
+    if partition.column.ordered:
+        return bisect_left(partition.cuts, math.inf if value is None else value)
+    return len(partition.column.values) if value is None else partition.column.values.index(value)
 
 
 def overlap(one: Rule, other: Rule, schema: Schema) -> Record | None:

@@ -17,13 +17,13 @@ import math
 import operator
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from shared import limits
 from shared.problems import TooLarge
-from shared.rules import Rule
+from shared.rules import Predicate, Rule
 from shared.schema import Column, Schema, Value
 
 CUTS_PER_COLUMN_MAX: Final = 2 * limits.RULES_PER_PLAN_MAX
@@ -31,6 +31,11 @@ CUTS_PER_COLUMN_MAX: Final = 2 * limits.RULES_PER_PLAN_MAX
 
 Runs = tuple[tuple[int, int], ...]
 """A set of atoms as its runs of consecutive ones, ascending: of each the first, and the one behind the last."""
+
+
+Path = list[tuple[str, int]]
+
+_Meaning = tuple[str, str, Value | None, tuple[Value, ...] | None, bool]
 
 
 class _Comparison(NamedTuple):
@@ -43,7 +48,7 @@ class _Comparison(NamedTuple):
     or_missing: bool
 
 
-_MEANING: Final = operator.attrgetter(*_Comparison._fields)
+_meaning: Final[Callable[[Predicate], _Meaning]] = operator.attrgetter(*_Comparison._fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +83,41 @@ def admitted_sets(rules: Mapping[int, Rule], schema: Schema) -> Iterator[tuple[P
         TooLarge: The rules cut a column more than `CUTS_PER_COLUMN_MAX` times.
     """
     # Paths of a tree repeat their splits, so what a comparison admits is worked out once for all rules that have it.
-    users: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
+    users: defaultdict[_Meaning, list[int]] = defaultdict(list)
     for number, rule in rules.items():
         for predicate in rule.all_of:
-            users[_MEANING(predicate)].append(number)
-    comparisons: defaultdict[str, dict[_Comparison, list[int]]] = defaultdict(dict)
-    for meaning, numbers in users.items():
-        comparison = _Comparison(*meaning)
-        comparisons[comparison.column][comparison] = numbers
-    for name, numbers_of in comparisons.items():
-        column = schema.by_name[name]
-        partition, admitted = (_partition_numbers if column.ordered else _partition_values)(column, numbers_of)
+            users[_meaning(predicate)].append(number)
+    for column, meanings in _by_column(users, schema):
+        partition, admitted = _partitioned(column, meanings)
         sets: dict[int, int] = {}
-        for atoms, numbers in zip(admitted, numbers_of.values(), strict=True):
-            for number in numbers:
+        for meaning, atoms in zip(meanings, admitted, strict=True):
+            for number in users[meaning]:
                 sets[number] = sets.get(number, -1) & atoms
         runs = {atoms: tuple(_runs(atoms)) for atoms in set(sets.values())}
         yield partition, {number: runs[atoms] for number, atoms in sets.items()}
+
+
+def admitted_paths(rules: Sequence[Rule], schema: Schema) -> tuple[dict[str, Partition], list[Path]]:
+    """What some rules admit, predicate by predicate.
+
+    Args:
+        rules: Rules that fit the schema.
+        schema: The dataset's declared columns.
+
+    Returns:
+        The partition of each column that a rule names; and for each rule its predicates in order, each
+        as the column and the set of atoms that it admits, as an integer: bit a for atom a.
+
+    Raises:
+        TooLarge: The rules cut a column more than `CUTS_PER_COLUMN_MAX` times.
+    """
+    meanings = [[_meaning(predicate) for predicate in rule.all_of] for rule in rules]
+    partitions: dict[str, Partition] = {}
+    admitted: dict[_Meaning, int] = {}
+    for column, compared in _by_column(dict.fromkeys(itertools.chain.from_iterable(meanings)), schema):
+        partitions[column.name], sets = _partitioned(column, compared)
+        admitted.update(zip(compared, sets, strict=True))
+    return partitions, [[(meaning[0], admitted[meaning]) for meaning in path] for path in meanings]
 
 
 def admitting_rules(sets: Mapping[int, Runs], atoms: int) -> list[int]:
@@ -115,8 +138,23 @@ def admitting_rules(sets: Mapping[int, Runs], atoms: int) -> list[int]:
     return list(itertools.accumulate(changes[:atoms], operator.xor))
 
 
+def _by_column(meanings: Iterable[_Meaning], schema: Schema) -> Iterator[tuple[Column, list[_Meaning]]]:
+    """Comparisons by the column that they are about, in order of first appearance."""
+    columns: defaultdict[str, list[_Meaning]] = defaultdict(list)
+    for meaning in meanings:
+        columns[meaning[0]].append(meaning)
+    for name, compared in columns.items():
+        yield schema.by_name[name], compared
+
+
+def _partitioned(column: Column, meanings: Iterable[_Meaning]) -> tuple[Partition, list[int]]:
+    """A column's partition, and what each of some comparisons admits of it: bit a for atom a."""
+    comparisons = itertools.starmap(_Comparison, meanings)
+    return _partition_numbers(column, comparisons) if column.ordered else _partition_values(column, comparisons)
+
+
 def _partition_numbers(column: Column, comparisons: Iterable[_Comparison]) -> tuple[Partition, list[int]]:
-    """The coarsest atoms, and what each comparison admits of them: bit a for atom a."""
+    """The coarsest atoms, and what each comparison admits of them."""
     line = _Line.of(column)
     spans = [line.admitted(comparison) for comparison in comparisons]
     ends = {end for admitted in spans for span in admitted for end in span}
@@ -129,7 +167,7 @@ def _partition_numbers(column: Column, comparisons: Iterable[_Comparison]) -> tu
 
 
 def _partition_values(column: Column, comparisons: Iterable[_Comparison]) -> tuple[Partition, list[int]]:
-    """An atom for each category or boolean, and what each comparison admits of them: bit a for atom a."""
+    """An atom for each category or boolean, and what each comparison admits of them."""
     missing = 1 << len(column.values)
     present = missing - 1
     partition = Partition(column, (), len(column.values) + column.nullable)

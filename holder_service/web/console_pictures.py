@@ -76,17 +76,18 @@ def spending_chart(points: Sequence[tuple[datetime, Balance]], now: datetime) ->
         return None
     begin = points[0][0]
     highest = max(balance.spent_epsilon_nano for _, balance in points)
-    cap_highest = max(balance.limit_epsilon_nano for _, balance in points)
-    shows_cap = cap_highest <= CAP_IN_PICTURE * highest
+    cap_now = points[-1][1].limit_epsilon_nano
+    shows_cap = cap_now <= CAP_IN_PICTURE * highest
     if shows_cap:
-        highest = max(highest, cap_highest)
+        highest = max(highest, cap_now)
     step = _round_step(highest / NANO_PER_UNIT / AMOUNT_STEPS)
     top = step * math.ceil(highest / NANO_PER_UNIT / step - 1e-9)
     length_s = max((now - begin).total_seconds(), 1.0)
 
     def place(at: datetime, nano: int) -> tuple[float, float]:
-        x = UNITS * min((at - begin).total_seconds() / length_s, 1.0)
-        return x, UNITS * (1 - nano / NANO_PER_UNIT / top)
+        # A clock may have been set back, and a cap lowered since: the picture stays in its frame.
+        x = UNITS * min(max((at - begin).total_seconds() / length_s, 0.0), 1.0)
+        return x, UNITS * max(1 - nano / NANO_PER_UNIT / top, 0.0)
 
     spent = _steps([place(at, balance.spent_epsilon_nano) for at, balance in points])
     cap = _steps([place(at, balance.limit_epsilon_nano) for at, balance in points])

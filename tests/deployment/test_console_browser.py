@@ -78,7 +78,8 @@ def log_in(page: Page, holder: TestedHolder) -> None:
 def test_everything_is_reached_by_keyboard(browser: Browser, holder: TestedHolder) -> None:
     with opened(browser, holder) as page:
         page.goto("/console")
-        page.keyboard.type(holder.admin_key)  # the field has the focus
+        page.locator("input[name=key]:focus").wait_for()
+        page.keyboard.type(holder.admin_key)
         page.keyboard.press("Enter")
         page.wait_for_url("**/console")
 

@@ -146,8 +146,8 @@ def test_every_decision_says_what_is_bad_about_it() -> None:
 
     for path in decisions:
         text = path.read_text()
-        for heading in ("Context.", "Options.", "Decision.", "Bad sides.", "How to undo it."):
-            assert f"**{heading}**" in text, f"{path.name} lacks {heading!r}"
+        for heading in ("Context", "Options", "Decision", "Bad sides", "How to undo it"):
+            assert f"**{heading}" in text, f"{path.name} lacks {heading!r}"
         assert len(text) < 4500, f"{path.name} is longer than a page"
     assert [path.name[:4] for path in decisions] == [f"{number:04}" for number in range(1, len(decisions) + 1)]
 

@@ -1,24 +1,16 @@
 """Admitted sets agree with the reference evaluator on every value, and no atom is empty."""
 
 import math
-from bisect import bisect_left
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holder_service.domain.admitted import CUTS_PER_COLUMN_MAX, Partition, Runs, admitted_sets, admitting_rules
+from holder_service.domain.admitted import CUTS_PER_COLUMN_MAX, Runs, admitted_paths, admitted_sets, admitting_rules
 from shared.problems import TooLarge
 from shared.rules import Operator, Predicate, Rule
-from shared.schema import Column, Schema, Value
-from tests.invented_plans import predicates, schemas, telling_values
-
-
-def atom(partition: Partition, value: Value | None) -> int:
-    """The atom that a value lies in, by the definition."""
-    if partition.column.ordered:
-        return bisect_left(partition.cuts, math.inf if value is None else value)
-    return len(partition.column.values) if value is None else partition.column.values.index(value)
+from shared.schema import Column, Schema
+from tests.invented_plans import atom, predicates, schemas, telling_values
 
 
 def holds(runs: Runs, place: int) -> bool:
@@ -38,6 +30,21 @@ def test_a_set_holds_exactly_the_values_that_match(data: st.DataObject) -> None:
     for value in telling_values(column):
         for number, rule in rules.items():
             assert holds(sets[number], atom(partition, value)) == rule.matches({column.name: value})
+
+
+@given(st.data())
+def test_a_path_holds_what_each_of_its_predicates_admits(data: st.DataObject) -> None:
+    schema = data.draw(schemas(features=1))
+    column = schema.columns[0]
+    asked = data.draw(st.lists(predicates(column), min_size=1, max_size=4))
+
+    partitions, [path, other] = admitted_paths([Rule(all_of=tuple(asked)), Rule(all_of=())], schema)
+
+    assert other == []
+    assert [name for name, _ in path] == [column.name] * len(asked)
+    for value in telling_values(column):
+        place = atom(partitions[column.name], value)
+        assert [bool(atoms >> place & 1) for _, atoms in path] == [predicate.matches(value) for predicate in asked]
 
 
 @given(st.data())

@@ -60,8 +60,19 @@ def test_a_cap_far_above_the_spending_stays_outside() -> None:
     assert chart.amounts[-1].text == "0.3"
 
 
+def test_a_cap_that_was_lowered_is_shown_as_it_is_now() -> None:
+    hour = timedelta(hours=1)
+    points = [(BEGIN, balance(limit=100, spent=0)), (BEGIN + hour, balance(limit=2, spent=1))]
+
+    chart = spending_chart(points, BEGIN + 2 * hour)
+
+    assert chart is not None
+    assert chart.cap == "M0.0 0.0H500.0V0.0H1000"
+    assert chart.amounts[-1].text == "2"
+
+
 @given(
-    steps=st.lists(st.tuples(st.integers(0, 10**7), AMOUNTS, AMOUNTS), min_size=1, max_size=20),
+    steps=st.lists(st.tuples(st.integers(-(10**5), 10**7), AMOUNTS, AMOUNTS), min_size=1, max_size=20),
     rest_s=st.integers(0, 10**8),
 )
 def test_every_picture_stays_inside_its_frame(steps: list[tuple[int, int, int]], rest_s: int) -> None:

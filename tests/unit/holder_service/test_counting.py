@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holder_service.domain.disjointness import disjoint_classes
+from holder_service.storage import counting
 from holder_service.storage.counting import TrueCounts, count_cells
-from holder_service.storage.matching import RuleWords
 from holder_service.storage.records import EDGES_MAX, Records, load_records
 from shared.rules import Cell, Operator, Predicate, Record, Rule
 from shared.schema import Column, Schema
@@ -133,25 +133,43 @@ def test_a_class_of_any_size_is_counted(leaves: int, tmp_path: Path) -> None:
     assert np.sum(counts) == len(everybody)
 
 
-def test_rules_for_several_words_in_each_of_several_hands_are_counted(tmp_path: Path) -> None:
-    """A tree over many columns: however its records are dealt, more rules stay alive than one word holds."""
-    names = [f"x{place}" for place in range(16)]
-    schema = Schema(person_key="person", columns=(*(Column(name=x, type="number") for x in names), SCHEMA.columns[-1]))
+NAMES = [f"x{place}" for place in range(16)]
+WIDE = Schema(person_key="person", columns=(*(Column(name=name, type="number") for name in NAMES), SCHEMA.columns[-1]))
+
+
+def wide_people(number: int) -> list[dict[str, Any]]:
+    rng = random.Random(9)
+    return [{**{name: rng.random() for name in NAMES}, "origin": rng.random() < 0.5} for _ in range(number)]
+
+
+def test_a_large_tree_over_many_columns_is_counted_by_walking(tmp_path: Path) -> None:
     rng = random.Random(9)
     paths: list[tuple[Predicate, ...]] = [()]
     while len(paths) < 600:
-        place, name, value = rng.randrange(len(paths)), rng.choice(names), rng.random()
+        place, name, value = rng.randrange(len(paths)), rng.choice(NAMES), rng.random()
         left, right = (Predicate(column=name, op=op, value=value) for op in SIDES)
         paths[place : place + 1] = [(*paths[place], left), (*paths[place], right)]
     asked = [Cell(id=f"leaf-{place}", any_of=(Rule(all_of=path),)) for place, path in enumerate(paths)]
-    everybody = [{**{name: rng.random() for name in names}, "origin": rng.random() < 0.5} for _ in range(60)]
-    records = load(tmp_path, schema, everybody)
+    everybody = wide_people(60)
+    records = load(tmp_path, WIDE, everybody)
 
-    words = RuleWords.compiled([rule for cell in asked for rule in cell.any_of], records)
+    assert isinstance(counting._counter([range(600)], asked, 2, records), counting._WalkCounter)
+    assert counted(records, asked, ["origin"]) == by_reference(everybody, asked, WIDE, ["origin"])
 
-    assert len(words.used) > 1
-    assert max(column.parts for column in words.columns) > 1
-    assert counted(records, asked, ["origin"]) == by_reference(everybody, asked, schema, ["origin"])
+
+def test_many_rules_that_are_no_tree_are_counted_by_words(tmp_path: Path) -> None:
+    """A union of pairs of tests, whose diagram would have a path for every combination of what fails."""
+    rng = random.Random(10)
+    pairs = [
+        tuple(Predicate(column=name, op="lt", value=0.2 * rng.random()) for name in rng.sample(NAMES, 2))
+        for _ in range(150)
+    ]
+    asked = [Cell(id="any", any_of=tuple(Rule(all_of=pair) for pair in pairs))]
+    everybody = wide_people(200)
+    records = load(tmp_path, WIDE, everybody)
+
+    assert isinstance(counting._counter([[0]], asked, 2, records), counting._WordCounter)
+    assert counted(records, asked, ["origin"]) == by_reference(everybody, asked, WIDE, ["origin"])
 
 
 def test_two_cells_of_many_rules_are_counted(tmp_path: Path) -> None:

@@ -195,6 +195,12 @@ def test_of_two_bad_columns_in_a_line_the_first_is_told(loader: Loader) -> None:
     assert "column 'hours'" in loader.refusal_of(lambda: loader.csv(lines("p1,37,x,é,maybe,F")))
 
 
+def test_of_two_bad_lines_the_first_is_told_whatever_its_column(loader: Loader) -> None:
+    content = lines(SOUND, "p2,37,x,é,true,F", "p3,x,1,é,true,F")
+
+    assert loader.refusal_of(lambda: loader.csv(content)).startswith("line 3, column 'hours'")
+
+
 def test_lines_are_counted_through_all_pieces_of_a_large_file(loader: Loader) -> None:
     """The file is read in pieces of some megabytes; the bad line is the last but one, a repeated key the last."""
     many = 2 * PIECE_BYTES // 20

@@ -1,0 +1,99 @@
+"""The tree that rules are paths of, rebuilt from the rules in the order they are in.
+
+Where the rules are a tree's paths, each predicate in turn is a split: the first rule's first predicate
+is the root's, and every other rule lies wholly on one side of it. Nothing depends on that, though. A
+rule that lies on both sides goes both ways, so any rules make a diagram, only maybe a large one; and
+in any diagram the way down leads to the *first* rule that matches.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+from holder_service.domain.admitted import Partition, Path
+
+VISITS_PER_RULE_MAX: Final = 64
+"""How many nodes a rule may pass, on average over all rules; in a tree of many rules it passes far fewer."""
+
+
+@dataclass(slots=True)
+class Node:
+    """A test of one column.
+
+    Attributes:
+        column: Its name.
+        atoms: The atoms that go the way of `children[1]`, as an integer: bit a for atom a.
+        children: The way on for other atoms, and for these: the place of a node; or ~r, below 0, if rule
+            r is the first that matches, where r is the number of rules if none does.
+    """
+
+    column: str
+    atoms: int
+    children: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionDiagram:
+    """A binary decision diagram.
+
+    Attributes:
+        root: Where the way down begins, as in `Node.children`.
+        nodes: The tests.
+        depth: The largest number of tests on a way.
+    """
+
+    root: int
+    nodes: Sequence[Node]
+    depth: int
+
+    @classmethod
+    def rebuilt(cls, partitions: Mapping[str, Partition], paths: Sequence[Path]) -> Self | None:
+        """Rebuild the diagram of some rules.
+
+        Args:
+            partitions: The columns that the rules name.
+            paths: The rules, as `admitted_paths` gives them.
+
+        Returns:
+            The diagram; `None` if the rules pass more than `VISITS_PER_RULE_MAX` nodes.
+        """
+        everything = {name: (1 << partition.atoms) - 1 for name, partition in partitions.items()}
+        sets = [_sets(path) for path in paths]
+        start: list[int] = [0]
+        nodes: list[Node] = []
+        depth = visits = 0
+        open_ends = [(start, 0, list(range(len(paths))), everything, 0)]
+        while open_ends:
+            children, way, rules, box, tests = open_ends.pop()
+            split = _first_split(paths[rules[0]], box) if rules else None
+            if split is None:
+                children[way] = ~(rules[0] if rules else len(paths))
+                continue
+            visits += len(rules)
+            if visits > VISITS_PER_RULE_MAX * len(paths):
+                return None
+            column, inside = split
+            node = Node(column, inside, [0, 0])
+            children[way] = len(nodes)
+            nodes.append(node)
+            depth = max(depth, tests + 1)
+            for side, atoms in enumerate((box[column] & ~inside, inside)):
+                alive = [rule for rule in rules if sets[rule].get(column, -1) & atoms]
+                open_ends.append((node.children, side, alive, {**box, column: atoms}, tests + 1))
+        return cls(start[0], nodes, depth)
+
+
+def _sets(path: Path) -> dict[str, int]:
+    """What all predicates of a rule admit together, by column."""
+    sets: dict[str, int] = {}
+    for column, atoms in path:
+        sets[column] = sets.get(column, -1) & atoms
+    return sets
+
+
+def _first_split(path: Path, box: Mapping[str, int]) -> tuple[str, int] | None:
+    """The first of a rule's predicates that divides a box, and the atoms of the box that it admits."""
+    for column, atoms in path:
+        if box[column] & ~atoms:
+            return column, box[column] & atoms
+    return None
