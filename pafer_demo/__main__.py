@@ -36,7 +36,7 @@ def main(
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         intact = _demonstrate(console, epsilon, output)
-    except (DemoFailed, AuditorError, InvalidAmount) as error:
+    except (DemoFailed, AuditorError, InvalidAmount, OSError) as error:
         console.print(str(error), style="red", markup=False)
         sys.exit(2)
     except KeyboardInterrupt:

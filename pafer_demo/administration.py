@@ -50,7 +50,10 @@ def _load(http: httpx.Client, path: str, data: OpenData) -> None:
 
 
 def _call(http: httpx.Client, method: str, path: str, **request: Any) -> dict[str, Any]:
-    answer = http.request(method, path, **request)
+    try:
+        answer = http.request(method, path, **request)
+    except httpx.TransportError as error:
+        raise DemoFailed(f"{method} {path}: the holder does not answer ({type(error).__name__}).") from error
     document: dict[str, Any] = answer.json() if answer.content else {}
     if answer.is_success:
         return document

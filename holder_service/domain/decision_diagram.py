@@ -16,7 +16,7 @@ VISITS_PER_RULE_MAX: Final = 64
 """How many nodes a rule may pass, on average over all rules; in a tree of many rules it passes far fewer."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Node:
     """A test of one column.
 
@@ -29,7 +29,7 @@ class Node:
 
     column: str
     atoms: int
-    children: list[int]
+    children: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,11 @@ class DecisionDiagram:
         """
         everything = {name: (1 << partition.atoms) - 1 for name, partition in partitions.items()}
         sets = [_sets(path) for path in paths]
-        start: list[int] = [0]
-        nodes: list[Node] = []
+        root = [0]
+        splits: list[tuple[str, int]] = []
+        ways: list[list[int]] = []
         depth = visits = 0
-        open_ends = [(start, 0, list(range(len(paths))), everything, 0)]
+        open_ends = [(root, 0, list(range(len(paths))), everything, 0)]
         while open_ends:
             children, way, rules, box, tests = open_ends.pop()
             split = _first_split(paths[rules[0]], box) if rules else None
@@ -72,15 +73,16 @@ class DecisionDiagram:
             visits += len(rules)
             if visits > VISITS_PER_RULE_MAX * len(paths):
                 return None
-            column, inside = split
-            node = Node(column, inside, [0, 0])
-            children[way] = len(nodes)
-            nodes.append(node)
+            children[way] = len(splits)
+            splits.append(split)
+            ways.append([0, 0])
             depth = max(depth, tests + 1)
+            column, inside = split
             for side, atoms in enumerate((box[column] & ~inside, inside)):
                 alive = [rule for rule in rules if sets[rule].get(column, -1) & atoms]
-                open_ends.append((node.children, side, alive, {**box, column: atoms}, tests + 1))
-        return cls(start[0], nodes, depth)
+                open_ends.append((ways[-1], side, alive, {**box, column: atoms}, tests + 1))
+        nodes = [Node(*split, (no, yes)) for split, (no, yes) in zip(splits, ways, strict=True)]
+        return cls(root[0], nodes, depth)
 
 
 def _sets(path: Path) -> dict[str, int]:

@@ -156,7 +156,8 @@ def test_groups_that_tie_leave_parity_itself_possible() -> None:
 
 
 def test_a_group_of_whom_nobody_may_be_accepted_reaches_zero() -> None:
-    parity = estimate_parity(measured([[4, 900]], [[300, 100]], 10.0))
+    """Noise of scale 10 reaches 25 in 4 % of answers, so nobody accepted is not rejected, though few draws have it."""
+    parity = estimate_parity(measured([[25, 900]], [[300, 100]], 10.0))
 
     assert parity.groups[0].rate.low == 0
     assert parity.groups[0].accepted.low == 0
@@ -165,9 +166,17 @@ def test_a_group_of_whom_nobody_may_be_accepted_reaches_zero() -> None:
 
 
 def test_a_group_of_whom_nobody_may_be_refused_reaches_one() -> None:
-    parity = estimate_parity(measured([[300, 100]], [[4, 900]], 10.0))
+    parity = estimate_parity(measured([[300, 100]], [[25, 900]], 10.0))
 
     assert parity.groups[0].rate.high == 1
+    assert parity.groups[0].rate.low > 0.5
+
+
+def test_a_boundary_that_the_answers_reject_is_not_reached() -> None:
+    parity = estimate_parity(measured([[60, 900]], [[300, 100]], 10.0))
+
+    assert parity.groups[0].rate.low > 0
+    assert parity.ratio.low > 0
 
 
 def test_an_empty_group_has_no_rate_and_no_part_in_the_ratio() -> None:

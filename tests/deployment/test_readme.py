@@ -1,0 +1,82 @@
+"""What the README shows in its code blocks, done as it stands there: two terminals, a report, a receipt."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sysconfig
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+START_S_MAX: Final = 120.0
+
+
+def blocks(language: str) -> list[str]:
+    """The README's code blocks of a language, in order."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+
+
+def shell(block: str, folder: Path, port: int) -> "subprocess.Popen[str]":
+    """Run a block in a folder, with this environment's programs in the place of those in `.venv`."""
+    scripts = sysconfig.get_path("scripts")
+    here = block.replace(".venv/bin/", f"{scripts}/").replace("8080", str(port)).replace("./run setup\n", "")
+    return subprocess.Popen(
+        ["bash", "-euc", here],
+        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@contextmanager
+def first_terminal(folder: Path, port: int) -> Iterator[None]:
+    """The holder of the README's first block, until it is interrupted as a user would."""
+    (block,) = (block for block in blocks("bash") if "holder demo" in block)
+    with shell(block, folder, port) as holder:
+        try:
+            deadline = time.monotonic() + START_S_MAX
+            while not (folder / "holder-home" / "auditor.key").exists():
+                assert holder.poll() is None, "the holder ended"
+                assert time.monotonic() < deadline, "the holder is not ready"
+                time.sleep(0.2)
+            yield
+        finally:
+            os.killpg(holder.pid, signal.SIGTERM)
+            holder.communicate(timeout=60)
+
+
+@pytest.mark.slow
+def test_the_readmes_commands_lead_to_a_report(tmp_path: Path) -> None:
+    """Every command of the second terminal succeeds, the report is there, and Python gets the same answer free."""
+    (second_terminal,) = (block for block in blocks("bash") if "auditor audit" in block)
+    (python,) = blocks("python")
+    port = free_port()
+
+    with first_terminal(tmp_path, port):
+        with shell(second_terminal, tmp_path, port) as auditor:
+            said, _ = auditor.communicate(timeout=180)
+        exports = "".join(line for line in second_terminal.splitlines(keepends=True) if line.startswith("export "))
+        with shell(f"{exports}\n.venv/bin/python - <<'END'\n{python}END\n", tmp_path, port) as program:
+            found, _ = program.communicate(timeout=60)
+        budget = f"{exports}\n.venv/bin/auditor budget --dataset register --json"
+        with shell(budget, tmp_path, port) as account:
+            left, _ = account.communicate(timeout=60)
+
+    assert auditor.returncode == 0, said
+    assert "fails the four-fifths rule" in said
+    assert "<html" in (tmp_path / "report.html").read_text()
+    assert program.returncode == 0, found
+    assert re.fullmatch(r"0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] fails\n", found)
+    assert '"spent": {"epsilon": "0.1"' in left
