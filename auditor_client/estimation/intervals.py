@@ -21,7 +21,7 @@ from auditor_client.estimation.noise_sums import FloatArray
 Indices = NDArray[np.intp]
 Ends = tuple[float, float]
 
-CONTENDER_PROBABILITY: Final = 0.02
+CONTENDER_PROBABILITY: Final = 0.04
 """Divided by K: a group contends for the smallest (largest) rate if it is beyond the apparent one so often."""
 PAIRS_MAX: Final = 64
 """Beyond so many contending pairs their ends are bounded group by group: wider, and much cheaper."""

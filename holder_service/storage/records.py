@@ -242,7 +242,8 @@ def _read_staged(path: Path, column: Column) -> _Values:
 
 
 def _chunk(batch: pa.RecordBatch) -> Chunk:
-    views = {name: batch.column(name).to_numpy(zero_copy_only=True) for name in batch.schema.names}
+    # Not to_numpy: it imports pandas where that is installed, and the first release would wait seconds for it.
+    views: dict[str, Any] = {name: np.from_dlpack(batch.column(name)) for name in batch.schema.names}
     return Chunk(
         records=len(batch),
         codes={name.removeprefix(_CODE): view for name, view in views.items() if name.startswith(_CODE)},

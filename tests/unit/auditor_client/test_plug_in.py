@@ -81,16 +81,17 @@ def test_each_policy_for_an_answer_above_the_number_of_people(too_large: str, ex
     assert counts.accepted.tolist() == expected
 
 
-def test_an_answer_above_the_rules_own_support_is_valid() -> None:
+def test_zero_the_number_of_people_and_more_than_a_rules_own_support_are_valid_answers() -> None:
     counts = plug_in_counts(
-        np.array([[25, 9]]),
-        np.array([[50, 50]]),
+        np.array([[25, 0]]),
+        np.array([[100, 50]]),
         "everybody",
         supports=Supports((20,), (100,)),
         policy=Policy("uniform", "uniform"),
     )
 
-    assert counts.accepted.tolist() == [25, 9]
+    assert counts.accepted.tolist() == [25, 0]
+    assert counts.sizes.tolist() == [100, 50]
     assert counts.invalid_share == 0
 
 

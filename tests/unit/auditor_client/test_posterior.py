@@ -72,6 +72,14 @@ def brute_force_rates(
     return found[0], found[1]
 
 
+def test_the_refused_carry_the_noise_of_all_that_they_are_computed_from() -> None:
+    from_everybody = NoisyTotals.of(measured(spread([40, 10], 3), [[60, 100]], 5.0, "everybody"))
+    counted = NoisyTotals.of(measured(spread([40, 10], 3), [[20, 90]], 5.0))
+
+    assert from_everybody.refused.tolist() == counted.refused.tolist() == [[20, 90]]
+    assert from_everybody.noise.refused.deviation == pytest.approx(2 * counted.noise.refused.deviation)
+
+
 @pytest.mark.parametrize(
     ("accepted", "complement", "scale", "cells", "people_max"),
     [
