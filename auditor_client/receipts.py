@@ -2,7 +2,7 @@
 
 A directory belongs to one holder. It holds `keys.json`, one file for each release (named by its
 identity, with the very bytes of the answer), and under `refused/` the answers that were found to be
-false, as evidence. The key of first contact is trusted, and no other one under its name ever after.
+false, as evidence. The keys of first contact are trusted; a later one only if a trusted key hands over to it.
 Nothing secret is written: not the auditor's key, nothing of a model but the rules that were asked.
 """
 
@@ -19,7 +19,8 @@ from auditor_client.errors import AuditorError, HolderLied, NotFound, ReceiptsDa
 from auditor_client.holder import HolderClient
 from auditor_client.verification import signed_release
 from shared.canonical import sha256_name
-from shared.releases import LedgerPosition, Release, SigningKeys
+from shared.handovers import UnvouchedKey, require_vouched
+from shared.releases import LedgerPosition, Release, SigningKey, SigningKeys
 
 _KEYS: Final = "keys.json"
 _REFUSED: Final = "refused"
@@ -100,11 +101,15 @@ class Receipts:
     def pin(self, published: SigningKeys) -> SigningKeys:
         """Compare the keys that the holder publishes with the pinned ones, and pin those that are new.
 
+        A new key has to be handed over to by a pinned one, or by a chain of such; at first contact by one
+        that claims no predecessor.
+
         Returns:
             The published keys: every one of them is pinned now.
 
         Raises:
-            HolderLied: A pinned key changed or is gone, so this is another holder, or one that forgot.
+            HolderLied: A pinned key changed or is gone, or nothing pinned vouches for a new one: this is
+                another holder, or one that lost its key.
             ReceiptsDamaged: The pinned keys cannot be read or written.
         """
         by_id = {key.id: key for key in published.keys}
@@ -113,13 +118,21 @@ class Receipts:
         pinned = self.pinned()
         for key in pinned.keys:
             now = by_id.get(key.id)
-            if now is None or (now.algorithm, now.public_key) != (key.algorithm, key.public_key):
+            if now is None or _facts(now) != _facts(key):
                 change = "no longer publishes" if now is None else "changed"
                 raise HolderLied(
                     f"The holder {change} the signing key {key.id!r} that signed your receipts in {self.directory}. "
                     "If it is another holder, name another receipts directory; if not, ask its administrator what "
                     "happened before you trust any answer."
                 )
+        trusted = pinned.keys or tuple(key for key in published.keys if key.handover is None)
+        try:
+            require_vouched(published.keys, trusted)
+        except UnvouchedKey as error:
+            raise HolderLied(
+                f"{error} The keys that you trust are in {self.directory / _KEYS}. Ask the holder's administrator, by "
+                "another way than this holder, whether its key was lost: if it was, begin another receipts directory."
+            ) from error
         if pinned != published:
             self._write(self.directory / _KEYS, published.model_dump_json(indent=2).encode())
         return published
@@ -255,6 +268,11 @@ def _head_fault(head: LedgerPosition, newest: LedgerPosition) -> str | None:
     if head.sequence == newest.sequence and head.hash != newest.hash:
         return f"The head of the holder's ledger, entry {head.sequence}, is not the one of your receipt."
     return None
+
+
+def _facts(key: SigningKey) -> tuple[str, ...]:
+    """What may never change about a pinned key; its end may, and after a restore when its predecessor signed."""
+    return key.algorithm, key.public_key, key.handover.by if key.handover else ""
 
 
 def _sequence(position: LedgerPosition) -> int:

@@ -8,20 +8,17 @@ again and compared. What cannot be checked from outside is whether the counts ar
 
 import re
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 from auditor_client.errors import HolderLied
+from auditor_client.expected_noise import is_expected
 from auditor_client.text import readable
-from shared.amounts import NANO_PER_UNIT, format_nano, parse_nano
+from shared.amounts import PrivacyLoss, parse_nano
 from shared.datasets import DatasetDescription
 from shared.plans import Batch, BatchQuote, Plan, Quote, identity
 from shared.releases import BadSignature, Release, ReleasedBatch, SigningKeys, verify_signature
-
-_SCALE_TOLERANCE: Final = Fraction(1, 10**12)
-"""The holder raises a scale by a few ulps (2-privacy §3), each some 2·10⁻¹⁶ of it."""
 
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -90,8 +87,8 @@ def signed_release(document: Mapping[str, Any], keys: SigningKeys) -> Release:
     return release
 
 
-def sensitivity(relation: str, group_count: int) -> int:
-    """The L1 sensitivity of a disjoint histogram batch, in people.
+def counts_that_change(relation: str, group_count: int) -> int:
+    """How many counts of a disjoint histogram batch differ between neighbours, each by one person.
 
     Raises:
         HolderLied: The relation is none of the contract.
@@ -117,15 +114,16 @@ def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription) -> Non
     _require(quote.version == plan.version, "the quote is for another version of the records")
     names = [batch.name for batch in plan.batches]
     _require([batch.name for batch in quote.batches] == names, "the quote is for other batches")
-    epsilon_nano = 0
+    epsilon_nano = delta_nano = 0
     for asked, priced in zip(plan.batches, quote.batches, strict=True):
         classes = priced.composition.get("classes", 0)
         _require(1 <= classes <= len(asked.cells), "the quote counts more classes than cells, or none")
-        epsilon_nano += asked.epsilon * classes
+        epsilon_nano += asked.loss_nano[0] * classes
+        delta_nano += asked.loss_nano[1] * classes
         _check_groups_and_noise(priced, asked, plan, dataset, f"batch {asked.name!r} of the quote: ")
     _require(
-        quote.charge.epsilon == epsilon_nano and quote.charge.delta == 0,
-        f"the quote charges {quote.charge}, and its batches come to {format_nano(epsilon_nano)}",
+        (quote.charge.epsilon, quote.charge.delta) == (epsilon_nano, delta_nano),
+        f"the quote charges {quote.charge}, and its batches come to {PrivacyLoss.of_nano(epsilon_nano, delta_nano)}",
     )
 
 
@@ -136,7 +134,9 @@ def _check_batches(release: Release, quote: Quote, dataset: DatasetDescription) 
     for asked, priced, answered in zip(plan.batches, quote.batches, release.batches, strict=True):
         place = f"batch {asked.name!r}: "
         amounts = (_nano(answered.epsilon), _nano(answered.delta))
-        _require(amounts == (asked.epsilon, 0), f"{place}its epsilon or delta is not the plan's")
+        classes = priced.composition["classes"]
+        meant = tuple(amount * classes for amount in asked.loss_nano)
+        _require(amounts == meant, f"{place}its epsilon or delta is not the plan's")
         _require(answered.composition == priced.composition, f"{place}its cells were composed otherwise than quoted")
         _check_groups_and_noise(answered, asked, plan, dataset, place)
         _check_counts(answered, asked, place)
@@ -153,12 +153,17 @@ def _check_groups_and_noise(
         answered.counted_groups == expected,
         f"{place}it counts other groups than the relation {dataset.relation} lets it",
     )
-    # The noise must be as large as the loss says, exactly; and it must not be larger, or the price bought less.
-    needed = Fraction(sensitivity(dataset.relation, len(declared)) * NANO_PER_UNIT, asked.epsilon)
+    expected_noise = is_expected(
+        answered.noise,
+        asked,
+        counts_that_change=counts_that_change(dataset.relation, len(declared)),
+        schema=dataset.table,
+        sensitive=plan.sensitive,
+    )
     _require(
-        needed <= Fraction(answered.noise.scale) <= needed * (1 + _SCALE_TOLERANCE),
-        f"{place}its noise of scale {answered.noise.scale!r} is not the one of epsilon {format_nano(asked.epsilon)} "
-        f"({float(needed)!r} people)",
+        expected_noise,
+        f"{place}its noise ({answered.noise}) is not the one of {asked.mechanism.name!r} at "
+        f"{PrivacyLoss.of_nano(*asked.loss_nano)}",
     )
 
 

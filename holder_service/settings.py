@@ -21,7 +21,7 @@ class Settings:
     """Where the holder keeps things, and its quantum of time.
 
     Attributes:
-        home: Signing key, embedded stores, encoded records.
+        home: Signing keys, embedded stores, encoded records; all holders of a database share it.
         database_url: SQLite in `home` by default; production: PostgreSQL.
         anchor: The anchor file; in production on another volume than the database.
         release_quantum_ms: 0 switches the release deadline off, for tests and simulations only.
@@ -33,14 +33,29 @@ class Settings:
     release_quantum_ms: int = QUANTUM_MS_DEFAULT
 
     @property
-    def signing_key(self) -> Path:
-        """The file of the private signing key."""
+    def signing_keys(self) -> Path:
+        """The folder of the private signing keys."""
+        return self.home / "signing-keys"
+
+    @property
+    def signing_key_of_earlier_versions(self) -> Path:
+        """Where version 0.1 kept its only signing key; `holder init` takes it over."""
         return self.home / "signing-key.pem"
 
     @property
     def records(self) -> Path:
         """The folder of the encoded records."""
         return self.home / "records"
+
+    @property
+    def people(self) -> Path:
+        """The folder of the keyed hashes of person keys."""
+        return self.home / "people"
+
+    @property
+    def person_secret(self) -> Path:
+        """The file of the secret that person keys are hashed under."""
+        return self.home / "person-key-secret"
 
     @property
     def incoming(self) -> Path:

@@ -1,22 +1,31 @@
-"""The holder's signing key: Ed25519 over RFC 8785 bytes (4-interface, *Further definite points*)."""
+"""The holder's signing keys: Ed25519 over RFC 8785 bytes (4-interface, *Further definite points*).
+
+Each private key is a file of its own, named by its id. Which of them signs now is for the database to
+say (`services.signing_keys`): so there is no second place that a crash could leave behind.
+"""
 
 import base64
 import hashlib
 import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from shared.releases import SIGNATURE_PREFIX, signed_bytes
+from shared.handovers import handover_bytes
+from shared.releases import SIGNATURE_PREFIX, Handover, SigningKey, signed_bytes
+
+_ENDING: Final = ".pem"
 
 
 class UnusableSigningKey(ValueError):
-    """The signing key's file holds something else."""
+    """A signing key's file holds something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,40 +42,91 @@ class SigningKeyPair:
         public = private.public_key().public_bytes_raw()
         return cls(hashlib.sha256(public).hexdigest()[:16], public, private)
 
-    @classmethod
-    def create(cls, path: Path) -> "SigningKeyPair":
-        """Make a new key and keep it in a file that only its owner may read.
+    def sign(self, release: Mapping[str, Any]) -> str:
+        """The signature of a release that names this key and has none yet, as "ed25519:<base64>"."""
+        return self._signature(signed_bytes(release))
+
+    def public_key(self, *, valid_from: datetime) -> SigningKey:
+        """The public half, as the first key of a holder is published."""
+        public = base64.b64encode(self.public_bytes).decode()
+        return SigningKey(id=self.id, algorithm="ed25519", public_key=public, valid_from=valid_from)
+
+    def hand_over(self, successor: SigningKey) -> SigningKey:
+        """The successor with this key's word for it."""
+        signature = self._signature(handover_bytes(successor, by=self.id))
+        return successor.model_copy(update={"handover": Handover(by=self.id, signature=signature)})
+
+    def _signature(self, content: bytes) -> str:
+        return SIGNATURE_PREFIX + base64.b64encode(self._private.sign(content)).decode()
+
+
+class SigningKeyFolder:
+    """The private keys in the holder's home; they are made, read and never changed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def ids(self) -> list[str]:
+        """The ids of all keys that are here."""
+        try:
+            return sorted(file.stem for file in self.path.iterdir() if file.suffix == _ENDING)
+        except FileNotFoundError:
+            return []
+
+    def create(self) -> SigningKeyPair:
+        """Make a new key and keep it, durably, in a file that only its owner may read."""
+        private = Ed25519PrivateKey.generate()
+        self._keep(private)
+        return SigningKeyPair.of(private)
+
+    def adopt(self, path: Path) -> None:
+        """Take over a key from a file outside, as earlier versions kept their only one; it is removed there.
 
         Raises:
-            FileExistsError: There is a key already; it is never overwritten.
+            UnusableSigningKey: The file holds something else.
         """
-        private = Ed25519PrivateKey.generate()
+        self._keep(_read(path))
+        path.unlink()
+
+    def load(self, key_id: str) -> SigningKeyPair:
+        """Read a key.
+
+        Raises:
+            FileNotFoundError: It is not here.
+            UnusableSigningKey: Its file holds something else.
+        """
+        path = self.path / f"{key_id}{_ENDING}"
+        pair = SigningKeyPair.of(_read(path))
+        if pair.id == key_id:
+            return pair
+        raise UnusableSigningKey(f"{path} holds another signing key than the one it is named by.")
+
+    def _keep(self, private: Ed25519PrivateKey) -> None:
+        """Write a key's file whole or not at all; it is on the disk before this returns."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         pem = private.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        descriptor, temporary = tempfile.mkstemp(dir=self.path, prefix=".new-")  # for its owner alone, 0600
+        with os.fdopen(descriptor, "wb") as file:
             file.write(pem)
             file.flush()
             os.fsync(file.fileno())
-        return cls.of(private)
+        Path(temporary).rename(self.path / f"{SigningKeyPair.of(private).id}{_ENDING}")
+        for folder in (self.path, self.path.parent):
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
-    @classmethod
-    def load(cls, path: Path) -> "SigningKeyPair":
-        """Read the key that `create` kept.
 
-        Raises:
-            FileNotFoundError: There is none.
-            UnusableSigningKey: The file holds something else.
-        """
-        content = path.read_bytes()
-        try:
-            private = serialization.load_pem_private_key(content, password=None)
-        except (TypeError, UnsupportedAlgorithm, ValueError):
-            private = None
-        if isinstance(private, Ed25519PrivateKey):
-            return cls.of(private)
-        raise UnusableSigningKey(f"{path} does not hold the holder's signing key: put it back from a backup.")
-
-    def sign(self, release: Mapping[str, Any]) -> str:
-        """The signature of a release that names this key and has none yet, as "ed25519:<base64>"."""
-        return SIGNATURE_PREFIX + base64.b64encode(self._private.sign(signed_bytes(release))).decode()
+def _read(path: Path) -> Ed25519PrivateKey:
+    content = path.read_bytes()
+    try:
+        private = serialization.load_pem_private_key(content, password=None)
+    except (TypeError, UnsupportedAlgorithm, ValueError):
+        private = None
+    if isinstance(private, Ed25519PrivateKey):
+        return private
+    raise UnusableSigningKey(f"{path} does not hold the holder's signing key: put it back from a backup.")

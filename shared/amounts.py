@@ -82,6 +82,10 @@ Delta = Annotated[int, BeforeValidator(_parameter("delta", DELTA_NANO_MIN, DELTA
 """A mechanism's δ in nano-units, from 10⁻⁹ to 0.001."""
 
 
+Probability = Annotated[int, BeforeValidator(_parameter("a probability", 1, NANO_PER_UNIT - 1)), _WIRE, _JSON_SCHEMA]
+"""A probability strictly between 0 and 1, in nano-units."""
+
+
 class PrivacyLoss(Message):
     """An (ε, δ) pair: a charge, a limit, what was spent or what remains. ε and δ add up separately."""
 

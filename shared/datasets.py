@@ -30,6 +30,12 @@ class DatasetDeclaration(Message):
     def _check(self) -> Self:
         if not any(column.sensitive for column in self.table.columns):
             raise ValueError("Declare at least one sensitive column: nothing else is counted by.")
+        perturbed = [column.name for column in self.columns if column.randomised_response is not None]
+        if perturbed and self.relation != "sensitive_attribute":
+            raise ValueError(
+                f"Column {perturbed[0]!r} was perturbed at its source, which protects the group alone: declare the "
+                "relation sensitive_attribute."
+            )
         return self
 
     @property

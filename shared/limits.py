@@ -13,9 +13,12 @@ FIELDS_PER_OBJECT_MAX: Final = 32
 BATCHES_PER_PLAN_MAX: Final = 16
 CELLS_PER_PLAN_MAX: Final = 4096
 RULES_PER_PLAN_MAX: Final = 8192
-PREDICATES_PER_PLAN_MAX: Final = 131_072
+PREDICATES_PER_PLAN_MAX: Final = 65_536
 PREDICATES_PER_RULE_MAX: Final = 256
 VALUES_PER_PREDICATE_MAX: Final = 1024
+VALUES_PER_PLAN_MAX: Final = 262_144
+CUTS_PER_COLUMN_MAX: Final = 2 * RULES_PER_PLAN_MAX
+"""No tree comes near it: a split makes one cut, or two if it is `eq`, and there are fewer splits than rules."""
 COUNTS_PER_PLAN_MAX: Final = 16_384
 SENSITIVE_COLUMNS_PER_PLAN_MAX: Final = 8
 DRAW_MAX: Final = 1000
@@ -25,6 +28,7 @@ COLUMNS_PER_DATASET_MAX: Final = 1000
 CATEGORIES_PER_COLUMN_MAX: Final = 10_000
 RECORDS_MAX_DEFAULT: Final = 1_000_000
 RECORDS_MAX_MAX: Final = 1_000_000_000
+UPPER_MAX: Final = RECORDS_MAX_MAX
 INTEGER_MAX: Final = 2**53
 
 
@@ -40,7 +44,12 @@ class Limits(BaseModel):
     predicates_max: int = PREDICATES_PER_PLAN_MAX
     predicates_per_rule_max: int = PREDICATES_PER_RULE_MAX
     values_per_predicate_max: int = VALUES_PER_PREDICATE_MAX
+    values_max: int = VALUES_PER_PLAN_MAX
+    cuts_per_column_max: int = CUTS_PER_COLUMN_MAX
     counts_max: int = COUNTS_PER_PLAN_MAX
     draw_max: int = DRAW_MAX
     epsilon_min: str = "0.001"
     epsilon_max: str = "10"
+    delta_min: str = "0.000000001"
+    delta_max: str = "0.001"
+    upper_max: int = UPPER_MAX

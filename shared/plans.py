@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
 
 from shared import canonical, limits
-from shared.amounts import Epsilon, PrivacyLoss
+from shared.amounts import NANO_PER_UNIT, Delta, Epsilon, PrivacyLoss
 from shared.messages import Message
-from shared.noise import DiscreteLaplaceNoise
+from shared.noise import Noise
 from shared.problems import InvalidPlan, TooLarge, UnknownColumn
 from shared.rules import Cell
 from shared.schema import Schema
@@ -26,19 +26,63 @@ class Laplace(Message):
     name: Literal["laplace"]
 
 
-Mechanism = Laplace
+class Gaussian(Message):
+    """Ask for discrete Gaussian noise: (ε, δ)."""
+
+    name: Literal["gaussian"]
+    delta: Delta
+
+
+class Exponential(Message):
+    """Ask for an answer from 0 to `upper`, likelier the nearer it is to the count: pure ε.
+
+    `upper` is public and in people. It is never the true support: that is a count, which nobody may use for nothing.
+    """
+
+    name: Literal["exponential"]
+    upper: Annotated[StrictInt, Field(ge=1, le=limits.UPPER_MAX)]
+
+
+class RandomisedResponse(Message):
+    """Ask for the counts of reported groups, where every person's own was perturbed at its source.
+
+    Nothing is added to the counts and nothing is charged: the loss was spent when the records were collected.
+    """
+
+    name: Literal["randomised_response"]
+
+
+Mechanism = Annotated[Laplace | Gaussian | Exponential | RandomisedResponse, Field(discriminator="name")]
+
+
+def mechanism_names(schema: Schema) -> tuple[str, ...]:
+    """The mechanisms that a plan about a dataset may name."""
+    perturbed = any(column.randomised_response is not None for column in schema.columns)
+    return ("laplace", "gaussian", "exponential", *(["randomised_response"] if perturbed else []))
 
 
 class Batch(Message):
-    """Cells that are answered with one mechanism at one ε."""
+    """Cells that are answered with one mechanism at one ε; randomised response alone has no ε."""
 
     name: Text
     mechanism: Mechanism
-    epsilon: Epsilon
+    epsilon: Epsilon | None = None
     cells: tuple[Cell, ...] = Field(min_length=1, max_length=limits.CELLS_PER_PLAN_MAX, fail_fast=True)
+
+    @property
+    def loss_nano(self) -> tuple[int, int]:
+        """ε and δ of one class of disjoint cells, in units of 10⁻⁹."""
+        return self.epsilon or 0, self.mechanism.delta if isinstance(self.mechanism, Gaussian) else 0
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if isinstance(self.mechanism, RandomisedResponse) != (self.epsilon is None):
+            raise ValueError(
+                f"Batch {self.name!r}: mechanism {self.mechanism.name!r} "
+                + ("needs epsilon." if self.epsilon is None else "takes no epsilon, because it costs nothing.")
+            )
+        if isinstance(self.mechanism, Exponential) and not self.mechanism.upper * self.loss_nano[0] >= NANO_PER_UNIT:
+            raise ValueError(f"Batch {self.name!r}: upper must be at least 1/epsilon, or the answer says nothing.")
         _refuse_repeats((cell.id for cell in self.cells), f"batch {self.name!r} has two cells of one id")
         return self
 
@@ -82,6 +126,7 @@ class Plan(Message):
                 raise InvalidPlan(f"Column {name!r} is not declared sensitive; nothing is counted by it.", "sensitive")
             if column.ordered:
                 raise InvalidPlan(f"Column {name!r} has no finite list of values to count by.", "sensitive")
+        self._check_responses(schema)
         counts = schema.group_count(self.sensitive) * sum(len(batch.cells) for batch in self.batches)
         if counts > limits.COUNTS_PER_PLAN_MAX:
             raise TooLarge(what="counts (cells times groups)", limit=limits.COUNTS_PER_PLAN_MAX)
@@ -89,6 +134,18 @@ class Plan(Message):
             for rule in cell.any_of:
                 for predicate in rule.all_of:
                     predicate.check(schema, place)
+
+    def _check_responses(self, schema: Schema) -> None:
+        """Refuse to count without noise by a column that was not perturbed at its source."""
+        for place, batch in enumerate(self.batches):
+            if isinstance(batch.mechanism, RandomisedResponse):
+                for name in self.sensitive:
+                    if schema.by_name[name].randomised_response is None:
+                        raise InvalidPlan(
+                            f"Column {name!r} was not perturbed by randomised response at its source, so its counts "
+                            "need noise: name another mechanism.",
+                            f"batches[{place}].mechanism",
+                        )
 
 
 class BatchQuote(BaseModel):
@@ -102,7 +159,7 @@ class BatchQuote(BaseModel):
     composition: dict[str, int]
     groups: tuple[tuple[str | bool | None, ...], ...]
     counted_groups: tuple[tuple[str | bool | None, ...], ...] | None = None
-    noise: DiscreteLaplaceNoise
+    noise: Noise
 
 
 class Quote(BaseModel):
@@ -134,20 +191,22 @@ def identity(*, auditor: str, dataset: str, plan: Plan) -> str:
 
 
 def check_size(plan: Plan) -> None:
-    """Refuse a plan with more cells, rules or predicates than the public limits.
+    """Refuse a plan with more cells, rules, predicates or values than the public limits.
 
     Raises:
         TooLarge: Naming the limit.
     """
-    cells = rules = predicates = 0
+    cells = rules = predicates = values = 0
     for _, cell in _places(plan):
         cells += 1
         rules += len(cell.any_of)
         predicates += sum(len(rule.all_of) for rule in cell.any_of)
+        values += sum(len(predicate.values or ()) for rule in cell.any_of for predicate in rule.all_of)
     for what, number, limit in (
         ("cells", cells, limits.CELLS_PER_PLAN_MAX),
         ("rules", rules, limits.RULES_PER_PLAN_MAX),
         ("predicates", predicates, limits.PREDICATES_PER_PLAN_MAX),
+        ("values", values, limits.VALUES_PER_PLAN_MAX),
     ):
         if number > limit:
             raise TooLarge(what=what, limit=limit)

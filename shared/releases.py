@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from shared import canonical
 from shared.amounts import PrivacyLoss
-from shared.noise import DiscreteLaplaceNoise
+from shared.noise import Noise
 from shared.plans import Plan
 from shared.schema import Group
 
@@ -48,7 +48,7 @@ class ReleasedBatch(BaseModel):
     composition: dict[str, int]
     groups: tuple[Group, ...]
     counted_groups: tuple[Group, ...] | None = None
-    noise: DiscreteLaplaceNoise
+    noise: Noise
     cells: tuple[ReleasedCell, ...]
 
 
@@ -92,8 +92,17 @@ class Release(BaseModel):
         raise KeyError(name)
 
 
+class Handover(BaseModel):
+    """The word of the key before, `by`, that this one follows it (`shared.handovers`)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    by: str
+    signature: str
+
+
 class SigningKey(BaseModel):
-    """A public key of the holder, as `GET /v1/keys` shows it."""
+    """A public key of the holder, as `GET /v1/keys` shows it; the first one of a holder was handed over by none."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -102,6 +111,18 @@ class SigningKey(BaseModel):
     public_key: str
     valid_from: datetime
     valid_to: datetime | None = None
+    handover: Handover | None = None
+
+    def has_signed(self, content: bytes, signature: Any) -> bool:
+        """Whether a signature, as the contract writes it, is this key's over these bytes."""
+        if self.algorithm != "ed25519" or not isinstance(signature, str) or not signature.startswith(SIGNATURE_PREFIX):
+            return False
+        try:
+            public = Ed25519PublicKey.from_public_bytes(base64.b64decode(self.public_key, validate=True))
+            public.verify(base64.b64decode(signature.removeprefix(SIGNATURE_PREFIX), validate=True), content)
+        except (InvalidSignature, binascii.Error, ValueError):
+            return False
+        return True
 
 
 class SigningKeys(BaseModel):
@@ -135,11 +156,5 @@ def verify_signature(release: Mapping[str, Any], keys: SigningKeys) -> None:
     key = next((key for key in keys.keys if key.id == release.get("key")), None)
     if key is None or key.algorithm != "ed25519":
         raise BadSignature("The release names a signing key that the holder does not publish.")
-    signature = release.get("signature")
-    if not isinstance(signature, str) or not signature.startswith(SIGNATURE_PREFIX):
-        raise BadSignature("The release carries no Ed25519 signature.")
-    try:
-        public = Ed25519PublicKey.from_public_bytes(base64.b64decode(key.public_key, validate=True))
-        public.verify(base64.b64decode(signature.removeprefix(SIGNATURE_PREFIX), validate=True), signed_bytes(release))
-    except (InvalidSignature, binascii.Error, ValueError) as error:
-        raise BadSignature("The release's signature is not over its bytes: it was changed, or never signed.") from error
+    if not key.has_signed(signed_bytes(release), release.get("signature")):
+        raise BadSignature("The release's signature is not over its bytes: it was changed, or never signed.")

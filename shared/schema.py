@@ -13,6 +13,7 @@ from typing import Literal, Self
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, model_validator
 
 from shared import limits
+from shared.amounts import NANO_PER_UNIT, Probability
 from shared.messages import Message
 from shared.text import Text
 
@@ -21,6 +22,16 @@ Value = bool | int | float | str
 """One admitted value of a column. Missing is `None`, beside it."""
 Group = tuple[str | bool | None, ...]
 """One value for each sensitive column of a plan; `None` is the group of people whose value is missing."""
+
+
+class Perturbation(Message):
+    """How a sensitive column was perturbed at its source, before the holder got it.
+
+    Each person's value was kept with this probability, and otherwise replaced by one of the column's other values,
+    each as likely. Source: Warner (1965); Kairouz, Bonawitz, Ramage (2016).
+    """
+
+    kept: Probability
 
 
 class Column(Message):
@@ -36,6 +47,7 @@ class Column(Message):
     nullable: StrictBool = False
     sensitive: StrictBool = False
     label: StrictBool = False
+    randomised_response: Perturbation | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -52,7 +64,19 @@ class Column(Message):
             raise ValueError(f"Column {self.name!r} is not ordered: leave out minimum and maximum.")
         if self.label and (self.type != "boolean" or self.sensitive):
             raise ValueError(f"Column {self.name!r} is the label: it must be boolean and not sensitive.")
+        if self.randomised_response is not None:
+            self._check_response(self.randomised_response.kept)
         return self
+
+    def _check_response(self, kept_nano: int) -> None:
+        if not (self.sensitive and len(self.values) >= 2 and not self.nullable):
+            raise ValueError(
+                f"Column {self.name!r}: randomised response is for sensitive columns with at least two values, none "
+                "missing."
+            )
+        # At 1/K a report says nothing of the value, and below it the inverse would turn the groups round.
+        if not kept_nano * len(self.values) > NANO_PER_UNIT:
+            raise ValueError(f"Column {self.name!r}: a value must be kept with more than 1/{len(self.values)}.")
 
     def _check_range(self) -> None:
         for bound in (self.minimum, self.maximum):

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from holder_service.services.holder import Holder, initialise
 from holder_service.settings import Settings
 
 FORKING = multiprocessing.get_context("forkserver")
-FORKING.set_forkserver_preload(["holder_service.app"])
+FORKING.set_forkserver_preload(["tests.holders"])
 
 DECLARATION: dict[str, Any] = {
     "person_key": "id",
@@ -179,10 +179,13 @@ def serving(settings: Settings, *, workers: int = 1, environment: dict[str, str]
 
 
 @contextmanager
-def forked(settings: Settings) -> Iterator[Served]:
-    """The same application in a process forked from one that has imported it: up in a moment, to be killed."""
+def forked(settings: Settings, *, first: Callable[[], object] = int) -> Iterator[Served]:
+    """The same application in a process forked from one that has imported it: up in a moment, to be killed.
+
+    The process calls `first`, which has to be picklable, before it does anything.
+    """
     listener = socket.create_server(("127.0.0.1", 0))
-    process = FORKING.Process(target=_serve, args=(settings, listener), daemon=True)
+    process = FORKING.Process(target=_serve, args=(settings, listener, first), daemon=True)
     process.start()
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     listener.close()
@@ -194,7 +197,8 @@ def forked(settings: Settings) -> Iterator[Served]:
         served.kill()
 
 
-def _serve(settings: Settings, listener: socket.socket) -> None:
+def _serve(settings: Settings, listener: socket.socket, first: Callable[[], object]) -> None:
+    first()
     uvicorn.Server(uvicorn.Config(create_app(settings), log_level="critical", access_log=False)).run([listener])
 
 

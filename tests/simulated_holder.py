@@ -180,13 +180,13 @@ class SimulatedHolder:
         batch = plan.batches[place]
         return {
             "name": batch.name,
-            "epsilon": format_nano(batch.epsilon),
+            "epsilon": format_nano(batch.loss_nano[0]),
             "delta": "0",
             "composition": {"classes": 1},
             "groups": self._groups(plan),
             "noise": {
                 "distribution": "discrete_laplace",
-                "scale": math.nextafter(NANO_PER_UNIT / batch.epsilon, math.inf),
+                "scale": math.nextafter(NANO_PER_UNIT / batch.loss_nano[0], math.inf),
             },
         }
 

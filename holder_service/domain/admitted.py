@@ -19,15 +19,14 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from shared import limits
 from shared.problems import TooLarge
 from shared.rules import Predicate, Rule
 from shared.schema import Column, Schema, Value
 
-CUTS_PER_COLUMN_MAX: Final = 2 * limits.RULES_PER_PLAN_MAX
-"""No tree comes near it: a split makes one cut, or two if it is `eq`, and there are fewer splits than rules."""
+RUNS_ADDED_MAX: Final = 8
 
 Runs = tuple[tuple[int, int], ...]
 """A set of atoms as its runs of consecutive ones, ascending: of each the first, and the one behind the last."""
@@ -36,6 +35,7 @@ Runs = tuple[tuple[int, int], ...]
 Path = list[tuple[str, int]]
 
 _Meaning = tuple[str, str, Value | None, tuple[Value, ...] | None, bool]
+_End = TypeVar("_End", int, float)
 
 
 class _Comparison(NamedTuple):
@@ -89,12 +89,11 @@ def admitted_sets(rules: Mapping[int, Rule], schema: Schema) -> Iterator[tuple[P
             users[_meaning(predicate)].append(number)
     for column, meanings in _by_column(users, schema):
         partition, admitted = _partitioned(column, meanings)
-        sets: dict[int, int] = {}
+        conjunctions: defaultdict[int, list[Runs]] = defaultdict(list)
         for meaning, atoms in zip(meanings, admitted, strict=True):
             for number in users[meaning]:
-                sets[number] = sets.get(number, -1) & atoms
-        runs = {atoms: tuple(_runs(atoms)) for atoms in set(sets.values())}
-        yield partition, {number: runs[atoms] for number, atoms in sets.items()}
+                conjunctions[number].append(atoms)
+        yield partition, {number: _common(sets) for number, sets in conjunctions.items()}
 
 
 def admitted_paths(rules: Sequence[Rule], schema: Schema) -> tuple[dict[str, Partition], list[Path]]:
@@ -116,7 +115,7 @@ def admitted_paths(rules: Sequence[Rule], schema: Schema) -> tuple[dict[str, Par
     admitted: dict[_Meaning, int] = {}
     for column, compared in _by_column(dict.fromkeys(itertools.chain.from_iterable(meanings)), schema):
         partitions[column.name], sets = _partitioned(column, compared)
-        admitted.update(zip(compared, sets, strict=True))
+        admitted.update(zip(compared, map(_bits, sets), strict=True))
     return partitions, [[(meaning[0], admitted[meaning]) for meaning in path] for path in meanings]
 
 
@@ -130,12 +129,19 @@ def admitting_rules(sets: Mapping[int, Runs], atoms: int) -> list[int]:
     Returns:
         For each atom the set of the rules that admit it, as an integer: bit r for rule r.
     """
-    changes = [0] * (atoms + 1)
+    changes: list[list[int]] = [[] for _ in range(atoms + 1)]
     for number, runs in sets.items():
         for start, end in runs:
-            changes[start] ^= 1 << number
-            changes[end] ^= 1 << number
-    return list(itertools.accumulate(changes[:atoms], operator.xor))
+            changes[start].append(number)
+            changes[end].append(number)
+    # One set that changes from atom to atom stays in the processor's cache, a set of changes for each atom does not.
+    admitting = 0
+    by_atom = []
+    for changed in changes[:atoms]:
+        for number in changed:
+            admitting ^= 1 << number
+        by_atom.append(admitting)
+    return by_atom
 
 
 def _by_column(meanings: Iterable[_Meaning], schema: Schema) -> Iterator[tuple[Column, list[_Meaning]]]:
@@ -147,45 +153,44 @@ def _by_column(meanings: Iterable[_Meaning], schema: Schema) -> Iterator[tuple[C
         yield schema.by_name[name], compared
 
 
-def _partitioned(column: Column, meanings: Iterable[_Meaning]) -> tuple[Partition, list[int]]:
-    """A column's partition, and what each of some comparisons admits of it: bit a for atom a."""
+def _partitioned(column: Column, meanings: Iterable[_Meaning]) -> tuple[Partition, list[Runs]]:
+    """A column's partition, and what each of some comparisons admits of it."""
     comparisons = itertools.starmap(_Comparison, meanings)
     return _partition_numbers(column, comparisons) if column.ordered else _partition_values(column, comparisons)
 
 
-def _partition_numbers(column: Column, comparisons: Iterable[_Comparison]) -> tuple[Partition, list[int]]:
+def _partition_numbers(column: Column, comparisons: Iterable[_Comparison]) -> tuple[Partition, list[Runs]]:
     """The coarsest atoms, and what each comparison admits of them."""
     line = _Line.of(column)
     spans = [line.admitted(comparison) for comparison in comparisons]
     ends = {end for admitted in spans for span in admitted for end in span}
     cuts = sorted(ends - {-math.inf, line.top})
-    if len(cuts) > CUTS_PER_COLUMN_MAX:
-        raise TooLarge(what=f"different thresholds for column {column.name!r}", limit=CUTS_PER_COLUMN_MAX)
-    bit = {end: 1 << atom for atom, end in enumerate((-math.inf, *cuts, line.top))}
-    admitted = [sum(bit[up_to] - bit[above] for above, up_to in admitted) for admitted in spans]
+    if len(cuts) > limits.CUTS_PER_COLUMN_MAX:
+        raise TooLarge(what=f"different thresholds for column {column.name!r}", limit=limits.CUTS_PER_COLUMN_MAX)
+    place = {end: atom for atom, end in enumerate((-math.inf, *cuts, line.top))}
+    admitted = [tuple((place[above], place[up_to]) for above, up_to in one) for one in spans]
     return Partition(column, tuple(cuts), len(cuts) + 1), admitted
 
 
-def _partition_values(column: Column, comparisons: Iterable[_Comparison]) -> tuple[Partition, list[int]]:
+def _partition_values(column: Column, comparisons: Iterable[_Comparison]) -> tuple[Partition, list[Runs]]:
     """An atom for each category or boolean, and what each comparison admits of them."""
-    missing = 1 << len(column.values)
-    present = missing - 1
     partition = Partition(column, (), len(column.values) + column.nullable)
-    return partition, [_listed(column, comparison, present, missing) for comparison in comparisons]
+    return partition, [tuple(_listed(column, comparison)) for comparison in comparisons]
 
 
-def _listed(column: Column, comparison: _Comparison, present: int, missing: int) -> int:
+def _listed(column: Column, comparison: _Comparison) -> list[tuple[int, int]]:
+    present = len(column.values)
+    missing = (present, present + 1) if comparison.or_missing else ()
     match comparison.op:
         case "is_missing":
-            return missing
+            return _spans(present, present + 1)
         case "not_missing":
-            return present
-    admitted = 0
-    for value in _operands(comparison):
-        admitted |= 1 << (column.category_places[value] if isinstance(value, str) else int(value))
-    if comparison.op in ("ne", "not_in"):
-        admitted ^= present
-    return admitted | missing if comparison.or_missing else admitted
+            return _spans(0, present)
+    places = sorted(
+        column.category_places[value] if isinstance(value, str) else int(value) for value in _operands(comparison)
+    )
+    ends = itertools.chain.from_iterable((place, place + 1) for place in places)
+    return _spans(0, *ends, present, *missing) if comparison.op in ("ne", "not_in") else _spans(*ends, *missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +250,38 @@ class _Line:
         return min(end, self.high) if end >= self.low else -math.inf
 
 
-def _spans(*ends: float) -> list[tuple[float, float]]:
-    return [span for span in zip(ends[::2], ends[1::2], strict=True) if span[0] < span[1]]
+def _spans(*ends: _End) -> list[tuple[_End, _End]]:
+    """From ascending ends, start and end in turn, the spans that are not empty, joined where they touch."""
+    spans: list[tuple[_End, _End]] = []
+    for start, end in zip(ends[::2], ends[1::2], strict=True):
+        if spans and spans[-1][1] == start:
+            start = spans.pop()[0]  # noqa: PLW2901 - the span before goes on
+        if start < end:
+            spans.append((start, end))
+    return spans
+
+
+def _common(sets: Sequence[Runs]) -> Runs:
+    """The atoms that are in all of some sets: those where as many runs are under way as there are sets."""
+    if len(sets) == 1:
+        return sets[0]
+    under_way = start = 0
+    runs = []
+    for place, change in sorted(itertools.chain.from_iterable(((s, 1), (e, -1)) for one in sets for s, e in one)):
+        if change < 0 and under_way == len(sets):
+            runs.append((start, place))
+        under_way += change
+        start = place
+    return tuple(runs)
+
+
+def _bits(runs: Runs) -> int:
+    """A set of atoms as an integer: bit a for atom a."""
+    if len(runs) <= RUNS_ADDED_MAX:
+        return sum((1 << end) - (1 << start) for start, end in runs)
+    ends = (0, *itertools.chain.from_iterable(runs))
+    digits = "".join(digit * (end - start) for digit, (start, end) in zip(itertools.cycle("01"), itertools.pairwise(ends)))
+    return int(digits[::-1], 2)
 
 
 def _number(threshold: Value | None) -> float:
@@ -260,14 +295,3 @@ def _operands(comparison: _Comparison) -> tuple[Value, ...]:
     if comparison.values is not None:
         return comparison.values
     return () if comparison.value is None else (comparison.value,)
-
-
-def _runs(atoms: int) -> Iterator[tuple[int, int]]:
-    end = 0
-    while atoms:
-        start = end + (atoms & -atoms).bit_length() - 1
-        atoms >>= start - end
-        length = (~atoms & (atoms + 1)).bit_length() - 1
-        atoms >>= length
-        end = start + length
-        yield start, end

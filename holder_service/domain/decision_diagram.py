@@ -12,8 +12,9 @@ from typing import Final, Self
 
 from holder_service.domain.admitted import Partition, Path
 
-VISITS_PER_RULE_MAX: Final = 64
-"""How many nodes a rule may pass, on average over all rules; in a tree of many rules it passes far fewer."""
+VISITS_MAX: Final = 1024
+VISITS_PER_PREDICATE_MAX: Final = 2
+"""How many nodes rules may pass all together: so many, or so many for each predicate. In a tree it is one at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class DecisionDiagram:
             paths: The rules, as `admitted_paths` gives them.
 
         Returns:
-            The diagram; `None` if the rules pass more than `VISITS_PER_RULE_MAX` nodes.
+            The diagram; `None` if the rules pass more nodes than they may.
         """
         everything = {name: (1 << partition.atoms) - 1 for name, partition in partitions.items()}
         sets = [_sets(path) for path in paths]
@@ -63,6 +64,7 @@ class DecisionDiagram:
         splits: list[tuple[str, int]] = []
         ways: list[list[int]] = []
         depth = visits = 0
+        visits_max = max(VISITS_MAX, VISITS_PER_PREDICATE_MAX * sum(map(len, paths)))
         open_ends = [(root, 0, list(range(len(paths))), everything, 0)]
         while open_ends:
             children, way, rules, box, tests = open_ends.pop()
@@ -71,7 +73,7 @@ class DecisionDiagram:
                 children[way] = ~(rules[0] if rules else len(paths))
                 continue
             visits += len(rules)
-            if visits > VISITS_PER_RULE_MAX * len(paths):
+            if visits > visits_max:
                 return None
             children[way] = len(splits)
             splits.append(split)

@@ -10,9 +10,9 @@ column tells in a few operations on such sets whom a rule meets there. So the pr
 plan, in path order or not, and its time is bounded by the public limits on a plan's size.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from holder_service.domain.admitted import Runs, admitted_sets, admitting_rules
+from holder_service.domain.admitted import Partition, Runs, admitted_sets, admitting_rules
 from shared.rules import Cell, Rule
 from shared.schema import Schema
 
@@ -76,41 +76,101 @@ def _first_fit(conflicts: Mapping[int, int], waiting: int) -> list[list[int]]:
 
 def _overlaps(rules: Mapping[int, Rule], schema: Schema) -> dict[int, int]:
     """By rule number, the set of rules that are not provably disjoint from it; itself too, unless it matches nobody."""
-    everyone = sum(1 << number for number in rules)
+    everyone = _union(rules)
     overlaps = dict.fromkeys(rules, everyone)
     for partition, sets in admitted_sets(rules, schema):
-        unconstrained = everyone & ~sum(1 << number for number in sets)
-        meeting = _Meeting([unconstrained | admitting for admitting in admitting_rules(sets, partition.atoms)])
+        meeting = _Meeting(partition, sets, everyone)
         for number, admitted in sets.items():
-            if overlaps[number] & ~(1 << number):
-                overlaps[number] &= meeting.rules(admitted)
-    nobody = sum(1 << number for number, overlap in overlaps.items() if not overlap)
+            overlaps[number] &= meeting.rules(admitted)
+    nobody = _union(number for number, overlap in overlaps.items() if not overlap)
     return {number: overlap & ~nobody for number, overlap in overlaps.items()}
 
 
 class _Meeting:
-    """Whom a set of atoms of one column meets: unions over runs of atoms, from a segment tree."""
+    """Whom a set of atoms of one column meets.
 
-    def __init__(self, admitting: list[int]) -> None:
-        self._atoms = len(admitting)
-        self._tree = [0] * self._atoms + admitting
-        for node in range(self._atoms - 1, 0, -1):
-            self._tree[node] = self._tree[2 * node] | self._tree[2 * node + 1]
+    Missing apart, most rules admit one run of atoms. Such a rule meets another run if it begins before that ends and
+    has not ended where that begins, so two sets tell all of them. For rules of several runs there are unions over
+    atoms, from a segment tree. A rule that does not name the column admits all of its atoms.
+    """
+
+    def __init__(self, partition: Partition, sets: Mapping[int, Runs], everyone: int) -> None:
+        self._everyone = everyone
+        self._unconstrained = everyone & ~_union(sets)
+        self._present = partition.atoms - partition.column.nullable
+        self._admit_missing = 0
+        begin: list[list[int]] = [[] for _ in range(self._present + 1)]
+        end: list[list[int]] = [[] for _ in range(self._present + 1)]
+        several: dict[int, Runs] = {}
+        for number, admitted in sets.items():
+            runs, missing = self._apart(admitted)
+            if missing:
+                self._admit_missing |= 1 << number
+            if len(runs) == 1:
+                begin[runs[0][0]].append(number)
+                end[runs[0][1]].append(number)
+            elif runs:
+                several[number] = runs
+        self._begun = [0, *_growing(begin)]
+        self._ended = list(_growing(end))
+        self._unions = _Unions(admitting_rules(several, self._present)) if several else None
         self._known: dict[Runs, int] = {}
 
     def rules(self, atoms: Runs) -> int:
         """The set of rules that admit at least one of some atoms."""
         met = self._known.get(atoms)
         if met is None:
-            met = 0
-            for start, end in atoms:
-                met |= self._union(start, end)
+            runs, missing = self._apart(atoms)
+            met = self._unconstrained if atoms else 0
+            if missing:
+                met |= self._admit_missing
+            for start, end in runs:
+                met |= self._begun[end] & ~self._ended[start]
+                if self._unions:
+                    met |= self._unions.over(start, end)
+                if met == self._everyone:
+                    break
             self._known[atoms] = met
         return met
 
-    def _union(self, start: int, end: int) -> int:
+    def _apart(self, runs: Runs) -> tuple[Runs, bool]:
+        """The runs of values that are there, and whether missing, the last atom, is in them too."""
+        if not runs or runs[-1][1] <= self._present:
+            return runs, False
+        start = runs[-1][0]
+        return runs[:-1] + (((start, self._present),) if start < self._present else ()), True
+
+
+def _union(numbers: Iterable[int]) -> int:
+    """A set of rules from their numbers: bit n for rule n."""
+    union = 0
+    for number in numbers:
+        union |= 1 << number
+    return union
+
+
+def _growing(joining: Iterable[Sequence[int]]) -> Iterator[int]:
+    """The set of all that joined so far, step by step."""
+    joined = 0
+    for numbers in joining:
+        for number in numbers:
+            joined |= 1 << number
+        yield joined
+
+
+class _Unions:
+    """Unions of consecutive ones of some sets."""
+
+    def __init__(self, sets: list[int]) -> None:
+        self._size = len(sets)
+        self._tree = [0] * self._size + sets
+        for node in range(self._size - 1, 0, -1):
+            self._tree[node] = self._tree[2 * node] | self._tree[2 * node + 1]
+
+    def over(self, start: int, end: int) -> int:
+        """The union of the sets from one place to before another."""
         union = 0
-        low, high = start + self._atoms, end + self._atoms
+        low, high = start + self._size, end + self._size
         while low < high:
             if low & 1:
                 union |= self._tree[low]

@@ -45,7 +45,7 @@ class Balance:
 
     def remaining(self, now: datetime) -> tuple[int, int]:
         """What is left, (ε, δ) in nano-units, zero or more; nothing once it has expired."""
-        if self.expires is not None and now >= datetime.fromisoformat(self.expires):
+        if self._expired(now):
             return 0, 0
         return (
             max(self.limit_epsilon_nano - self.spent_epsilon_nano, 0),
@@ -53,9 +53,13 @@ class Balance:
         )
 
     def affords(self, epsilon_nano: int, delta_nano: int, now: datetime) -> bool:
-        """Whether a loss fits into what is left, ε and δ separately."""
+        """Whether a loss fits into what is left, ε and δ separately; nothing does, zero included, without a grant."""
+        granted = self.limit_epsilon_nano > 0 and not self._expired(now)
         epsilon_left, delta_left = self.remaining(now)
-        return epsilon_nano <= epsilon_left and delta_nano <= delta_left
+        return granted and epsilon_nano <= epsilon_left and delta_nano <= delta_left
+
+    def _expired(self, now: datetime) -> bool:
+        return self.expires is not None and now >= datetime.fromisoformat(self.expires)
 
     def charged(self, epsilon_nano: int, delta_nano: int) -> "Balance":
         """The balance after a loss."""
@@ -126,6 +130,11 @@ class Entry:
         """Put an event at the end of a chain whose head has the hash `previous`."""
         document = {"sequence": sequence, "at": at, "previous": previous, **_document(event)}
         return cls(sequence, at, event, previous, canonical.digest(document))
+
+    @property
+    def recomputed_hash(self) -> str:
+        """The hash that its content has, whatever the entry carries."""
+        return self.chained(sequence=self.sequence, at=self.at, event=self.event, previous=self.previous).hash
 
     def document(self) -> dict[str, Any]:
         """The entry as JSON, its hash included; the hash is the SHA-256 of the canonical rest."""

@@ -23,7 +23,7 @@ class BatchPrice:
     Attributes:
         classes: Classes of provably disjoint cells, each as places in `Batch.cells`.
         epsilon_nano: ε of the whole batch: its parameter, once for each class; in units of 10⁻⁹.
-        delta_nano: δ of the whole batch, in the same unit.
+        delta_nano: δ of the whole batch, likewise.
     """
 
     classes: tuple[tuple[int, ...], ...]
@@ -59,6 +59,7 @@ def price(plan: Plan, schema: Schema) -> Price:
 
 
 def _price(batch: Batch, schema: Schema) -> BatchPrice:
-    """Parallel composition within a class, sequential over the classes; discrete Laplace noise has no δ."""
+    """Parallel composition within a class, sequential over the classes."""
     classes = disjoint_classes(batch.cells, schema)
-    return BatchPrice(classes, epsilon_nano=batch.epsilon * len(classes), delta_nano=0)
+    epsilon_nano, delta_nano = batch.loss_nano
+    return BatchPrice(classes, epsilon_nano=epsilon_nano * len(classes), delta_nano=delta_nano * len(classes))

@@ -1,6 +1,5 @@
 """Neighbouring relations: what "one person" means in a guarantee (2-privacy §2)."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -36,9 +35,9 @@ class NeighbouringRelation:
         """The largest sum of absolute differences, in people."""
         return self.counts_that_change(groups)
 
-    def l2(self, groups: int) -> float:
-        """The largest Euclidean difference, in people."""
-        return math.sqrt(self.counts_that_change(groups))
+    def l2_squared(self, groups: int) -> int:
+        """The square of the largest Euclidean difference, in people squared: a whole number."""
+        return self.counts_that_change(groups)
 
     def counted_groups(self, groups: Sequence[Group]) -> tuple[Group, ...] | None:
         """The groups that are counted where not all are; they come first in the order of groups. Else `None`."""

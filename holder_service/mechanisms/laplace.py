@@ -18,7 +18,7 @@ from shared.noise import DiscreteLaplaceNoise
 # Not opendp.prelude: it imports scikit-learn and pandas where they are installed, seconds at every start.
 enable_features("contrib")
 
-_SPACE: Final = vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
+SPACE: Final = vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ class LaplaceMechanism:
 def _calibrated(epsilon_nano: int, sensitivity: int) -> LaplaceMechanism:
     epsilon = Fraction(epsilon_nano, NANO_PER_UNIT)
     scale = sensitivity * NANO_PER_UNIT / epsilon_nano
-    measurement: Any = make_laplace(*_SPACE, scale=scale)
+    measurement: Any = make_laplace(*SPACE, scale=scale)
     while not Fraction(measurement.map(sensitivity)) <= epsilon:
         scale = math.nextafter(scale, math.inf)
-        measurement = make_laplace(*_SPACE, scale=scale)
+        measurement = make_laplace(*SPACE, scale=scale)
     return LaplaceMechanism(epsilon_nano, sensitivity, scale, measurement)

@@ -13,6 +13,7 @@ from holder_service.domain.ledger import Event
 from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.storage import accounts
 from holder_service.storage.accounts import Account, ApiKey
+from holder_service.storage.table_rows import hash_digest
 from shared.datasets import NewAuditor
 
 _KEY: Final = re.compile(r"pafer_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
@@ -141,11 +142,10 @@ def every_account(books: Books) -> list[tuple[Account, list[ApiKey]]]:
 def _issue(transaction: Transaction, actor: str, account: str, expires: datetime | None) -> IssuedKey:
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     until = None if expires is None else expires.isoformat()
-    accounts.add_key(
-        transaction.connection,
-        ApiKey(key_id, account, _secret_hash(secret), transaction.now.isoformat(), until, withdrawn=None),
-    )
-    transaction.append(Event("key", actor, subject=key_id, detail={"account": account, "expires": until}))
+    key = ApiKey(key_id, account, _secret_hash(secret), transaction.now.isoformat(), until, withdrawn=None)
+    accounts.add_key(transaction.connection, key)
+    detail = {"account": account, "expires": until, "secret_digest": hash_digest(key.secret_hash)}
+    transaction.append(Event("key", actor, subject=key_id, detail=detail))
     return IssuedKey(account, key_id, f"pafer_{key_id}_{secret}")
 
 

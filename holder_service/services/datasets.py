@@ -18,6 +18,7 @@ from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.storage import datasets, ledger
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
+from holder_service.storage.record_files import RecordFiles
 from holder_service.storage.records import Records, load_records
 from shared import canonical
 from shared.datasets import DatasetDeclaration, Relation
@@ -87,6 +88,7 @@ def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclarat
             name=name, population=population, records_max=declaration.records_max, schema=schema, retired=False,
             version=None, version_last=before.version_last if before else 0,
             records_file=before.records_file if before else None,
+            people_file=before.people_file if before else None,
         )  # fmt: skip
         # The deadline that hides how many records there are is made for `records_max`: there may not be more.
         if before is not None and before.schema == schema and before.records_max <= declaration.records_max:
@@ -97,7 +99,12 @@ def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclarat
                 Event(
                     "dataset", actor, population=population, dataset=name,
                     cap=ledger.population_balance(transaction.connection, population),
-                    detail={"declaration": canonical.digest(declaration.model_dump(mode="json"))},
+                    detail={
+                        "declaration": canonical.digest(declaration.model_dump(mode="json")),
+                        "schema": canonical.digest(schema.model_dump(mode="json")),
+                        "records_max": after.records_max,
+                        "version": after.version,
+                    },
                 )
             )  # fmt: skip
         return after
@@ -105,13 +112,13 @@ def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclarat
     return books.commit(work)
 
 
-def load(books: Books, *, actor: str, name: str, source: Path, media_type: str, folder: Path) -> int:
+def load(books: Books, *, actor: str, name: str, source: Path, media_type: str, files: RecordFiles) -> int:
     """Load records as a new version: all of them, or none and the version before stays.
 
     Args:
         source: The uploaded file.
         media_type: "text/csv" or "application/vnd.apache.parquet".
-        folder: Where encoded records are kept.
+        files: Where encoded records are kept; the caller holds `files.in_use()`.
 
     Returns:
         The number of the new version.
@@ -122,40 +129,33 @@ def load(books: Books, *, actor: str, name: str, source: Path, media_type: str, 
         Conflict: The declaration changed while the file was read.
     """
     dataset = find(books, name)
-    folder.mkdir(parents=True, exist_ok=True)
-    encoded = folder / secrets.token_hex(16)
+    files.records.mkdir(parents=True, exist_ok=True)
+    encoded, people = secrets.token_hex(16), ""
+    hashes = files.incoming / secrets.token_hex(16)
     try:
-        load_records(source, media_type, dataset.schema, dataset.records_max, encoded)
-
-        def work(transaction: Transaction) -> tuple[int, str | None]:
-            now = existing(transaction.connection, name)
-            if (now.schema, now.records_max) != (dataset.schema, dataset.records_max):
-                raise Conflict("The dataset's declaration changed while its records were read: load them again.")
-            version = now.version_last + 1
-            datasets.put(
-                transaction.connection,
-                replace(now, version=version, version_last=version, records_file=encoded.name),
+        load_records(
+            source, media_type, dataset.schema, dataset.records_max, files.records / encoded,
+            secret=files.secret, hashes=hashes,
+        )  # fmt: skip
+        with files.joining():
+            people = files.join(hashes, find(books, name).people_file)
+            version, replaced = books.commit(
+                lambda transaction: _record_version(transaction, actor, dataset, encoded=encoded, people=people)
             )
-            transaction.append(
-                Event(
-                    "records", actor, population=now.population, dataset=name, subject=str(version),
-                    cap=ledger.population_balance(transaction.connection, now.population),
-                )
-            )  # fmt: skip
-            return version, now.records_file
-
-        version, replaced = books.commit(work)
+            files.remove(records=replaced.records_file, people=replaced.people_file)
     except BaseException:
-        if not _is_current(books, name, encoded.name):
-            encoded.unlink(missing_ok=True)
+        if not _is_current(books, name, encoded):
+            files.remove(records=encoded, people=people)
         raise
-    if replaced is not None:
-        (folder / replaced).unlink(missing_ok=True)
+    finally:
+        hashes.unlink(missing_ok=True)
     return version
 
 
-def retire(books: Books, *, actor: str, name: str, folder: Path) -> None:
+def retire(books: Books, *, actor: str, name: str, files: RecordFiles) -> None:
     """Take a dataset and its records away. What was spent stays spent: the budget follows the people.
+
+    The keyed hashes of who they were stay too, to tell a population that they come back in.
 
     Raises:
         NotFound: There is no such dataset.
@@ -172,9 +172,8 @@ def retire(books: Books, *, actor: str, name: str, folder: Path) -> None:
         )  # fmt: skip
         return before.records_file
 
-    records_file = books.commit(work)
-    if records_file is not None:
-        (folder / records_file).unlink(missing_ok=True)
+    with files.in_use():
+        files.remove(records=books.commit(work), people=None)
 
 
 def merge(books: Books, *, actor: str, into: str, source: str) -> None:
@@ -300,6 +299,28 @@ def _unmerged(connection: Connection, name: str) -> Population:
     if population.merged_into is not None:
         raise Conflict(f"Population {name!r} was merged into {population.merged_into!r} already.")
     return population
+
+
+def _record_version(
+    transaction: Transaction, actor: str, dataset: Dataset, *, encoded: str, people: str
+) -> tuple[int, Dataset]:
+    """Make encoded records the current version of a dataset; gives its number, and the dataset as it was."""
+    now = existing(transaction.connection, dataset.name)
+    if (now.schema, now.records_max) != (dataset.schema, dataset.records_max):
+        raise Conflict("The dataset's declaration changed while its records were read: load them again.")
+    version = now.version_last + 1
+    datasets.put(
+        transaction.connection,
+        replace(now, version=version, version_last=version, records_file=encoded, people_file=people),
+    )
+    transaction.append(
+        Event(
+            "records", actor, population=now.population, dataset=now.name, subject=str(version),
+            cap=ledger.population_balance(transaction.connection, now.population),
+            detail={"records_file": encoded, "people_file": people},
+        )
+    )  # fmt: skip
+    return version, now
 
 
 def _is_current(books: Books, name: str, records_file: str) -> bool:

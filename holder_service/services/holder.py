@@ -1,24 +1,27 @@
-"""A holder at work: its books, its signing key and its open records; and how one is set up."""
+"""A holder at work: its books, its signing keys and its open records; and how one is set up."""
 
+import logging
 from dataclasses import dataclass
-from datetime import datetime
 
-from holder_service.domain.errors import Conflict
-from holder_service.domain.ledger import Event
+from holder_service.domain.errors import Conflict, Unavailable
 from holder_service.services import accounts
 from holder_service.services.accounts import IssuedKey
-from holder_service.services.bookkeeping import Books, Transaction
+from holder_service.services.bookkeeping import Books
 from holder_service.services.datasets import OpenRecords
+from holder_service.services.signing_keys import Signer, publish_first, replace_lost
 from holder_service.settings import Settings
-from holder_service.signing import SigningKeyPair
-from holder_service.storage import ledger, signing_keys
+from holder_service.signing import SigningKeyFolder
+from holder_service.storage import datasets, ledger, signing_keys
 from holder_service.storage.accounts import every as every_account
 from holder_service.storage.anchor import Anchor
 from holder_service.storage.database import Database
+from holder_service.storage.person_keys import PersonSecret
+from holder_service.storage.record_files import RecordFiles
 from shared.datasets import NewAuditor
-from shared.releases import SigningKeys
+from shared.releases import SigningKey, SigningKeys
 
 ADMINISTRATOR = "administrator"
+_log = logging.getLogger(__name__)
 
 
 class NotInitialised(RuntimeError):
@@ -31,8 +34,9 @@ class Holder:
 
     settings: Settings
     books: Books
-    signing: SigningKeyPair
+    signing: Signer
     records: OpenRecords
+    files: RecordFiles
 
     @classmethod
     def open(cls, settings: Settings) -> "Holder":
@@ -40,22 +44,20 @@ class Holder:
 
         Raises:
             NotInitialised: Something that `initialise` makes is missing.
+            UnusableSigningKey: The file of the key in force holds something else.
             Unavailable: The database does not answer.
         """
-        try:
-            signing = SigningKeyPair.load(settings.signing_key)
-        except FileNotFoundError:
-            raise NotInitialised(f"There is no signing key in {settings.home}: run `holder init`.") from None
+        signer = Signer(SigningKeyFolder(settings.signing_keys))
+        if not signer.folder.ids():
+            raise NotInitialised(f"There is no signing key in {signer.folder.path}: run `holder init`.")
         database = Database(settings.database_url)
-        if not database.is_current():
+        try:
+            _require_set_up(database, signer)
+            files = _record_files(settings)
+        except BaseException:
             database.close()
-            raise NotInitialised("The database has no tables, or those of another version: run `holder init`.")
-        with database.read() as connection:
-            known = any(key.id == signing.id for key in signing_keys.every(connection))
-        if not known:
-            database.close()
-            raise NotInitialised("The database does not know this signing key: run `holder init`.")
-        return cls(settings, Books(database, Anchor(settings.anchor)), signing, OpenRecords(settings.records))
+            raise
+        return cls(settings, Books(database, Anchor(settings.anchor)), signer, OpenRecords(settings.records), files)
 
     def close(self) -> None:
         """Finish what is being written, and let go of the database."""
@@ -66,6 +68,22 @@ class Holder:
         with self.books.database.read() as connection:
             return SigningKeys(keys=tuple(signing_keys.every(connection)))
 
+    def sweep(self) -> None:
+        """Take away what killed loads left, if nobody loads right now.
+
+        A database that was rolled back names other files than the one that is to come back, so then nothing is.
+        """
+
+        def named() -> frozenset[str]:
+            with self.books.database.read() as connection:
+                return datasets.files(connection)
+
+        try:
+            if self.is_ready() and self.files.sweep(named):
+                _log.warning("leftovers of a killed load taken away")
+        except (OSError, Unavailable) as error:  # it is no reason not to serve; the next start tries again
+            _log.error("leftovers could not be looked for", extra={"error": type(error).__name__})
+
     def is_ready(self) -> bool:
         """Whether it may release: the tables are current, and the database has the anchored entry."""
         return self.books.database.is_current() and self.books.is_anchored()
@@ -74,14 +92,16 @@ class Holder:
 def initialise(settings: Settings) -> IssuedKey | None:
     """Make what a holder needs and what is not there yet: tables, anchor, signing key, first administrator.
 
-    Run again it adds what is missing: a further holder's own signing key on a database that others use
-    already, new tables after an upgrade. The first administrator is made once for a database.
+    Run again it adds what is missing, such as new tables after an upgrade. First signing key and first
+    administrator are made once for a database, and all its holders share one home.
 
     Returns:
         The first administrator's key, or None if there is an administrator already.
 
     Raises:
-        Conflict: Nothing is missing; or the database is empty and the anchor says that it was not.
+        Conflict: Nothing is missing; or the database is empty and the anchor says that it was not; or its
+            signing key is in another home.
+        UnusableSigningKey: The file of the key in force holds something else.
     """
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     database = Database(settings.database_url)
@@ -95,17 +115,63 @@ def initialise(settings: Settings) -> IssuedKey | None:
         if sequence == 0:
             _refuse_lost_history(books)
             books.anchor.create(*head)
-        key_made = _ensure_signing_key(settings, books)
+        keys = SigningKeyFolder(settings.signing_keys)
+        if settings.signing_key_of_earlier_versions.exists():
+            keys.adopt(settings.signing_key_of_earlier_versions)
+        key_made = publish_first(books, keys)
+        secret_made = not settings.person_secret.exists() and PersonSecret.create(settings.person_secret)
         with database.read() as connection:
             bootstrapped = bool(every_account(connection))
         if not bootstrapped:
             new = NewAuditor(name=ADMINISTRATOR, role="administrator")
             return accounts.open_account(books, actor="holder", new=new)
-        if current and not key_made:
+        if current and not key_made and not secret_made:
             raise Conflict("This holder is initialised already; nothing was changed.")
         return None
     finally:
         database.close()
+
+
+def replace_lost_key(settings: Settings, *, reason: str) -> SigningKey:
+    """Put a new signing key in force because the private half of the last one is lost; see `signing_keys.replace_lost`.
+
+    Raises:
+        Conflict: It is not lost, or there never was one.
+    """
+    database = Database(settings.database_url)
+    try:
+        books = Books(database, Anchor(settings.anchor))
+        return replace_lost(books, SigningKeyFolder(settings.signing_keys), reason=reason)
+    finally:
+        database.close()
+
+
+def _require_set_up(database: Database, signer: Signer) -> None:
+    """Whether tables and the private half of the signing key in force are there."""
+    if not database.is_current():
+        raise NotInitialised("The database has no tables, or those of another version: run `holder init`.")
+    with database.read() as connection:
+        key_id = signing_keys.in_force(connection)
+    if key_id is None:
+        raise NotInitialised("The holder has no signing key yet: run `holder init`.")
+    try:
+        signer.folder.load(key_id)
+    except FileNotFoundError:
+        raise NotInitialised(
+            f"The signing key {key_id} is not in {signer.folder.path}: put its file back from a backup, or say that it "
+            "is lost for good with `holder replace-lost-key`."
+        ) from None
+
+
+def _record_files(settings: Settings) -> RecordFiles:
+    try:
+        secret = PersonSecret.load(settings.person_secret)
+    except FileNotFoundError:
+        raise NotInitialised(
+            f"The secret for person keys, {settings.person_secret}, is not there: put it back from a backup, or run "
+            "`holder init` for a new one."
+        ) from None
+    return RecordFiles(settings.records, settings.people, settings.incoming, settings.home / "loading.lock", secret)
 
 
 def _refuse_lost_history(books: Books) -> None:
@@ -116,21 +182,3 @@ def _refuse_lost_history(books: Books) -> None:
             f"The anchor {books.anchor.path} holds entry {anchored[0]} of a ledger that this empty database lacks. "
             "Restore the database; or, for a new holder, give HOLDER_ANCHOR another file."
         )
-
-
-def _ensure_signing_key(settings: Settings, books: Books) -> bool:
-    """Make the signing key if there is none, and publish it if it is not published; whether it did either."""
-    try:
-        pair = SigningKeyPair.load(settings.signing_key)
-    except FileNotFoundError:
-        pair = SigningKeyPair.create(settings.signing_key)
-
-    def work(transaction: Transaction) -> bool:
-        if any(key.id == pair.id for key in signing_keys.every(transaction.connection)):
-            return False
-        now: datetime = transaction.now
-        signing_keys.add(transaction.connection, key_id=pair.id, public_key=pair.public_bytes, valid_from=now)
-        transaction.append(Event("signing-key", "holder", subject=pair.id))
-        return True
-
-    return books.commit(work)

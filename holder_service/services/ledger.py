@@ -2,14 +2,21 @@
 
 import json
 from dataclasses import dataclass
+from typing import Final
 
 from holder_service.domain.errors import NotFound
 from holder_service.domain.ledger import BrokenLedger, Entry, Event, Replay
+from holder_service.domain.table_facts import TableFacts
 from holder_service.services.bookkeeping import Books, Transaction
-from holder_service.storage import ledger, releases, signing_keys
+from holder_service.storage import ledger, ledger_views, releases, signing_keys, table_rows
 from holder_service.storage.database import Connection
+from holder_service.storage.ledger_views import EntryFilter
 from shared import limits
 from shared.releases import SigningKeys, answer_digest, verify_signature
+
+EVERYTHING: Final = EntryFilter()
+_UNREADABLE: Final = (AttributeError, KeyError, TypeError, ValueError)
+"""What reading an entry raises whose columns somebody filled with something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,43 +41,49 @@ def head(books: Books) -> tuple[int, str]:
 
 
 def hash_at(books: Books, sequence: int) -> str:
-    """The hash of one entry.
+    """The hash that one entry's content has: of an edited entry not the one that its receipt names.
 
     Raises:
         NotFound: There is no such entry.
     """
-    with books.database.read() as connection:
-        entry_hash = ledger.hash_at(connection, sequence) if sequence > 0 else None
-    if entry_hash is None:
-        raise NotFound(f"The ledger has no entry {sequence}.")
-    return entry_hash
-
-
-def page(books: Books, *, after: int, limit: int) -> list[Entry]:
-    """Entries in order, from the one after a sequence number on."""
-    with books.database.read() as connection:
-        return list(ledger.read_entries(connection, after=after, limit=limit))
-
-
-def verify(books: Books) -> Verification:
-    """Recompute the chain and every balance, check every stored release, and compare head and anchor."""
-    replay = Replay()
-    # The anchor is read first: what it holds was committed before, so a snapshot taken now must have it.
-    anchored = books.anchored()
     try:
         with books.database.read() as connection:
-            if _replay_all(connection, replay) != (replay.sequence, replay.hash):
+            entry = ledger.entry_at(connection, sequence)
+        recomputed = None if entry is None else entry.recomputed_hash
+    except _UNREADABLE:
+        recomputed = None
+    if recomputed is None:
+        raise NotFound(f"The ledger has no entry {sequence}.")
+    return recomputed
+
+
+def page(
+    books: Books, *, after: int, limit: int, upto: int | None = None, which: EntryFilter = EVERYTHING
+) -> list[Entry]:
+    """Entries that pass a filter, in order, from after one sequence number up to another."""
+    with books.database.read() as connection:
+        return ledger_views.in_order(connection, which, after=after, upto=upto, limit=limit)
+
+
+def verify(books: Books, *, chain_only: bool = False) -> Verification:
+    """Recompute the chain and every balance; compare stored releases, tables, head and anchor with the entries.
+
+    With `chain_only` chain, balances and head: a holder does that before it serves (100 000 entries take seconds).
+    """
+    replay, facts = Replay(), TableFacts()
+    # The anchor is read first: what it holds was committed before, so a snapshot taken now must have it.
+    anchored = None if chain_only else books.anchored()
+    try:
+        with books.database.read() as connection:
+            head = _replay_all(connection, replay, None if chain_only else facts)
+            if head != (replay.sequence, replay.hash):
                 raise BrokenLedger(replay.sequence + 1, "the recorded head is not the newest entry")
-            uncharged = releases.uncharged(connection)
-            if uncharged is not None:
-                raise BrokenLedger(replay.sequence, f"no entry charges the stored release {uncharged}")
-            if anchored is None:
-                raise BrokenLedger(replay.sequence, "there is no readable anchor")
-            if ledger.hash_at(connection, anchored[0]) != anchored[1]:
-                raise BrokenLedger(anchored[0], "the anchored entry is not in the database, which was rolled back")
+            if not chain_only:
+                _check_tables(connection, replay, facts)
+                _check_surroundings(connection, replay.sequence, anchored)
     except BrokenLedger as broken:
         return Verification(replay.sequence, replay.hash, broken.sequence, broken.reason)
-    except (KeyError, TypeError, ValueError):
+    except _UNREADABLE:
         return Verification(replay.sequence, replay.hash, replay.sequence + 1, "is not of the form of an entry")
     return Verification(replay.sequence, replay.hash)
 
@@ -91,18 +104,46 @@ def record_restore(books: Books, *, actor: str, reason: str) -> Entry:
     return books.record_restore(event)
 
 
-def _replay_all(connection: Connection, replay: Replay) -> tuple[int, str]:
-    """Apply every entry, those that others add meanwhile too, and give the recorded head."""
+def _replay_all(connection: Connection, replay: Replay, facts: TableFacts | None) -> tuple[int, str]:
+    """Apply every entry, those that others add meanwhile too, and give the recorded head.
+
+    With `facts` the releases are checked as well, and what entries say about tables is collected.
+    """
     while True:
         keys = SigningKeys(keys=tuple(signing_keys.every(connection)))
         # From below zero on: an entry before the first has no place either.
         for entry in ledger.read_entries(connection, after=replay.sequence or -limits.INTEGER_MAX):
             replay.apply(entry)
-            if entry.event.kind == "charge":
-                _check_release(connection, entry, keys)
+            if facts is not None:
+                facts.apply(entry)
+                if entry.event.kind == "charge":
+                    _check_release(connection, entry, keys)
         recorded = ledger.head(connection)
         if recorded[0] <= replay.sequence or ledger.hash_at(connection, replay.sequence + 1) is None:
             return recorded
+
+
+def _check_tables(connection: Connection, replay: Replay, facts: TableFacts) -> None:
+    """Whether every row follows from the entries; what others change meanwhile is replayed first."""
+    while True:
+        try:
+            return facts.require(table_rows.rows(connection))
+        except BrokenLedger:
+            known = replay.sequence
+            _replay_all(connection, replay, facts)
+            if replay.sequence == known:
+                raise
+
+
+def _check_surroundings(connection: Connection, newest: int, anchored: tuple[int, str] | None) -> None:
+    """Whether every stored release is charged, and the anchored entry is there."""
+    uncharged = releases.uncharged(connection)
+    if uncharged is not None:
+        raise BrokenLedger(newest, f"no entry charges the stored release {uncharged}")
+    if anchored is None:
+        raise BrokenLedger(newest, "there is no readable anchor")
+    if ledger.hash_at(connection, anchored[0]) != anchored[1]:
+        raise BrokenLedger(anchored[0], "the anchored entry is not in the database, which was rolled back")
 
 
 def _check_release(connection: Connection, entry: Entry, keys: SigningKeys) -> None:

@@ -22,10 +22,11 @@ from holder_service.domain.errors import (
 from holder_service.domain.ledger import Balance, Event
 from holder_service.domain.pricing import Price, price
 from holder_service.domain.relations import NeighbouringRelation, relation
-from holder_service.mechanisms.laplace import LaplaceMechanism
+from holder_service.mechanisms.base import Mechanism
+from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.services.datasets import OpenRecords, existing, relation_of
-from holder_service.signing import SigningKeyPair
+from holder_service.services.signing_keys import Signer
 from holder_service.storage import datasets, ledger, releases
 from holder_service.storage.counting import count_cells
 from holder_service.storage.database import Connection
@@ -49,7 +50,7 @@ class PricedPlan:
     relation: NeighbouringRelation
     price: Price
     groups: tuple[Group, ...]
-    mechanisms: tuple[LaplaceMechanism, ...]
+    mechanisms: tuple[Mechanism, ...]
 
     def deadline_s(self, *, quantum_ms: int) -> float:
         """When the answer leaves, in seconds after the request arrived."""
@@ -117,9 +118,7 @@ def prepare(books: Books, *, auditor: str, dataset: str, plan: Plan) -> StoredRe
     return stored
 
 
-def answer(
-    books: Books, *, auditor: str, priced: PricedPlan, records: OpenRecords, signing: SigningKeyPair
-) -> StoredRelease:
+def answer(books: Books, *, auditor: str, priced: PricedPlan, records: OpenRecords, signing: Signer) -> StoredRelease:
     """Count, add noise, and charge: the only place where anything derived from records leaves the holder.
 
     Returns:
@@ -150,6 +149,7 @@ def answer(
         )
         loss = priced.price.charge
         account, cap = account.charged(loss.epsilon, loss.delta), cap.charged(loss.epsilon, loss.delta)
+        pair = signing.in_force(transaction.connection)  # asked under the lock: a rotation may have come between
         entry = transaction.append(
             Event(
                 "charge", actor=auditor, population=dataset.population, dataset=dataset.name, auditor=auditor,
@@ -162,9 +162,9 @@ def answer(
             "created": entry.at,
             "remaining": PrivacyLoss.of_nano(*account.remaining(transaction.now)).model_dump(mode="json"),
             "ledger": {"sequence": entry.sequence, "hash": entry.hash},
-            "key": signing.id,
+            "key": pair.id,
         }
-        release["signature"] = signing.sign(release)
+        release["signature"] = pair.sign(release)
         stored = StoredRelease(
             id=priced.identity, auditor=auditor, dataset=dataset.name, version=dataset.version or 0,
             sequence=entry.sequence, created=entry.at, body=canonical_bytes(release),
@@ -220,7 +220,7 @@ def _priced(name: str, plan: Plan, dataset: Dataset, relation_name: Relation) ->
     groups = dataset.schema.groups(plan.sensitive)
     neighbouring = relation(relation_name)
     mechanisms = tuple(
-        LaplaceMechanism.calibrated(epsilon_nano=batch.epsilon, sensitivity=neighbouring.l1(len(groups)))
+        mechanism_of(batch, relation=neighbouring, schema=dataset.schema, sensitive=plan.sensitive)
         for batch in plan.batches
     )
     return PricedPlan(name, plan, dataset, neighbouring, price(plan, dataset.schema), groups, mechanisms)

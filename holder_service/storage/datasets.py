@@ -33,6 +33,7 @@ class Dataset:
         version_last: The highest that ever was; a number never comes back, not even for a recreated dataset.
         records_file: The name of the encoded records' file; without a version it is of no more use, and the next
             load or the retirement takes it away.
+        people_file: The name of the file with keyed hashes of everybody who was ever loaded; it outlives a retirement.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Dataset:
     version_last: int
     records_file: str | None
     retired: bool
+    people_file: str | None = None
 
 
 def find_population(connection: Connection, name: str) -> Population | None:
@@ -78,6 +80,12 @@ def every(connection: Connection, *, population: str | None = None) -> list[Data
     if population is not None:
         query = query.where(datasets.c.population == population)
     return [_dataset(row) for row in connection.execute(query)]
+
+
+def files(connection: Connection) -> frozenset[str]:
+    """The names of all files that datasets name."""
+    query = select(datasets.c.records_file, datasets.c.people_file)
+    return frozenset(name for row in connection.execute(query) for name in row if name is not None)
 
 
 def put(connection: Connection, dataset: Dataset) -> None:

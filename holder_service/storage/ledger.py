@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
-from holder_service.storage.tables import entries, ledger_head
+from holder_service.storage.tables import datasets, entries, ledger_head, releases
 
 # Built once: building a statement costs as much as running it, and every release runs these under the lock.
 _HEAD = select(ledger_head.c.sequence, ledger_head.c.hash)
@@ -75,9 +75,14 @@ def accounts_of(connection: Connection, population: str) -> dict[str, Balance]:
 
 
 def was_charged(connection: Connection, population: str) -> bool:
-    """Whether any loss was ever charged in terms of the population's relation."""
+    """Whether anything was ever released in terms of the population's relation, at a loss of zero too."""
     balance = population_balance(connection, population)
-    return balance.spent_epsilon_nano > 0 or balance.spent_delta_nano > 0
+    answered = select(releases.c.id).join(datasets).where(datasets.c.population == population).limit(1)
+    return (
+        balance.spent_epsilon_nano > 0
+        or balance.spent_delta_nano > 0
+        or connection.execute(answered).first() is not None
+    )
 
 
 def entry_at(connection: Connection, sequence: int) -> Entry | None:

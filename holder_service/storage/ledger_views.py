@@ -2,10 +2,10 @@
 
 import json
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import ColumnElement, Connection, func, or_, select
 
 from holder_service.domain.ledger import Balance, Entry, Kind
 from holder_service.storage.ledger import balance_of_text, entry_of_row
@@ -22,32 +22,68 @@ _STEPS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
-    """Which entries: of a kind, about a population, by or about an account; None means any."""
+    """Which entries; None means any.
+
+    Attributes:
+        kind, population, dataset, auditor: What the entry is of and about.
+        account: By or about it, as actor, auditor, subject or owner of a key.
+        since, until: Of that time or later; before that time.
+    """
 
     kind: Kind | None = None
     population: str | None = None
+    dataset: str | None = None
+    auditor: str | None = None
     account: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """The same for the database."""
+        found: list[ColumnElement[bool]] = []
+        for column, wanted in (
+            (entries.c.kind, self.kind), (entries.c.population, self.population),
+            (entries.c.dataset, self.dataset), (entries.c.auditor, self.auditor),
+        ):  # fmt: skip
+            if wanted is not None:
+                found.append(column == wanted)
+        if self.account is not None:
+            # A key's entry names its account in the detail alone.
+            named = f'"account": {json.dumps(self.account)}'
+            found.append(
+                or_(
+                    entries.c.auditor == self.account, entries.c.actor == self.account,
+                    entries.c.subject == self.account, entries.c.detail.contains(named, autoescape=True),
+                )
+            )  # fmt: skip
+        # Times are kept as ISO 8601 in UTC, and such texts sort as the times do.
+        if self.since is not None:
+            found.append(entries.c.at >= self.since.astimezone(UTC).isoformat())
+        if self.until is not None:
+            found.append(entries.c.at < self.until.astimezone(UTC).isoformat())
+        return found
 
 
 def newest(connection: Connection, which: EntryFilter, *, before: int | None, limit: int) -> list[Entry]:
     """The newest entries that pass a filter, newest first, from below a sequence number on."""
-    query = select(entries).order_by(entries.c.sequence.desc()).limit(limit)
+    query = select(entries).where(*which.conditions()).order_by(entries.c.sequence.desc()).limit(limit)
     if before is not None:
         query = query.where(entries.c.sequence < before)
-    if which.kind is not None:
-        query = query.where(entries.c.kind == which.kind)
-    if which.population is not None:
-        query = query.where(entries.c.population == which.population)
-    if which.account is not None:
-        # A key's entry names its account in the detail alone.
-        named = f'"account": {json.dumps(which.account)}'
-        query = query.where(
-            or_(
-                entries.c.auditor == which.account, entries.c.actor == which.account,
-                entries.c.subject == which.account, entries.c.detail.contains(named, autoescape=True),
-            )
-        )  # fmt: skip
     return [entry_of_row(row) for row in connection.execute(query)]
+
+
+def in_order(connection: Connection, which: EntryFilter, *, after: int, upto: int | None, limit: int) -> list[Entry]:
+    """Entries that pass a filter, oldest first, from after one sequence number up to another."""
+    query = select(entries).where(entries.c.sequence > after, *which.conditions()).order_by(entries.c.sequence)
+    if upto is not None:
+        query = query.where(entries.c.sequence <= upto)
+    return [entry_of_row(row) for row in connection.execute(query.limit(limit))]
+
+
+def latest_time(connection: Connection) -> datetime | None:
+    """The latest time that an entry names: the clocks of several machines differ. None of an empty ledger."""
+    latest = connection.execute(select(func.max(entries.c.at))).scalar()
+    return None if latest is None else datetime.fromisoformat(latest)
 
 
 def balances_over_time(connection: Connection, population: str) -> list[tuple[datetime, Balance]]:

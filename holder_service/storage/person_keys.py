@@ -1,43 +1,121 @@
-"""Whether a person key occurs twice: one person is one record, the unit of privacy (2-privacy §2).
+"""Keyed hashes of person keys: whether somebody occurs twice, and which populations share people (2-privacy §2).
 
-Keys are compared after NFC, through digests of 128 bits under a salt that nobody keeps; no key is
-kept either. Keyed hashes that outlive a load, to tell populations that overlap, belong here too.
+Keys are compared after NFC, through 128-bit BLAKE2b under a secret of the holder (a keyed hash as HMAC is
+one, in a single pass). The secret stays in the holder's home; neither it nor a key or a hash is ever in the
+database, an entry, a log or an answer. Of each dataset a file keeps 64 bits of each hash, sorted, of
+everybody who was ever loaded into it: what was spent about people who were taken away stays spent.
+Of two times 10⁷ different people, the chance that any two have the same 64 bits is below 10⁻⁵.
 """
 
 import hashlib
+import os
 import secrets
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
+SECRET_BYTES: Final = 32
 _DIGEST: Final = np.dtype([("sorted", np.uint64), ("rest", np.uint64)])
+_HASH: Final = np.dtype(np.uint64)
+_STEP: Final = 2**20
+"""So many hashes of each file, about, are in memory at once."""
+
+_Hashes = npt.NDArray[np.uint64]
+
+
+class UnusableSecret(ValueError):
+    """The file of the secret holds something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonSecret:
+    """What person keys are hashed under; hashes under another secret cannot be compared. `id` tells which it is."""
+
+    id: str
+    key: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, key: bytes) -> "PersonSecret":
+        """The secret of some random bytes."""
+        return cls(hashlib.blake2b(b"id", key=key, digest_size=4).hexdigest(), key)
+
+    @classmethod
+    def forgotten(cls) -> "PersonSecret":
+        """One that nobody keeps."""
+        return cls.of(secrets.token_bytes(SECRET_BYTES))
+
+    @classmethod
+    def create(cls, path: Path) -> bool:
+        """Make a secret in a new file that only its owner may read, if there is none; whether there was none."""
+        partial = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(SECRET_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            path.hardlink_to(partial)  # unlike a rename it replaces nothing
+        except FileExistsError:
+            return False
+        finally:
+            partial.unlink()
+        return True
+
+    @classmethod
+    def load(cls, path: Path) -> "PersonSecret":
+        """Read the secret that `create` made.
+
+        Raises:
+            FileNotFoundError: There is none.
+            UnusableSecret: The file holds something else.
+        """
+        key = path.read_bytes()
+        if len(key) == SECRET_BYTES:
+            return cls.of(key)
+        raise UnusableSecret(f"{path} does not hold the secret for person keys: put it back from a backup.")
+
+    def file_name(self) -> str:
+        """A new name for a file of hashes under this secret."""
+        return f"{secrets.token_hex(16)}-{self.id}"
+
+    def made(self, file_name: str) -> bool:
+        """Whether the hashes of a file are under this secret."""
+        return file_name.endswith(f"-{self.id}")
+
+    def digest(self, key: str) -> bytes:
+        """The 128-bit keyed hash of a person key."""
+        text = key if key.isascii() else unicodedata.normalize("NFC", key)
+        return hashlib.blake2b(text.encode(), digest_size=_DIGEST.itemsize, key=self.key).digest()
 
 
 class PersonKeys:
-    """The digests of a file's person keys in file order, in a folder that goes with the load."""
+    """The hashes of a file's person keys in file order, in a folder that goes with the load."""
 
-    def __init__(self, folder: Path) -> None:
-        self._salt = secrets.token_bytes(hashlib.blake2b.SALT_SIZE)
+    def __init__(self, folder: Path, secret: PersonSecret) -> None:
         self._folder = folder
+        self._secret = secret
 
     def add(self, keys: Iterable[str]) -> None:
         """Take the keys of some more records."""
         with (self._folder / "person-keys").open("ab") as file:
-            file.writelines(map(self._digest, keys))
+            file.writelines(map(self._secret.digest, keys))
 
     def first_repeated(self) -> int | None:
         """The place, from 0, of the first record whose key an earlier record has; `None` if there is none.
 
-        One half of each digest is sorted; only the few that agree there are compared in full.
+        One half of each hash is sorted; only the few that agree there are compared in full.
         """
         path = self._folder / "person-keys"
         if not path.exists() or not path.stat().st_size:
+            self.sorted_hashes.touch()
             return None
         digests = np.memmap(path, dtype=_DIGEST, mode="r")
-        halves = np.memmap(self._folder / "sorted-halves", dtype=np.uint64, mode="w+", shape=digests.shape)
+        halves = np.memmap(self.sorted_hashes, dtype=_HASH, mode="w+", shape=digests.shape)
         halves[:] = digests["sorted"]
         halves.sort()
         repeated = np.unique(halves[1:][halves[1:] == halves[:-1]])
@@ -46,6 +124,54 @@ class PersonKeys:
         later = np.delete(suspects, firsts)
         return int(later[0]) if len(later) else None
 
-    def _digest(self, key: str) -> bytes:
-        text = key if key.isascii() else unicodedata.normalize("NFC", key)
-        return hashlib.blake2b(text.encode(), digest_size=_DIGEST.itemsize, salt=self._salt).digest()
+    @property
+    def sorted_hashes(self) -> Path:
+        """The file of 64 bits of each hash, sorted, which `first_repeated` makes."""
+        return self._folder / "sorted-hashes"
+
+
+def join_hashes(sources: Sequence[Path], destination: Path) -> None:
+    """Write the hashes of several files as one, each once, sorted and durable; memory is bounded."""
+    with destination.open("xb") as file:
+        for parts in _in_step([_hashes(source) for source in sources]):
+            _distinct(parts).tofile(file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@lru_cache(maxsize=4096)
+def count_shared(one: tuple[Path, ...], other: tuple[Path, ...]) -> int:
+    """How many people are in some files and in others too; files of hashes never change, so it is counted once.
+
+    Raises:
+        FileNotFoundError: One of them is gone.
+    """
+    files = [_hashes(path) for path in (*one, *other)]
+    count = 0
+    for parts in _in_step(files):
+        here, there = _distinct(parts[: len(one)]), _distinct(parts[len(one) :])
+        if len(here) and len(there):
+            places = np.minimum(np.searchsorted(there, here), len(there) - 1)
+            count += int(np.count_nonzero(there[places] == here))
+    return count
+
+
+def _hashes(path: Path) -> _Hashes:
+    """A file of hashes, mapped."""
+    if not path.stat().st_size:
+        return np.empty(0, dtype=_HASH)
+    return np.memmap(path, dtype=_HASH, mode="r")
+
+
+def _in_step(files: Sequence[_Hashes]) -> Iterator[list[_Hashes]]:
+    """All files from the smallest hashes to the largest: of each the part within one range after the other."""
+    ranges = max(max(map(len, files), default=0) // _STEP, 1)
+    bounds = np.array([place * 2**64 // ranges for place in range(1, ranges)], dtype=_HASH)
+    ends = [[0, *np.searchsorted(hashes, bounds).tolist(), len(hashes)] for hashes in files]
+    for place in range(ranges):
+        yield [hashes[end[place] : end[place + 1]] for hashes, end in zip(files, ends, strict=True)]
+
+
+def _distinct(parts: Sequence[_Hashes]) -> _Hashes:
+    """Sorted, each once. A single part is so already but for repetitions, which sorting it again does not mind."""
+    return np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=_HASH)

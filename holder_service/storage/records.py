@@ -13,6 +13,7 @@ It holds no person key and no text. Nothing in this module shows a value, or how
 
 import math
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -29,7 +30,7 @@ import pyarrow.compute as pc
 from holder_service.domain.errors import InvalidRecords, Unavailable
 from holder_service.storage.csv_records import csv_pieces
 from holder_service.storage.parquet_records import parquet_pieces
-from holder_service.storage.person_keys import PersonKeys
+from holder_service.storage.person_keys import PersonKeys, PersonSecret
 from holder_service.storage.pieces import Piece
 from holder_service.storage.values import checked_values, expectation, place_type
 from shared import canonical
@@ -107,7 +108,16 @@ class Records:
         return cls(schema, edges, sampled, chunks)
 
 
-def load_records(source: Path, media_type: str, schema: Schema, records_max: int, destination: Path) -> None:
+def load_records(
+    source: Path,
+    media_type: str,
+    schema: Schema,
+    records_max: int,
+    destination: Path,
+    *,
+    secret: PersonSecret | None = None,
+    hashes: Path | None = None,
+) -> None:
     """Check a file of records against the declaration and encode it: all of it, or nothing is left.
 
     Memory is bounded whatever the file's size. Some three times its numbers are needed as disk space
@@ -119,6 +129,8 @@ def load_records(source: Path, media_type: str, schema: Schema, records_max: int
         schema: The dataset's declared columns.
         records_max: How many records the dataset admits.
         destination: Where the encoded file appears, complete and durable.
+        secret: What person keys are hashed under; one that nobody keeps if it is not given.
+        hashes: Where 64 bits of each hash go, sorted.
 
     Raises:
         InvalidRecords: Naming the line (CSV; the header is line 1) or the record (Parquet), the column
@@ -129,21 +141,23 @@ def load_records(source: Path, media_type: str, schema: Schema, records_max: int
         raise InvalidRecords(f"Send the records as {' or '.join(_READERS)}.")
     with tempfile.TemporaryDirectory(dir=destination.parent, prefix=".loading-") as name:
         folder = Path(name)
+        keys = PersonKeys(folder, secret or PersonSecret.forgotten())
         try:
-            _stage(reader(source, schema), schema, records_max, folder)
+            _stage(reader(source, schema), schema, records_max, folder, keys)
         except pa.ArrowException:  # none is expected; its text might quote a record
             raise InvalidRecords("The file cannot be read as what it says it is.") from None
         encoded = folder / "encoded"
         _encode(schema, folder, encoded)
+        if hashes is not None:
+            shutil.move(keys.sorted_hashes, hashes)
         encoded.chmod(0o444)
         _make_durable(encoded)
         encoded.replace(destination)
         _make_durable(destination.parent)
 
 
-def _stage(pieces: Iterator[Piece], schema: Schema, records_max: int, folder: Path) -> None:
+def _stage(pieces: Iterator[Piece], schema: Schema, records_max: int, folder: Path, keys: PersonKeys) -> None:
     """Check all records, and append each column's values to a file of its own."""
-    keys = PersonKeys(folder)
     unit, first, records = "", 0, 0
     for piece in pieces:
         if not records:

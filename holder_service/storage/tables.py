@@ -43,6 +43,8 @@ signing_keys = Table(
     Column("public_key", LargeBinary(32), nullable=False),
     Column("valid_from", String(40), nullable=False),
     Column("valid_to", String(40)),
+    Column("handed_over_by", String(32)),
+    Column("handover_signature", String(120)),
 )
 
 populations = Table(
@@ -65,6 +67,7 @@ datasets = Table(
     Column("version_last", BigInteger, nullable=False, default=0),
     Column("records_file", String(80)),
     Column("retired", Boolean, nullable=False, default=False),
+    Column("people_file", String(80)),
 )
 
 entries = Table(

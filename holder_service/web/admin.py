@@ -1,28 +1,24 @@
-"""What administrators call: auditors and keys, datasets and records, budgets, the ledger (4-interface)."""
+"""What administrators call: auditors and keys, datasets and records, populations, budgets (4-interface)."""
 
-from dataclasses import asdict
 from pathlib import Path as FilePath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request, Response
-from fastapi.responses import StreamingResponse
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import AwareDatetime, BaseModel, StrictBool
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import InvalidRequest
-from holder_service.services import accounts, budgets, datasets, ledger
+from holder_service.services import accounts, budgets, datasets
 from holder_service.services.accounts import IssuedKey
+from holder_service.services.overlaps import OverlapReport, find_overlaps
 from holder_service.storage.accounts import Account, ApiKey
 from holder_service.web.bodies import StrictRoute
 from holder_service.web.dependencies import Administrator, TheHolder
 from holder_service.web.documentation import PROBLEM_RESPONSES
-from holder_service.web.ledger_csv import EXPORT_PAGE_ENTRIES, csv_pages
 from holder_service.web.uploads import MEDIA_TYPES, load_upload, receive_body
-from shared import limits
 from shared.datasets import Budget, BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.messages import Message
-from shared.releases import LedgerPosition
-from shared.text import Name, Text
+from shared.text import Name
 
 router = APIRouter(prefix="/v1/admin", tags=["administrator"], route_class=StrictRoute, responses=PROBLEM_RESPONSES)
 PathName = Annotated[Name, Path()]
@@ -44,12 +40,6 @@ class PopulationMerge(Message):
     """Which population joins the one in the path."""
 
     population: Name
-
-
-class Restore(Message):
-    """Why the database was restored from a copy."""
-
-    reason: Text
 
 
 class ShownKey(BaseModel):
@@ -137,9 +127,7 @@ async def load_records(holder: TheHolder, caller: Administrator, dataset: PathNa
 @router.delete("/datasets/{dataset}", status_code=204)
 async def retire_dataset(holder: TheHolder, caller: Administrator, dataset: PathName) -> None:
     """Take a dataset and its records away; nothing that was spent comes back."""
-    await run_in_threadpool(
-        datasets.retire, holder.books, actor=caller.name, name=dataset, folder=holder.settings.records
-    )
+    await run_in_threadpool(datasets.retire, holder.books, actor=caller.name, name=dataset, files=holder.files)
 
 
 @router.post("/populations/{population}/merge", status_code=204)
@@ -148,6 +136,12 @@ async def merge_populations(
 ) -> None:
     """Join another population to this one; their spending is added."""
     await run_in_threadpool(datasets.merge, holder.books, actor=caller.name, into=population, source=merge.population)
+
+
+@router.get("/populations/overlaps")
+async def list_overlaps(holder: TheHolder, _: Administrator) -> OverlapReport:
+    """Which populations share people, by keyed hashes of their person keys: merge those that are about the same."""
+    return await run_in_threadpool(find_overlaps, holder.books, holder.files)
 
 
 @router.put("/datasets/{dataset}/budgets/{auditor}")
@@ -170,38 +164,6 @@ async def list_budgets(
     """Every auditor's budget with every population, of one of them where named."""
     found = await run_in_threadpool(budgets.every_budget, holder.books, population=population, auditor=auditor)
     return {"budgets": found}
-
-
-@router.get("/ledger", response_model=None, responses={200: {"content": {"text/csv": {}}}})
-async def read_ledger(
-    holder: TheHolder,
-    _: Administrator,
-    after: Annotated[int, Query(ge=0, le=limits.INTEGER_MAX)] = 0,
-    limit: Annotated[int, Query(ge=1, le=EXPORT_PAGE_ENTRIES)] = 100,
-    as_format: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
-) -> Response | dict[str, Any]:
-    """Entries in order: a page as JSON, or all of them from `after` on as CSV."""
-    if as_format == "csv":
-        return StreamingResponse(csv_pages(holder.books, after=after), media_type="text/csv")
-    found = await run_in_threadpool(ledger.page, holder.books, after=after, limit=limit)
-    return {
-        "entries": [entry.document() for entry in found],
-        "next": found[-1].sequence if len(found) == limit else None,
-    }
-
-
-@router.post("/ledger/verify")
-async def verify_ledger(holder: TheHolder, _: Administrator) -> dict[str, Any]:
-    """Recompute the chain and every balance from the first entry on."""
-    verification = await run_in_threadpool(ledger.verify, holder.books)
-    return {"intact": verification.intact, **asdict(verification)}
-
-
-@router.post("/ledger/restore", status_code=201)
-async def record_restore(holder: TheHolder, caller: Administrator, restore: Restore) -> LedgerPosition:
-    """Record that the database was restored from a copy, so that the holder may release again."""
-    entry = await run_in_threadpool(ledger.record_restore, holder.books, actor=caller.name, reason=restore.reason)
-    return LedgerPosition(sequence=entry.sequence, hash=entry.hash)
 
 
 def _shown_key(issued: IssuedKey) -> ShownKey:

@@ -24,12 +24,11 @@ from holder_service.web.request_facts import note_release
 from shared import limits
 from shared.datasets import Budget, DatasetDescription
 from shared.limits import Limits
-from shared.plans import Plan, Quote
+from shared.plans import Plan, Quote, mechanism_names
 from shared.releases import LedgerPosition, Release, SigningKeys
 from shared.text import Name
 
 router = APIRouter(route_class=StrictRoute, responses=PROBLEM_RESPONSES)
-MECHANISMS = ("laplace",)
 DatasetName = Annotated[Name, Path()]
 ReleaseId = Annotated[str, Path(pattern="^sha256:[0-9a-f]{64}$")]
 _log = logging.getLogger(__name__)
@@ -160,7 +159,7 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
         person_key=dataset.schema.person_key,
         columns=dataset.schema.columns,
         sensitive=dataset.schema.sensitive,
-        mechanisms=MECHANISMS,
+        mechanisms=mechanism_names(dataset.schema),
         records_max=dataset.records_max,
         release_quantum_ms=holder.settings.release_quantum_ms,
         limits=Limits(),

@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import HolderError, InvalidRequest
 from holder_service.services import datasets, overview
+from holder_service.services.overlaps import find_overlaps
 from holder_service.services.overview import PopulationState
 from holder_service.storage.datasets import Dataset
 from holder_service.web.admin import PathName
@@ -116,7 +117,7 @@ def retire(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
     def work() -> Response:
         if form.text("confirm") != dataset:
             raise InvalidRequest(f"To retire the dataset write its name, {dataset}, into the field.")
-        datasets.retire(visit.books, actor=visit.actor, name=dataset, folder=visit.holder.settings.records)
+        datasets.retire(visit.books, actor=visit.actor, name=dataset, files=visit.holder.files)
         return visit.done(f"{ROOT}/datasets", f"Dataset {dataset} is retired. What was spent stays spent.")
 
     return visit.attempt(work, lambda refusal: _dataset_page(visit, dataset, form, refusal))
@@ -144,6 +145,7 @@ def _list_page(visit: Visit, form: Form | None = None, refusal: Refusal | None =
     return visit.page(
         "datasets.html.j2", section="datasets", refusal=refusal, entered=form,
         populations=overview.every_population(visit.books),
+        shared=find_overlaps(visit.books, visit.holder.files),
     )  # fmt: skip
 
 

@@ -10,11 +10,11 @@ from fastapi.responses import StreamingResponse
 from holder_service.domain.ledger import Kind
 from holder_service.services import accounts, ledger, overview
 from holder_service.storage.ledger_views import EntryFilter
-from holder_service.web.admin import Restore
+from holder_service.web.admin_ledger import Restore
 from holder_service.web.console_forms import Form
 from holder_service.web.console_pages import ROOT, Refusal
 from holder_service.web.console_session import CheckedForm, ConsoleRoute, Visit, Visitor
-from holder_service.web.ledger_csv import csv_pages
+from holder_service.web.ledger_export import csv_pages
 from shared import limits
 
 PAGE_ENTRIES: Final = 50
@@ -32,7 +32,9 @@ def list_entries(
     before: Annotated[int | None, Query(ge=1, le=limits.INTEGER_MAX)] = None,
 ) -> Response:
     """Entries, newest first, of a kind, about a population, by or about an account."""
-    which = EntryFilter(next((one for one in KINDS if one == kind), None), population or None, account or None)
+    which = EntryFilter(
+        next((one for one in KINDS if one == kind), None), population=population or None, account=account or None
+    )
     found = overview.newest_entries(visit.books, which, before=before, limit=PAGE_ENTRIES + 1)
     shown = found[:PAGE_ENTRIES]
     asked = {name: value for name, value in (("kind", kind), ("population", population), ("account", account)) if value}

@@ -4,7 +4,7 @@ import errno
 import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
@@ -40,20 +40,23 @@ async def load_upload(
         Unavailable: The file could not be kept.
     """
     declared = await run_in_threadpool(datasets.find, holder.books, dataset)
-    upload = holder.settings.incoming / secrets.token_hex(16)
+    upload = holder.files.incoming / secrets.token_hex(16)
     try:
-        await run_in_threadpool(upload.parent.mkdir, parents=True, exist_ok=True)
-        media_type = await receive(upload, RECORD_BYTES_MAX * declared.records_max)
-        return await run_in_threadpool(
-            datasets.load, holder.books, actor=actor, name=dataset, source=upload, media_type=media_type,
-            folder=holder.settings.records,
-        )  # fmt: skip
+        with ExitStack() as stack:
+            await run_in_threadpool(stack.enter_context, holder.files.in_use())
+            await run_in_threadpool(upload.parent.mkdir, parents=True, exist_ok=True)
+            try:
+                media_type = await receive(upload, RECORD_BYTES_MAX * declared.records_max)
+                return await run_in_threadpool(
+                    datasets.load, holder.books, actor=actor, name=dataset, source=upload, media_type=media_type,
+                    files=holder.files,
+                )  # fmt: skip
+            finally:
+                with suppress(OSError):
+                    await run_in_threadpool(upload.unlink)
     except OSError as error:
         _log.error("records could not be kept", extra={"error": errno.errorcode.get(error.errno or 0, "OSError")})
         raise Unavailable("The holder cannot keep the records now; nothing was changed. Load them again.") from None
-    finally:
-        with suppress(OSError):
-            await run_in_threadpool(upload.unlink)
 
 
 async def receive_body(request: Request, path: Path, *, bytes_max: int) -> None:

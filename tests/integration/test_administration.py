@@ -129,14 +129,15 @@ def test_set_up_is_done_once(sqlite_holder: TestedHolder) -> None:
         initialise(sqlite_holder.settings)
 
 
-def test_a_second_home_on_the_same_database_makes_no_second_first_administrator(
-    sqlite_holder: TestedHolder, tmp_path: Any
-) -> None:
+def test_a_second_home_on_the_same_database_gets_no_key_of_its_own(sqlite_holder: TestedHolder, tmp_path: Any) -> None:
+    """No pinned client would follow it: holders of one database share one home."""
     second = settings_in(tmp_path / "second", sqlite_holder.settings.database_url)
     second = type(second)(second.home, second.database_url, sqlite_holder.settings.anchor)
 
-    assert initialise(second) is None
-    assert len(sqlite_holder.client.get("/v1/keys").json()["keys"]) == 2
+    with pytest.raises(Conflict, match="share one HOLDER_HOME"):
+        initialise(second)
+
+    assert len(sqlite_holder.client.get("/v1/keys").json()["keys"]) == 1
     assert sqlite_holder.admin("POST", "/ledger/verify").json()["intact"]
 
 

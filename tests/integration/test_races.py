@@ -1,44 +1,34 @@
-"""Many who spend one budget at once, over several processes: never a nano-epsilon over (2-privacy §9)."""
+"""Many who spend one budget at once, over several processes: never a nano-epsilon over (2-privacy §9).
 
-from concurrent.futures import ThreadPoolExecutor
+`python -m benchmarks.races` does the same twenty times for each store.
+"""
+
+from contextlib import closing
 from pathlib import Path
 
-import httpx
 import pytest
 
-from tests.holders import opened, plan, running_holder, serving
-
-PLANS = 1600
-FIT = 333
-EPSILON = "0.003"
-CLIENTS = 16
-
-
-def ask(url: str, key: str, places: range) -> list[int]:
-    """Ask some different plans of one price; gives the statuses."""
-    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=120) as client:
-        asked = (plan(epsilon=EPSILON, draw=place % 1000 + 1, age=place // 1000) for place in places)
-        return [client.post("/v1/datasets/register/releases", json=body).status_code for body in asked]
+from tests.holders import running_holder, serving
+from tests.races import LIMITS, Racecourse
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", ["budget", "cap"])
-def test_of_1600_racing_plans_exactly_the_333_that_fit_are_released(
-    tmp_path: Path, database_url: str, limit: str
-) -> None:
-    with running_holder(tmp_path, database_url, epsilon="0.999" if limit == "budget" else "50") as holder:
-        if limit == "cap":
-            holder.declare(cap={"epsilon": "0.999", "delta": "0"})
-    with serving(holder.settings, workers=2) as served, ThreadPoolExecutor(CLIENTS) as pool:
-        shares = [range(start, PLANS, CLIENTS) for start in range(CLIENTS)]
-        answers = pool.map(lambda places: ask(served.url, holder.auditor_key, places), shares)
-        statuses = [status for answer in answers for status in answer]
+def test_of_many_racing_plans_exactly_those_that_fit_are_released(tmp_path: Path, database_url: str) -> None:
+    assert_exact(tmp_path, database_url, plans=160, fit=33)
 
-    assert statuses.count(201) == FIT
-    assert statuses.count(403) == PLANS - FIT
-    with opened(holder.settings, holder.admin_key, holder.auditor_key) as after:
-        charges = [entry for entry in after.entries() if entry["kind"] == "charge"]
-        assert len(charges) == FIT
-        assert sum(charge["epsilon_nano"] for charge in charges) == 999_000_000
-        assert after.spent() == "0.999"
-        assert after.admin("POST", "/ledger/verify").json()["intact"]
+
+@pytest.mark.statistical
+def test_of_1600_racing_plans_exactly_the_333_that_fit_are_released(tmp_path: Path, database_url: str) -> None:
+    assert_exact(tmp_path, database_url, plans=1600, fit=333)
+
+
+def assert_exact(home: Path, database_url: str, *, plans: int, fit: int) -> None:
+    """Race on a new holder of two processes: into an auditor's budget, then under the population's cap."""
+    with running_holder(home, database_url) as holder:
+        pass
+
+    with serving(holder.settings, workers=2) as served, closing(Racecourse(served.url, holder.admin_key)) as racecourse:
+        for limit in LIMITS:
+            outcome = racecourse.race(limit, plans=plans, fit=fit)
+            assert outcome.exact, outcome
+        assert racecourse.verify()

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holder_service.domain.admitted import CUTS_PER_COLUMN_MAX, Runs, admitted_paths, admitted_sets, admitting_rules
+from holder_service.domain.admitted import Runs, admitted_paths, admitted_sets, admitting_rules
+from shared.limits import CUTS_PER_COLUMN_MAX
 from shared.problems import TooLarge
 from shared.rules import Operator, Predicate, Rule
 from shared.schema import Column, Schema

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
-from holder_service.signing import SigningKeyPair, UnusableSigningKey
+from holder_service.signing import SigningKeyFolder, SigningKeyPair, UnusableSigningKey
 from shared.releases import BadSignature, SigningKey, SigningKeys, verify_signature
 
 
@@ -39,7 +39,7 @@ def signed(pair: SigningKeyPair, **fields: Any) -> dict[str, Any]:
 @pytest.fixture
 def pair(tmp_path: Path) -> SigningKeyPair:
     """A new key."""
-    return SigningKeyPair.create(tmp_path / "key.pem")
+    return SigningKeyFolder(tmp_path / "keys").create()
 
 
 def test_what_was_signed_verifies_however_it_is_written(pair: SigningKeyPair) -> None:
@@ -69,7 +69,7 @@ def test_what_was_changed_since_does_not(pair: SigningKeyPair, change: dict[str,
 
 
 def test_another_key_under_the_same_id_does_not(pair: SigningKeyPair, tmp_path: Path) -> None:
-    other = SigningKeyPair.create(tmp_path / "other.pem")
+    other = SigningKeyFolder(tmp_path / "others").create()
     claimed = published(other).keys[0].model_copy(update={"id": pair.id})
 
     with pytest.raises(BadSignature):
@@ -77,23 +77,42 @@ def test_another_key_under_the_same_id_does_not(pair: SigningKeyPair, tmp_path: 
 
 
 def test_a_key_is_kept_for_its_owner_alone_and_comes_back(tmp_path: Path) -> None:
-    path = tmp_path / "key.pem"
+    folder = SigningKeyFolder(tmp_path / "keys")
 
-    created = SigningKeyPair.create(path)
+    created = folder.create()
 
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert SigningKeyPair.load(path).public_bytes == created.public_bytes
+    (file,) = folder.path.iterdir()
+    assert (stat.S_IMODE(folder.path.stat().st_mode), stat.S_IMODE(file.stat().st_mode)) == (0o700, 0o600)
+    assert folder.load(created.id).public_bytes == created.public_bytes
     assert created.id == hashlib.sha256(created.public_bytes).hexdigest()[:16]
-    assert signed(SigningKeyPair.load(path)) == signed(created), "Ed25519 is deterministic"
+    assert signed(folder.load(created.id)) == signed(created), "Ed25519 is deterministic"
 
 
 def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
-    created = SigningKeyPair.create(tmp_path / "key.pem")
+    folder = SigningKeyFolder(tmp_path / "keys")
 
-    with pytest.raises(FileExistsError):
-        SigningKeyPair.create(tmp_path / "key.pem")
+    created = [folder.create(), folder.create()]
 
-    assert SigningKeyPair.load(tmp_path / "key.pem").id == created.id
+    assert folder.ids() == sorted(pair.id for pair in created)
+    assert [folder.load(pair.id).public_bytes for pair in created] == [pair.public_bytes for pair in created]
+
+
+def test_an_unfinished_file_is_no_key(tmp_path: Path) -> None:
+    folder = SigningKeyFolder(tmp_path / "keys")
+    assert folder.ids() == []
+    folder.path.mkdir()
+    (folder.path / ".new-x").write_bytes(b"-----BEGIN")
+
+    assert folder.ids() == []
+
+
+def test_a_file_under_another_keys_name_is_told(tmp_path: Path) -> None:
+    folder = SigningKeyFolder(tmp_path)
+    created = folder.create()
+    (tmp_path / f"{created.id}.pem").rename(tmp_path / f"{'0' * 16}.pem")
+
+    with pytest.raises(UnusableSigningKey, match="another"):
+        folder.load("0" * 16)
 
 
 def pem(private: Any, *, password: bytes | None = None) -> bytes:
@@ -119,16 +138,16 @@ def test_a_file_of_something_else_is_told_with_its_path(tmp_path: Path, content:
     (tmp_path / "key.pem").write_bytes(content)
 
     with pytest.raises(UnusableSigningKey, match=r"key\.pem"):
-        SigningKeyPair.load(tmp_path / "key.pem")
+        SigningKeyFolder(tmp_path).load("key")
 
 
 def test_no_file_is_told_as_such(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        SigningKeyPair.load(tmp_path / "key.pem")
+        SigningKeyFolder(tmp_path).load("key")
 
 
 def test_a_key_pair_does_not_show_its_private_half(pair: SigningKeyPair, tmp_path: Path) -> None:
-    body = (tmp_path / "key.pem").read_text().splitlines()[1]
+    body = (tmp_path / "keys" / f"{pair.id}.pem").read_text().splitlines()[1]
 
     assert body not in repr(pair)
     assert pair.sign({"key": pair.id}) not in repr(pair)

@@ -1,49 +1,29 @@
-"""Whoever edits the database, or puts an old copy of it back, is found out (2-privacy §6)."""
+"""Whoever edits the database of a holder that is serving is found out (2-privacy §6)."""
 # ruff: noqa: S608 - the statements are put together from constants of this file
 
-import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from typing import Final
 
 import pytest
 
-from holder_service.domain.ledger import GENESIS, Entry
-from holder_service.services import ledger
+from holder_service.domain.ledger import GENESIS, Event
 from holder_service.storage.anchor import Anchor
-from tests.holders import TestedHolder, plan
+from tests.holders import TestedHolder, plan, running_holder
 from tests.refusals import refused
-
-COLUMNS: Final = (
-    "at, kind, actor, population, dataset, auditor, subject, answer, epsilon_nano, delta_nano, cap, account, detail, "
-    "previous, hash"
-)
-CHARGE: Final = "sequence = (SELECT min(sequence) FROM entries WHERE kind = 'charge')"
-LAST: Final = "(SELECT max(sequence) FROM entries)"
-
-
-def database(holder: TestedHolder) -> "closing[sqlite3.Connection]":
-    """The holder's database, opened behind its back."""
-    path = holder.settings.database_url.removeprefix("sqlite:///")
-    return closing(sqlite3.connect(path, isolation_level=None, timeout=10))
-
-
-def edit(holder: TestedHolder, *statements: str) -> None:
-    """Run statements behind the holder's back."""
-    with database(holder) as connection:
-        for statement in statements:
-            connection.execute(statement)
+from tests.tampering import CHARGE, COLUMNS, HEAD_TO_LAST, LAST, database, edit, rechained
 
 
 @pytest.fixture(scope="module")
-def charged_holder(standing_holder: TestedHolder) -> TestedHolder:
+def charged_holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
     """A holder whose ledger ends with three charges."""
-    for draw in (1, 2, 3):
-        assert standing_holder.release(plan(draw=draw)).status_code == 201
-    return standing_holder
+    home = tmp_path_factory.mktemp("charged")
+    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}") as holder:
+        for draw in (1, 2, 3):
+            assert holder.release(plan(draw=draw)).status_code == 201
+        yield holder
 
 
 @pytest.fixture
@@ -51,10 +31,10 @@ def victim(charged_holder: TestedHolder) -> Iterator[TestedHolder]:
     """That holder, whose database and anchor are put back when a test has tampered with them."""
     anchor = charged_holder.settings.anchor.read_bytes()
     with closing(sqlite3.connect(":memory:")) as copy:
-        with database(charged_holder) as live:
+        with database(charged_holder.settings) as live:
             live.backup(copy)
         yield charged_holder
-        with database(charged_holder) as live:
+        with database(charged_holder.settings) as live:
             copy.backup(live)
     charged_holder.settings.anchor.write_bytes(anchor)
     assert charged_holder.admin("POST", "/ledger/verify").json()["intact"]
@@ -105,7 +85,7 @@ def victim(charged_holder: TestedHolder) -> Iterator[TestedHolder]:
     ids=lambda statement: statement[:60],
 )  # fmt: skip
 def test_an_edit_is_found(victim: TestedHolder, statement: str) -> None:
-    edit(victim, "PRAGMA foreign_keys = OFF", statement)
+    edit(victim.settings, statement)
 
     found = victim.admin("POST", "/ledger/verify")
 
@@ -116,7 +96,7 @@ def test_an_edit_is_found(victim: TestedHolder, statement: str) -> None:
 
 def test_two_entries_that_change_places_are_found(victim: TestedHolder) -> None:
     edit(
-        victim,
+        victim.settings,
         "UPDATE entries SET sequence = -1 WHERE sequence = 3",
         "UPDATE entries SET sequence = 3 WHERE sequence = 4",
         "UPDATE entries SET sequence = 4 WHERE sequence = -1",
@@ -129,11 +109,10 @@ def test_two_entries_that_change_places_are_found(victim: TestedHolder) -> None:
 def test_the_last_entries_cut_off_are_found_and_the_holder_stops(victim: TestedHolder, cut: int) -> None:
     """The chain that is left is whole, and its head is its newest entry: only the anchor knows better."""
     edit(
-        victim,
-        "PRAGMA foreign_keys = OFF",
+        victim.settings,
         f"DELETE FROM entries WHERE sequence > {LAST} - {cut}",
         f"DELETE FROM releases WHERE sequence > {LAST}",
-        "UPDATE ledger_head SET (sequence, hash) = (SELECT sequence, hash FROM entries ORDER BY sequence DESC LIMIT 1)",
+        HEAD_TO_LAST,
     )
 
     found = victim.admin("POST", "/ledger/verify").json()
@@ -144,28 +123,15 @@ def test_the_last_entries_cut_off_are_found_and_the_holder_stops(victim: TestedH
     refused(victim.client.get("/readyz"), "restore-unrecorded", holder=victim)
 
 
-def rewritten(holder: TestedHolder, change: Callable[[Entry], Entry]) -> tuple[int, str]:
-    """Rewrite the ledger with every hash and the head made to fit, as one who knows the code could."""
-    previous = GENESIS
-    with database(holder) as connection:
-        for entry in ledger.page(holder.holder.books, after=0, limit=1000):
-            event = change(entry).event
-            chained = Entry.chained(sequence=entry.sequence, at=entry.at, event=event, previous=previous)
-            connection.execute(
-                "UPDATE entries SET detail = ?, previous = ?, hash = ? WHERE sequence = ?",
-                [json.dumps(event.detail), previous, chained.hash, entry.sequence],
-            )
-            previous = chained.hash
-        connection.execute("UPDATE ledger_head SET hash = ?", [previous])
-    return entry.sequence, previous
+def noted(event: Event) -> Event:
+    """The event with something more in its detail."""
+    return replace(event, detail={**event.detail, "x": 1})
 
 
 @pytest.mark.parametrize("with_anchor", [False, True])
 def test_a_ledger_rewritten_with_fitting_hashes_is_found(victim: TestedHolder, *, with_anchor: bool) -> None:
     """By the anchor; and if that was rewritten too, by the receipts, which nobody can sign again."""
-    head = rewritten(
-        victim, lambda entry: replace(entry, event=replace(entry.event, detail={**entry.event.detail, "x": 1}))
-    )
+    head = rechained(victim.settings, noted)
     if with_anchor:
         Anchor(victim.settings.anchor).create(*head)
 
@@ -177,8 +143,8 @@ def test_a_ledger_rewritten_with_fitting_hashes_is_found(victim: TestedHolder, *
 
 def test_entries_of_any_content_are_told_and_not_stumbled_over(victim: TestedHolder) -> None:
     """Even with fitting hashes."""
-    rewritten(victim, lambda entry: replace(entry, event=replace(entry.event, detail={})))
-    with database(victim) as connection:
+    rechained(victim.settings, lambda event: replace(event, detail={}))
+    with database(victim.settings) as connection:
         connection.execute("UPDATE entries SET kind = 'merge'")
 
     assert not victim.admin("POST", "/ledger/verify").json()["intact"]
@@ -195,10 +161,10 @@ def test_a_ledger_is_intact_while_it_grows(holder: TestedHolder) -> None:
 
 def test_an_old_copy_put_back_releases_nothing_until_the_restore_is_recorded(sqlite_holder: TestedHolder) -> None:
     with closing(sqlite3.connect(":memory:")) as copy:
-        with database(sqlite_holder) as live:
+        with database(sqlite_holder.settings) as live:
             live.backup(copy)
         *_, lost = [sqlite_holder.release(plan(draw=draw)).json() for draw in (11, 12, 13)]
-        with database(sqlite_holder) as live:
+        with database(sqlite_holder.settings) as live:
             copy.backup(live)
 
     refused(sqlite_holder.release(plan(draw=13)), "restore-unrecorded", holder=sqlite_holder)

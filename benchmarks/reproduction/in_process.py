@@ -1,0 +1,157 @@
+"""A real holder inside this process, and the client that asks it: no socket, and a quantum of zero.
+
+Application, services, counting, mechanisms, ledger and signatures are the product's own, and so are the
+client's calls and its verification. Only the way between them is short: requests go to the application by
+ASGI. The holder's folder lies in memory where the system has such a place, so that commits do not wait for
+a disk; the ledger is thrown away at the end, and nobody's budget hangs on it.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from auditor_client.holder import HolderClient
+from auditor_client.verification import check_quote, verified_release
+from benchmarks.accuracy import Case
+from holder_service.app import create_app
+from holder_service.domain.disjointness import disjoint_classes
+from holder_service.services.holder import initialise
+from holder_service.settings import Settings
+from holder_service.storage.counting import count_cells
+from holder_service.storage.records import Records, load_records
+from pafer_demo.open_data import OpenData
+from shared.datasets import DatasetDescription
+from shared.plans import Plan, Quote
+from shared.releases import Release, SigningKeys
+
+URL: Final = "http://127.0.0.1"
+AUDITOR: Final = "reproduction"
+FUNDS: Final = {"epsilon": "999", "delta": "999"}
+"""What the auditor may spend with one holder: as much as an account can have. The people are public data."""
+
+Document = dict[str, Any]
+
+
+class InProcessTransport(httpx.BaseTransport):
+    """Hands a synchronous client's requests to an ASGI application, one after the other."""
+
+    def __init__(self, app: Any) -> None:
+        self._asgi = httpx.ASGITransport(app)
+        self._runner = asyncio.Runner()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Let the application answer, whole."""
+        return self._runner.run(self._answered(request))
+
+    async def _answered(self, request: httpx.Request) -> httpx.Response:
+        answer = await self._asgi.handle_async_request(request)
+        content = await answer.aread()
+        return httpx.Response(answer.status_code, headers=answer.headers, stream=httpx.ByteStream(content))
+
+    def close(self) -> None:
+        """End the loop that the application ran in."""
+        self._runner.close()
+
+
+@dataclass(frozen=True, slots=True)
+class InProcessHolder:
+    """A holder with one data set's test part as its records, and an auditor with funds.
+
+    Attributes:
+        client: The auditor's.
+        dataset: As the holder describes it.
+        keys: The holder's public keys.
+        records: The same people, for the truth.
+    """
+
+    client: HolderClient
+    dataset: DatasetDescription
+    keys: SigningKeys
+    records: Records
+
+    def truth(self, pafer: Plan) -> Case:
+        """What a plan of strategy `pafer` would be answered without noise: the experiment's to know, no auditor's."""
+        cells = [cell for batch in pafer.batches for cell in batch.cells]
+        classes = disjoint_classes(cells, self.records.schema)
+        counts = count_cells(self.records, cells, classes, pafer.sensitive).reveal_to_mechanism()
+        return Case(f"{self.dataset.name} {'-'.join(pafer.sensitive)}", counts[1:], counts[0])
+
+    def quote(self, plan: Plan) -> Quote:
+        """A plan's price, checked as an audit does."""
+        quote = self.client.quote(self.dataset.name, plan)
+        check_quote(quote, plan=plan, dataset=self.dataset)
+        return quote
+
+    def ask(self, plan: Plan, quote: Quote) -> Release:
+        """Ask a plan, and verify the answer as an audit does.
+
+        Raises:
+            AuditorError: The holder refused, or its answer does not hold.
+        """
+        document = self.client.release(self.dataset.name, plan).document
+        return verified_release(document, keys=self.keys, plan=plan, quote=quote, dataset=self.dataset, auditor=AUDITOR)
+
+
+@contextmanager
+def in_process_holder(data: OpenData) -> Iterator[InProcessHolder]:
+    """Set a holder up with a data set's test part, and an auditor's account."""
+    memory = Path("/dev/shm")  # noqa: S108 - a private folder is made in it
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        home = Path(folder)
+        settings = Settings(home / "home", f"sqlite:///{home / 'holder.sqlite'}", home / "anchor", release_quantum_ms=0)
+        issued = initialise(settings)
+        if issued is None:
+            raise RuntimeError("A new database had an administrator already.")
+        app = create_app(settings)
+        with httpx.Client(transport=InProcessTransport(app), base_url=URL) as http:
+            data.write_csv(home / "records.csv")
+            key = _prepared(http, issued.text, data, home / "records.csv")
+            client = HolderClient(http, url=URL, key=key)
+            records = _records(data, home)
+            yield InProcessHolder(client, client.dataset(data.name), client.keys(), records)
+        app.state.holder.close()
+
+
+def joined(plans: dict[str, Plan]) -> Plan:
+    """Several plans about the same groups asked as one; each batch's name gets its plan's name in front."""
+    documents = {name: plan.document() for name, plan in plans.items()}
+    batches = [
+        {**batch, "name": f"{name} {batch['name']}"}
+        for name, document in documents.items()
+        for batch in document["batches"]
+    ]
+    return Plan.model_validate({**next(iter(documents.values())), "batches": batches})
+
+
+def _prepared(http: httpx.Client, admin_key: str, data: OpenData, records: Path) -> str:
+    """Declare, load, open an account, grant: as an administrator does; gives the auditor's key."""
+    path = f"/v1/admin/datasets/{data.name}"
+    declaration = data.declaration.model_dump(mode="json", exclude_none=True)
+    http.headers["Authorization"] = f"Bearer {admin_key}"
+    _require(http.put(path, json={**declaration, "cap": FUNDS, "records_max": len(data.test)}))
+    _require(http.put(f"{path}/records", content=records.read_bytes(), headers={"Content-Type": "text/csv"}))
+    account = _require(http.post("/v1/admin/auditors", json={"name": AUDITOR}))
+    _require(http.put(f"{path}/budgets/{AUDITOR}", json=FUNDS))
+    del http.headers["Authorization"]
+    key: str = account["key"]
+    return key
+
+
+def _records(data: OpenData, home: Path) -> Records:
+    """The records in the holder's own encoding, opened beside it."""
+    schema = data.declaration.table
+    load_records(home / "records.csv", "text/csv", schema, len(data.test), home / "truth")
+    return Records.open(home / "truth", schema)
+
+
+def _require(answer: httpx.Response) -> Document:
+    if answer.is_success:
+        document: Document = answer.json()
+        return document
+    raise RuntimeError(f"The holder refused {answer.request.url.path}: {answer.text}")

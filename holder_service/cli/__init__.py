@@ -1,0 +1,26 @@
+"""The holder's command line: set up, serve, administer, verify (4-interface).
+
+`holder admin …` calls the same endpoints as everybody: of a running holder if HOLDER_URL or `--url`
+names one, else of this machine's own, within this process. The other commands need no key: whoever
+may read the holder's home may run them.
+"""
+
+import typer
+
+from holder_service.cli import accounts, datasets, ledger, machine, privacy, serving
+
+__all__ = ["app"]
+
+# Typer's own pages for exceptions show local variables, and so keys and passwords.
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="The holder: keeps sensitive attributes, answers with noise, keeps the ledger.",
+)
+admin = typer.Typer(no_args_is_help=True, help="Everything that the administrator's endpoints do.")
+for part in (accounts.commands, datasets.commands, ledger.commands):
+    admin.add_typer(part)
+for part in (serving.commands, machine.commands, privacy.commands):
+    app.add_typer(part)
+app.add_typer(admin, name="admin")
+app.add_typer(machine.ledger_commands, name="ledger")

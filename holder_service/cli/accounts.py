@@ -1,0 +1,72 @@
+"""Commands about accounts and their keys."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from holder_service.cli.calls import AdminKey, Url, call, path_of
+from holder_service.cli.output import AsJson, show
+
+commands = typer.Typer()
+
+
+@commands.command("auditors")
+def list_auditors(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
+    """List accounts and their keys."""
+    found = call("GET", "/v1/admin/auditors", url, key)
+    rows = [
+        (one["auditor"], one["role"], "disabled" if one["disabled"] else "active",
+         ", ".join(_key_text(each) for each in one["keys"]))
+        for one in found["auditors"]
+    ]  # fmt: skip
+    show(found, ("account", "role", "state", "keys"), rows, as_json)
+
+
+@commands.command("add-auditor")
+def add_auditor(
+    name: str,
+    role: Annotated[str, typer.Option(help="auditor or administrator.")] = "auditor",
+    expires: Annotated[str | None, typer.Option(help="When its first key expires, ISO 8601 with a zone.")] = None,
+    url: Url = "", key: AdminKey = "", as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Open an account; its key is printed once."""
+    body = {"name": name, "role": role, "expires": expires}
+    _show_key(call("POST", "/v1/admin/auditors", url, key, json=body), as_json)
+
+
+@commands.command("disable-auditor")
+def disable_auditor(name: str, url: Url = "", key: AdminKey = "") -> None:
+    """Stop an account from calling."""
+    call("PATCH", path_of("auditors", name), url, key, json={"disabled": True})
+
+
+@commands.command("enable-auditor")
+def enable_auditor(name: str, url: Url = "", key: AdminKey = "") -> None:
+    """Let an account call again."""
+    call("PATCH", path_of("auditors", name), url, key, json={"disabled": False})
+
+
+@commands.command("add-key")
+def add_key(
+    name: str,
+    expires: Annotated[str | None, typer.Option(help="When it expires, ISO 8601 with a zone.")] = None,
+    url: Url = "", key: AdminKey = "", as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Give an account a further key, printed once."""
+    _show_key(call("POST", path_of("auditors", name, "keys"), url, key, json={"expires": expires}), as_json)
+
+
+@commands.command("withdraw-key")
+def withdraw_key(name: str, key_id: str, url: Url = "", key: AdminKey = "") -> None:
+    """Make a key invalid at once."""
+    call("DELETE", path_of("auditors", name, "keys", key_id), url, key)
+
+
+def _show_key(document: dict[str, str], as_json: bool) -> None:
+    print(json.dumps(document) if as_json else f"The key of {document['auditor']}, shown this once:\n{document['key']}")
+
+
+def _key_text(key: dict[str, Any]) -> str:
+    state = "withdrawn" if key["withdrawn"] else f"until {key['expires'][:10]}" if key["expires"] else "in force"
+    return f"{key['key_id']} ({state})"

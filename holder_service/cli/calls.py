@@ -1,0 +1,136 @@
+"""Calls of the REST interface from a command: of a running holder, or of this machine's own in this process."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Annotated, Any, BinaryIO, Final, NoReturn
+from urllib.parse import quote
+
+import httpx
+import typer
+from rich.console import Console
+
+from holder_service.app import create_app
+from holder_service.domain.errors import HolderError
+from holder_service.services.holder import Holder, NotInitialised
+from holder_service.settings import InvalidSettings, Settings
+from holder_service.signing import UnusableSigningKey
+from holder_service.storage.person_keys import UnusableSecret
+
+Url = Annotated[str, typer.Option(envvar="HOLDER_URL", help="A running holder; without it, this machine's own.")]
+AdminKey = Annotated[
+    str, typer.Option("--key", envvar="HOLDER_ADMIN_KEY", help="An administrator's key; better from the environment.")
+]
+UPLOAD_TIMEOUT_S: Final = 3600.0
+CALL_TIMEOUT_S: Final = 60.0
+UPLOAD_CHUNK_BYTES: Final = 1 << 20
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+_errors = Console(stderr=True)
+
+
+def call(method: str, path: str, url: str, key: str, *, media: str | None = None, **request: Any) -> Any:
+    """Make one call, of a running holder or of this machine's own; a refusal ends the command with its text."""
+    return _document(_answer(method, path, url, key, media=media, **request), url)
+
+
+def download(path: str, url: str, key: str, into: BinaryIO, **request: Any) -> None:
+    """Write what a call answers into a file, as it comes."""
+    answer = _answer("GET", path, url, key, into=into, **request)
+    if not answer.is_success:
+        _document(answer, url)
+
+
+def path_of(*segments: str) -> str:
+    """A path of the administrator's calls, with names in it as they are."""
+    return "/v1/admin/" + "/".join(quote(segment, safe="") for segment in segments)
+
+
+async def chunks(file: BinaryIO) -> AsyncIterator[bytes]:
+    """A file in pieces, to be sent as it is read."""
+    while chunk := file.read(UPLOAD_CHUNK_BYTES):
+        yield chunk
+
+
+@contextmanager
+def own_holder() -> Iterator[Holder]:
+    """This machine's own holder, open."""
+    holder = Holder.open(Settings.from_environment())
+    try:
+        yield holder
+    finally:
+        holder.close()
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """End the command with one line where something is not as it has to be."""
+    try:
+        yield
+    except HolderError as error:
+        fail(error.detail)
+    except (InvalidSettings, NotInitialised, UnusableSecret, UnusableSigningKey) as error:
+        fail(str(error))
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        fail(f"The holder does not answer: {type(error).__name__}.")
+    except OSError as error:
+        fail(f"{error.strerror or error}: {error.filename or ''}")
+
+
+def fail(text: str) -> NoReturn:
+    """Say why, and end with 2."""
+    tell(text)
+    raise typer.Exit(2)
+
+
+def tell(text: str) -> None:
+    """Say something on standard error."""
+    _errors.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _answer(method: str, path: str, url: str, key: str, *, media: str | None = None, **request: Any) -> httpx.Response:
+    if not re.fullmatch("[!-~]+", key):
+        fail("Give an administrator's key in HOLDER_ADMIN_KEY (holder init prints the first one).")
+    headers = {"Authorization": f"Bearer {key}", **({"Content-Type": media} if media else {})}
+    with clear_errors():
+        if httpx.URL(url).scheme == "http" and httpx.URL(url).host not in LOOPBACK:
+            fail(f"{url} would send the administrator's key unencrypted to another machine: use https.")
+        return asyncio.run(_request(url, method, path, headers=headers, **request))
+
+
+def _document(answer: httpx.Response, url: str) -> Any:
+    """What an answer says; a refusal ends the command."""
+    try:
+        document = answer.json() if answer.content else {}
+        refusal = None if answer.is_success else str(document["detail"])
+    except (KeyError, TypeError, ValueError):
+        refusal = f"What answers at {url} is no holder."
+    if refusal is not None:
+        fail(refusal)
+    return document
+
+
+async def _request(url: str, method: str, path: str, *, into: BinaryIO | None = None, **request: Any) -> httpx.Response:
+    async with _client(url) as client, client.stream(method, path, **request) as answer:
+        if into is None or not answer.is_success:
+            await answer.aread()
+        else:
+            async for chunk in answer.aiter_bytes():
+                into.write(chunk)
+    return answer
+
+
+@asynccontextmanager
+async def _client(url: str) -> AsyncIterator[httpx.AsyncClient]:
+    timeout = httpx.Timeout(CALL_TIMEOUT_S, read=UPLOAD_TIMEOUT_S)
+    if url:
+        async with httpx.AsyncClient(base_url=url, timeout=timeout) as client:
+            yield client
+        return
+    app = create_app()
+    try:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://holder", timeout=timeout) as client:
+            yield client
+    finally:
+        app.state.holder.close()

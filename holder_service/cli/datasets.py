@@ -1,0 +1,94 @@
+"""Commands about datasets, their populations and the budgets on them."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from holder_service.cli.calls import AdminKey, Url, call, chunks, clear_errors, path_of, tell
+from holder_service.cli.output import AsJson, show, show_fields
+
+commands = typer.Typer()
+
+
+@commands.command("declare")
+def declare(
+    dataset: str,
+    declaration: Annotated[Path, typer.Argument(help="A JSON file: schema, population, relation, cap.")],
+    url: Url = "", key: AdminKey = "", as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Declare a dataset, or change of it what may change."""
+    with clear_errors():
+        content = declaration.read_bytes()
+    answer = call("PUT", path_of("datasets", dataset), url, key, content=content, media="application/json")
+    show_fields(answer, as_json)
+
+
+@commands.command("load")
+def load(
+    dataset: str,
+    records: Annotated[Path, typer.Argument(help="A .csv or .parquet file.")],
+    url: Url = "", key: AdminKey = "", as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Load records as a new version: all of them or none."""
+    media = "application/vnd.apache.parquet" if records.suffix == ".parquet" else "text/csv"
+    with clear_errors():
+        file = records.open("rb")
+    with file:
+        answer = call("PUT", path_of("datasets", dataset, "records"), url, key, content=chunks(file), media=media)
+    show_fields(answer, as_json)
+
+
+@commands.command("retire")
+def retire(dataset: str, url: Url = "", key: AdminKey = "") -> None:
+    """Take a dataset and its records away; nothing that was spent comes back."""
+    call("DELETE", path_of("datasets", dataset), url, key)
+
+
+@commands.command("merge")
+def merge(into: str, source: str, url: Url = "", key: AdminKey = "") -> None:
+    """Join population SOURCE to population INTO; their spending is added."""
+    call("POST", path_of("populations", into, "merge"), url, key, json={"population": source})
+
+
+@commands.command("overlaps")
+def list_overlaps(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
+    """Tell which populations share people, so that they can be merged."""
+    found = call("GET", path_of("populations", "overlaps"), url, key)
+    rows = [
+        (*one["populations"], " / ".join(dict.fromkeys(one["person_keys"])), str(one["people"]),
+         "yes" if one["mergeable"] else "no: relation or person key differ")
+        for one in found["overlaps"]
+    ]  # fmt: skip
+    show(found, ("population", "and population", "person key", "people in both", "can be merged"), rows, as_json)
+    if found["not_compared"] and not as_json:
+        tell(f"Not compared until they are loaded again: {', '.join(found['not_compared'])}.")
+
+
+@commands.command("grant")
+def grant(
+    dataset: str,
+    auditor: str,
+    epsilon: Annotated[str, typer.Argument(help='The new limit, such as "1"; "0" revokes.')],
+    delta: Annotated[str, typer.Option(help="The new limit of delta.")] = "0",
+    expires: Annotated[str | None, typer.Option(help="When it expires, ISO 8601 with a zone.")] = None,
+    url: Url = "", key: AdminKey = "", as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Put an auditor's limit on a dataset's population."""
+    body = {"epsilon": epsilon, "delta": delta, "expires": expires}
+    _show_budgets([call("PUT", path_of("datasets", dataset, "budgets", auditor), url, key, json=body)], as_json)
+
+
+@commands.command("budgets")
+def list_budgets(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
+    """List every auditor's budget with every population."""
+    _show_budgets(call("GET", "/v1/admin/budgets", url, key)["budgets"], as_json)
+
+
+def _show_budgets(found: list[dict[str, Any]], as_json: bool) -> None:
+    rows = [
+        (one["auditor"], one["population"], *(f"{one[name]['epsilon']}, {one[name]['delta']}"
+         for name in ("limit", "spent", "remaining")))
+        for one in found
+    ]  # fmt: skip
+    show({"budgets": found}, ("auditor", "population", "limit ε, δ", "spent ε, δ", "remaining ε, δ"), rows, as_json)

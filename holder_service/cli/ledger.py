@@ -1,0 +1,124 @@
+"""Commands about the ledger, a recorded restore and the signing keys."""
+
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, tell
+from holder_service.cli.output import AsJson, show, show_fields
+from holder_service.web.ledger_export import is_whole
+
+commands = typer.Typer()
+LEDGER: Final = "/v1/admin/ledger"
+
+After = Annotated[int, typer.Option(help="Only entries after this sequence number.")]
+Upto = Annotated[int | None, typer.Option(help="Only entries up to this sequence number.")]
+Kind = Annotated[str | None, typer.Option(help='Only entries of a kind, such as "charge".')]
+Population = Annotated[str | None, typer.Option(help="Only entries about a population.")]
+Dataset = Annotated[str | None, typer.Option(help="Only entries about a dataset.")]
+Auditor = Annotated[str | None, typer.Option(help="Only entries about an auditor's budget or charges.")]
+Account = Annotated[str | None, typer.Option(help="Only what an account did, or what was done about it.")]
+Since = Annotated[str | None, typer.Option(help="Only entries from this time on, ISO 8601 with a zone.")]
+Until = Annotated[str | None, typer.Option(help="Only entries before this time, ISO 8601 with a zone.")]
+
+
+@commands.command("ledger")
+def show_ledger(
+    after: After = 0,
+    upto: Upto = None,
+    kind: Kind = None,
+    population: Population = None,
+    dataset: Dataset = None,
+    auditor: Auditor = None,
+    account: Account = None,
+    since: Since = None,
+    until: Until = None,
+    limit: Annotated[int, typer.Option(help="How many, at most 1000.")] = 100,
+    url: Url = "", key: AdminKey = "", as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Show entries of the ledger, those that pass all filters."""
+    asked = _asked(after, upto, kind, population, dataset, auditor, account, since, until)
+    found = call("GET", LEDGER, url, key, params={**asked, "limit": limit})
+    rows = [
+        (str(one["sequence"]), one["at"][:19], one["kind"], one["actor"], one.get("population", ""),
+         one.get("auditor", ""), str(one.get("subject", ""))[:20], one["hash"][:20])
+        for one in found["entries"]
+    ]  # fmt: skip
+    show(found, ("#", "at", "kind", "actor", "population", "auditor", "subject", "hash"), rows, as_json)
+    if found["next"] is not None and not as_json:
+        tell(f"There are more: --after {found['next']}")
+
+
+@commands.command("export-ledger")
+def export_ledger(
+    file: Annotated[Path, typer.Argument(help="A new file: .csv, or .jsonl for a JSON document a line.")],
+    after: After = 0,
+    upto: Upto = None,
+    kind: Kind = None,
+    population: Population = None,
+    dataset: Dataset = None,
+    auditor: Auditor = None,
+    account: Account = None,
+    since: Since = None,
+    until: Until = None,
+    url: Url = "", key: AdminKey = "",
+) -> None:  # fmt: skip
+    """Write all entries that pass all filters into a file, which is there once it is whole."""
+    asked = _asked(after, upto, kind, population, dataset, auditor, account, since, until)
+    with clear_errors():
+        if file.exists():
+            fail(f"{file} is there already; name a new file.")
+        partial = file.with_name(f".{file.name}.partial")
+        try:
+            with partial.open("w+b") as written:
+                as_format = "jsonl" if file.suffix == ".jsonl" else "csv"
+                download(LEDGER, url, key, written, params={**asked, "format": as_format})
+                if not is_whole(written):
+                    fail("The export broke off: its last line is missing. Nothing was kept; try again.")
+            partial.rename(file)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+@commands.command("verify-ledger")
+def verify_ledger(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
+    """Have the holder recompute its ledger."""
+    found = call("POST", f"{LEDGER}/verify", url, key)
+    show_fields(found, as_json)
+    if not found["intact"]:
+        raise typer.Exit(1)
+
+
+@commands.command("record-restore")
+def record_restore(reason: str, url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
+    """Record that the database was restored from a copy, so that the holder may release again."""
+    found = call("POST", f"{LEDGER}/restore", url, key, json={"reason": reason})
+    show_fields(found, as_json)
+
+
+@commands.command("signing-keys")
+def list_signing_keys(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
+    """List the public keys that releases are or were signed with."""
+    found = call("GET", "/v1/keys", url, key)
+    rows = [
+        (one["id"], one["valid_from"][:19], (one["valid_to"] or "in force")[:19],
+         one["handover"]["by"] if one["handover"] else "")
+        for one in found["keys"]
+    ]  # fmt: skip
+    show(found, ("key", "from", "to", "handed over by"), rows, as_json)
+
+
+@commands.command("rotate-signing-key")
+def rotate_signing_key(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
+    """Put a new signing key in force, which the one before hands over to."""
+    found = call("POST", "/v1/admin/signing-keys", url, key)
+    shown = {name: found[name] for name in ("id", "valid_from")}
+    show(found, tuple(shown), [tuple(shown.values())], as_json)
+
+
+def _asked(after: int, upto: int | None, *filters: str | None) -> dict[str, Any]:
+    """The parameters of a call about entries; what is not given is left out."""
+    names = ("kind", "population", "dataset", "auditor", "account", "since", "until")
+    asked = {"after": after, "upto": upto, **dict(zip(names, filters, strict=True))}
+    return {name: value for name, value in asked.items() if value is not None}

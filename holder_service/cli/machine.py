@@ -1,0 +1,38 @@
+"""Commands about this machine's own holder that need no key: whoever may read its home may run them."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from holder_service.cli.calls import clear_errors, own_holder, tell
+from holder_service.cli.output import AsJson
+from holder_service.services import holder, ledger
+from holder_service.settings import Settings
+
+commands = typer.Typer()
+ledger_commands = typer.Typer(no_args_is_help=True, help="The ledger of this machine's holder.")
+
+
+@ledger_commands.command("verify")
+def verify(as_json: AsJson = False) -> None:
+    """Recompute the chain, every balance and every stored release of this machine's holder."""
+    with clear_errors(), own_holder() as holder:
+        found = ledger.verify(holder.books)
+    if as_json:
+        print(json.dumps({"intact": found.intact, "entries": found.entries, "head": found.head,
+                          "broken_at": found.broken_at, "reason": found.reason}))  # fmt: skip
+    elif found.intact:
+        print(f"Intact: {found.entries} entries, head {found.head}.")
+    else:
+        tell(f"Broken at entry {found.broken_at}: {found.reason}.")
+    if not found.intact:
+        raise typer.Exit(1)
+
+
+@commands.command("replace-lost-key")
+def replace_lost_key(reason: Annotated[str, typer.Argument(help="Why; it is written into the ledger.")]) -> None:
+    """Put a new signing key in force because the last one's file is lost; auditors have to be told otherwise."""
+    with clear_errors():
+        made = holder.replace_lost_key(Settings.from_environment(), reason=reason)
+    print(f"Signing key {made.id} is in force, and no key before it vouches for it.")

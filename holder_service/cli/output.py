@@ -1,0 +1,27 @@
+"""What commands print: tables for people, JSON for machines."""
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+
+
+def show(document: Any, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], as_json: bool) -> None:
+    """Print a document, as JSON or as a table of its rows."""
+    if as_json:
+        print(json.dumps(document))
+        return
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def show_fields(document: dict[str, Any], as_json: bool) -> None:
+    """Print a small document, as JSON or as a table of one row."""
+    show(document, tuple(document), [tuple(str(value) for value in document.values())], as_json)

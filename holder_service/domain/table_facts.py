@@ -1,0 +1,90 @@
+"""What the entries say about the tables that stand beside the ledger: accounts, keys, populations, datasets.
+
+The holder decides by those rows. One that was changed behind the ledger's back (a withdrawn key revived,
+a dataset moved to another population) is found by comparing them with what follows from the entries.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from holder_service.domain.ledger import BrokenLedger, Entry
+
+Rows = Mapping[tuple[str, str], Mapping[str, Any]]
+"""By table and key: what a row has in its columns."""
+
+
+class TableFacts:
+    """Takes entry by entry, and then tells the first row that does not follow from them.
+
+    Entries of earlier versions said less; a column that no entry speaks of is not compared.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, str], dict[str, Any]] = {}
+        self._said_by: dict[tuple[str, str], int] = {}
+
+    def apply(self, entry: Entry) -> None:
+        """Take the next entry of a chain that follows."""
+        event = entry.event
+        detail = dict(event.detail)
+        match event.kind:
+            case "account" if "role" in detail:
+                self._say(entry, "accounts", event.subject, role=detail["role"], created=entry.at, disabled=False)
+            case "account":
+                self._say(entry, "accounts", event.subject, disabled=detail["disabled"])
+            case "key":
+                self._say(entry, "api_keys", event.subject, created=entry.at, withdrawn=None, **detail)
+            case "key-withdrawn":
+                self._say(entry, "api_keys", event.subject, withdrawn=entry.at)
+            case "signing-key":
+                self._apply_signing_key(entry, detail)
+            case "population" | "cap":
+                self._say(entry, "populations", event.population, merged_into=None, **detail)
+            case "dataset":
+                known = {name: detail[name] for name in ("schema", "records_max", "version") if name in detail}
+                self._say(entry, "datasets", event.dataset, population=event.population, retired=False, **known)
+            case "records":
+                version = int(event.subject or "")
+                self._say(entry, "datasets", event.dataset, version=version, version_last=version, **detail)
+            case "retirement":
+                self._say(entry, "datasets", event.dataset, version=None, records_file=None, retired=True)
+            case "merge" if event.auditor is None:
+                self._apply_merge(entry, str(detail["from"]))
+            case _:
+                pass
+
+    def require(self, found: Rows) -> None:
+        """Compare the tables with what the entries say.
+
+        Raises:
+            BrokenLedger: Naming the entry that spoke last of a row that is missing, changed, or that none speaks of.
+        """
+        for (table, key), row in found.items():
+            if (table, key) not in self._rows:
+                raise BrokenLedger(max(self._said_by.values(), default=0), f"no entry speaks of {key!r} in {table}")
+            for column, value in self._rows[table, key].items():
+                if row[column] != value:
+                    raise BrokenLedger(self._said_by[table, key], f"says another {column} of {key!r} than {table} has")
+        for table, key in self._rows:
+            if (table, key) not in found:
+                raise BrokenLedger(self._said_by[table, key], f"speaks of {key!r}, which {table} lacks")
+
+    def _say(self, entry: Entry, table: str, key: str | None, **columns: Any) -> None:
+        self._rows.setdefault((table, str(key)), {}).update(columns)
+        self._said_by[table, str(key)] = entry.sequence
+
+    def _apply_signing_key(self, entry: Entry, detail: dict[str, Any]) -> None:
+        detail.pop("reason", None)
+        if "valid_from" in detail:
+            for (table, key), row in self._rows.items():
+                if table == "signing_keys" and row["valid_to"] is None:
+                    self._say(entry, table, key, valid_to=detail["valid_from"])
+            detail.setdefault("handover", None)
+        self._say(entry, "signing_keys", entry.event.subject, valid_to=None, **detail)
+
+    def _apply_merge(self, entry: Entry, source: str) -> None:
+        into = entry.event.population
+        self._say(entry, "populations", source, merged_into=into)
+        for (table, key), row in self._rows.items():
+            if table == "datasets" and row["population"] == source:
+                self._say(entry, table, key, population=into)

@@ -1,0 +1,44 @@
+"""The mechanism that answers a batch at the loss that it names, under a neighbouring relation."""
+
+from collections.abc import Sequence
+
+from holder_service.domain.relations import NeighbouringRelation
+from holder_service.mechanisms.base import Mechanism
+from holder_service.mechanisms.exponential import ExponentialMechanism
+from holder_service.mechanisms.gaussian import GaussianMechanism
+from holder_service.mechanisms.laplace import LaplaceMechanism
+from holder_service.mechanisms.randomised_response import RandomisedResponseMechanism
+from shared.plans import Batch, Exponential, Gaussian, Laplace
+from shared.schema import Schema
+
+
+def mechanism_of(
+    batch: Batch, *, relation: NeighbouringRelation, schema: Schema, sensitive: Sequence[str]
+) -> Mechanism:
+    """Calibrate a batch's mechanism: one class of its disjoint cells costs exactly `batch.loss_nano`.
+
+    Args:
+        batch: Of a plan that fits the schema.
+        relation: The population's.
+        schema: The dataset's.
+        sensitive: The plan's sensitive columns.
+
+    Raises:
+        ValueError: It would release counts as they are that were not perturbed at their source.
+    """
+    groups = schema.group_count(sensitive)
+    epsilon_nano, delta_nano = batch.loss_nano
+    asked = batch.mechanism
+    if isinstance(asked, Laplace):
+        return LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=relation.l1(groups))
+    if isinstance(asked, Gaussian):
+        return GaussianMechanism.calibrated(
+            epsilon_nano=epsilon_nano, delta_nano=delta_nano, squared_sensitivity=relation.l2_squared(groups)
+        )
+    if isinstance(asked, Exponential):
+        return ExponentialMechanism.calibrated(
+            epsilon_nano=epsilon_nano, upper=asked.upper, counts_that_change=relation.counts_that_change(groups)
+        )
+    if relation.name != "sensitive_attribute":
+        raise ValueError("Randomised response protects the group alone, and this relation protects the whole record.")
+    return RandomisedResponseMechanism.declared(schema, sensitive)

@@ -1,0 +1,103 @@
+"""Draws through the core: the real loader, proof, count and mechanism, without a server (2-privacy §9)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from holder_service.domain.pricing import price
+from holder_service.domain.relations import relation
+from holder_service.mechanisms.base import Mechanism
+from holder_service.mechanisms.calibration import mechanism_of
+from holder_service.privacy_audit.findings import Drawn
+from holder_service.privacy_audit.neighbours import Neighbours
+from holder_service.privacy_audit.telling import Answer
+from holder_service.storage.counting import count_cells
+from holder_service.storage.records import Records, load_records
+from shared.amounts import NANO_PER_UNIT
+from shared.noise import RandomisedResponseNoise
+from shared.plans import Batch
+
+_RUNS_PER_CALL = 2000
+
+Calibration = Callable[[Neighbours, Batch], Mechanism]
+
+
+def as_charged(pair: Neighbours, batch: Batch) -> Mechanism:
+    """The mechanism that the service answers a batch with."""
+    return mechanism_of(
+        batch, relation=relation(pair.relation), schema=pair.declaration.table, sensitive=pair.sensitive
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TruePair:
+    """The true counts of a plan's batches on both registers: (cell, group) after (cell, group), in people."""
+
+    here: tuple[int, ...]
+    there: tuple[int, ...]
+
+    @property
+    def changed(self) -> tuple[int, ...]:
+        """The places of the counts that differ."""
+        return tuple(
+            place for place, (one, other) in enumerate(zip(self.here, self.there, strict=True)) if one != other
+        )
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The counts that differ."""
+        return tuple((self.here[place], self.there[place]) for place in self.changed)
+
+
+def true_counts(pair: Neighbours, folder: Path) -> TruePair:
+    """Load and count both registers, as the service does."""
+    sides = [_counted(pair, content, folder / f"register-{side}") for side, content in enumerate(pair.registers)]
+    return TruePair(*sides)
+
+
+def _counted(pair: Neighbours, content: bytes, folder: Path) -> tuple[int, ...]:
+    schema, plan = pair.declaration.table, pair.plan()
+    folder.mkdir(parents=True)
+    (folder / "records.csv").write_bytes(content)
+    load_records(folder / "records.csv", "text/csv", schema, pair.declaration.records_max, folder / "encoded")
+    batch = plan.batches[0]
+    classes = price(plan, schema).batches[0].classes
+    counts = count_cells(Records.open(folder / "encoded", schema), batch.cells, classes, plan.sensitive)
+    groups = schema.groups(plan.sensitive)
+    counted = relation(pair.relation).counted_groups(groups) or groups
+    revealed = counts.reveal_to_mechanism()[:, : len(counted)]
+    return tuple(int(count) for count in revealed.ravel())
+
+
+def draw(
+    pair: Neighbours, batch: Batch, counts: TruePair, *, runs: int, calibration: Calibration = as_charged
+) -> Drawn:
+    """Draw answers to a batch on both registers.
+
+    Args:
+        pair: The registers.
+        batch: Of their plan.
+        counts: Their true counts.
+        runs: On either register.
+        calibration: What draws; noise and charge are stated as those of `as_charged` all the same.
+    """
+    stated = as_charged(pair, batch)
+    if isinstance(stated.noise, RandomisedResponseNoise):
+        raise TypeError("Randomised response draws nothing here: its noise was drawn where the records come from.")
+    mechanism = calibration(pair, batch)
+    epsilon_nano, delta_nano = batch.loss_nano
+    here, there = (_answers(mechanism, side, counts.changed, runs) for side in (counts.here, counts.there))
+    return Drawn(
+        noise=stated.noise, epsilon=epsilon_nano / NANO_PER_UNIT, delta=delta_nano / NANO_PER_UNIT,
+        counts=counts.pairs, answers=(here, there),
+    )  # fmt: skip
+
+
+def _answers(mechanism: Mechanism, counts: tuple[int, ...], places: tuple[int, ...], runs: int) -> list[Answer]:
+    """The answers at some places, run by run. One call draws many: the noise on each count is independent."""
+    answers: list[Answer] = []
+    while len(answers) < runs:
+        times = min(_RUNS_PER_CALL, runs - len(answers))
+        drawn = mechanism.release(counts * times)
+        answers += zip(*(drawn[place :: len(counts)] for place in places), strict=True)
+    return answers

@@ -1,0 +1,37 @@
+"""Mechanisms with a fault, to see that an audit catches it. Nothing that answers anybody can reach them."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from holder_service.domain.relations import relation
+from holder_service.mechanisms.base import Mechanism
+from holder_service.mechanisms.calibration import mechanism_of
+from holder_service.privacy_audit.core import Calibration
+from holder_service.privacy_audit.neighbours import Neighbours
+from shared.datasets import Relation
+from shared.plans import Batch
+
+
+def with_epsilon(pair: Neighbours, batch: Batch, factor: float) -> Mechanism:
+    """The mechanism of another ε than is charged; twice as much is half the noise, for the Gaussian nearly."""
+    return _calibrated(pair, batch, pair.relation, factor)
+
+
+def with_sensitivity_one(pair: Neighbours, batch: Batch) -> Mechanism:
+    """The mechanism of `add_remove`, whatever the relation is."""
+    return _calibrated(pair, batch, "add_remove", 1)
+
+
+def _calibrated(pair: Neighbours, batch: Batch, name: Relation, factor: float) -> Mechanism:
+    epsilon_nano = int(batch.loss_nano[0] * factor)
+    return mechanism_of(
+        batch.model_copy(update={"epsilon": epsilon_nano}),
+        relation=relation(name), schema=pair.declaration.table, sensitive=pair.sensitive,
+    )  # fmt: skip
+
+
+FAULTS: Final[Mapping[str, Calibration]] = {
+    "half the noise": lambda pair, batch: with_epsilon(pair, batch, 2),
+    "sensitivity 1": with_sensitivity_one,
+    "epsilon 10 % too large": lambda pair, batch: with_epsilon(pair, batch, 1.1),
+}

@@ -1,0 +1,157 @@
+"""A lower confidence bound on the loss of releases, from draws on two neighbouring registers.
+
+The draws are halved. The first half chooses two events of the kind "the answer tells at least so much for one register
+against the other": the one whose loss seems largest, and the one that seems to tell most beyond what the noise as
+stated would. The second half, which had no part in the choice, bounds both from below with Clopper and Pearson's
+limits. An (ε, δ) guarantee says P(E) ≤ e^ε · P′(E) + δ for every event, so ln((P(E) − δ)/P′(E)) bounds ε.
+
+The second event is there because the mechanisms differ in how much of their charge one person's answer can show: the
+Gaussian's is in tails that no test sees, and the exponential's is nearly twice what any pair of counts can tell.
+
+Source: 2-privacy §9; Ding, Wang, Wang, Zhang, Kifer (2018); Jagielski, Ullman, Oprea (2020).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from holder_service.privacy_audit.limits_of_shares import lower_limit, upper_limit
+from holder_service.privacy_audit.telling import Answer, NoiseOnCounts, Telling
+
+_LIMITS_PER_FINDING: Final = 4
+_DEVIATIONS: Final = 5.0
+"""What the choice reckons with, in standard deviations; the bounds do not depend on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Answers to one batch on two neighbouring registers, and what was said of them.
+
+    Attributes:
+        noise: As stated by quote and release.
+        epsilon: The charge.
+        delta: The charge.
+        counts: Of each count that the person can change, the true one in either register.
+        answers: Of either register, the noisy ones, run by run.
+    """
+
+    noise: NoiseOnCounts
+    epsilon: float
+    delta: float
+    counts: tuple[tuple[int, int], ...]
+    answers: tuple[Sequence[Answer], Sequence[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was seen of a batch's loss.
+
+    Attributes:
+        runs: On either register.
+        epsilon: The charge.
+        delta: The charge.
+        stated: The loss at δ that the noise as stated has on this pair, exactly.
+        bound: The loss at δ is at least this, with confidence.
+        excess: How much more than the noise as stated would the answers tell, at least, with confidence.
+    """
+
+    runs: int
+    epsilon: float
+    delta: float
+    stated: float
+    bound: float
+    excess: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was seen that the charge, or the noise as stated, does not allow."""
+        return self.bound <= self.epsilon and self.excess <= 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """An answer that tells at least `least` for the first register against the second.
+
+    Attributes:
+        telling: Which register is the first.
+        least: A logarithm of a ratio of probabilities.
+        stated: The event's probabilities on the two registers if the noise is as stated.
+        seen: Its cautious shares on the two registers among the runs that choose: rather less, rather more.
+    """
+
+    telling: Telling
+    least: float
+    stated: tuple[float, float]
+    seen: tuple[float, float]
+
+    @property
+    def excess_seen(self) -> float:
+        """How much more it seems to tell than if the noise is as stated."""
+        return _loss(self.seen) - _loss(self.stated) if min(self.stated) > 0 else -math.inf
+
+
+def examine(drawn: Drawn, *, alpha: float) -> Finding:
+    """Bound the loss of some draws.
+
+    Args:
+        drawn: At least two runs on either register.
+        alpha: The probability, at most, that the finding on a faultless mechanism does not hold.
+    """
+    runs = min(map(len, drawn.answers))
+    choosing = [answers[: runs // 2] for answers in drawn.answers]
+    bounding = [answers[runs // 2 : runs] for answers in drawn.answers]
+    first, second = drawn.counts, tuple((there, here) for here, there in drawn.counts)
+    events = _events(Telling(drawn.noise, first), choosing) + _events(Telling(drawn.noise, second), choosing[::-1])
+    largest = max(events, key=lambda event: _loss(event.seen, drawn.delta))
+    strangest = max(events, key=lambda event: event.excess_seen)
+
+    def shares(event: _Event) -> tuple[float, float]:
+        order = bounding if event.telling.counts == first else bounding[::-1]
+        return _limits(event, order, alpha / _LIMITS_PER_FINDING)
+
+    return Finding(
+        runs=runs,
+        epsilon=drawn.epsilon,
+        delta=drawn.delta,
+        stated=max(_loss(event.stated, drawn.delta) for event in events),
+        bound=_loss(shares(largest), drawn.delta),
+        excess=_loss(shares(strangest)) - _loss(strangest.stated),
+    )
+
+
+def _events(telling: Telling, answers: Sequence[Sequence[Answer]]) -> list[_Event]:
+    """Every event, the most telling first, with what was seen of it."""
+    stated = telling.stated()
+    tallies = [telling.tally(side) for side in answers]
+    masses, hits = [0.0, 0.0], [0, 0]
+    events = []
+    for told in sorted({*stated, *tallies[0], *tallies[1]}, reverse=True):
+        for side in (0, 1):
+            masses[side] += stated.get(told, (0.0, 0.0))[side]
+            hits[side] += tallies[side][told]
+        rather_less = _share(hits[0], len(answers[0]), -_DEVIATIONS)
+        rather_more = _share(hits[1], len(answers[1]), _DEVIATIONS)
+        events.append(_Event(telling, told, (masses[0], masses[1]), (rather_less, rather_more)))
+    return events
+
+
+def _share(hits: int, runs: int, deviations: float) -> float:
+    """Wilson's limit of a probability, so many standard deviations above or below; good enough to choose by."""
+    share, square = hits / runs, deviations**2 / runs
+    spread = deviations * math.sqrt(share * (1 - share) / runs + square / (4 * runs))
+    return min(max((share + square / 2 + spread) / (1 + square), 0.0), 1.0)
+
+
+def _limits(event: _Event, answers: Sequence[Sequence[Answer]], alpha: float) -> tuple[float, float]:
+    """A lower limit of the event's probability on the first register, and an upper limit on the second."""
+    hits = [sum(times for told, times in event.telling.tally(side).items() if told >= event.least) for side in answers]
+    return lower_limit(hits[0], len(answers[0]), alpha), upper_limit(hits[1], len(answers[1]), alpha)
+
+
+def _loss(shares: tuple[float, float], delta: float = 0.0) -> float:
+    """ln((P(E) − δ)/P′(E)); −infinity where the event says nothing of ε."""
+    more, less = shares
+    if not more > delta:
+        return -math.inf
+    return math.log((more - delta) / less) if less > 0 else math.inf

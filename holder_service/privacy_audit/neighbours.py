@@ -1,0 +1,88 @@
+"""Pairs of registers that differ by one person as far as a neighbouring relation lets them (2-privacy §2).
+
+A count that changes is 1 or 0 for one of them, and `UPPER` or one less for the other: at the ends of its range the
+exponential mechanism tells most. The other mechanisms tell the same of any counts.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from shared.datasets import DatasetDeclaration, Relation
+from shared.plans import Plan
+
+UPPER: Final = 20
+"""The largest answer of the exponential mechanism, in people."""
+BUDGET: Final = {"epsilon": "999", "delta": "999"}
+"""Of the auditor, and the cap of the population: about as much as an amount can say."""
+
+_HEADER: Final = "id,age,sex,origin"
+_YOUNG_WOMAN: Final = "20,Female,here"
+_YOUNG_MAN: Final = "20,Male,here"
+_OLD_MAN: Final = "60,Male,here"
+_COLUMNS: Final[list[dict[str, Any]]] = [
+    {"name": "age", "type": "integer", "minimum": 0, "maximum": 120},
+    {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True},
+    {"name": "origin", "type": "category", "categories": ["here", "there"], "sensitive": True},
+]
+_CELLS: Final[list[dict[str, Any]]] = [
+    {"id": "young", "all_of": [{"column": "age", "op": "le", "value": 40}]},
+    {"id": "old", "all_of": [{"column": "age", "op": "gt", "value": 40}]},
+]
+# At these ε, 100 000 draws show a tenth more for every mechanism; at smaller ones that takes more of them.
+_BATCHES: Final[list[dict[str, Any]]] = [
+    {"name": "laplace", "mechanism": {"name": "laplace"}, "epsilon": "2", "cells": _CELLS},
+    {"name": "gaussian", "mechanism": {"name": "gaussian", "delta": "0.001"}, "epsilon": "8", "cells": _CELLS},
+    {"name": "exponential", "mechanism": {"name": "exponential", "upper": UPPER}, "epsilon": "4", "cells": _CELLS},
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Two registers, and what the person that they differ by is in either.
+
+    Attributes:
+        relation: What makes them neighbours.
+        sensitive: The columns that the groups are made of: two groups or four.
+        person: The person's values in one register.
+        changed: In the other; `None` if absent there.
+    """
+
+    relation: Relation
+    sensitive: tuple[str, ...]
+    person: str
+    changed: str | None
+
+    @property
+    def registers(self) -> tuple[bytes, bytes]:
+        """Both as CSV."""
+        everybody = [_HEADER]
+        everybody += [f"o{number},{_OLD_MAN}" for number in range(UPPER - 1)]
+        everybody += [f"y{number},{_YOUNG_MAN}" for number in range(UPPER - 1)]
+        there = "\n".join([*everybody, f"p,{self.person}", ""])
+        elsewhere = "\n".join([*everybody, *([] if self.changed is None else [f"p,{self.changed}"]), ""])
+        return there.encode(), elsewhere.encode()
+
+    @property
+    def declaration(self) -> DatasetDeclaration:
+        """What both are declared as."""
+        return DatasetDeclaration.model_validate(self.declaration_document)
+
+    @property
+    def declaration_document(self) -> dict[str, Any]:
+        """The same as JSON."""
+        return {
+            "person_key": "id", "relation": self.relation, "records_max": 1000, "columns": _COLUMNS,
+            "cap": BUDGET,
+        }  # fmt: skip
+
+    def plan(self, draw: int = 1) -> Plan:
+        """A plan with a batch for each mechanism, of two disjoint cells."""
+        return Plan.model_validate({"sensitive": self.sensitive, "draw": draw, "batches": _BATCHES})
+
+
+EVERY_PAIR: Final = (
+    Neighbours("add_remove", ("sex",), _YOUNG_WOMAN, None),
+    Neighbours("replace", ("sex",), _YOUNG_WOMAN, _OLD_MAN),
+    Neighbours("sensitive_attribute", ("sex",), _YOUNG_WOMAN, _YOUNG_MAN),
+    Neighbours("sensitive_attribute", ("sex", "origin"), _YOUNG_WOMAN, _YOUNG_MAN),
+)

@@ -1,0 +1,170 @@
+"""Draws through a whole holder: a process of its own that is asked over a socket (2-privacy §9).
+
+It lives in a folder of its own and ends with its context. Its quantum is 0, which only a test may have. An amount ends
+below 1000, so the register is declared as many times as the draws need budgets.
+"""
+
+import multiprocessing
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import uvicorn
+
+from holder_service.app import create_app
+from holder_service.privacy_audit.core import TruePair
+from holder_service.privacy_audit.findings import Drawn
+from holder_service.privacy_audit.neighbours import BUDGET, Neighbours
+from holder_service.privacy_audit.telling import Answer
+from holder_service.services.holder import initialise
+from holder_service.settings import Settings
+from shared.amounts import parse_nano
+from shared.noise import Noise, RandomisedResponseNoise
+from shared.releases import Release
+
+AUDITOR: Final = "privacy-audit"
+_START_S_MAX: Final = 120.0
+_CLIENTS: Final = 4
+
+
+class AuditFailed(Exception):
+    """The holder under audit did not do what every holder does; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class HolderUnderAudit:
+    """A running holder and its callers' keys."""
+
+    client: httpx.Client
+    admin_key: str
+
+    def administer(self, method: str, path: str, **request: Any) -> Any:
+        """Call as the administrator.
+
+        Raises:
+            AuditFailed: It refuses.
+        """
+        return self.call(self.admin_key, method, f"/v1/admin{path}", **request)
+
+    def call(self, key: str, method: str, path: str, *, headers: dict[str, str] | None = None, **request: Any) -> Any:
+        """Call with a key.
+
+        Raises:
+            AuditFailed: It refuses.
+        """
+        answer = self.client.request(
+            method, path, headers={"Authorization": f"Bearer {key}", **(headers or {})}, **request
+        )
+        if not answer.is_success:
+            raise AuditFailed(f"The holder answered {method} {path} with {answer.status_code}: {answer.text}")
+        return answer.json()
+
+
+@contextmanager
+def holder_under_audit() -> Iterator[HolderUnderAudit]:
+    """A new holder in a folder that goes with it.
+
+    Raises:
+        AuditFailed: It does not get ready.
+    """
+    with tempfile.TemporaryDirectory(prefix="privacy-audit-") as folder:
+        home = Path(folder)
+        settings = Settings(home / "home", f"sqlite:///{home / 'holder.sqlite'}", home / "anchor", 0)
+        issued = initialise(settings)
+        if issued is None:
+            raise AuditFailed("A new holder issued no administrator's key.")
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            process = multiprocessing.get_context("spawn").Process(target=_serve, args=(settings, listener))
+            process.start()
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        try:
+            with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+                _wait_until_ready(client)
+                yield HolderUnderAudit(client, issued.text)
+        finally:
+            process.terminate()
+            process.join()
+
+
+def draw_all(holder: HolderUnderAudit, pair: Neighbours, counts: TruePair, *, runs: int) -> dict[str, Drawn]:
+    """Draw answers to every batch on both registers: a release a run.
+
+    Args:
+        holder: A new one.
+        pair: The registers.
+        counts: Their true counts.
+        runs: On either register.
+
+    Returns:
+        What was drawn and stated, by the batch's name.
+    """
+    key = holder.administer("POST", "/auditors", json={"name": AUDITOR})["key"]
+    sides = [_releases(holder, key, pair, content, side, runs) for side, content in enumerate(pair.registers)]
+    return {batch.name: _drawn(batch.name, sides, counts) for batch in pair.plan().batches}
+
+
+def _releases(
+    holder: HolderUnderAudit, key: str, pair: Neighbours, content: bytes, side: int, runs: int
+) -> list[Release]:
+    cost_nano = sum(batch.loss_nano[0] for batch in pair.plan().batches)
+    runs_per_budget = parse_nano(BUDGET["epsilon"]) // cost_nano
+    asked: list[tuple[str, int]] = []
+    for number in range(-(-runs // runs_per_budget)):
+        dataset = f"register-{side}-{number}"
+        holder.administer("PUT", f"/datasets/{dataset}", json=pair.declaration_document)
+        holder.administer("PUT", f"/datasets/{dataset}/records", content=content, headers={"Content-Type": "text/csv"})
+        holder.administer("PUT", f"/datasets/{dataset}/budgets/{AUDITOR}", json=BUDGET)
+        asked += [(dataset, run + 1) for run in range(runs_per_budget)]
+
+    def ask(question: tuple[str, int]) -> Release:
+        dataset, run = question
+        body = pair.plan(draw=run).document()
+        return Release.model_validate(holder.call(key, "POST", f"/v1/datasets/{dataset}/releases", json=body))
+
+    with ThreadPoolExecutor(_CLIENTS) as clients:
+        return list(clients.map(ask, asked[:runs]))
+
+
+def _drawn(name: str, sides: list[list[Release]], counts: TruePair) -> Drawn:
+    """One batch's answers, and what all releases stated of it.
+
+    Raises:
+        AuditFailed: They do not all state the same, or add no noise.
+    """
+    stated: set[tuple[Noise, str, str]] = set()
+    answers: tuple[list[Answer], list[Answer]] = ([], [])
+    for side, releases in enumerate(sides):
+        for release in releases:
+            batch = release.batch(name)
+            stated.add((batch.noise, batch.epsilon, batch.delta))
+            noisy = [count for cell in batch.cells for count in cell.counts]
+            answers[side].append(tuple(noisy[place] for place in counts.changed))
+    if len(stated) != 1:
+        raise AuditFailed(f"Releases of batch {name!r} state {len(stated)} different noises or charges.")
+    noise, epsilon, delta = stated.pop()
+    if isinstance(noise, RandomisedResponseNoise):
+        raise AuditFailed(f"Batch {name!r} came without noise.")
+    return Drawn(noise, float(epsilon), float(delta), counts.pairs, answers)
+
+
+def _serve(settings: Settings, listener: socket.socket) -> None:
+    configuration = uvicorn.Config(create_app(settings), log_level="critical", access_log=False)
+    uvicorn.Server(configuration).run([listener])
+
+
+def _wait_until_ready(client: httpx.Client) -> None:
+    until_s = time.monotonic() + _START_S_MAX
+    while time.monotonic() < until_s:
+        try:
+            if client.get("/readyz").is_success:
+                return
+        except httpx.TransportError:
+            time.sleep(0.05)
+    raise AuditFailed("The holder did not get ready.")

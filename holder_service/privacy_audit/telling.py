@@ -1,0 +1,84 @@
+"""How much an answer tells between two neighbouring registers, and how likely so much is, if the noise is as stated.
+
+The logarithm of the ratio of an answer's two probabilities is the most telling figure that it has (Neyman, Pearson).
+Which probabilities make the ratio does not matter to a bound: any event would do, and a well-chosen one tells more.
+"""
+
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise
+
+NoiseOnCounts = DiscreteLaplaceNoise | DiscreteGaussianNoise | ExponentialNoise
+Answer = tuple[int, ...]
+"""The noisy counts that the person can change, in people."""
+
+_DIGITS = 6
+
+
+def log_likelihood(noise: NoiseOnCounts, answer: int, count: int) -> float:
+    """The logarithm of the probability of an answer, given the true count."""
+    if isinstance(noise, ExponentialNoise):
+        return noise.log_likelihood(answer, count)
+    return float(noise.log_mass(answer - count))
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What answers tell for the first of two registers, against the second.
+
+    Attributes:
+        noise: As stated.
+        counts: Of each count that differs, the true one in the first register and in the second.
+    """
+
+    noise: NoiseOnCounts
+    counts: tuple[tuple[int, int], ...]
+
+    def of(self, answer: Answer) -> float:
+        """The logarithm of how many times likelier an answer is from the first register, rounded to be compared."""
+        told = 0.0
+        for noisy, (first, second) in zip(answer, self.counts, strict=True):
+            told = round(told + self._of_count(noisy, first, second), _DIGITS)
+        return told
+
+    def tally(self, answers: Iterable[Answer]) -> Counter[float]:
+        """How often each figure came up."""
+        tally: Counter[float] = Counter()
+        for answer, times in Counter(answers).items():
+            tally[self.of(answer)] += times
+        return tally
+
+    def stated(self) -> dict[float, tuple[float, float]]:
+        """Under the noise as stated, the probability of each figure from the first register and from the second."""
+        figures: dict[float, tuple[float, float]] = {0.0: (1.0, 1.0)}
+        for first, second in self.counts:
+            joined: defaultdict[float, list[float]] = defaultdict(lambda: [0.0, 0.0])
+            masses = self._masses(first, second)
+            for (told, before), (further, mass) in itertools.product(figures.items(), masses.items()):
+                for side in (0, 1):
+                    joined[round(told + further, _DIGITS)][side] += before[side] * mass[side]
+            figures = {told: (mass[0], mass[1]) for told, mass in joined.items()}
+        return figures
+
+    def _masses(self, first: int, second: int) -> dict[float, list[float]]:
+        masses: defaultdict[float, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for answer in self._answers(first, second):
+            mass = masses[self._of_count(answer, first, second)]
+            for side, count in enumerate((first, second)):
+                mass[side] += math.exp(log_likelihood(self.noise, answer, count))
+        return masses
+
+    def _of_count(self, noisy: int, first: int, second: int) -> float:
+        told = log_likelihood(self.noise, noisy, first) - log_likelihood(self.noise, noisy, second)
+        return round(told, _DIGITS)
+
+    def _answers(self, first: int, second: int) -> Sequence[int]:
+        """All answers, but for some that have less than 10⁻¹⁵ together."""
+        if isinstance(self.noise, ExponentialNoise):
+            return range(self.noise.upper + 1)
+        reach = math.ceil(self.noise.scale * (36 if isinstance(self.noise, DiscreteLaplaceNoise) else 9)) + 1
+        return range(min(first, second) - reach, max(first, second) + reach + 1)

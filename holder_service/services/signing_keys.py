@@ -1,0 +1,138 @@
+"""Which signing key signs, and how it hands over to the next (2-privacy §6, docs/adr/0009).
+
+The database says which key is in force; the home holds the private halves. A new private half is on the
+disk before the transaction that puts it in force, so a crash leaves a key that is not published at
+most, and the next rotation takes that one.
+"""
+
+import logging
+from datetime import datetime
+
+from holder_service.domain.errors import Conflict, Unavailable
+from holder_service.domain.ledger import Event
+from holder_service.services.bookkeeping import Books, Transaction
+from holder_service.signing import SigningKeyFolder, SigningKeyPair, UnusableSigningKey
+from holder_service.storage import ledger_views, signing_keys
+from holder_service.storage.database import Connection
+from shared.releases import SigningKey
+
+_log = logging.getLogger(__name__)
+
+
+class Signer:
+    """Finds the key in force; asked within the transaction whose release it signs, it is never one too old."""
+
+    def __init__(self, folder: SigningKeyFolder) -> None:
+        self.folder = folder
+        self._pairs: dict[str, SigningKeyPair] = {}
+
+    def in_force(self, connection: Connection) -> SigningKeyPair:
+        """The pair that signs now.
+
+        Raises:
+            Unavailable: This home lacks its private half, or cannot read it.
+        """
+        key_id = signing_keys.in_force(connection)
+        if key_id is not None and key_id in self._pairs:
+            return self._pairs[key_id]
+        try:
+            pair = self.folder.load(key_id or "")
+        except (OSError, UnusableSigningKey) as error:
+            _log.error("signing key unavailable", extra={"error": type(error).__name__})
+            raise Unavailable(
+                f"The holder cannot use its signing key {key_id}: an administrator has to put the key's file back."
+            ) from None
+        self._pairs[pair.id] = pair
+        return pair
+
+
+def rotate(books: Books, signer: Signer, *, actor: str) -> SigningKey:
+    """Put a new signing key in force, handed over to by the one before.
+
+    Raises:
+        Conflict: Somebody else rotates at the same time.
+        Unavailable: This home lacks the private half of the key in force.
+    """
+    with books.database.read() as connection:
+        signer.in_force(connection)  # without it nothing could be handed over, and a new file would be left behind
+    pair = _unpublished(books, signer.folder)
+
+    def work(transaction: Transaction) -> SigningKey:
+        predecessor = signer.in_force(transaction.connection)
+        return _publish(transaction, predecessor.hand_over(_next_key(transaction, pair)), actor)
+
+    return books.commit(work)
+
+
+def publish_first(books: Books, folder: SigningKeyFolder) -> bool:
+    """Make and publish the first signing key of a database that has none; whether it had none.
+
+    Raises:
+        Conflict: It has one, and this home lacks the private half.
+    """
+    with books.database.read() as connection:
+        key_id = signing_keys.in_force(connection)
+    if key_id is None:
+        _publish_unvouched(books, folder, actor="holder", reason=None, replacing=None)
+        return True
+    try:
+        folder.load(key_id)
+    except FileNotFoundError:
+        raise Conflict(
+            f"Releases of this database are signed with the key {key_id}, which is not in {folder.path}. "
+            "Holders of one database share one HOLDER_HOME. If the key is lost for good: `holder replace-lost-key`."
+        ) from None
+    return False
+
+
+def replace_lost(books: Books, folder: SigningKeyFolder, *, reason: str) -> SigningKey:
+    """Put a new signing key in force that no key vouches for, because the private half of the last one is lost.
+
+    Auditors who trust the keys before will refuse it until they are told why, by other means.
+
+    Raises:
+        Conflict: The key is not lost, so it can hand over; or there never was one.
+    """
+    with books.database.read() as connection:
+        key_id = signing_keys.in_force(connection)
+    if key_id is None or key_id in folder.ids():
+        raise Conflict(
+            "The signing key in force is not lost: let it hand over, with `holder admin rotate-signing-key`."
+        )
+    return _publish_unvouched(books, folder, actor="holder", reason=reason, replacing=key_id)
+
+
+def _publish_unvouched(
+    books: Books, folder: SigningKeyFolder, *, actor: str, reason: str | None, replacing: str | None
+) -> SigningKey:
+    pair = _unpublished(books, folder)
+
+    def work(transaction: Transaction) -> SigningKey:
+        if signing_keys.in_force(transaction.connection) != replacing:
+            raise Conflict("Somebody else put a signing key in force meanwhile; nothing was changed.")
+        return _publish(transaction, _next_key(transaction, pair), actor, **({"reason": reason} if reason else {}))
+
+    return books.commit(work)
+
+
+def _unpublished(books: Books, folder: SigningKeyFolder) -> SigningKeyPair:
+    """A private key that the database does not know: one that a crash or a restore left, or a new one."""
+    with books.database.read() as connection:
+        published = {key.id for key in signing_keys.every(connection)}
+    left = next((key_id for key_id in folder.ids() if key_id not in published), None)
+    return folder.create() if left is None else folder.load(left)
+
+
+def _next_key(transaction: Transaction, pair: SigningKeyPair) -> SigningKey:
+    """The public half, in force from after everything that was signed before, whatever the clock says."""
+    latest: datetime | None = ledger_views.latest_time(transaction.connection)
+    return pair.public_key(valid_from=transaction.now if latest is None else max(transaction.now, latest))
+
+
+def _publish(transaction: Transaction, key: SigningKey, actor: str, **detail: str) -> SigningKey:
+    if signing_keys.find(transaction.connection, key.id) is not None:
+        raise Conflict("Somebody else put this signing key in force meanwhile; nothing was changed.")
+    signing_keys.publish(transaction.connection, key)
+    document = key.model_dump(mode="json", exclude={"id", "algorithm", "valid_to"}, exclude_none=True)
+    transaction.append(Event("signing-key", actor, subject=key.id, detail={**document, **detail}))
+    return key

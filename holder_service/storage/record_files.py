@@ -1,0 +1,120 @@
+"""The files that loads leave in the holder's home, and those that a killed one leaves behind.
+
+A file is whole and durable before the transaction that names it, and taken away after the one that names
+it no more. So a process that is killed in between leaves files that nothing names. Whoever loads holds a
+shared lock, which goes with the process; who can have it alone knows that nobody is at work, and may take
+away what the database does not name.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from holder_service.storage.person_keys import PersonSecret, join_hashes
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFiles:
+    """Where a holder keeps what it loads.
+
+    Attributes:
+        records: Encoded records, a file for each version.
+        people: Sorted hashes of person keys, a file for each dataset.
+        incoming: Uploads until they are loaded.
+        lock: The file that is locked.
+        secret: What person keys are hashed under.
+    """
+
+    records: Path
+    people: Path
+    incoming: Path
+    lock: Path
+    secret: PersonSecret
+
+    def join(self, hashes: Path, earlier: str | None) -> str:
+        """Make a file of everybody in a load and in a dataset's earlier file, whole and durable; gives its name."""
+        self.people.mkdir(exist_ok=True)
+        before = self.people_of(earlier)
+        name = self.secret.file_name()
+        partial = self.people / f".loading-{name}"
+        join_hashes([hashes] if before is None else [hashes, before], partial)
+        partial.chmod(0o400)
+        partial.rename(self.people / name)
+        descriptor = os.open(self.people, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        return name
+
+    @contextmanager
+    def joining(self) -> Iterator[None]:
+        """Join alone, or two loads of one dataset would start from the same earlier file and one forget the other."""
+        with self._locked(fcntl.LOCK_EX, self.lock.with_suffix(".joining")):
+            yield
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep everybody from having the files alone; waits while somebody has."""
+        with self._locked(fcntl.LOCK_SH):
+            yield
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Have the files alone; waits until nobody loads."""
+        with self._locked(fcntl.LOCK_EX):
+            yield
+
+    def people_of(self, name: str | None) -> Path | None:
+        """The file of keyed hashes that a dataset names, if it is here and under the secret of now."""
+        if name is None or not self.secret.made(name):
+            return None
+        path = self.people / name
+        return path if path.exists() else None
+
+    def remove(self, *, records: str | None, people: str | None) -> None:
+        """Take files away that the database names no more."""
+        for folder, name in ((self.records, records), (self.people, people)):
+            if name:
+                (folder / name).unlink(missing_ok=True)
+
+    def sweep(self, named: Callable[[], frozenset[str]]) -> int:
+        """Take away what killed loads left, unless somebody loads right now.
+
+        Args:
+            named: Gives the names of all files that the database names; asked once nobody can load.
+
+        Returns:
+            How many files and folders were taken away.
+        """
+        try:
+            with self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB):
+                kept = named()
+                left = [
+                    path
+                    for folder in (self.records, self.people, self.incoming)
+                    if folder.is_dir()
+                    for path in folder.iterdir()
+                    if path.name not in kept
+                ]
+                for path in left:
+                    if path.is_dir():
+                        shutil.rmtree(path, ignore_errors=True)
+                    else:
+                        path.unlink(missing_ok=True)
+        except BlockingIOError:
+            return 0
+        return len(left)
+
+    @contextmanager
+    def _locked(self, how: int, file: Path | None = None) -> Iterator[None]:
+        descriptor = os.open(file or self.lock, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, how)
+            yield
+        finally:
+            os.close(descriptor)

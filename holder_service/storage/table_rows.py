@@ -1,0 +1,39 @@
+"""The rows that `domain.table_facts` compares with what the ledger's entries say."""
+
+import hashlib
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from holder_service.storage import datasets, signing_keys
+from holder_service.storage.tables import accounts, api_keys
+from shared import canonical
+
+Row = dict[str, Any]
+
+
+def rows(connection: Connection) -> dict[tuple[str, str], Row]:
+    """By table and key: what each row has in the columns that entries speak of."""
+    found: dict[tuple[str, str], Row] = {}
+    for account in connection.execute(select(accounts)):
+        found["accounts", account.name] = dict(account._mapping)
+    for key in connection.execute(select(api_keys)):
+        found["api_keys", key.id] = {**key._mapping, "secret_digest": hash_digest(key.secret_hash)}
+    for signing_key in signing_keys.every(connection):
+        found["signing_keys", signing_key.id] = signing_key.model_dump(mode="json")
+    for population in datasets.every_population(connection):
+        found["populations", population.name] = {
+            name: getattr(population, name) for name in ("relation", "person_key", "merged_into")
+        }
+    for dataset in datasets.every(connection):
+        columns = ("population", "records_max", "version", "version_last", "records_file", "people_file", "retired")
+        found["datasets", dataset.name] = {
+            **{name: getattr(dataset, name) for name in columns},
+            "schema": canonical.digest(dataset.schema.model_dump(mode="json")),
+        }
+    return found
+
+
+def hash_digest(secret_hash: bytes) -> str:
+    """What an entry says of the hash that a key is kept by: enough to see that it is another one."""
+    return hashlib.sha256(secret_hash).hexdigest()

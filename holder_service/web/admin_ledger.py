@@ -1,0 +1,91 @@
+"""What administrators call about the ledger: read, export, verify, record a restore; and the signing keys."""
+
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query, Response
+from fastapi.responses import StreamingResponse
+from pydantic import AwareDatetime
+from starlette.concurrency import run_in_threadpool
+
+from holder_service.domain.ledger import Kind
+from holder_service.services import ledger, signing_keys
+from holder_service.storage.ledger_views import EntryFilter
+from holder_service.web.bodies import StrictRoute
+from holder_service.web.dependencies import Administrator, TheHolder
+from holder_service.web.documentation import PROBLEM_RESPONSES
+from holder_service.web.ledger_export import EXPORT_PAGE_ENTRIES, MEDIA_TYPES, csv_pages, json_pages
+from shared import limits
+from shared.messages import Message
+from shared.releases import LedgerPosition, SigningKey
+from shared.text import Name, Text
+
+router = APIRouter(prefix="/v1/admin", tags=["administrator"], route_class=StrictRoute, responses=PROBLEM_RESPONSES)
+
+
+class Restore(Message):
+    """Why the database was restored from a copy."""
+
+    reason: Text
+
+
+def _filter(
+    *,
+    kind: Annotated[Kind | None, Query()] = None,
+    population: Annotated[Name | None, Query()] = None,
+    dataset: Annotated[Name | None, Query()] = None,
+    auditor: Annotated[Name | None, Query()] = None,
+    account: Annotated[Name | None, Query(description="What it did, and what was done about it.")] = None,
+    since: Annotated[AwareDatetime | None, Query(description="From this time on, with its zone.")] = None,
+    until: Annotated[AwareDatetime | None, Query(description="Before this time, with its zone.")] = None,
+) -> EntryFilter:
+    return EntryFilter(kind, population, dataset, auditor, account, since, until)
+
+
+Filter = Annotated[EntryFilter, Depends(_filter)]
+
+
+@router.get("/ledger", response_model=None, responses={200: {"content": {media: {} for media in MEDIA_TYPES.values()}}})
+async def read_ledger(
+    holder: TheHolder,
+    _: Administrator,
+    which: Filter,
+    *,
+    after: Annotated[int, Query(ge=0, le=limits.INTEGER_MAX)] = 0,
+    upto: Annotated[int | None, Query(ge=0, le=limits.INTEGER_MAX)] = None,
+    limit: Annotated[int, Query(ge=1, le=EXPORT_PAGE_ENTRIES)] = 100,
+    as_format: Annotated[Literal["json", "jsonl", "csv"], Query(alias="format")] = "json",
+) -> Response | dict[str, Any]:
+    """Entries in order, those that pass all filters: a page as JSON, or all of them as CSV or as lines of JSON.
+
+    The last line of an export has the kind "end-of-export": without it the export is not whole.
+    """
+    if as_format != "json":
+        pages = csv_pages if as_format == "csv" else json_pages
+        content = pages(holder.books, after=after, upto=upto, which=which)
+        return StreamingResponse(content, media_type=MEDIA_TYPES[as_format])
+    found = await run_in_threadpool(ledger.page, holder.books, after=after, upto=upto, limit=limit, which=which)
+    return {
+        "entries": [entry.document() for entry in found],
+        "next": found[-1].sequence if len(found) == limit else None,
+    }
+
+
+@router.post("/ledger/verify")
+async def verify_ledger(holder: TheHolder, _: Administrator) -> dict[str, Any]:
+    """Recompute the chain and every balance, and compare the tables with what the entries say."""
+    verification = await run_in_threadpool(ledger.verify, holder.books)
+    return {"intact": verification.intact, **asdict(verification)}
+
+
+@router.post("/ledger/restore", status_code=201)
+async def record_restore(holder: TheHolder, caller: Administrator, restore: Restore) -> LedgerPosition:
+    """Record that the database was restored from a copy, so that the holder may release again."""
+    entry = await run_in_threadpool(ledger.record_restore, holder.books, actor=caller.name, reason=restore.reason)
+    return LedgerPosition(sequence=entry.sequence, hash=entry.hash)
+
+
+@router.post("/signing-keys", status_code=201)
+async def rotate_signing_key(holder: TheHolder, caller: Administrator) -> SigningKey:
+    """Put a new signing key in force, which the one before hands over to; `GET /v1/keys` lists them all."""
+    return await run_in_threadpool(signing_keys.rotate, holder.books, holder.signing, actor=caller.name)

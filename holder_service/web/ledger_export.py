@@ -1,0 +1,127 @@
+"""The ledger as a file, CSV or a JSON document a line: the same from the REST interface and from the console.
+
+An export that broke off would look like a shorter ledger. So its last line says that it is the last, how
+many entries there are before it, and what the ledger's head was; a file without that line is not whole.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, BinaryIO, Final, TextIO
+
+from holder_service.domain.ledger import Balance, Entry
+from holder_service.services import ledger
+from holder_service.services.bookkeeping import Books
+from holder_service.services.ledger import EVERYTHING
+from holder_service.storage.ledger_views import EntryFilter
+from shared.amounts import format_nano
+
+EXPORT_PAGE_ENTRIES: Final = 1000
+END: Final = "end-of-export"
+MEDIA_TYPES: Final[Mapping[str, str]] = {"csv": "text/csv", "jsonl": "application/jsonl"}
+COLUMNS: Final = (
+    "sequence", "at", "kind", "actor", "population", "dataset", "auditor", "subject", "answer", "epsilon", "delta",
+    "cap", "account", "detail", "previous", "hash",
+)  # fmt: skip
+
+
+def csv_pages(
+    books: Books, *, after: int = 0, upto: int | None = None, which: EntryFilter = EVERYTHING
+) -> Iterator[str]:
+    """A header, the entries, and the last line, whose kind is "end-of-export"; a piece for each page of the store."""
+    yield _lines([COLUMNS])
+    for page in _pages(books, after=after, upto=upto, which=which):
+        if isinstance(page, End):
+            detail = json.dumps(page.document(), sort_keys=True)
+            yield _lines([tuple({"at": page.at, "kind": END, "detail": detail}.get(name, "") for name in COLUMNS)])
+        else:
+            yield _lines(_row(entry) for entry in page)
+
+
+def json_pages(
+    books: Books, *, after: int = 0, upto: int | None = None, which: EntryFilter = EVERYTHING
+) -> Iterator[str]:
+    """A line for each entry, and the last one, whose kind is "end-of-export"."""
+    for page in _pages(books, after=after, upto=upto, which=which):
+        if isinstance(page, End):
+            yield json.dumps({"at": page.at, "kind": END, "detail": page.document()}) + "\n"
+        else:
+            yield "".join(json.dumps(entry.document(), ensure_ascii=False) + "\n" for entry in page)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What the last line says: when the export began, how many entries it has, the ledger's head then."""
+
+    at: str
+    entries: int
+    sequence: int
+    hash: str
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"entries": self.entries, "head": {"sequence": self.sequence, "hash": self.hash}}
+
+
+def is_whole(export: BinaryIO) -> bool:
+    """Whether a file ends with the last line of an export, which tells as many entries as stand before it."""
+    export.seek(0)
+    text = io.TextIOWrapper(export, encoding="utf-8", newline="")
+    try:
+        first = text.readline()
+        text.seek(0)
+        read = _json_lines if first.startswith("{") else _csv_lines
+        *_, (count, last) = enumerate(read(text))
+        return bool(last["kind"] == END and last["detail"]["entries"] == count)
+    except (KeyError, TypeError, ValueError, csv.Error):
+        return False
+    finally:
+        text.detach()
+
+
+def _json_lines(text: TextIO) -> Iterator[dict[str, Any]]:
+    return (json.loads(line) for line in text)
+
+
+def _csv_lines(text: TextIO) -> Iterator[dict[str, Any]]:
+    return ({**row, "detail": json.loads(row["detail"] or "{}")} for row in csv.DictReader(text, strict=True))
+
+
+def _pages(books: Books, *, after: int, upto: int | None, which: EntryFilter) -> Iterator[list[Entry] | End]:
+    """The entries that there are when it begins, page by page, and the end."""
+    at = books.clock().isoformat()
+    sequence, head = ledger.head(books)
+    last = sequence if upto is None else min(upto, sequence)
+    count = 0
+    while page := ledger.page(books, after=after, upto=last, limit=EXPORT_PAGE_ENTRIES, which=which):
+        yield page
+        count += len(page)
+        after = page[-1].sequence
+    yield End(at, count, sequence, head)
+
+
+def _row(entry: Entry) -> tuple[Any, ...]:
+    event = entry.event
+    return (
+        entry.sequence, entry.at, event.kind, event.actor, event.population, event.dataset, event.auditor,
+        event.subject, event.answer, format_nano(event.epsilon_nano), format_nano(event.delta_nano),
+        _balance(event.cap), _balance(event.account),
+        json.dumps(event.detail, sort_keys=True) if event.detail else "", entry.previous, entry.hash,
+    )  # fmt: skip
+
+
+def _balance(balance: Balance | None) -> str:
+    return "" if balance is None else json.dumps(asdict(balance), sort_keys=True)
+
+
+def _lines(rows: Iterable[Iterable[Any]]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows([_harmless(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _harmless(value: Any) -> Any:
+    """A value that a spreadsheet would take for a formula is led by an apostrophe."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")) else value

@@ -1,0 +1,313 @@
+"""The ledger under any order of events: entries sum to balances, and both are what exact fractions say (2-privacy §9).
+
+The services and the store are the real ones; so are restarts, which close everything and open it again.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, event, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from holder_service.domain.errors import BudgetExhausted, CapExhausted, Conflict, HolderError, NoRecords, NotFound
+from holder_service.domain.ledger import Balance, Replay
+from holder_service.services import accounts, budgets, datasets, ledger, releases
+from holder_service.services.bookkeeping import Books
+from holder_service.services.datasets import OpenRecords
+from holder_service.services.holder import Holder, initialise
+from holder_service.storage import ledger as stored_ledger
+from holder_service.storage.releases import StoredRelease
+from shared.amounts import NANO_PER_UNIT
+from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
+from shared.plans import Plan
+from tests.holders import DECLARATION, register_csv, settings_in
+from tests.holders import plan as plan_document
+from tests.ledger_model import Loss, Model, Purse, Question
+
+BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
+AUDITORS: Final = ("ADR", "BDR")
+RECORDS: Final = register_csv(people=20)
+REFUSALS: Final[dict[str, type[HolderError]]] = {
+    "not-found": NotFound, "no-records": NoRecords, "budget-exhausted": BudgetExhausted, "cap-exhausted": CapExhausted,
+}  # fmt: skip
+
+auditor_names = st.sampled_from(AUDITORS)
+dataset_names = st.sampled_from(("first", "second", "third"))
+population_names = st.sampled_from(("people", "others"))
+epsilons = st.sampled_from(("0.1", "0.25", "0.333333333", "0.001"))
+limits = st.tuples(
+    st.sampled_from(("0", "0.3", "0.7", "1.000000001", "2")), st.sampled_from(("0", "0.000000001", "0.00001"))
+)
+
+
+def fractions(epsilon: str, delta: str = "0") -> Loss:
+    return Fraction(epsilon), Fraction(delta)
+
+
+def in_fractions(balance: Balance) -> Purse:
+    """A balance of the ledger as the model has it."""
+    return Purse(
+        (Fraction(balance.limit_epsilon_nano, NANO_PER_UNIT), Fraction(balance.limit_delta_nano, NANO_PER_UNIT)),
+        (Fraction(balance.spent_epsilon_nano, NANO_PER_UNIT), Fraction(balance.spent_delta_nano, NANO_PER_UNIT)),
+        None if balance.expires is None else datetime.fromisoformat(balance.expires),
+    )
+
+
+def plan_of(epsilon: str, *, delta: str | None, overlapping: bool, draw: int) -> tuple[Plan, Loss]:
+    """A plan, and what it has to cost: overlapping cells are two classes and cost twice."""
+    document: dict[str, Any] = plan_document(epsilon=epsilon, draw=draw)
+    [batch] = document["batches"]
+    if delta is not None:
+        batch["mechanism"] = {"name": "gaussian", "delta": delta}
+    if overlapping:
+        batch["cells"][1]["all_of"] = []
+    classes = 1 + overlapping
+    return Plan.model_validate(document), (Fraction(epsilon) * classes, Fraction(delta or "0") * classes)
+
+
+plans = st.builds(
+    plan_of, epsilons, delta=st.sampled_from((None, None, "0.000001")), overlapping=st.booleans(),
+    draw=st.integers(1, 3),
+)  # fmt: skip
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    """A holder and its model side by side."""
+
+    template: ClassVar[Path]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(prefix="pafer-machine-", dir=self.template.parent))
+        self.home = self.folder / "holder"
+        shutil.copytree(self.template, self.home)
+        self.now = BEGIN
+        self.model = Model()
+        self.replay = Replay()
+        self.open()
+
+    def open(self) -> None:
+        self.holder = Holder.open(settings_in(self.home, f"sqlite:///{self.home / 'holder.sqlite'}"))
+        self.books = Books(self.holder.books.database, self.holder.books.anchor, clock=lambda: self.now)
+        self.opened = OpenRecords(self.holder.settings.records)
+
+    def teardown(self) -> None:
+        found = ledger.verify(self.books)
+        self.holder.close()
+        shutil.rmtree(self.folder)
+        assert found.intact, found.reason
+
+    @initialize()
+    def begin_with_budgets(self) -> None:
+        """Three datasets of two populations, two auditors with limits; without them most questions would be moot."""
+        for name, population in (("first", "people"), ("second", "people"), ("third", "others")):
+            self.declare(name, population, ("2", "0.00001"))
+            self.load(name)
+        for name, auditor, limit in (("first", "ADR", "1.000000001"), ("first", "BDR", "2"), ("third", "ADR", "0.7")):
+            self.grant(name, auditor, (limit, "0.00001"), None)
+
+    @rule(name=dataset_names, population=population_names, cap=limits)
+    def declare(self, name: str, population: str, cap: tuple[str, str]) -> None:
+        declaration = DatasetDeclaration.model_validate(
+            {**DECLARATION, "population": population, "cap": {"epsilon": cap[0], "delta": cap[1]}}
+        )
+        allowed = self.model.declare(name, population, fractions(*cap))
+
+        self.expect(
+            None if allowed else Conflict,
+            lambda: datasets.declare(self.books, actor="administrator", name=name, declaration=declaration),
+        )
+
+    @rule(name=dataset_names)
+    def load(self, name: str) -> None:
+        offered = self.model.is_offered(name)
+
+        def call() -> int:
+            with self.holder.files.in_use():
+                source = self.folder / "records.csv"
+                source.write_bytes(RECORDS)
+                return datasets.load(
+                    self.books, actor="administrator", name=name, source=source, media_type="text/csv",
+                    files=self.holder.files,
+                )  # fmt: skip
+
+        loaded = self.expect(None if offered else NotFound, call)
+
+        if offered:
+            dataset = self.model.datasets[name]
+            dataset.version_last += 1
+            dataset.version = dataset.version_last
+            assert loaded == dataset.version
+
+    @rule(name=dataset_names)
+    def retire(self, name: str) -> None:
+        offered = self.model.is_offered(name)
+
+        self.expect(
+            None if offered else NotFound,
+            lambda: datasets.retire(self.books, actor="administrator", name=name, files=self.holder.files),
+        )
+
+        if offered:
+            self.model.datasets[name].version = None
+            self.model.datasets[name].retired = True
+
+    @rule(name=dataset_names, auditor=auditor_names, limit=limits, hours=st.sampled_from((None, None, -1, 2)))
+    def grant(self, name: str, auditor: str, limit: tuple[str, str], hours: int | None) -> None:
+        """Grant, raise, lower (also below what was spent), revoke; some expire, some have expired."""
+        expires = None if hours is None else self.now + timedelta(hours=hours)
+        grant = BudgetGrant.model_validate({"epsilon": limit[0], "delta": limit[1], "expires": expires})
+        allowed = self.model.grant(name, auditor, fractions(*limit), expires)
+
+        self.expect(
+            None if allowed else NotFound,
+            lambda: budgets.set_limit(self.books, actor="administrator", dataset=name, auditor=auditor, grant=grant),
+        )
+
+    @rule(name=dataset_names, auditor=auditor_names, plan=plans)
+    def ask(self, name: str, auditor: str, plan: tuple[Plan, Loss]) -> None:
+        self.check_answer(name, auditor, plan, limit_meanwhile=None)
+
+    @precondition(lambda self: self.model.datasets)
+    @rule(name=dataset_names, auditor=auditor_names, plan=plans, limit=limits)
+    def ask_while_the_limit_changes(
+        self, name: str, auditor: str, plan: tuple[Plan, Loss], limit: tuple[str, str]
+    ) -> None:
+        """A raise, a lowering or a revocation arrives after the plan was priced and before it is charged."""
+        self.check_answer(name, auditor, plan, limit_meanwhile=limit)
+
+    @precondition(lambda self: self.model.answered)
+    @rule(choice=st.randoms(use_true_random=False))
+    def ask_again(self, choice: Any) -> None:
+        """Any plan that was ever answered, pinned to its version, whatever became of records and budget."""
+        question, body = choice.choice(list(self.model.answered.items()))
+        plan = Plan.model_validate_json(question.content).pinned(question.version)
+
+        stored = releases.prepare(self.books, auditor=question.auditor, dataset=question.dataset, plan=plan)
+
+        assert isinstance(stored, StoredRelease)
+        assert stored.body == body
+
+    @rule(into=population_names, source=population_names)
+    def merge(self, into: str, source: str) -> None:
+        known = into in self.model.caps and source in self.model.caps
+        allowed = self.model.merge(into, source)
+
+        self.expect(
+            None if allowed else (Conflict if known else NotFound),
+            lambda: datasets.merge(self.books, actor="administrator", into=into, source=source),
+        )
+
+    @rule(hours=st.sampled_from((1, 3)))
+    def time_passes(self, hours: int) -> None:
+        self.now += timedelta(hours=hours)
+
+    @rule()
+    def restart(self) -> None:
+        self.holder.close()
+        self.open()
+
+    @invariant()
+    def balances_are_what_fractions_say(self) -> None:
+        with self.books.database.read() as connection:
+            for name, purse in self.model.caps.items():
+                assert in_fractions(stored_ledger.population_balance(connection, name)) == purse
+            for (name, auditor), purse in self.model.purses.items():
+                balance = stored_ledger.account_balance(connection, name, auditor)
+                assert in_fractions(balance) == purse
+                assert min(balance.remaining(self.now)) >= 0
+
+    @invariant()
+    def entries_sum_to_balances(self) -> None:
+        with self.books.database.read() as connection:
+            for entry in stored_ledger.read_entries(connection, after=self.replay.sequence):
+                self.replay.apply(entry)
+            assert stored_ledger.head(connection) == (self.replay.sequence, self.replay.hash)
+        unmerged = [cap for name, cap in self.replay.caps.items() if name not in self.model.merged]
+        assert Fraction(sum(cap.spent_epsilon_nano for cap in unmerged), NANO_PER_UNIT) == self.model.charged[0]
+        assert Fraction(sum(cap.spent_delta_nano for cap in unmerged), NANO_PER_UNIT) == self.model.charged[1]
+        assert self.books.is_anchored()
+
+    def expect(self, refusal: type[HolderError] | None, call: Any) -> Any:
+        """Call, and be refused if that is expected."""
+        if refusal is None:
+            return call()
+        with pytest.raises(refusal):
+            call()
+        return None
+
+    def check_answer(
+        self, name: str, auditor: str, asked: tuple[Plan, Loss], *, limit_meanwhile: tuple[str, str] | None
+    ) -> None:
+        plan, loss = asked
+        dataset = self.model.datasets.get(name)
+        question = None
+        if dataset is not None and dataset.version is not None:
+            question = Question(auditor, name, dataset.version, plan.model_dump_json())
+        outcome = self.model.outcome(question, name, auditor, loss, self.now)
+        event(f"asked: {outcome}")
+        if outcome in REFUSALS:
+            with pytest.raises(REFUSALS[outcome]):
+                releases.prepare(self.books, auditor=auditor, dataset=name, plan=plan)
+            return
+        assert question is not None
+
+        prepared = releases.prepare(self.books, auditor=auditor, dataset=name, plan=plan)
+        if isinstance(prepared, StoredRelease):
+            assert outcome == "again"
+            assert prepared.body == self.model.answered[question]
+            return
+        assert outcome == "released"
+        if limit_meanwhile is not None:
+            self.grant(name, auditor, limit_meanwhile, None)
+            outcome = self.model.outcome(question, name, auditor, loss, self.now)
+            event(f"while the limit changed: {outcome}")
+        answered = self.expect(
+            REFUSALS.get(outcome),
+            lambda: releases.answer(
+                self.books, auditor=auditor, priced=prepared, records=self.opened, signing=self.holder.signing
+            ),
+        )
+        if answered is not None:
+            self.model.charge(question, loss, answered.body)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A holder that was set up with two auditors' accounts, to be copied for every example."""
+    memory = Path("/dev/shm")  # noqa: S108 - only a folder of our own in it
+    home = Path(tempfile.mkdtemp(prefix="pafer-template-", dir=memory if memory.is_dir() else None))
+    settings_there = settings_in(home / "holder", f"sqlite:///{home / 'holder' / 'holder.sqlite'}")
+    (home / "holder").mkdir()
+    initialise(settings_there)
+    holder = Holder.open(settings_there)
+    for name in AUDITORS:
+        accounts.open_account(holder.books, actor="administrator", new=NewAuditor(name=name))
+    holder.close()
+    LedgerMachine.template = home / "holder"
+    yield
+    shutil.rmtree(home)
+
+
+class TestSomeOrders(LedgerMachine.TestCase):  # type: ignore[misc]  # Hypothesis makes it at run time
+    """A few orders of events, with every run of the tests."""
+
+    settings = settings(
+        max_examples=15, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+
+
+@pytest.mark.statistical
+class TestManyOrders(LedgerMachine.TestCase):  # type: ignore[misc]  # Hypothesis makes it at run time
+    """500 orders of 50 events; no false alarm is possible, it is only long."""
+
+    settings = settings(
+        max_examples=500, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+    )

@@ -1,0 +1,220 @@
+"""Every mechanism through the running service: what it charges, what it says of its noise, what it refuses."""
+
+from typing import Any
+
+import pytest
+
+from shared.releases import Release
+from tests.holders import DECLARATION, TestedHolder, plan
+
+GAUSSIAN = {"name": "gaussian", "delta": "0.000001"}
+EXPONENTIAL = {"name": "exponential", "upper": 1000}
+PERTURBED = [
+    {**column, "randomised_response": {"kept": "0.75"}} if column["name"] == "sex" else column
+    for column in DECLARATION["columns"]
+]
+
+
+def plan_with(mechanism: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """The two disjoint cells of `plan`, answered with a mechanism."""
+    asked = plan(**fields)
+    asked["batches"][0]["mechanism"] = mechanism
+    if mechanism["name"] == "randomised_response":
+        del asked["batches"][0]["epsilon"]
+    return asked
+
+
+def grant(holder: TestedHolder, epsilon: str, delta: str, *, dataset: str = "register") -> None:
+    """Give the auditor a budget."""
+    granted = holder.admin("PUT", f"/datasets/{dataset}/budgets/ADR", json={"epsilon": epsilon, "delta": delta})
+    assert granted.status_code == 200
+
+
+@pytest.fixture
+def local(sqlite_holder: TestedHolder) -> TestedHolder:
+    """The holder with a second dataset, "survey", whose sex was perturbed at its source."""
+    declared = sqlite_holder.declare("survey", columns=PERTURBED, relation="sensitive_attribute")
+    assert declared.status_code == 200
+    records = "id,age,hours,education,citizen,sex,origin\n" + "".join(
+        f"p{person},{person},,low,true,{'Female' if person % 3 else 'Male'},here\n" for person in range(90)
+    )
+    assert sqlite_holder.load(records.encode(), "survey").status_code == 200
+    grant(sqlite_holder, "1", "0", dataset="survey")
+    return sqlite_holder
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "loss", "noise"),
+    [
+        ({"name": "laplace"}, {"epsilon": "0.1", "delta": "0"}, {"distribution": "discrete_laplace"}),
+        (GAUSSIAN, {"epsilon": "0.1", "delta": "0.000001"}, {"distribution": "discrete_gaussian"}),
+        (EXPONENTIAL, {"epsilon": "0.1", "delta": "0"}, {"distribution": "exponential", "upper": 1000}),
+    ],
+)
+def test_quote_and_release_state_loss_and_noise_alike(
+    sqlite_holder: TestedHolder, mechanism: dict[str, Any], loss: dict[str, str], noise: dict[str, Any]
+) -> None:
+    cap = sqlite_holder.declare(cap={"epsilon": "100", "delta": "0.001"})
+    assert cap.status_code == 200
+    grant(sqlite_holder, "1", "0.001")
+    asked = plan_with(mechanism)
+
+    quoted = sqlite_holder.auditor("POST", "/datasets/register/quotes", json=asked).json()
+    answer = sqlite_holder.release(asked)
+
+    assert answer.status_code == 201
+    release = Release.model_validate(answer.json())
+    assert quoted["charge"] == loss == answer.json()["charge"]
+    assert quoted["batches"][0]["noise"] == answer.json()["batches"][0]["noise"]
+    assert noise.items() <= quoted["batches"][0]["noise"].items()
+    assert all(isinstance(count, int) for cell in release.batches[0].cells for count in cell.counts)
+    if mechanism is EXPONENTIAL:
+        assert all(0 <= count <= 1000 for cell in release.batches[0].cells for count in cell.counts)
+
+
+@pytest.mark.parametrize("mechanism", [{"name": "laplace"}, GAUSSIAN, EXPONENTIAL], ids=lambda found: found["name"])
+def test_ten_plans_of_a_tenth_fit_exactly_into_a_budget_of_one(
+    sqlite_holder: TestedHolder, mechanism: dict[str, Any]
+) -> None:
+    sqlite_holder.declare(cap={"epsilon": "1", "delta": "0.00001"})
+    grant(sqlite_holder, "1", "0.00001")
+
+    answers = [sqlite_holder.release(plan_with(mechanism, draw=draw)) for draw in range(1, 11)]
+    beyond = sqlite_holder.release(plan_with(mechanism, draw=11, epsilon="0.001"))
+
+    assert [answer.status_code for answer in answers] == [201] * 10
+    assert answers[-1].json()["remaining"]["epsilon"] == "0"
+    assert beyond.status_code == 403
+
+
+def test_delta_is_a_budget_of_its_own(sqlite_holder: TestedHolder) -> None:
+    sqlite_holder.declare(cap={"epsilon": "100", "delta": "0.001"})
+    grant(sqlite_holder, "10", "0.000001")
+
+    first = sqlite_holder.release(plan_with(GAUSSIAN))
+    second = sqlite_holder.release(plan_with(GAUSSIAN, draw=2))
+
+    assert first.status_code == 201
+    assert first.json()["remaining"] == {"epsilon": "9.9", "delta": "0"}
+    assert second.status_code == 403
+    assert second.json()["type"].endswith("/budget-exhausted")
+    assert second.json()["requested"] == {"epsilon": "0.1", "delta": "0.000001"}
+
+
+def test_overlapping_cells_pay_delta_once_per_class(sqlite_holder: TestedHolder) -> None:
+    sqlite_holder.declare(cap={"epsilon": "100", "delta": "0.001"})
+    asked = plan_with(GAUSSIAN)
+    asked["batches"][0]["cells"].append({"id": "everybody", "all_of": []})
+
+    quoted = sqlite_holder.auditor("POST", "/datasets/register/quotes", json=asked).json()
+
+    assert quoted["batches"][0]["composition"] == {"classes": 2}
+    assert quoted["charge"] == {"epsilon": "0.2", "delta": "0.000002"}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "fields"),
+    [
+        ({"name": "gaussian"}, {}),
+        ({"name": "gaussian", "delta": "0"}, {}),
+        ({"name": "gaussian", "delta": "0.01"}, {}),
+        ({"name": "gaussian", "delta": 0.000001}, {}),
+        ({"name": "laplace", "delta": "0.000001"}, {}),
+        ({"name": "exponential"}, {}),
+        ({"name": "exponential", "upper": 9}, {}),
+        ({"name": "exponential", "upper": 1e3}, {}),
+        ({"name": "exponential", "upper": 10**10}, {}),
+        ({"name": "geometric"}, {}),
+        ({"name": "randomised_response"}, {}),
+    ],
+)
+def test_a_mechanism_that_cannot_be_is_refused_and_costs_nothing(
+    sqlite_holder: TestedHolder, mechanism: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    answer = sqlite_holder.release(plan_with(mechanism, **fields))
+
+    assert answer.status_code == 422
+    assert sqlite_holder.spent() == "0"
+
+
+def test_locally_perturbed_counts_are_exact_and_free_and_say_so(local: TestedHolder) -> None:
+    asked = plan_with({"name": "randomised_response"}, age=29)
+
+    answer = local.release(asked, dataset="survey")
+
+    assert answer.status_code == 201
+    batch = answer.json()["batches"][0]
+    assert batch["noise"] == {
+        "distribution": "randomised_response",
+        "kept": [{"column": "sex", "probability": "0.75"}],
+    }
+    assert batch["counted_groups"] == [["Female"]]
+    assert [cell["counts"] for cell in batch["cells"]] == [[20], [40]]
+    assert answer.json()["charge"] == {"epsilon": "0", "delta": "0"}
+    assert local.spent(dataset="survey") == "0"
+    assert local.entries()[-1]["kind"] == "charge"
+    assert local.admin("POST", "/ledger/verify").json()["intact"]
+
+
+def test_only_columns_that_were_perturbed_are_counted_without_noise(local: TestedHolder) -> None:
+    asked = plan_with({"name": "randomised_response"}, sensitive=["sex", "origin"])
+
+    answer = local.release(asked, dataset="survey")
+
+    assert answer.status_code == 422
+    assert "origin" in answer.json()["detail"]
+
+
+def test_nobody_without_a_grant_gets_locally_perturbed_counts(local: TestedHolder) -> None:
+    stranger = local.open_auditor("stranger", dataset="survey")
+
+    answer = local.release(plan_with({"name": "randomised_response"}), dataset="survey", key=stranger)
+
+    assert answer.status_code == 403
+    assert answer.json()["type"].endswith("/budget-exhausted")
+
+
+def test_the_probabilities_cannot_change_once_counts_were_released(local: TestedHolder) -> None:
+    local.release(plan_with({"name": "randomised_response"}), dataset="survey")
+    changed = [
+        {**column, "randomised_response": {"kept": "0.8"}} if column["name"] == "sex" else column
+        for column in PERTURBED
+    ]
+
+    answer = local.declare("survey", columns=changed, relation="sensitive_attribute")
+
+    assert answer.status_code == 409
+    assert answer.json()["type"].endswith("/already-charged")
+
+
+@pytest.mark.parametrize(
+    ("column", "relation"),
+    [
+        ({"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True}, "add_remove"),
+        ({"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True}, "replace"),
+        ({"name": "sex", "type": "category", "categories": ["Female", "Male"]}, "sensitive_attribute"),
+        (
+            {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True, "nullable": True},
+            "sensitive_attribute",
+        ),
+    ],
+)
+def test_a_perturbation_that_would_protect_nobody_cannot_be_declared(
+    sqlite_holder: TestedHolder, column: dict[str, Any], relation: str
+) -> None:
+    columns = [{**column, "randomised_response": {"kept": "0.75"}}, *DECLARATION["columns"][:4]]
+    columns.append({"name": "other", "type": "boolean", "sensitive": True})
+
+    answer = sqlite_holder.declare("survey", columns=columns, relation=relation)
+
+    assert answer.status_code == 422
+
+
+@pytest.mark.parametrize("kept", ["0.5", "0.1", "1", "0", "1.5", 0.75])
+def test_a_value_is_kept_more_often_than_by_chance_and_not_always(sqlite_holder: TestedHolder, kept: object) -> None:
+    column = {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True}
+    columns = [{**column, "randomised_response": {"kept": kept}}, *DECLARATION["columns"][:4]]
+
+    answer = sqlite_holder.declare("survey", columns=columns, relation="sensitive_attribute")
+
+    assert answer.status_code == 422

@@ -1,0 +1,122 @@
+"""What is charged is never below what Google's dp-accounting finds for the same events, composed tightly.
+
+The referee bounds the loss from below (optimistic discretisation), event by event: every count that changes between
+neighbours is one event of sensitivity 1, and every class of a batch repeats them. Its composition is numerical and
+cuts tails of some 10⁻¹⁵, so it is asked at a δ that much larger than the one charged.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+
+from holder_service.domain.pricing import price
+from holder_service.domain.relations import NeighbouringRelation, relation
+from holder_service.mechanisms.calibration import mechanism_of
+from shared.datasets import DatasetDeclaration, Relation
+from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
+from shared.plans import Plan
+
+INTERVAL = 1e-3
+CUT_TAILS = 1e-9
+UPPER = 60
+DECLARED = DatasetDeclaration.model_validate(
+    {
+        "person_key": "id",
+        "columns": [
+            {"name": "age", "type": "integer", "minimum": 0, "maximum": 100},
+            {"name": "sex", "type": "category", "categories": ["a", "b", "c"], "sensitive": True},
+        ],
+    }
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A plan with its price and the noise of its batches."""
+
+    charge: tuple[float, float]
+    events: tuple[tuple[Noise, int], ...]
+
+
+@pytest.mark.parametrize("name", ["add_remove", "replace", "sensitive_attribute"])
+@pytest.mark.parametrize("seed", range(8))
+def test_the_charge_is_never_below_the_tight_loss(name: Relation, seed: int) -> None:
+    asked = random_plan(random.Random(f"{name}-{seed}"), relation(name))
+
+    epsilon, delta = asked.charge
+    assert tight_epsilon(asked.events, delta) <= epsilon * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "gaussian", "exponential"])
+def test_noise_of_half_the_scale_is_found_too_cheap(mechanism: str) -> None:
+    batch = {"name": "one", "mechanism": mechanism_document(mechanism), "epsilon": "0.5", "cells": cells(1)}
+    asked = priced(Plan.model_validate({"sensitive": ["sex"], "batches": [batch]}), relation("add_remove"))
+
+    halved = [(noise.model_copy(update={"scale": noise.scale / 2}), times) for noise, times in asked.events]  # type: ignore[union-attr]  # all three have a scale
+
+    epsilon, delta = asked.charge
+    assert tight_epsilon(halved, delta) > epsilon
+
+
+def random_plan(source: random.Random, neighbouring: NeighbouringRelation) -> Asked:
+    """One to four batches of any mechanism, each of one to three classes."""
+    batches = [
+        {
+            "name": f"batch-{place}",
+            "mechanism": mechanism_document(source.choice(["laplace", "gaussian", "exponential"])),
+            "epsilon": f"{source.uniform(0.05, 1.5):.3f}",
+            "cells": cells(source.randint(1, 3)),
+        }
+        for place in range(source.randint(1, 4))
+    ]
+    return priced(Plan.model_validate({"sensitive": ["sex"], "batches": batches}), neighbouring)
+
+
+def mechanism_document(name: str) -> dict[str, Any]:
+    """A mechanism as a plan names it."""
+    return {"name": name, **{"gaussian": {"delta": "0.00001"}, "exponential": {"upper": UPPER}}.get(name, {})}
+
+
+def cells(classes: int) -> list[dict[str, Any]]:
+    """Overlapping cells that need so many classes."""
+    return [{"id": f"c{place}", "all_of": [{"column": "age", "op": "ge", "value": place}]} for place in range(classes)]
+
+
+def priced(plan: Plan, neighbouring: NeighbouringRelation) -> Asked:
+    """A plan's charge, and the events that neighbours can differ in."""
+    paid = price(plan, DECLARED.table)
+    events = tuple(
+        (
+            mechanism_of(batch, relation=neighbouring, schema=DECLARED.table, sensitive=plan.sensitive).noise,
+            neighbouring.counts_that_change(groups=3) * len(cost.classes),
+        )
+        for batch, cost in zip(plan.batches, paid.batches, strict=True)
+    )
+    return Asked((paid.charge.epsilon / 1e9, paid.charge.delta / 1e9), events)
+
+
+def tight_epsilon(events: Sequence[tuple[Noise, int]], delta: float) -> float:
+    """The referee's lower bound of ε at a δ, for events that happen so many times each."""
+    composed = reduce(lambda one, other: one.compose(other), (event(*pair) for pair in events))
+    return float(composed.get_epsilon_for_delta(delta + CUT_TAILS))
+
+
+def event(noise: Noise, times: int) -> Any:
+    """The privacy loss distribution of one noisy count that changes by one person, composed with itself."""
+    settings: dict[str, Any] = {"pessimistic_estimate": False, "value_discretization_interval": INTERVAL}
+    if isinstance(noise, DiscreteLaplaceNoise):
+        single = pld.from_discrete_laplace_mechanism(1 / noise.scale, sensitivity=1, **settings)
+    elif isinstance(noise, DiscreteGaussianNoise):
+        single = pld.from_discrete_gaussian_mechanism(noise.scale, sensitivity=1, **settings)
+    else:
+        assert isinstance(noise, ExponentialNoise)
+        first, second = (
+            {answer: noise.log_likelihood(answer, count) for answer in range(noise.upper + 1)} for count in (1, 0)
+        )  # at the edge of the candidates, and in this order, the loss is largest
+        single = pld.from_two_probability_mass_functions(first, second, **settings)
+    return single.self_compose(times)

@@ -1,0 +1,66 @@
+"""σ costs exactly what is charged: OpenDP's own conversion confirms it, and no smaller one would do."""
+
+import math
+import random
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from opendp.combinators import make_zCDP_to_approxDP
+from opendp.domains import atom_domain, vector_domain
+from opendp.measurements import make_gaussian
+from opendp.metrics import l2_distance
+
+from auditor_client.expected_noise import approximate_delta
+from holder_service.mechanisms.gaussian import GaussianMechanism
+from shared.amounts import DELTA_NANO_MAX, DELTA_NANO_MIN, EPSILON_NANO_MAX, EPSILON_NANO_MIN
+
+SPACE = vector_domain(atom_domain(T="i64")), l2_distance(T="f64")
+SOURCE = random.Random(4)
+LOSSES = [
+    (EPSILON_NANO_MIN, DELTA_NANO_MIN),
+    (EPSILON_NANO_MIN, DELTA_NANO_MAX),
+    (EPSILON_NANO_MAX, DELTA_NANO_MIN),
+    (EPSILON_NANO_MAX, DELTA_NANO_MAX),
+    *((round(10 ** SOURCE.uniform(6, 10)), round(10 ** SOURCE.uniform(0, 6))) for _ in range(150)),
+]
+
+
+def delta_at(scale: float, l2: float, epsilon_nano: int) -> Fraction:
+    """The δ that OpenDP gives noise of σ = scale at ε; at a double that is not above ε, where δ is no smaller."""
+    epsilon = math.nextafter(epsilon_nano / 10**9, 0)
+    profile: Any = make_zCDP_to_approxDP(make_gaussian(*SPACE, scale=scale)).map(l2)
+    return Fraction(profile.delta(epsilon))
+
+
+@pytest.mark.parametrize("counts_that_change", [1, 2])
+def test_the_conversion_never_exceeds_the_charge_and_hardly_less_noise_would_do(counts_that_change: int) -> None:
+    l2 = math.nextafter(math.sqrt(counts_that_change), 2) if counts_that_change == 2 else 1.0
+
+    for epsilon_nano, delta_nano in LOSSES:
+        mechanism = GaussianMechanism.calibrated(
+            epsilon_nano=epsilon_nano, delta_nano=delta_nano, squared_sensitivity=counts_that_change
+        )
+
+        charged = Fraction(delta_nano, 10**9)
+        assert delta_at(mechanism.scale, l2, epsilon_nano) <= charged * (1 + Fraction(1, 10**9))
+        assert delta_at(mechanism.scale * (1 - 1e-9), l2, epsilon_nano) > charged
+        assert mechanism.noise.scale == mechanism.scale
+
+
+@pytest.mark.parametrize(("scale", "epsilon"), [(30.0, 0.5), (1.0, 3.0), (0.5, 10.0), (1000.0, 0.01)])
+def test_the_auditors_formula_is_the_holders_conversion(scale: float, epsilon: float) -> None:
+    profile: Any = make_zCDP_to_approxDP(make_gaussian(*SPACE, scale=scale)).map(1.0)
+
+    assert approximate_delta(0.5 / scale**2, epsilon) == pytest.approx(profile.delta(epsilon), rel=1e-9)
+
+
+def test_noise_is_integer_fresh_and_around_the_count() -> None:
+    mechanism = GaussianMechanism.calibrated(epsilon_nano=10**9, delta_nano=1000, squared_sensitivity=1)
+    counts = [1000] * 2000
+
+    one, other = mechanism.release(counts), mechanism.release(counts)
+
+    assert all(isinstance(count, int) for count in one)
+    assert one != other
+    assert abs(sum(one) / len(one) - 1000) < 1
