@@ -8,22 +8,40 @@
 What stands in `__all__` is the public surface; everything else may change.
 """
 
+from auditor_client.assumption import Assumption
 from auditor_client.auditor import Auditor
+from auditor_client.comparing import ModelComparison
 from auditor_client.errors import AuditorError
-from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate, Verdict
+from auditor_client.estimation.results import (
+    Attribution,
+    Comparison,
+    Estimate,
+    GroupEstimate,
+    OddsEstimate,
+    ParityEstimate,
+    Verdict,
+)
+from auditor_client.history import History
 from auditor_client.models.tree import Branch, DecisionRule, Leaf, Split, Tree
+from auditor_client.planned import PlannedAudit
 from auditor_client.receipts import ReceiptsReport
-from auditor_client.result import AuditResult, PlannedAudit
+from auditor_client.result import AuditResult
 
 __all__ = [
+    "Assumption",
+    "Attribution",
     "AuditResult",
     "Auditor",
     "AuditorError",
     "Branch",
+    "Comparison",
     "DecisionRule",
     "Estimate",
     "GroupEstimate",
+    "History",
     "Leaf",
+    "ModelComparison",
+    "OddsEstimate",
     "ParityEstimate",
     "PlannedAudit",
     "ReceiptsReport",

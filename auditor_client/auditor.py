@@ -7,31 +7,31 @@ after the question was sent loses nothing: the same plan is answered again at no
 """
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from auditor_client import strategies
 from auditor_client.calls import HttpClient
+from auditor_client.comparing import ModelComparison, compare_results
 from auditor_client.errors import HolderLied, HolderRefused, HolderUnavailable, QuestionRefused, ReceiptsDamaged
-from auditor_client.estimation.measurements import Measurement
-from auditor_client.estimation.results import ParityEstimate
+from auditor_client.estimators import Estimator
+from auditor_client.history import History, kept_history
 from auditor_client.holder import HolderClient
-from auditor_client.question import Question, make_question
+from auditor_client.kept import KeptAnswer, cell_supports, finding, kept_supports, reusable_answer
+from auditor_client.notes import Note, Notes
+from auditor_client.planned import PlannedAudit
+from auditor_client.question import Asked, Question, make_question
 from auditor_client.receipts import Receipts, ReceiptsReport, check_receipts
-from auditor_client.result import AuditResult, PlannedAudit, program_versions
+from auditor_client.result import AuditResult
 from auditor_client.settings import Settings, load_settings
 from auditor_client.verification import check_quote, verified_release
 from shared.amounts import PrivacyLoss
 from shared.datasets import Budget, DatasetDescription
 from shared.plans import Quote
-from shared.releases import Release, SigningKey
 
-if TYPE_CHECKING:  # importing the estimators takes a second, so it waits until they are needed
-    from auditor_client.planning import Assumption
+if TYPE_CHECKING:
+    from auditor_client.own_data import OwnData
 
-ESTIMATORS: Final = ("posterior", "plug-in")
 Step = Callable[[str], None]
 """Told what is being done, in a few words: for progress on long work."""
 
@@ -82,6 +82,7 @@ class Auditor:
             allow_plain_http=settings.allow_plain_http,
         )
         self._receipts = Receipts(settings.receipts)
+        self._notes = Notes(settings.receipts)
         self._on_step = on_step
 
     @classmethod
@@ -94,6 +95,11 @@ class Auditor:
             allow_plain_http=settings.allow_plain_http,
             on_step=on_step,
         )
+
+    @property
+    def receipts(self) -> Receipts:
+        """The receipts directory."""
+        return self._receipts
 
     def close(self) -> None:
         """Close the connections to the holder."""
@@ -118,41 +124,45 @@ class Auditor:
         model: Any,
         dataset: str,
         sensitive: Sequence[str],
-        epsilon: str,
+        epsilon: str | None = None,
         *,
-        strategy: str = "verdict",
-        favourable: Collection[Any] | None = None,
-        columns: Sequence[str] | None = None,
-        version: int | None = None,
-        draw: int = 1,
-        assumption: "Assumption | None" = None,
+        supports_from: Any = None,
+        target_width: float | None = None,
+        **asked: Unpack[Asked],
     ) -> PlannedAudit:
-        """What an audit would cost and how wide its interval would be; spends nothing.
+        """What an audit would cost and how wide its interval would be, for each strategy; spends nothing.
 
-        Takes and refuses what `audit` does. `assumption` says what is supposed of the people.
+        Takes and refuses what `audit` does.
+
+        Args:
+            model, dataset, sensitive, epsilon, asked: As `audit` has them.
+            supports_from: The auditor's own data: the forecast then rests on what each rule applies to there.
+            target_width: Instead of ε: the width of the first figure's interval to reach; the smallest ε
+                that is expected to reach it is planned.
+
+        Raises:
+            QuestionRefused: No ε in the public range is expected to reach the target.
         """
-        question = self._question(
-            model,
-            dataset,
-            sensitive=sensitive,
-            epsilon=epsilon,
-            strategy=strategy,
-            favourable=favourable,
-            columns=columns,
-            version=version,
-            draw=draw,
-        )
-        quote = self._quote(question)
-        from auditor_client.planning import expected_width  # noqa: PLC0415 - see _estimator
+        if (target_width is None) == (epsilon is None) and asked.get("mechanism") != "randomised_response":
+            raise QuestionRefused("Give either epsilon or the width that the interval is to have.")
+        description = self._holder.dataset(dataset)
+        self._on_step("Reading the model")
+        data = _own_data(supports_from, description)
+        question = make_question(model, description, sensitive=sensitive, epsilon=epsilon or "1", **asked)
+        from auditor_client.planning import forecast, smallest_epsilon  # noqa: PLC0415 - see Estimator
 
+        people = None if data is None else data.count
+        if target_width is not None:
+            self._on_step("Looking for the smallest epsilon")
+            question = smallest_epsilon(question, target_width, supports=people)
+        quote = self._quote(question)
+        self._on_step("Simulating the audit")
         return PlannedAudit(
-            plan=question.plan,
+            question=question,
             quote=quote,
-            rules=question.rules,
-            model=question.model,
-            strategy=strategy,
-            expectation=expected_width(question.rules, quote, strategy=strategy, assumption=assumption),
+            forecast=forecast(question, supports=people),
             budget=self._holder.budget(dataset),
+            target_width=target_width,
         )
 
     def audit(
@@ -160,17 +170,17 @@ class Auditor:
         model: Any,
         dataset: str,
         sensitive: Sequence[str],
-        epsilon: str,
+        epsilon: str | None = None,
         *,
-        strategy: str = "verdict",
         estimator: str = "posterior",
         negative: str = "uniform",
         too_large: str = "uniform",
-        favourable: Collection[Any] | None = None,
-        columns: Sequence[str] | None = None,
         threshold: float = 0.8,
-        version: int | None = None,
-        draw: int = 1,
+        level: float = 0.95,
+        supports: Mapping[str, int] | None = None,
+        supports_from: Any = None,
+        reuse: bool = True,
+        **asked: Unpack[Asked],
     ) -> AuditResult:
         """Measure how a model treats the groups of a dataset. Spends ε, once for the same question.
 
@@ -178,16 +188,18 @@ class Auditor:
             model: A fitted scikit-learn classifier, the path of a skops file, or a `Tree`.
             dataset: The dataset's name at the holder.
             sensitive: The sensitive columns; several make a group of every combination of their values.
-            epsilon: The privacy loss to spend, as a decimal string: "0.5".
-            strategy: "verdict" (the best accuracy) or "pafer" (as published).
+            epsilon: The privacy loss to spend, as a decimal string: "0.5"; None for randomised response alone.
             estimator: "posterior" (with intervals) or "plug-in" (as published).
             negative: What the plug-in estimator makes of negative counts.
             too_large: What it makes of counts above the number of people.
-            favourable: The model's classes that favour a person; by default the larger of two.
-            columns: The dataset's column for each input of a model that was fitted on an array.
             threshold: What the verdict on the ratio is about: 0.8 for the four-fifths rule.
-            version: The version of the records to ask about, to repeat an earlier question; by default the current one.
-            draw: A number from 2 on asks for another, independent and charged draw of the same.
+            level: Of each single interval.
+            supports: How many people of the auditor's own data each cell applies to, by the cell's id.
+            supports_from: Those data instead: a DataFrame or a CSV or Parquet file with the people's features,
+                without sensitive attributes. They do not leave this side.
+            reuse: Whether to read the answer from a kept receipt, at no cost, if one has it at least as exactly.
+            asked: See `Asked`: metrics, where, reference, strategy, mechanism, delta, upper, favourable,
+                columns, version, draw, assumption.
 
         Returns:
             The finding, with its receipt kept.
@@ -199,39 +211,60 @@ class Auditor:
             HolderUnavailable: No answer; asking again costs nothing more.
             HolderLied: The answer cannot be trusted; it is kept as evidence.
         """
-        estimate = _estimator(estimator, threshold, negative, too_large)
-        question = self._question(
-            model,
-            dataset,
-            sensitive=sensitive,
-            epsilon=epsilon,
-            strategy=strategy,
-            favourable=favourable,
-            columns=columns,
-            version=version,
-            draw=draw,
-        )
-        quote = self._quote(question)
+        chosen = Estimator(estimator, negative, too_large, threshold, level)
+        description = self._holder.dataset(dataset)
+        self._on_step("Reading the model")
+        question = make_question(model, description, sensitive=sensitive, epsilon=epsilon, **asked)
+        data = _own_data(supports_from, description)
+        known = cell_supports(question, supports, data)
         budget = self._holder.budget(dataset)
-        release, answer, receipt, key = self._release(question, quote, budget.auditor)
+        count = None if data is None else data.count
+        kept = reusable_answer(self._receipts, question, budget.auditor, count) if reuse else None
+        if kept is None:
+            quote = self._quote(question)
+            kept = self._release(question, quote, budget.auditor)
+        elif known is not None:
+            known = None if data is None else kept_supports(kept, data)
         self._on_step("Estimating")
-        measurement = strategies.measurement(release, question.rules, strategy)
-        return AuditResult(
-            plan=question.plan,
-            release=release,
-            answer=answer,
-            receipt=receipt,
-            key=key,
-            holder_url=self._holder.url,
-            strategy=strategy,
-            estimator=estimator if estimator == "posterior" else f"{estimator} ({negative}, {too_large})",
-            measurement=measurement,
-            parity=estimate(measurement),
-            rules=question.rules,
-            model=question.model,
-            budget=self._budget_now(dataset),
-            versions=program_versions(),
+        note = Note.of(question, kept.release.id, chosen, supports=known, reused=kept.reused)
+        self._notes.keep(note)
+        return finding(note, kept, holder_url=self._holder.url, budget=self._budget_now(dataset))
+
+    def compare(
+        self,
+        first: Any,
+        second: Any,
+        dataset: str,
+        sensitive: Sequence[str],
+        epsilon: str | None = None,
+        **options: Any,
+    ) -> ModelComparison:
+        """Audit two models alike, such as before and after a mitigation, and compare them. Spends ε for each.
+
+        Cells that both models share are asked once if the first answer has what the second needs.
+
+        Args:
+            first: The model to compare with.
+            second: The other one.
+            dataset, sensitive, epsilon, options: As `audit` has them; ε is for each model.
+
+        Raises:
+            QuestionRefused: The figure cannot be compared.
+        """
+        return compare_results(
+            self.audit(first, dataset, sensitive, epsilon, **options),
+            self.audit(second, dataset, sensitive, epsilon, **options),
         )
+
+    def history(self, dataset: str | None = None, *, model: str | None = None) -> History:
+        """The kept audits in the order of their answers, every figure computed again from its receipt.
+
+        Args:
+            dataset: Of one dataset alone.
+            model: Of one model alone: the digest of its rules or its file, or the beginning of one.
+        """
+        self._on_step("Reading the receipts")
+        return kept_history(self._receipts, dataset=dataset, model=model)
 
     def verify(self) -> ReceiptsReport:
         """Check all receipts: signatures, identities, and that the holder's ledger still has their entries.
@@ -242,18 +275,13 @@ class Auditor:
         self._on_step("Checking the receipts")
         return check_receipts(self._receipts, self._holder)
 
-    def _question(self, model: Any, dataset: str, **asked: Any) -> Question:
-        """A model as a plan that fits the dataset as it is declared now; `asked` as `make_question` takes it."""
-        description = self._holder.dataset(dataset)
-        self._on_step("Reading the model")
-        return make_question(model, description, **asked)
-
     def _quote(self, question: Question) -> Quote:
         """The price of a question, if it is the one that was meant."""
         self._on_step("Asking for the price")
         quote = self._holder.quote(question.dataset.name, question.plan)
         check_quote(quote, plan=question.plan, dataset=question.dataset)
-        meant = PrivacyLoss.of_nano(sum(batch.epsilon for batch in question.plan.batches))
+        losses = [batch.loss_nano for batch in question.plan.batches]
+        meant = PrivacyLoss.of_nano(sum(epsilon for epsilon, _ in losses), sum(delta for _, delta in losses))
         if quote.charge == meant:
             return quote
         raise QuestionRefused(
@@ -261,9 +289,7 @@ class Auditor:
             "model's rules disjoint. Nothing was spent. Lower epsilon, or tell the holder's administrator."
         )
 
-    def _release(
-        self, question: Question, quote: Quote, auditor: str
-    ) -> tuple[Release, Mapping[str, Any], Path, SigningKey]:
+    def _release(self, question: Question, quote: Quote, auditor: str) -> KeptAnswer:
         """Ask, verify, keep the receipt: in this order, and nothing is used before."""
         plan = question.plan
         keys = self._receipts.pin(self._holder.keys())
@@ -283,7 +309,8 @@ class Auditor:
             receipt = self._receipts.keep(release.id, unverified.body)
         except HolderLied as error:
             raise HolderLied(f"{error} {self._evidence(unverified.body)}") from error
-        return release, unverified.document, receipt, next(key for key in keys.keys if key.id == release.key)
+        key = next(key for key in keys.keys if key.id == release.key)
+        return KeptAnswer(release, unverified.document, receipt, key, reused=False)
 
     def _evidence(self, body: bytes) -> str:
         """Keep a false answer, and say where; that it cannot be kept must not hide that it is false."""
@@ -300,16 +327,10 @@ class Auditor:
             return None
 
 
-def _estimator(name: str, threshold: float, negative: str, too_large: str) -> Callable[[Measurement], ParityEstimate]:
-    """The estimator of a name, refused before anything is spent if it does not exist or take these."""
-    # Importing the estimators takes a second, and only estimating needs them.
-    from auditor_client.estimation import plug_in, posterior  # noqa: PLC0415
+def _own_data(table: Any, dataset: DatasetDescription) -> "OwnData | None":
+    if table is None:
+        return None
+    # pandas takes a second to import, and only counting needs it.
+    from auditor_client.own_data import OwnData  # noqa: PLC0415
 
-    if not 0 < threshold <= 1:
-        raise QuestionRefused(f"The threshold of the ratio lies above 0 and at most at 1; not at {threshold}.")
-    if name == "posterior":
-        return partial(posterior.estimate_parity, threshold=threshold)
-    if name == "plug-in":
-        plug_in.Policy(negative, too_large)
-        return partial(plug_in.estimate_parity, negative=negative, too_large=too_large, threshold=threshold)
-    raise QuestionRefused(f"There is no estimator {name!r}: use one of {', '.join(ESTIMATORS)}.")
+    return OwnData(table, dataset.table)

@@ -1,177 +1,296 @@
-"""What an audit would show, before anything is spent (3-estimation §3).
+"""What an audit would show, before anything is spent, and what more budget would buy after it (3-estimation §3).
 
-The quote tells the noise exactly; of the people an auditor knows little, so it assumes: how many, in
-what shares, how many of them accepted, and a parity to find. Releases of such people are simulated
-and estimated as the audit would be. The forecast is as good as what was assumed, and touches neither
-records nor budget.
+Releases about assumed people are simulated and estimated as the audit would be. A forecast is as good as what
+was assumed, and touches neither records nor budget: the noise follows from the plan, the people from the
+auditor's assumption, its own attribute-free data, or an audit's estimates.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Self
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
-from auditor_client.errors import QuestionRefused
-from auditor_client.estimation.measurements import IntArray
-from auditor_client.estimation.posterior import parity_ranges
-from auditor_client.estimation.totals import NoisyTotals, TotalNoise
-from auditor_client.models.tree import DecisionRule
-from auditor_client.strategies import STRATEGIES
-from shared.plans import Quote
+from auditor_client.answers import FIGURES, AskedCells, CountSupport, Location, Place
+from auditor_client.assumption import Assumption
+from auditor_client.errors import AuditorError, QuestionRefused
+from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
+from auditor_client.estimation.posterior import Posterior, worst_of
+from auditor_client.finding import Finding
+from auditor_client.forecasts import Expectation, Forecast, Outlook
+from auditor_client.insight import parity_of
+from auditor_client.planned_noise import planned_noise
+from auditor_client.question import Question
+from auditor_client.simulation import simulated_answers
+from auditor_client.strategies import PREDICTIVE, STRATEGIES
+from auditor_client.verification import counts_that_change
+from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN
+from shared.noise import Noise
+from shared.plans import Plan
 
-SIMULATED_GROUPS: Final = 400
-"""How many groups' answers a forecast draws: 200 releases of two groups, fewer of many."""
-SIMULATED_RELEASES_MIN: Final = 4
+SIMULATED_GROUPS: Final = 80
+"""How many groups' answers a forecast draws: 40 releases of two groups, fewer of many."""
+SIMULATED_RELEASES_MIN: Final = 10
 SIMULATION_DRAWS: Final = 1024
+CURVE: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""At which multiples of the planned ε the curve is drawn."""
+OUTLOOK: Final = (2.0, 4.0, 8.0)
+WIDTH_TOLERANCE: Final = 0.02
+"""How close to the wanted width, relative to it, the search for ε stops."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """What an auditor supposes of the people behind a dataset, from public facts.
-
-    Attributes:
-        people: How many there are.
-        accepted: The share of them that the tree accepts, within (0, 1).
-        shares: Each group's share of the people, in the release's order, in any unit; None is equal shares.
-        ratio: The parity to find, within (0, 1]: the smallest group's rate over that of all the others.
-    """
-
-    people: int = 10_000
-    accepted: float = 0.5
-    shares: tuple[float, ...] | None = None
-    ratio: float = 0.8
-
-    def __post_init__(self) -> None:
-        shares = self.shares or (1.0,)
-        if not (self.people >= 1 and 0 < self.accepted < 1 and 0 < self.ratio <= 1 and min(shares) >= 0 < sum(shares)):
-            raise QuestionRefused(
-                "Assume at least one person, an accepted share between 0 and 1, a ratio above 0 and at most 1, and "
-                "group shares of zero or more."
-            )
-
-    @classmethod
-    def of_supports(
-        cls,
-        rules: Sequence[DecisionRule],
-        supports: Sequence[int],
-        *,
-        shares: tuple[float, ...] | None = None,
-        ratio: float = 0.8,
-    ) -> Self:
-        """Assume what the auditor's own, attribute-free data say: to how many people each rule applies.
-
-        Args:
-            rules: All rules of the tree.
-            supports: One number for each of them.
-            shares: Each group's share of the people, as census figures may tell.
-            ratio: The parity to find.
-
-        Raises:
-            QuestionRefused: The supports do not fit the rules, or accept nobody or everybody.
-        """
-        if len(supports) != len(rules) or not min(supports, default=0) >= 0 or not sum(supports) > 0:
-            raise QuestionRefused("Give one support of zero or more for each rule of the tree.")
-        accepted = sum(support for rule, support in zip(rules, supports, strict=True) if rule.favourable)
-        return cls(people=sum(supports), accepted=accepted / sum(supports), shares=shares, ratio=ratio)
-
-    def counts(self, groups: int) -> tuple[IntArray, IntArray]:
-        """The accepted people of each group, and its size; shape (K,) each, in people.
-
-        Raises:
-            QuestionRefused: There are other groups than shares.
-        """
-        shares = np.array(self.shares or (1,) * groups, dtype=np.float64)
-        if len(shares) != groups:
-            raise QuestionRefused(f"There are {groups} groups: give as many shares.")
-        shares /= shares.sum()
-        lowest = np.arange(groups) == shares.argmin()
-        relative = np.where(lowest, self.ratio, 1.0)
-        rates = np.minimum(self.accepted * relative / (shares * relative).sum(), 1.0)
-        sizes = np.round(self.people * shares).astype(np.int64)
-        return np.round(rates * sizes).astype(np.int64), sizes
-
-
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """What an audit would show on average, if the assumption holds.
+@dataclass(frozen=True, slots=True, eq=False)
+class Truth:
+    """The people of one figure as they are supposed to be.
 
     Attributes:
-        width: Of the interval of the ratio.
-        error: Mean absolute error of the ratio.
-        undecided: How often the verdict would be *undecided*, within [0, 1].
-        assumption: What was assumed.
+        accepted: Of each group, shape (K,), in people.
+        refused: The same shape.
     """
 
-    width: float
-    error: float
-    undecided: float
-    assumption: Assumption
+    accepted: IntArray
+    refused: IntArray
 
-    def __str__(self) -> str:
-        assumed = self.assumption
-        shares = "equal groups" if assumed.shares is None else "groups of the given shares"
-        return (
-            f"Expected width of the interval of the ratio: {self.width:.3f}, error {self.error:.3f}, if there are "
-            f"{assumed.people} people in {shares}, {assumed.accepted:.0%} of them accepted, and the smallest group's "
-            f"rate is {assumed.ratio:.0%} of the others'."
+    @property
+    def ratio(self) -> float:
+        """The ratio of the smallest and the largest rate; NaN where nobody is accepted."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rates = self.accepted / (self.accepted + self.refused)
+            return float(np.nanmin(rates) / np.nanmax(rates))
+
+
+def forecast(question: Question, *, supports: CountSupport | None = None, level: float = 0.95) -> Forecast:
+    """Forecast a question, put by every strategy, and at smaller and larger ε.
+
+    Args:
+        question: As it would be asked.
+        supports: Counts a cell in the auditor's own data: people and acceptance are then taken from there.
+        level: Of the interval.
+
+    Raises:
+        QuestionRefused: The assumption does not fit the groups, or supports are needed.
+    """
+    chosen = expectation(question, supports=supports, level=level)
+    strategies = []
+    for strategy in STRATEGIES:
+        try:
+            put = question if strategy == question.strategy else question.with_plan(strategy, question.spending)
+            strategies.append(chosen if put is question else expectation(put, supports=supports, level=level))
+        except QuestionRefused:
+            continue  # such as half an ε that the holder does not take
+    curve = []
+    for factor in CURVE if question.spending.epsilon_nano else ():
+        nano = round(question.spending.epsilon_nano * factor)
+        if EPSILON_NANO_MIN * 2 <= nano <= EPSILON_NANO_MAX:
+            put = question.with_plan(question.strategy, question.spending.at(nano))
+            curve.append(chosen if factor == 1.0 else expectation(put, supports=supports, level=level))
+    return Forecast(chosen, tuple(strategies), tuple(curve) or (chosen,), question.assumption, supports is not None)
+
+
+def smallest_epsilon(
+    question: Question, width: float, *, supports: CountSupport | None = None, level: float = 0.95
+) -> Question:
+    """The question at the smallest ε whose expected interval is as narrow as wanted.
+
+    The expected width falls as ε grows, so ε is bisected on a logarithmic scale; each try simulates the same
+    noise, scaled.
+
+    Raises:
+        QuestionRefused: Not even the largest ε is expected to reach it, or the width is none.
+    """
+    if not 0 < width < 1:
+        raise QuestionRefused(f"The width of the ratio's interval lies between 0 and 1; not at {width}.")
+
+    def at(nano: int) -> tuple[Question, float]:
+        put = question.with_plan(question.strategy, question.spending.at(nano))
+        return put, expectation(put, supports=supports, level=level).width
+
+    low, high = 2 * EPSILON_NANO_MIN, EPSILON_NANO_MAX
+    best, reached = at(high)
+    if not reached <= width:
+        raise QuestionRefused(
+            f"Not even the largest epsilon is expected to make the interval {width} wide: {reached:.3f} is what it "
+            "gives on what is assumed of the people. Ask for fewer groups, or assume more people."
         )
+    while high > low * 1.01 and not width * (1 - WIDTH_TOLERANCE) <= reached <= width:
+        # A multiple of 0.001 is easier to read, and as good.
+        middle = round(math.sqrt(low * high) / EPSILON_NANO_MIN) * EPSILON_NANO_MIN
+        if not low < middle < high:
+            break
+        candidate, found = at(middle)
+        if found <= width:
+            best, reached, high = candidate, found, middle
+        else:
+            low = middle
+    return best
 
 
-def expected_width(
-    rules: Sequence[DecisionRule],
-    quote: Quote,
+def expectation(
+    question: Question,
     *,
-    strategy: str,
-    assumption: Assumption | None = None,
+    supports: CountSupport | None = None,
+    truths: Sequence[Truth] | None = None,
     threshold: float = 0.8,
     level: float = 0.95,
     seed: int = 0,
 ) -> Expectation:
-    """Forecast the ratio's interval by simulating the audit on assumed people.
+    """What a question would show on average, for its first metric.
 
     Args:
-        rules: The rules that would be asked about.
-        quote: Of the plan: it has the noise and the groups.
-        strategy: The plan's strategy.
-        assumption: What is supposed of the people; by default `Assumption()`.
+        question: As it would be asked.
+        supports: Counts a cell in the auditor's own data.
+        truths: The people of each of the metric's figures; by default as the question's assumption has them.
         threshold: Of the verdict.
         level: Of the interval.
         seed: The same seed gives the same forecast.
-
-    Raises:
-        QuestionRefused: The assumption does not fit the groups.
     """
-    assumption = assumption or Assumption()
-    layout = STRATEGIES[strategy].layout(rules)
-    batches = {batch.name: batch for batch in quote.batches}
-    first, second = batches[layout.favourable.batch], batches[layout.complement.batch]
-    noise = TotalNoise.of(
-        first.noise,
-        second.noise,
-        cells=(len(layout.favourable.cells), len(layout.complement.cells)),
-        complement_is=layout.complement_is,
-    )
-    accepted, sizes = assumption.counts(len(first.groups))
-    ranges = parity_ranges(_simulated(accepted, sizes, noise, seed), level=level, draws=SIMULATION_DRAWS, seed=seed)
-    ratios = np.array([(found.ratio.value, found.ratio.low, found.ratio.high) for found in ranges])
-    # A ratio that the answers leave undefined tells as little as an interval from 0 to 1.
-    value, low, high = np.where(np.isnan(ratios), (0.5, 0.0, 1.0), ratios).T
-    return Expectation(
-        width=float((high - low).mean()),
-        error=float(np.abs(value - assumption.ratio).mean()),
-        undecided=float(((low < threshold) & (high >= threshold)).mean()),
-        assumption=assumption,
-    )
-
-
-def _simulated(accepted: IntArray, sizes: IntArray, noise: TotalNoise, seed: int) -> NoisyTotals:
-    """Releases about people whose true counts are assumed."""
-    shape = (max(SIMULATED_GROUPS // len(sizes), SIMULATED_RELEASES_MIN), len(sizes))
+    metric = question.subject.metrics[0]
+    cells = AskedCells(question.plan)
+    located = [cells.locate(question.subject, figure) for figure in FIGURES[metric]]
+    locations = [location for location in located if location is not None]
+    people = truths or [_supposed(question, metric, location, supports) for location in locations]
+    groups = len(people[0].accepted)
     rng = np.random.default_rng(seed)
-    complement = sizes if noise.complement_is == "everybody" else sizes - accepted
-    return NoisyTotals(
-        accepted + noise.accepted.quantile(rng.random(shape)),
-        complement + noise.complement.quantile(rng.random(shape)),
-        noise,
+    slow = supports is not None or question.spending.mechanism == "randomised_response"
+    ranges = [
+        _range(
+            [
+                _measurement(question, location, truth, supports is not None, rng)
+                for location, truth in zip(locations, people, strict=True)
+            ],
+            level,
+            seed,
+        )
+        for _ in range(SIMULATED_RELEASES_MIN if slow else max(SIMULATED_GROUPS // groups, SIMULATED_RELEASES_MIN))
+    ]
+    # A ratio that the answers leave undefined tells as little as an interval from 0 to 1.
+    value, low, high = np.where(np.isnan(ranges), (0.5, 0.0, 1.0), ranges).T
+    true = min((truth.ratio for truth in people), default=np.nan)
+    return Expectation(
+        strategy=question.strategy,
+        epsilon_nano=question.spending.epsilon_nano,
+        width=float((high - low).mean()),
+        error=float(np.abs(value - true).mean()),
+        undecided=float(((low < threshold) & (high >= threshold)).mean()),
     )
+
+
+def outlook(finding: Finding) -> Outlook | None:
+    """What more budget would buy after an audit: the same question at larger ε, for people as they were estimated.
+
+    Returns:
+        None where there is no interval, nothing is to be paid, or nobody is accepted as far as can be told.
+    """
+    question, metric = finding.question, finding.metrics[0]
+    if finding.estimator != "posterior" or not question.spending.epsilon_nano or not finding.ratio.defined:
+        return None
+    truths = [_estimated(finding, metric, figure) for figure in FIGURES[metric]]
+    reading = next(iter(finding.readings.values()))
+    known = reading.measurement.supports is not None
+    curve = []
+    for factor in OUTLOOK:
+        nano = round(question.spending.epsilon_nano * factor)
+        if nano <= EPSILON_NANO_MAX and all(np.isfinite(truth.ratio) for truth in truths):
+            put = question.with_plan(question.strategy, question.spending.at(nano))
+            curve.append(
+                expectation(
+                    put,
+                    supports=(lambda _: 0) if known else None,
+                    truths=truths,
+                    threshold=finding.threshold,
+                    level=finding.ratio.level,
+                )
+            )
+    budget = finding.budget
+    return Outlook(
+        now=finding.ratio.width,
+        epsilon_nano=question.spending.epsilon_nano,
+        curve=tuple(curve),
+        remaining_nano=None if budget is None else budget.remaining.epsilon,
+    )
+
+
+def _supposed(question: Question, metric: str, location: Location, supports: CountSupport | None) -> Truth:
+    """The people of one figure, as the assumption and the auditor's own data have them."""
+    assumption = question.assumption
+    groups = len(question.dataset.table.groups(question.plan.sensitive))
+    if supports is not None:
+        favourable, complement = (
+            sum(_supports(question.plan, place, supports)) for place in (location.favourable, location.complement)
+        )
+        people = complement if location.complement_is == "everybody" else favourable + complement
+        if not 0 < favourable < people:
+            raise QuestionRefused("In your own data the tree decides alike about everybody within the scope.")
+        assumption = replace(assumption, people=people, accepted=favourable / people)
+    elif metric == PREDICTIVE:
+        assumption = replace(
+            assumption, people=max(round(assumption.people * assumption.accepted), 1), accepted=assumption.positive
+        )
+    elif question.subject.labelled and FIGURES[metric] != ("",):
+        assumption = replace(assumption, people=max(round(assumption.people * assumption.positive), 1))
+    accepted, sizes = (np.array(counts, dtype=np.int64) for counts in assumption.counts(groups))
+    return Truth(accepted, sizes - accepted)
+
+
+def _estimated(finding: Finding, metric: str, figure: str) -> Truth:
+    """The people of one figure, as an audit estimated them; none where a group may have nobody."""
+    groups = parity_of(finding.estimates[metric], figure).groups
+    figures = np.array([(group.accepted.value, group.size.value) for group in groups])
+    accepted, sizes = np.nan_to_num(figures).round().astype(np.int64).T
+    return Truth(np.minimum(accepted, sizes), np.maximum(sizes - accepted, 0))
+
+
+def _supports(plan: Plan, place: Place, supports: CountSupport) -> list[int]:
+    return [supports(plan.batches[place.batch].cells[cell]) for cell in place.cells]
+
+
+def _measurement(
+    question: Question, location: Location, truth: Truth, known: bool, rng: np.random.Generator
+) -> Measurement:
+    """One simulated answer about supposed people."""
+    groups = question.dataset.table.groups(question.plan.sensitive)
+    halved = question.dataset.relation == "sensitive_attribute" and len(groups) == 2
+    everybody = location.complement_is == "everybody"
+    counts = [
+        _spread(total, len(place.cells))
+        for total, place in (
+            (truth.accepted, location.favourable),
+            (truth.accepted + truth.refused if everybody else truth.refused, location.complement),
+        )
+    ]
+    noises = [_noise(question, place) for place in (location.favourable, location.complement)]
+    answers = [
+        NoisyCounts(simulated_answers(cells, noise, question.dataset.table, question.plan.sensitive, rng), noise)
+        for cells, noise in zip(counts, noises, strict=True)
+    ]
+    if halved:
+        answers = [NoisyCounts(part.counts[:, :1], part.noise) for part in answers]
+    supports = Supports(*(tuple(cells.sum(axis=1).tolist()) for cells in counts)) if known or halved else None
+    return Measurement(groups, answers[0], answers[1], location.complement_is, supports=supports)
+
+
+def _noise(question: Question, place: Place) -> Noise:
+    groups = len(question.dataset.table.groups(question.plan.sensitive))
+    return planned_noise(
+        question.plan.batches[place.batch],
+        counts_that_change=counts_that_change(question.dataset.relation, groups),
+        schema=question.dataset.table,
+        sensitive=question.plan.sensitive,
+    )
+
+
+def _spread(total: IntArray, cells: int) -> IntArray:
+    """Each group's people over some cells as evenly as can be, shape (R, K)."""
+    whole, rest = np.divmod(total, cells)
+    return whole[None] + (np.arange(cells)[:, None] < rest[None])
+
+
+def _range(measured: Sequence[Measurement], level: float, seed: int) -> tuple[float, float, float]:
+    """Value and interval of the ratio, estimated as an audit is, with fewer draws."""
+    try:
+        posteriors = [Posterior.of(one, level=level, seed=seed, draws=SIMULATION_DRAWS) for one in measured]
+        ratio, _ = worst_of(posteriors, [posterior.rates() for posterior in posteriors])
+    except AuditorError:
+        return np.nan, np.nan, np.nan
+    return ratio.value, ratio.low, ratio.high

@@ -1,68 +1,81 @@
-"""What an audit found, with everything that somebody else needs to check it (3-estimation §6)."""
+"""A finding that shows itself: in a terminal, in a notebook, as a page (3-estimation §6)."""
 
 import json
 import platform
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor_client.estimation.measurements import Measurement
-from auditor_client.estimation.results import ParityEstimate
-from auditor_client.models.tree import DecisionRule
-from auditor_client.question import ModelDigest
+from auditor_client import insight
+from auditor_client.finding import Finding
+from auditor_client.forecasts import Outlook
+from auditor_client.notes import Note
 from auditor_client.report.document import audit_document
 from auditor_client.report.render import audit_frame, audit_page, audit_summary
-from auditor_client.report.sentences import noise_words
-from auditor_client.report.words import loss
-from auditor_client.text import readable
-from shared.datasets import Budget
-from shared.plans import Plan, Quote
-from shared.releases import Release, SigningKey
+from shared.schema import Group
 
-if TYPE_CHECKING:  # importing the estimators takes a second
-    from auditor_client.planning import Expectation
+if TYPE_CHECKING:  # importing the estimators takes a second, pandas and matplotlib another
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from auditor_client.estimation.results import Attribution, ParityEstimate
 
 _PROGRAMS: Final = ("pafer", "numpy", "scipy", "scikit-learn", "skops", "pydantic", "cryptography")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditResult:
-    """One audit: what was asked, what was answered, what it means.
+class AuditResult(Finding):
+    """One audit, with ways to look at it. What it holds is in `Finding`.
 
     Attributes:
-        plan: What was asked, pinned to a version of the records.
-        release: The holder's verified answer.
-        answer: The same as it came, which is what the signature is over.
-        receipt: The file that keeps it.
-        key: The public key that signed it.
-        holder_url: Whom it came from.
-        strategy: How the question was put: "verdict", "pafer".
-        estimator: How the figures were made: "posterior", or "plug-in (uniform, uniform)".
-        measurement: What was answered, as the estimator saw it.
-        parity: The figures, each with its interval.
-        rules: The tree's rules after merging siblings that decide alike.
-        model: Which model.
-        budget: The auditor's account after the audit; None if the holder did not tell it again.
-        versions: Names and versions of the programs that computed the figures.
+        note: What was asked and chosen, as it is kept beside the receipt.
     """
 
-    plan: Plan
-    release: Release
-    answer: Mapping[str, Any]
-    receipt: Path
-    key: SigningKey
-    holder_url: str
-    strategy: str
-    estimator: str
-    measurement: Measurement
-    parity: ParityEstimate
-    rules: tuple[DecisionRule, ...]
-    model: ModelDigest
-    budget: Budget | None
-    versions: Mapping[str, str]
+    note: Note
+
+    def attribution(self, pair: tuple[Group, Group] | None = None, *, figure: str | None = None) -> "Attribution":
+        """Each favourable rule's share in the disparity of two groups; no further budget.
+
+        Args:
+            pair: Two groups; by default those of the lowest and the highest rate, or with a reference group
+                the one farthest from it and that one.
+            figure: Of `answers.FIGURES`: "positive" for the rates among y = 1; by default the first metric's.
+
+        Raises:
+            QuestionRefused: The audit did not ask rule by rule.
+        """
+        return insight.attribution(self, pair, figure)
+
+    def flip(self, rule: str, *, figure: str | None = None) -> "ParityEstimate":
+        """The figure if one rule decided otherwise, for the same people; no further budget.
+
+        Args:
+            rule: The id of a leaf, such as "leaf-3"; `rule_ids` has them.
+            figure: See `attribution`.
+
+        Raises:
+            QuestionRefused: The audit did not ask for that rule by itself.
+        """
+        return insight.flipped(self, rule, figure)
+
+    @property
+    def rule_ids(self) -> tuple[str, ...]:
+        """The leaves that the answer tells apart, favourable ones first; none with strategy "verdict"."""
+        return tuple(insight.leaf_names(self)) if insight.has_rules(self) else ()
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Every metric's rate of every group as a pandas DataFrame, indexed by metric, figure and group."""
+        from auditor_client.frames import frame  # noqa: PLC0415
+
+        return frame(self)
+
+    def plot(self, metric: str | None = None) -> "Figure":
+        """The groups' rates with their intervals, as a matplotlib figure."""
+        from auditor_client.plots import rates_figure  # noqa: PLC0415
+
+        return rates_figure(self, metric)
 
     def summary(self) -> str:
         """The finding as plain text, for a terminal."""
@@ -76,73 +89,32 @@ class AuditResult:
         """The document as a text."""
         return json.dumps(self.to_document(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
-    def to_html(self) -> str:
-        """The report: one page that needs nothing else."""
-        return audit_page(self)
+    def outlook(self) -> Outlook | None:
+        """What more budget would buy: expected widths at larger ε, by simulation; None without intervals or noise."""
+        from auditor_client.planning import outlook  # noqa: PLC0415 - takes a second to import
+
+        return outlook(self)
+
+    def to_html(self, *, outlook: bool = False) -> str:
+        """The report: one page that needs nothing else.
+
+        Args:
+            outlook: With what more budget would buy, which takes a second to simulate.
+        """
+        return audit_page(self, self.outlook() if outlook else None)
 
     def write_report(self, path: Path | str) -> Path:
-        """Write the report into a file and say where it is.
+        """Write the report, with what more budget would buy, into a file and say where it is.
 
         Raises:
             OSError: It cannot be written.
         """
         target = Path(path)
-        target.write_text(self.to_html(), encoding="utf-8")
+        target.write_text(self.to_html(outlook=True), encoding="utf-8")
         return target
 
     def _repr_html_(self) -> str:
         return audit_frame(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedAudit:
-    """An audit before it is asked: its price, and what could be expected of it.
-
-    Attributes:
-        plan: What would be asked, pinned to a version of the records.
-        quote: What the holder would charge, and its noise.
-        rules: The tree's rules after merging siblings that decide alike.
-        model: Which model.
-        strategy: How the question would be put.
-        expectation: How wide the interval of the ratio would be, on what assumption about the people.
-        budget: The auditor's account.
-    """
-
-    plan: Plan
-    quote: Quote
-    rules: tuple[DecisionRule, ...]
-    model: ModelDigest
-    strategy: str
-    expectation: "Expectation"
-    budget: Budget
-
-    def summary(self) -> str:
-        """The price as plain text, for a terminal."""
-        charge, left = self.quote.charge, self.budget.remaining
-        enough = charge.epsilon <= left.epsilon and charge.delta <= left.delta
-        favourable = sum(rule.favourable for rule in self.rules)
-        lines = [
-            f"The audit would cost {loss(charge)}; {loss(left)} is left{'' if enough else ', which does not suffice'}.",
-            f"The tree has {len(self.rules)} rules, {favourable} of them favourable.",
-            *(
-                f"Batch {batch.name}: noise on each count is {noise_words(batch.noise.scale)}."
-                for batch in self.quote.batches
-            ),
-        ]
-        return "\n".join(map(readable, [*lines, str(self.expectation), "Nothing was spent."]))
-
-    def to_document(self) -> dict[str, Any]:
-        """The same as JSON values."""
-        return {
-            "plan": self.plan.document(),
-            "quote": self.quote.model_dump(mode="json"),
-            "rules": len(self.rules),
-            "favourable_rules": sum(rule.favourable for rule in self.rules),
-            "model": {"rules_digest": self.model.rules, "file_digest": self.model.file},
-            "strategy": self.strategy,
-            "expectation": asdict(self.expectation),
-            "budget": self.budget.model_dump(mode="json"),
-        }
 
 
 def program_versions() -> dict[str, str]:

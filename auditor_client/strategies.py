@@ -1,205 +1,216 @@
-"""What to ask: a tree's rules as a plan, and a release as a measurement (3-estimation §1).
+"""What to ask: a tree's rules as a plan (3-estimation §1).
 
-A strategy says which cells go into which batches at what share of ε, and which of the answered cells
-count the accepted people. Both follow from the rules alone, so a plan can be rebuilt from a release
-and compared. The rules are taken as they come: merge siblings that decide alike first
-(`Tree.merged`), because a split that changes no decision only adds noise.
+A strategy says which cells go into which batches at what share of the loss. The cells follow from the
+rules, the figures that are wanted and the scope alone, so a plan can be built again and compared. The
+rules are taken as they come: merge siblings that decide alike first (`Tree.merged`), because a split
+that changes no decision only adds noise. How the answers are read is in `answers`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
-from auditor_client.errors import EstimationRefused, HolderLied, QuestionRefused
-from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts
+from auditor_client.errors import EstimationRefused, QuestionRefused
+from auditor_client.mechanisms import Spending
 from auditor_client.models.tree import DecisionRule
-from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN, InvalidAmount, format_nano, parse_nano
-from shared.plans import Batch, Laplace, Plan
-from shared.releases import Release
-from shared.rules import Cell, Rule
+from shared.plans import Batch, Plan
+from shared.rules import Cell, Predicate, Rule
 
 EVERYBODY: Final = Cell(id="everybody", any_of=(Rule(all_of=()),))
 
+PARITY: Final = "statistical-parity"
+OPPORTUNITY: Final = "equal-opportunity"
+ODDS: Final = "equalized-odds"
+PREDICTIVE: Final = "predictive-parity"
+METRICS: Final = (PARITY, OPPORTUNITY, ODDS, PREDICTIVE)
+STRATEGIES: Final = ("verdict", "rules", "pafer")
+"""Each is described at its function below."""
+
+
+class Truth(Enum):
+    """A value of the label: what a person turned out to be."""
+
+    POSITIVE = "y = 1"
+    NEGATIVE = "y = 0"
+    MISSING = "y missing"
+
+    def predicate(self, label: str) -> Predicate:
+        """The people of this value, by the dataset's label column."""
+        if self is Truth.MISSING:
+            return Predicate(column=label, op="is_missing")
+        return Predicate(column=label, op="eq", value=self is Truth.POSITIVE)
+
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Some cells of one batch.
+class Subject:
+    """What an audit is to find out, before it is decided how to ask.
 
     Attributes:
-        batch: The batch's name.
-        cells: The places of the cells in it.
+        rules: All rules of the tree: disjoint, and together they cover everybody.
+        metrics: Of `METRICS`, each once.
+        scope: Predicates that restrict every cell; none for everybody in the register.
+        label: The dataset's label column; needed for all figures but statistical parity.
+        label_nullable: Whether a person's label may be missing.
     """
 
-    batch: str
-    cells: tuple[int, ...]
+    rules: tuple[DecisionRule, ...]
+    metrics: tuple[str, ...] = (PARITY,)
+    scope: tuple[Predicate, ...] = ()
+    label: str | None = None
+    label_nullable: bool = False
+
+    def __post_init__(self) -> None:
+        unknown = [metric for metric in self.metrics if metric not in METRICS]
+        if unknown or not self.metrics or len(set(self.metrics)) != len(self.metrics):
+            raise QuestionRefused(f"Name metrics, each once, of {', '.join(METRICS)}.")
+        if self.labelled and self.label is None:
+            raise QuestionRefused(
+                "The dataset declares no label, and all figures but statistical-parity compare the decisions with one."
+            )
+
+    @property
+    def labelled(self) -> bool:
+        """Whether some figure needs the label."""
+        return self.metrics != (PARITY,)
+
+    def leaves(self, favourable: bool) -> tuple["LeafRules", ...]:
+        """The leaves of one decision; what a leaf needed several rules for is together."""
+        # Copies of one node of the model may have been merged to leaves of either decision.
+        of_other = {rule.leaf.origin for rule in self.rules if rule.favourable != favourable}
+        leaves: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            if rule.favourable == favourable:
+                apart = rule.leaf.origin is None or rule.leaf.origin in of_other
+                leaves.setdefault(rule.leaf.id if apart else str(rule.leaf.origin), []).append(rule.rule)
+        return tuple(LeafRules(name, tuple(rules)) for name, rules in leaves.items())
+
+    def truths(self, favourable: bool) -> tuple[Truth | None, ...]:
+        """The values of the label by which the cells of one decision are split; (None,) if they are not."""
+        if not self.labelled:
+            return (None,)
+        wanted = {truth for metric in self.metrics for truth in self._needed(metric, favourable)}
+        return tuple(truth for truth in Truth if truth in wanted)
+
+    def every_truth(self) -> tuple[Truth, ...]:
+        """All values that the label can have."""
+        return (Truth.POSITIVE, Truth.NEGATIVE, *([Truth.MISSING] if self.label_nullable else []))
+
+    def _needed(self, metric: str, favourable: bool) -> tuple[Truth, ...]:
+        if metric == PARITY:
+            return self.every_truth()
+        if metric == OPPORTUNITY:
+            return (Truth.POSITIVE,)
+        if metric == ODDS:
+            return (Truth.POSITIVE, Truth.NEGATIVE)
+        return (Truth.POSITIVE, Truth.NEGATIVE) if favourable else ()
+
+    def restricted(self, rule: Rule, truth: Truth | None) -> Rule:
+        """A rule within the scope, and for the people of one value of the label."""
+        more = list(self.scope)
+        if truth is not None and self.label is not None:
+            more.append(truth.predicate(self.label))
+        return Rule(id=rule.id, all_of=(*rule.all_of, *more)) if more else rule
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """Where a strategy's answers stand: the accepted, and beside them the refused or everybody."""
+class LeafRules:
+    """A leaf of the tree and the rules that lead to it: one, or several where one conjunction cannot say it."""
 
-    favourable: Part
-    complement: Part
-    complement_is: ComplementKind
+    name: str
+    rules: tuple[Rule, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Strategy:
-    """One way to ask for statistical parity.
-
-    Attributes:
-        batches: The batches for some rules at a total ε, in nano-units.
-        layout: What the cells of those batches count.
-    """
-
-    batches: Callable[[Sequence[DecisionRule], int], tuple[Batch, ...]]
-    layout: Callable[[Sequence[DecisionRule]], Layout]
+def leaf_of(cell: str, subject: Subject) -> str:
+    """The leaf whose people a cell counts: its id without the label's value."""
+    if subject.labelled:
+        for truth in Truth:
+            cell = cell.removesuffix(f", {truth.value}")
+    return cell
 
 
 def build_plan(
-    rules: Sequence[DecisionRule],
+    subject: Subject,
     *,
     strategy: str,
     sensitive: Sequence[str],
-    epsilon: str,
+    spending: Spending,
     version: int | None,
     draw: int = 1,
 ) -> Plan:
-    """Put a tree's rules into a plan.
+    """Put what is to be found out into a plan.
 
     Args:
-        rules: All rules of the tree: disjoint, and together they cover everybody.
-        strategy: "pafer" (the paper's) or "verdict" (the most accurate for SP alone).
+        subject: What is to be found out.
+        strategy: One of `STRATEGIES`.
         sensitive: The columns whose combinations of values are the groups.
-        epsilon: The whole plan's loss, as a decimal string.
+        spending: The whole plan's loss, and by which mechanism.
         version: Of the records; None is the current one.
         draw: 1, or more for a further, independent and charged draw.
 
     Raises:
         EstimationRefused: All rules decide alike, so there is nothing to ask.
-        QuestionRefused: There is no such strategy, or ε is not one that it can use.
+        QuestionRefused: There is no such strategy, or it cannot use this ε.
     """
-    if strategy not in STRATEGIES:
-        raise QuestionRefused(f"There is no strategy {strategy!r}: use one of {', '.join(STRATEGIES)}.")
-    _require_a_question(rules)
-    return Plan(
-        sensitive=tuple(sensitive),
-        version=version,
-        draw=draw,
-        batches=STRATEGIES[strategy].batches(rules, _epsilon_nano(epsilon)),
-    )
+    builders = {"verdict": _verdict, "rules": _rules, "pafer": _pafer}
+    if strategy not in builders:
+        raise QuestionRefused(f"There is no strategy {strategy!r}: use one of {', '.join(STRATEGIES)}, or auto.")
+    _require_a_question(subject)
+    batches = tuple(builders[strategy](subject, spending))
+    return Plan(sensitive=tuple(sensitive), version=version, draw=draw, batches=batches)
 
 
-def measurement(release: Release, rules: Sequence[DecisionRule], strategy: str) -> Measurement:
-    """Read a release as the measurement that a strategy's plan makes.
-
-    Args:
-        release: A verified answer.
-        rules: The rules that were asked about, as `build_plan` took them.
-        strategy: The strategy of the plan.
-
-    Raises:
-        EstimationRefused: The release answers another plan than these rules give, or counts one group only.
-        HolderLied: The answer does not fit the release's own plan.
-    """
-    plan = release.plan
-    asked = build_plan(
-        rules,
-        strategy=strategy,
-        sensitive=plan.sensitive,
-        epsilon=format_nano(sum(batch.epsilon for batch in plan.batches)),
-        version=plan.version,
-        draw=plan.draw,
-    )
-    if asked != plan:
-        raise EstimationRefused(f"The release answers another plan than these rules give with strategy {strategy!r}.")
-    _require_its_answer(release)
-    layout = STRATEGIES[strategy].layout(rules)
-    return Measurement(
-        groups=release.batches[0].groups,
-        favourable=_counts(release, layout.favourable),
-        complement=_counts(release, layout.complement),
-        complement_is=layout.complement_is,
-    )
-
-
-def _counts(release: Release, part: Part) -> NoisyCounts:
-    batch = release.batch(part.batch)
-    return NoisyCounts.of([batch.cells[place].counts for place in part.cells], batch.noise)
-
-
-def _require_a_question(rules: Sequence[DecisionRule]) -> None:
-    favourable = sum(rule.favourable for rule in rules)
+def _require_a_question(subject: Subject) -> None:
+    favourable = sum(rule.favourable for rule in subject.rules)
     if not favourable:
         raise EstimationRefused(
             "No leaf of the tree is favourable: it accepts nobody, whoever they are, so there is no ratio and nothing "
             "to ask. Name the model's favourable class if it has one."
         )
-    if favourable == len(rules):
+    if favourable == len(subject.rules) and subject.metrics != (PREDICTIVE,):
         raise EstimationRefused(
             "Every leaf of the tree is favourable: it accepts everybody, whoever they are, so the ratio is 1 and "
-            "there is nothing to ask."
+            "there is nothing to ask. Predictive parity alone could be asked."
         )
 
 
-def _require_its_answer(release: Release) -> None:
-    """Refuse a release whose batches are not those of its own plan."""
-    asked = [(batch.name, [cell.id for cell in batch.cells]) for batch in release.plan.batches]
-    answered = [(batch.name, [cell.id for cell in batch.cells]) for batch in release.batches]
-    if asked != answered or len({batch.groups for batch in release.batches}) != 1:
-        raise HolderLied("The answer has other batches, cells or groups than its plan asks for.")
-    if any(batch.counted_groups is not None for batch in release.batches):
-        raise EstimationRefused(
-            "The holder counted one group only, because features are public under this dataset's relation. An estimate "
-            "would need the rules' supports, which no estimator takes yet: ask with two sensitive columns."
+def _verdict(subject: Subject, spending: Spending) -> Iterator[Batch]:
+    """{favourable union, unfavourable union}, all at the full loss: the best accuracy, no rule by itself."""
+    cells: list[Cell] = []
+    for name, favourable in (("favourable", True), ("unfavourable", False)):
+        union = LeafRules(name, tuple(rule.rule for rule in subject.rules if rule.favourable == favourable))
+        cells += _cells(subject, (union,), subject.truths(favourable))
+    yield spending.batch("verdict", cells)
+
+
+def _rules(subject: Subject, spending: Spending) -> Iterator[Batch]:
+    """Every leaf at the full loss: they cover everybody, so no root query is needed."""
+    cells: list[Cell] = []
+    for favourable in (True, False):
+        cells += _cells(subject, subject.leaves(favourable), subject.truths(favourable))
+    yield spending.batch("rules", cells)
+
+
+def _pafer(subject: Subject, spending: Spending) -> Iterator[Batch]:
+    """The paper's: everybody with half the loss, each favourable rule with the other half."""
+    favourable = _cells(subject, subject.leaves(favourable=True), subject.truths(favourable=True))
+    everybody = _cells(subject, (LeafRules("everybody", EVERYBODY.any_of),), subject.truths(favourable=False))
+    if not everybody:  # predictive parity alone asks about the accepted
+        yield spending.batch("favourable", favourable)
+        return
+    first, second = spending.halves()
+    yield first.batch("everybody", everybody)
+    yield second.batch("favourable", favourable)
+
+
+def _cells(subject: Subject, leaves: Iterable[LeafRules], truths: Iterable[Truth | None]) -> list[Cell]:
+    """A cell for each leaf and value of the label."""
+    leaves = [leaf for leaf in leaves if leaf.rules]
+    return [
+        Cell(
+            id=leaf.name if truth is None else f"{leaf.name}, {truth.value}",
+            any_of=tuple(subject.restricted(rule, truth) for rule in leaf.rules),
         )
-
-
-def _epsilon_nano(epsilon: str) -> int:
-    try:
-        nano = parse_nano(epsilon)
-    except InvalidAmount as error:
-        raise QuestionRefused(f"epsilon: {error}") from error
-    if EPSILON_NANO_MIN <= nano <= EPSILON_NANO_MAX:
-        return nano
-    raise QuestionRefused(
-        f"epsilon lies between {format_nano(EPSILON_NANO_MIN)} and {format_nano(EPSILON_NANO_MAX)}; not at {epsilon}."
-    )
-
-
-def _batch(name: str, epsilon_nano: int, cells: Sequence[Cell]) -> Batch:
-    return Batch(name=name, mechanism=Laplace(name="laplace"), epsilon=format_nano(epsilon_nano), cells=tuple(cells))  # type: ignore[arg-type]  # the validator reads strings
-
-
-def _pafer_batches(rules: Sequence[DecisionRule], epsilon_nano: int) -> tuple[Batch, ...]:
-    half = epsilon_nano // 2
-    if half < EPSILON_NANO_MIN:
-        raise QuestionRefused(
-            f"Strategy 'pafer' halves epsilon, so it takes at least {format_nano(2 * EPSILON_NANO_MIN)}."
-        )
-    cells = [Cell(id=rule.rule.id or f"rule-{place}", any_of=(rule.rule,)) for place, rule in enumerate(rules)]
-    favourable = [cell for cell, rule in zip(cells, rules, strict=True) if rule.favourable]
-    return _batch("everybody", half, [EVERYBODY]), _batch("favourable", epsilon_nano - half, favourable)
-
-
-def _pafer_layout(rules: Sequence[DecisionRule]) -> Layout:
-    favourable = sum(rule.favourable for rule in rules)
-    return Layout(Part("favourable", tuple(range(favourable))), Part("everybody", (0,)), "everybody")
-
-
-def _verdict_batches(rules: Sequence[DecisionRule], epsilon_nano: int) -> tuple[Batch, ...]:
-    unions = [
-        Cell(id=name, any_of=tuple(rule.rule for rule in rules if rule.favourable == favourable))
-        for name, favourable in (("favourable", True), ("unfavourable", False))
+        for truth in truths
+        for leaf in leaves
     ]
-    return (_batch("verdict", epsilon_nano, unions),)
-
-
-def _verdict_layout(_: Sequence[DecisionRule]) -> Layout:
-    return Layout(Part("verdict", (0,)), Part("verdict", (1,)), "unfavourable")
-
-
-STRATEGIES: Final[Mapping[str, Strategy]] = {
-    "pafer": Strategy(_pafer_batches, _pafer_layout),
-    "verdict": Strategy(_verdict_batches, _verdict_layout),
-}

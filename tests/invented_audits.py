@@ -10,17 +10,24 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from auditor_client.answers import Reading
+from auditor_client.assumption import Assumption
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
 from auditor_client.models.tree import DecisionRule, Leaf
-from auditor_client.question import ModelDigest
+from auditor_client.estimators import Estimator
+from auditor_client.mechanisms import Spending
+from auditor_client.notes import Note
+from auditor_client.question import ModelDigest, Question
 from auditor_client.result import AuditResult
 from shared.amounts import PrivacyLoss, parse_nano
-from shared.datasets import Budget
+from auditor_client.strategies import PARITY, Subject
+from shared.datasets import Budget, DatasetDescription
+from shared.limits import Limits
 from shared.plans import Plan, identity
 from shared.releases import SIGNATURE_PREFIX, Release, SigningKey, signed_bytes
 from shared.rules import Rule
-from shared.schema import Group
+from shared.schema import Column, Group
 
 Rates = dict[Group, tuple[float, float, float]]
 """For each group: rate, low, high."""
@@ -89,24 +96,30 @@ def invented_audit(
     )
     answer = _answer(tuple(rates), sensitive, epsilon, rules, relation)
     release = Release.model_validate(answer)
+    question = _question(release.plan, tuple(rates), rules, relation)
     return AuditResult(
-        plan=release.plan,
+        note=Note.of(question, release.id, Estimator(threshold=threshold), supports=None, reused=False),
+        question=question,
         release=release,
         answer=answer,
         receipt=Path("receipts") / f"{release.id.removeprefix('sha256:')}.json",
         key=_signing_key(),
         holder_url="https://holder.example",
-        strategy="verdict",
         estimator=estimator,
-        measurement=Measurement(
-            groups=tuple(rates),
-            favourable=NoisyCounts.of([[100] * len(rates)], release.batches[0].noise),
-            complement=NoisyCounts.of([[100] * len(rates)], release.batches[0].noise),
-            complement_is="unfavourable",
-        ),
-        parity=parity,
-        rules=rules,
-        model=ModelDigest(rules="sha256:" + "1" * 64, file="sha256:" + "2" * 64),
+        threshold=threshold,
+        readings={
+            "": Reading(
+                Measurement(
+                    groups=tuple(rates),
+                    favourable=NoisyCounts.of([[100] * len(rates)], release.batches[0].noise),
+                    complement=NoisyCounts.of([[100] * len(rates)], release.batches[0].noise),
+                    complement_is="unfavourable",
+                ),
+                ("favourable",),
+                ("unfavourable",),
+            )
+        },
+        estimates={PARITY: parity},
         budget=Budget(
             auditor="ADR",
             population="adult",
@@ -116,6 +129,52 @@ def invented_audit(
         ),
         versions={"pafer": "0.1.0", "Python": "3.11.2", "numpy": "2.4.6"},
     )
+
+
+def _question(
+    plan: Plan, groups: tuple[Group, ...], rules: tuple[DecisionRule, ...], relation: str
+) -> Question:
+    sensitive = tuple(
+        Column(
+            name=name,
+            type="category",
+            categories=tuple(dict.fromkeys(str(group[place]) for group in groups)),
+            sensitive=True,
+        )
+        for place, name in enumerate(plan.sensitive)
+    )
+    dataset = DatasetDescription.model_validate(
+        {
+            "name": "adult", "population": "adult", "relation": relation, "version": 3, "person_key": "id",
+            "columns": (*sensitive, *_feature_columns(rules, plan.sensitive)), "sensitive": plan.sensitive, "mechanisms": ("laplace",), "records_max": 20_000,
+            "release_quantum_ms": 0, "limits": Limits(),
+        }
+    )  # fmt: skip
+    return Question(
+        dataset,
+        Subject(rules),
+        ModelDigest(rules="sha256:" + "1" * 64, file="sha256:" + "2" * 64),
+        "verdict",
+        Spending.of_plan(plan),
+        plan,
+        None,
+        Assumption(),
+    )
+
+
+def _feature_columns(rules: tuple[DecisionRule, ...], sensitive: tuple[str, ...]) -> list[Column]:
+    """Columns that the rules' predicates fit."""
+    values: dict[str, list[str]] = {}
+    for predicate in (predicate for rule in rules for predicate in rule.rule.all_of):
+        texts = predicate.values or ((predicate.value,) if isinstance(predicate.value, str) else ())
+        values.setdefault(predicate.column, []).extend(texts)
+    return [
+        Column(name=name, type="category", categories=tuple(dict.fromkeys(texts)))
+        if texts
+        else Column(name=name, type="number")
+        for name, texts in values.items()
+        if name not in sensitive
+    ]
 
 
 def _estimate(figure: tuple[float, ...], method: str) -> Estimate:

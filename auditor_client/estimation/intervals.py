@@ -10,6 +10,7 @@ truth on the boundary, such as nobody accepted, is below every draw: where the a
 against it, the interval reaches it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -69,32 +70,45 @@ class RateDraws:
             min p / max p, and max p − min p. A draw in which no group has people has neither, and one in which
             nobody is accepted has no ratio; a figure that most draws do not have is undefined.
         """
+        return worst_parity([self], level)
+
+    def against(self, reference: int, level: float) -> tuple[list[Range], list[Range]]:
+        """Every group's rate divided by one group's, and less it: medians and intervals, K of each."""
+        tail, at = (1 - level) / 2, reference
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = self.rates / self.rates[at], self._least / self._most[at], self._most / self._least[at]
+        less = self.rates - self.rates[at], self._least - self._most[at], self._most - self._least[at]
+        of_ratios, of_less = (
+            [_between(draws, lowest, highest, tail) for draws, lowest, highest in zip(*figure, strict=True)]
+            for figure in (ratios, less)
+        )
+        return of_ratios, of_less
+
+    def extremes(self) -> tuple[FloatArray, FloatArray]:
+        """The ratio and the difference in each draw, shape (M,); NaN where there is none."""
         smallest, largest = _smallest(self.rates), -_smallest(-self.rates)
         with np.errstate(invalid="ignore"):
-            ratio, difference = smallest / largest, largest - smallest
-        if _mostly_undefined(difference):
-            return UNDEFINED, UNDEFINED
-        low, high = _contenders(self.rates), _contenders(-self.rates)
-        by = self._ends_by_pairs if len(low) * len(high) <= PAIRS_MAX else self._ends_by_groups
-        ratio_ends, difference_ends = by(low, high, (1 - level) / 2)
-        return _median_within(ratio, ratio_ends), _median_within(difference, difference_ends)
+            return smallest / largest, largest - smallest
 
-    def _ends_by_pairs(self, low: Indices, high: Indices, tail: float) -> tuple[Ends, Ends]:
-        """Ends for ratio and difference from all pairs of a group of `low` and another of `high`."""
-        pairs = np.array([(i, j) for i in low for j in high if i != j])
-        if not len(pairs):
-            return (1.0, 1.0), (0.0, 0.0)
+    def contenders(self) -> tuple[Indices, Indices]:
+        """The groups that may have the smallest rate, and those that may have the largest."""
+        return _contenders(self.rates), _contenders(-self.rates)
+
+    def pairs(self, low: Indices, high: Indices) -> "Pairs":
+        """All pairs of a group of `low` and another of `high`."""
+        pairs = np.array([(i, j) for i in low for j in high if i != j], dtype=np.intp).reshape(-1, 2)
         first, second = pairs.T
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratios, lowest_ratios = self.rates[first] / self.rates[second], self._least[first] / self._most[second]
-        less, lowest_less = self.rates[first] - self.rates[second], self._least[first] - self._most[second]
-        return (
-            (_lower_end(lowest_ratios, tail), _upper_end(ratios, tail)),
-            (-_upper_end(less, tail), -_lower_end(lowest_less, tail)),
-        )
+            return Pairs(
+                self.rates[first] / self.rates[second],
+                self._least[first] / self._most[second],
+                self.rates[first] - self.rates[second],
+                self._least[first] - self._most[second],
+            )
 
-    def _ends_by_groups(self, low: Indices, high: Indices, tail: float) -> tuple[Ends, Ends]:
-        """The same from ends for single groups' rates, two for each end of a figure, each with half the tail."""
+    def ends_by_groups(self, tail: float) -> tuple[Ends, Ends]:
+        """Ends of ratio and difference from ends for single groups' rates: two for each, with half the tail each."""
+        low, high = self.contenders()
         smallest, largest = _lower_end(self._least[low], tail / 2), -_lower_end(-self._most[high], tail / 2)
         smaller, larger = _joint_upper_end(self.rates[low], tail / 2), -_joint_upper_end(-self.rates[high], tail / 2)
         ratio_low = smallest / largest if largest > 0 else 0.0
@@ -108,6 +122,67 @@ class RateDraws:
     @property
     def _most(self) -> FloatArray:
         return np.where(self.all_possible[:, None], 1.0, self.rates)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Draws for pairs of groups, the first of each perhaps the worst treated, shape (P, M) each.
+
+    Attributes:
+        ratios: Of the first's rate to the second's.
+        lowest_ratios: The same with truths on the boundary where they are possible.
+        less: The first's rate less the second's.
+        lowest_less: The same likewise.
+    """
+
+    ratios: FloatArray
+    lowest_ratios: FloatArray
+    less: FloatArray
+    lowest_less: FloatArray
+
+    def ends(self, tail: float) -> tuple[Ends, Ends]:
+        """Ends of the smallest ratio and of the largest difference over the pairs."""
+        if not len(self.ratios):
+            return (1.0, 1.0), (0.0, 0.0)
+        return (
+            (_lower_end(self.lowest_ratios, tail), _upper_end(self.ratios, tail)),
+            (-_upper_end(self.less, tail), -_lower_end(self.lowest_less, tail)),
+        )
+
+
+def worst_parity(parts: Sequence[RateDraws], level: float) -> tuple[Range, Range]:
+    """The smallest ratio and the largest difference over several comparisons of the same groups.
+
+    Args:
+        parts: Independent draws: of one comparison, or of one for either label (equalized odds).
+        level: Of each interval.
+
+    Returns:
+        Medians and intervals, as `RateDraws.parity` has them; a part without a ratio has no part in it.
+    """
+    tail = (1 - level) / 2
+    extremes = [part.extremes() for part in parts]
+    ratio, difference = np.fmin.reduce([ratio for ratio, _ in extremes]), np.fmax.reduce([less for _, less in extremes])
+    if _mostly_undefined(difference):
+        return UNDEFINED, UNDEFINED
+    contenders = [part.contenders() for part in parts]
+    if sum(len(low) * len(high) for low, high in contenders) <= PAIRS_MAX:
+        pairs = [part.pairs(*of_part) for part, of_part in zip(parts, contenders, strict=True)]
+        stacked = [np.concatenate([getattr(of_part, rows) for of_part in pairs]) for rows in Pairs.__slots__]
+        ratio_ends, difference_ends = Pairs(*stacked).ends(tail)
+    else:
+        ends = [part.ends_by_groups(tail / len(parts)) for part in parts]
+        ratio_ends = min(of[0][0] for of in ends), min(of[0][1] for of in ends)
+        difference_ends = max(of[1][0] for of in ends), max(of[1][1] for of in ends)
+    return _median_within(ratio, ratio_ends), _median_within(difference, difference_ends)
+
+
+def _between(draws: FloatArray, lowest: FloatArray, highest: FloatArray, tail: float) -> Range:
+    """The median of some draws, within ends of draws that reach the boundaries; undefined without a finite median."""
+    value = _quantile(draws, 0.5)
+    if _mostly_undefined(draws) or not np.isfinite(value):
+        return UNDEFINED
+    return Range(value, min(_quantile(lowest, tail), value), max(_quantile(highest, 1 - tail), value))
 
 
 def _contenders(rates: FloatArray) -> Indices:

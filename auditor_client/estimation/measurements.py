@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.errors import EstimationRefused
-from shared.noise import DiscreteLaplaceNoise
+from shared.noise import ExponentialNoise, Noise, RandomisedResponseNoise
 from shared.schema import Group
 
 IntArray = NDArray[np.int64]
@@ -27,15 +27,16 @@ class NoisyCounts:
     """Histograms of disjoint cells that were answered together, each count with its own noise.
 
     Attributes:
-        counts: Noisy numbers of people, shape (R, K): R cells, K groups; noise may make them negative.
+        counts: Noisy numbers of people, shape (R, K'): R cells; K' = K groups, or only the first of K = 2 where
+            the others follow from supports. Noise may make them negative.
         noise: The distribution of the independent noise on every count.
     """
 
     counts: IntArray
-    noise: DiscreteLaplaceNoise
+    noise: Noise
 
     @classmethod
-    def of(cls, counts: Sequence[Sequence[int]], noise: DiscreteLaplaceNoise) -> Self:
+    def of(cls, counts: Sequence[Sequence[int]], noise: Noise) -> Self:
         """Build from nested integers.
 
         Raises:
@@ -56,33 +57,9 @@ class NoisyCounts:
 
     @property
     def totals(self) -> IntArray:
-        """The sum over the cells, shape (K,), in people; its noise is the sum of R independent noises."""
+        """The sum over the cells, shape (K',), in people; its noise is the sum of R independent noises."""
         totals: IntArray = self.counts.sum(axis=0)
         return totals
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Measurement:
-    """Noisy acceptance counts of K groups: the accepted, and beside them the refused or everybody.
-
-    Attributes:
-        groups: The K groups, in the release's order.
-        favourable: Histograms of the favourable cells, shape (R, K).
-        complement: Histograms of the unfavourable cells, shape (R', K), or of everybody, shape (1, K).
-        complement_is: Which of the two.
-    """
-
-    groups: tuple[Group, ...]
-    favourable: NoisyCounts
-    complement: NoisyCounts
-    complement_is: ComplementKind
-
-    def __post_init__(self) -> None:
-        if len(self.groups) < 2:
-            raise EstimationRefused("Parity compares groups: name a sensitive column with at least two values.")
-        for part in (self.favourable, self.complement):
-            if not (part.counts.ndim == 2 and part.cells >= 1 and part.counts.shape[1] == len(self.groups)):
-                raise EstimationRefused("The answer's counts do not fit its groups: do not use it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +74,7 @@ class Supports:
     favourable: tuple[int, ...]
     complement: tuple[int, ...]
 
-    def check(self, measurement: Measurement) -> None:
+    def check(self, measurement: "Measurement") -> None:
         """Refuse supports that cannot be of a measurement's cells.
 
         Raises:
@@ -107,7 +84,138 @@ class Supports:
             measurement.favourable.cells,
             measurement.complement.cells,
         )
-        if not (fitting and min(*self.favourable, *self.complement) >= 0):
+        if not (fitting and all(0 <= support <= COUNT_MAX for support in (*self.favourable, *self.complement))):
             raise EstimationRefused("Give one support of zero or more for each cell that was asked about.")
         if measurement.complement_is == "everybody" and not sum(self.favourable) <= sum(self.complement):
             raise EstimationRefused("The supports accept more people than there are.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measurement:
+    """Noisy acceptance counts of K groups: the accepted, and beside them the refused or everybody.
+
+    Attributes:
+        groups: The K groups, in the release's order.
+        favourable: Histograms of the favourable cells, shape (R, K'); K' is K, or 1 where the holder counted only
+            the first of two groups.
+        complement: Histograms of the unfavourable cells, shape (R', K'), or of everybody, shape (1, K').
+        complement_is: Which of the two.
+        supports: Exact numbers of people each cell applies to, all groups together, if the auditor knows them.
+            Where the holder counted only the first of two groups they are needed.
+        response: For randomised response: the probability that group k is reported as group j, shape (K, K), as
+            `response_matrix` gives it. None if every sensitive column was perturbed, in the groups' order.
+    """
+
+    groups: tuple[Group, ...]
+    favourable: NoisyCounts
+    complement: NoisyCounts
+    complement_is: ComplementKind
+    supports: Supports | None = None
+    response: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.groups) < 2:
+            raise EstimationRefused("Parity compares groups: name a sensitive column with at least two values.")
+        for part in (self.favourable, self.complement):
+            counted = part.counts.shape[1] if part.counts.ndim == 2 else 0
+            if not (part.counts.ndim == 2 and part.cells >= 1 and counted in (self.counted, len(self.groups))):
+                raise EstimationRefused("The answer's counts do not fit its groups: do not use it.")
+            if not _possible(part):
+                raise EstimationRefused("The answer has counts that its mechanism never answers: do not use it.")
+        if self.counted < len(self.groups) and self.supports is None:
+            raise EstimationRefused(
+                "The holder counted one of two groups; the other follows from the supports of the rules. Give the "
+                "supports: how many people of your own copy of the records each rule applies to."
+            )
+        if self.supports is not None:
+            self.supports.check(self)
+        if self.is_local != isinstance(self.complement.noise, RandomisedResponseNoise):
+            raise EstimationRefused("The answer mixes reported and true groups: do not use it.")
+
+    @property
+    def counted(self) -> int:
+        """K': how many groups were counted: all, or the first of two."""
+        counted = self.favourable.counts.shape[1] if self.favourable.counts.ndim == 2 else 0
+        one_of_two = counted == 1 and len(self.groups) == 2 and self.complement.counts.shape[1:] == (1,)
+        return 1 if one_of_two else len(self.groups)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the counts are exact and of reported groups (randomised response)."""
+        return isinstance(self.favourable.noise, RandomisedResponseNoise)
+
+    def completed(self) -> tuple[NoisyCounts, NoisyCounts]:
+        """Favourable and complement with a column for each group, shape (R, K).
+
+        Where the holder counted the first of two groups, the second has what it leaves of the supports. Its
+        noise is the first's with the sign changed, so it says nothing of its own.
+        """
+        if self.counted == len(self.groups) or self.supports is None:
+            return self.favourable, self.complement
+        parts = zip(
+            (self.favourable, self.complement), (self.supports.favourable, self.supports.complement), strict=True
+        )
+        favourable, complement = (
+            NoisyCounts(np.hstack([part.counts, np.array(known, dtype=np.int64)[:, None] - part.counts]), part.noise)
+            for part, known in parts
+        )
+        return favourable, complement
+
+    def response_probabilities(self) -> NDArray[np.float64]:
+        """The probability that group k is reported as group j, shape (K, K).
+
+        Raises:
+            EstimationRefused: The counts are no randomised responses, or their description does not fit the groups.
+        """
+        noise = self.favourable.noise
+        if not isinstance(noise, RandomisedResponseNoise):
+            raise EstimationRefused("The answer's counts are not of reported groups.")
+        size = len(self.groups)
+        if self.response is None:
+            return response_matrix(self.groups, [kept.column for kept in noise.kept], noise)
+        sums = self.response.sum(axis=1) if self.response.shape == (size, size) else np.array(np.nan)
+        if not (np.allclose(sums, 1) and (self.response >= 0).all()):
+            raise EstimationRefused("The response probabilities do not fit the groups: do not use the answer.")
+        return self.response
+
+
+def _possible(part: NoisyCounts) -> bool:
+    """Whether a mechanism that does not add noise can have answered so."""
+    if isinstance(part.noise, ExponentialNoise):
+        return bool(((part.counts >= 0) & (part.counts <= part.noise.upper)).all())
+    return not isinstance(part.noise, RandomisedResponseNoise) or bool((part.counts >= 0).all())
+
+
+def response_matrix(
+    groups: Sequence[Group], sensitive: Sequence[str], noise: RandomisedResponseNoise
+) -> NDArray[np.float64]:
+    """The probability that a person of group k is reported as of group j: a Kronecker product over the columns.
+
+    Args:
+        groups: The K groups: every combination of the columns' values, the last fastest.
+        sensitive: The columns' names, in the groups' order. One that the noise does not list is reported as it is.
+        noise: How likely each column's value was kept.
+
+    Returns:
+        Shape (K, K); every row adds up to 1.
+
+    Raises:
+        EstimationRefused: The groups are no combinations of so many columns, or nothing can be learned: a column
+            whose value is kept as often as any other is reported.
+    """
+    kept = {value.column: float(value.probability) for value in noise.kept}
+    if any(len(group) != len(sensitive) for group in groups):
+        raise EstimationRefused("The answer's response probabilities do not fit its groups: do not use it.")
+    matrix = np.ones((1, 1))
+    for place, column in enumerate(sensitive):
+        values = len({group[place] for group in groups})
+        probability = kept.get(column, 1.0)
+        if not (0 < probability <= 1 and values >= 1) or (values > 1 and np.isclose(probability, 1 / values)):
+            raise EstimationRefused(f"The reports of column {column!r} do not depend on the true value.")
+        other = (1 - probability) / (values - 1) if values > 1 else 0.0
+        of_column = np.full((values, values), other)
+        np.fill_diagonal(of_column, probability if values > 1 else 1.0)
+        matrix = np.kron(matrix, of_column)
+    if len(matrix) != len(groups):
+        raise EstimationRefused("The answer's response probabilities do not fit its groups: do not use it.")
+    return matrix

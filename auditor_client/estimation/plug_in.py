@@ -88,23 +88,26 @@ def estimate_parity(
         measurement: Noisy counts of K groups.
         negative: What replaces a negative answer: "zero", "one", "uniform", "total-valid".
         too_large: What replaces an answer above the number of people: "uniform", "total-valid".
-        supports: Exact numbers of people from the auditor's own data, as the paper assumes. Without them the
-            answers' own totals stand in, which noise moves.
+        supports: Exact numbers of people from the auditor's own data, as the paper assumes; by default those of
+            the measurement. Without any the answers' own totals stand in, which noise moves.
         threshold: Of the verdict, which is never given.
 
     Returns:
         Estimates of method "plug-in" without intervals, the verdict *undecided*, and the share of invalid answers.
 
     Raises:
-        EstimationRefused: There is no such policy, or the supports do not fit the measurement.
+        EstimationRefused: There is no such policy, the supports do not fit the measurement, or the answers are
+            randomised responses, which the published procedure does not know.
     """
     policy = Policy(negative, too_large)
-    if supports is None:
-        supports = _noisy_supports(measurement)
+    if measurement.is_local:
+        raise EstimationRefused("The published procedure knows no randomised response: use the posterior.")
+    supports = supports or measurement.supports or _noisy_supports(measurement)
     supports.check(measurement)
+    favourable, complement = measurement.completed()
     counts = plug_in_counts(
-        measurement.favourable.counts,
-        measurement.complement.counts,
+        favourable.counts,
+        complement.counts,
         measurement.complement_is,
         supports=supports,
         policy=policy,

@@ -1,26 +1,38 @@
 """The default estimator: posterior medians with intervals that rest on no single prior (3-estimation §2).
 
 The true counts are drawn from their posterior under a flat and under a pooled prior. A value is the
-median under the pooled prior; an interval is the hull of both priors' intervals. All figures are
-about the people in the data (rates a/n), so the intervals hold the noise of privacy alone.
+median under the pooled prior; an interval is the hull of both priors' intervals. Figures are about the
+people in the data (rates a/n), so their intervals hold the noise of privacy alone; the figures of the
+population come from draws of p given those people, and hold the noise of sampling too.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.estimation.draws import posterior_draws
-from auditor_client.estimation.intervals import Range, RateDraws, quantile_range
+from auditor_client.errors import EstimationRefused
+from auditor_client.estimation import caveats
+from auditor_client.estimation.draws import Draws, posterior_draws
+from auditor_client.estimation.intervals import Range, RateDraws, quantile_range, worst_parity
+from auditor_client.estimation.likelihoods import ExponentialAnswers
+from auditor_client.estimation.local_model import LocalTotals
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
-from auditor_client.estimation.totals import BoolArray, NoisyTotals
+from auditor_client.estimation.plausibility import check_supports
+from auditor_client.estimation.results import Estimate, GroupComparison, GroupEstimate, ParityEstimate
+from auditor_client.estimation.totals import (
+    BoolArray,
+    CountedTotals,
+    ExponentialTotals,
+    NoisyTotals,
+    People,
+    TotalNoise,
+)
+from shared.noise import ExponentialNoise, RandomisedResponseNoise
 from shared.schema import Group
 
 METHOD: Final = "posterior"
 DRAWS: Final = 4096
-OPEN_RATE_WIDTH: Final = 0.5
-"""A rate whose interval is wider than this is one that the answers leave open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +43,74 @@ class ParityRange:
     difference: Range
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Posterior:
+    """The posterior of one measurement, drawn once: every figure comes from here.
+
+    Attributes:
+        groups: The K groups.
+        priors: Draws under the flat and under the pooled prior, of one release.
+        none_possible: Whether nobody of a group may be accepted, shape (K,).
+        all_possible: Whether nobody may be refused, shape (K,).
+        level: Of every interval.
+        seed: Of the draws.
+    """
+
+    groups: tuple[Group, ...]
+    priors: tuple[Draws, Draws]
+    none_possible: BoolArray
+    all_possible: BoolArray
+    level: float
+    seed: int
+
+    @classmethod
+    def of(cls, measurement: Measurement, *, level: float, seed: int, draws: int = DRAWS) -> "Posterior":
+        """Draw from the posterior of a measurement.
+
+        Raises:
+            EstimationRefused: The answers cannot be the mechanism's, or make the supports implausible.
+        """
+        totals = totals_of(measurement)
+        none, everyone = totals.boundaries(level)
+        priors = posterior_draws(totals, number=draws, seed=seed)
+        return cls(measurement.groups, priors, none[0], everyone[0], level, seed)
+
+    def rates(self) -> list[RateDraws]:
+        """Rates of the people in the data, under either prior."""
+        return [RateDraws(draws.rates()[0], self.none_possible, self.all_possible) for draws in self.priors]
+
+    def population_rates(self) -> list[RateDraws]:
+        """Rates of the population, under either prior."""
+        return [
+            RateDraws(draws.population_rates(self.seed)[0], self.none_possible, self.all_possible)
+            for draws in self.priors
+        ]
+
+    def place(self, group: Group) -> int:
+        """A group's place.
+
+        Raises:
+            EstimationRefused: It is none of the groups.
+        """
+        if group in self.groups:
+            return self.groups.index(group)
+        known = "; ".join(map(caveats.name, self.groups))
+        raise EstimationRefused(f"There is no group {caveats.name(group)!r}: the groups are {known}.")
+
+    def estimate(self, flat: Range, pooled: Range) -> Estimate:
+        """The pooled prior's value in the hull of both intervals."""
+        return _estimate(pooled.hull(flat), self.level)
+
+
 def estimate_parity(
-    measurement: Measurement, *, threshold: float = 0.8, level: float = 0.95, seed: int = 0
+    measurement: Measurement,
+    *,
+    threshold: float = 0.8,
+    level: float = 0.95,
+    seed: int = 0,
+    reference: Group | None = None,
 ) -> ParityEstimate:
-    """Estimate statistical parity and every group's rate, with honest intervals.
+    """Compare the groups' rates, with honest intervals: any figure of 1-method §3 but equalized odds.
 
     Post-processing: spends no budget. The same measurement and seed give the same figures.
 
@@ -43,110 +119,152 @@ def estimate_parity(
         threshold: What the verdict on the ratio is about, within (0, 1].
         level: Of each single interval, within (0, 1).
         seed: Of the draws.
+        reference: A group to compare every other with, beside the comparison of the extremes.
 
     Returns:
         Estimates of method "posterior". An empty group has no rate (NaN) and, draw by draw, no part in ratio
-        and difference; the ratio is NaN where nobody at all is accepted.
+        and difference; the ratio is NaN where nobody at all is accepted. A ratio to a reference group of
+        whom perhaps nobody is accepted has no upper end (infinity).
 
     Raises:
+        EstimationRefused: There is no such reference, the answers cannot be the mechanism's, or they make the
+            supports implausible.
         ValueError: Threshold or level out of range.
     """
-    if not (0 < threshold <= 1 and 0 < level < 1):
-        raise ValueError("The threshold lies within (0, 1], the level within (0, 1).")
-    totals = NoisyTotals.of(measurement)
-    priors = posterior_draws(totals, number=DRAWS, seed=seed)
-    none, everyone = (possible[0] for possible in totals.boundaries(level))
-    rates = [draws.rates()[0] for draws in priors]
-    parity = _parity(rates, none, everyone, level)
-    groups = tuple(
-        _group(
-            group,
-            [
-                (of_rates[k], draws.size[0, k], draws.accepted[0, k])
-                for of_rates, draws in zip(rates, priors, strict=True)
-            ],
-            none_possible=bool(none[k]),
-            all_possible=bool(everyone[k]),
-            level=level,
-        )
-        for k, group in enumerate(measurement.groups)
-    )
-    ratio = _estimate(parity.ratio, level)
+    check_question(threshold, level)
+    return parity_of(Posterior.of(measurement, level=level, seed=seed), threshold=threshold, reference=reference)
+
+
+def parity_of(posterior: Posterior, *, threshold: float, reference: Group | None) -> ParityEstimate:
+    """What a posterior says about parity; see `estimate_parity`."""
+    rates, population = posterior.rates(), posterior.population_rates()
+    groups = tuple(_group(posterior, rates, population, k) for k in range(len(posterior.groups)))
+    ratio, difference = worst_of([posterior], [rates])
+    population_ratio, population_difference = worst_of([posterior], [population])
+    overall = [quantile_range(draws.overall()[0], posterior.level) for draws in posterior.priors]
     return ParityEstimate(
         groups=groups,
         ratio=ratio,
-        difference=_estimate(parity.difference, level),
+        difference=difference,
         threshold=threshold,
         verdict=ratio.against(threshold),
-        warnings=tuple(_warnings(groups, ratio)),
+        warnings=tuple(caveats.of_parity(groups, ratio)),
+        overall=posterior.estimate(*overall),
+        population_ratio=population_ratio,
+        population_difference=population_difference,
+        reference=reference,
+        comparisons=() if reference is None else _comparisons(posterior, rates, reference),
     )
 
 
-def parity_ranges(totals: NoisyTotals, *, level: float, draws: int, seed: int = 0) -> list[ParityRange]:
+def worst_of(posteriors: Sequence[Posterior], rates: Sequence[Sequence[RateDraws]]) -> tuple[Estimate, Estimate]:
+    """The smallest ratio and the largest difference over one comparison, or over two (equalized odds).
+
+    Args:
+        posteriors: One of each comparison, drawn independently.
+        rates: Of each comparison, under the flat and under the pooled prior.
+    """
+    level = posteriors[0].level
+    flat, pooled = (worst_parity(parts, level) for parts in zip(*rates, strict=True))
+    return posteriors[0].estimate(flat[0], pooled[0]), posteriors[0].estimate(flat[1], pooled[1])
+
+
+def parity_ranges(
+    *comparisons: CountedTotals | LocalTotals, level: float, draws: int, seed: int = 0
+) -> list[ParityRange]:
     """Ratio and difference of many releases at once, for simulations: the same estimator.
 
     Args:
-        totals: T releases of K groups.
+        comparisons: T releases of K groups; of two comparisons of the same groups (equalized odds) the smaller
+            ratio and the larger difference are estimated.
         level: Of each interval.
         draws: How many from each posterior; a power of two.
         seed: Of the draws.
     """
-    rates = [draws.rates() for draws in posterior_draws(totals, number=draws, seed=seed)]
-    none, everyone = totals.boundaries(level)
-    return [
-        _parity([prior[release] for prior in rates], none[release], everyone[release], level)
-        for release in range(len(none))
+    rates = [
+        [draws.rates() for draws in posterior_draws(totals, number=draws, seed=seed + place)]
+        for place, totals in enumerate(comparisons)
     ]
+    boundaries = [totals.boundaries(level) for totals in comparisons]
+
+    def of_release(release: int) -> ParityRange:
+        flat, pooled = (
+            worst_parity(
+                [
+                    RateDraws(of_priors[prior][release], none[release], everyone[release])
+                    for of_priors, (none, everyone) in zip(rates, boundaries, strict=True)
+                ],
+                level,
+            )
+            for prior in range(2)
+        )
+        return ParityRange(pooled[0].hull(flat[0]), pooled[1].hull(flat[1]))
+
+    return [of_release(release) for release in range(len(boundaries[0][0]))]
 
 
-def _parity(rates: Sequence[FloatArray], none: BoolArray, everyone: BoolArray, level: float) -> ParityRange:
-    """Values under the pooled prior in the hull of both priors' intervals; rates flat, pooled, shape (K, M) each."""
-    flat, pooled = (RateDraws(prior, none, everyone).parity(level) for prior in rates)
-    return ParityRange(pooled[0].hull(flat[0]), pooled[1].hull(flat[1]))
+def totals_of(measurement: Measurement) -> CountedTotals | LocalTotals:
+    """A measurement's totals over its cells, as one release.
+
+    Raises:
+        EstimationRefused: The answers cannot be the mechanism's, or make the supports implausible.
+    """
+    if measurement.is_local:
+        return LocalTotals.of(measurement)
+    check_supports(measurement)
+    (favourable, complement), kind = measurement.completed(), measurement.complement_is
+    people = None if measurement.supports is None else People.of(measurement.supports, counted=measurement.counted)
+    if isinstance(favourable.noise, ExponentialNoise) and isinstance(complement.noise, ExponentialNoise):
+        accepted = ExponentialAnswers.of(favourable.counts[None], favourable.noise)
+        return ExponentialTotals(
+            accepted, ExponentialAnswers.of(complement.counts[None], complement.noise), kind, people
+        )
+    if isinstance(favourable.noise, ExponentialNoise | RandomisedResponseNoise) or isinstance(
+        complement.noise, ExponentialNoise | RandomisedResponseNoise
+    ):
+        raise EstimationRefused("The answer's parts come from different mechanisms: ask all cells with one.")
+    noise = TotalNoise.of(
+        favourable.noise, complement.noise, cells=(favourable.cells, complement.cells), complement_is=kind
+    )
+    return NoisyTotals(favourable.totals[None], complement.totals[None], noise, people)
 
 
-def _group(
-    group: Group, priors: Sequence[Sequence[FloatArray]], *, none_possible: bool, all_possible: bool, level: float
-) -> GroupEstimate:
-    """One group's rate, size and accepted people, from draws of these under the flat and the pooled prior."""
-    flat, pooled = ([quantile_range(draws, level) for draws in prior] for prior in priors)
-    rate, size, accepted = (of_pooled.hull(of_flat) for of_pooled, of_flat in zip(pooled, flat, strict=True))
-    return GroupEstimate(
-        group=group,
-        rate=_estimate(rate.reaching(0.0, none_possible).reaching(1.0, all_possible), level),
-        size=_estimate(size.reaching(0.0, none_possible and all_possible), level),
-        accepted=_estimate(accepted.reaching(0.0, none_possible), level),
+def check_question(threshold: float, level: float) -> None:
+    """Refuse a threshold or a level out of range."""
+    if not (0 < threshold <= 1 and 0 < level < 1):
+        raise ValueError("The threshold lies within (0, 1], the level within (0, 1).")
+
+
+def _group(posterior: Posterior, rates: Sequence[RateDraws], population: Sequence[RateDraws], k: int) -> GroupEstimate:
+    """One group's rate, size and accepted people."""
+    none, everyone = bool(posterior.none_possible[k]), bool(posterior.all_possible[k])
+
+    def hull(draws: Sequence[FloatArray]) -> Range:
+        flat, pooled = (quantile_range(of_prior, posterior.level) for of_prior in draws)
+        return pooled.hull(flat)
+
+    rate, of_population = (
+        hull([of_prior.rates[k] for of_prior in of_rates]).reaching(0.0, none).reaching(1.0, everyone)
+        for of_rates in (rates, population)
+    )
+    size = hull([draws.size[0, k] for draws in posterior.priors]).reaching(0.0, none and everyone)
+    accepted = hull([draws.accepted[0, k] for draws in posterior.priors]).reaching(0.0, none)
+    found = [_estimate(figure, posterior.level) for figure in (rate, size, accepted, of_population)]
+    return GroupEstimate(posterior.groups[k], *found)
+
+
+def _comparisons(posterior: Posterior, rates: Sequence[RateDraws], reference: Group) -> tuple[GroupComparison, ...]:
+    """Every other group against the reference."""
+    place = posterior.place(reference)
+    flat, pooled = (of_prior.against(place, posterior.level) for of_prior in rates)
+    return tuple(
+        GroupComparison(
+            group, posterior.estimate(flat[0][k], pooled[0][k]), posterior.estimate(flat[1][k], pooled[1][k])
+        )
+        for k, group in enumerate(posterior.groups)
+        if k != place
     )
 
 
 def _estimate(figure: Range, level: float) -> Estimate:
     return Estimate(figure.value, figure.low, figure.high, level, METHOD)
-
-
-def _warnings(groups: Sequence[GroupEstimate], ratio: Estimate) -> Iterator[str]:
-    """What the reader has to know of these figures, in sentences."""
-    empty = [group for group in groups if not group.rate.defined]
-    if empty:
-        yield f"{_names(empty)}: nobody is there as far as the answers show, so there is no acceptance rate to compare."
-    if not ratio.defined:
-        yield (
-            "The answers do not show anybody who is accepted, so the ratio is undefined. A larger epsilon may show "
-            "somebody."
-        )
-    if len(groups) - len(empty) < 2:
-        yield "Fewer than two groups have people, so there is nothing to compare."
-    wide = [group for group in groups if group.rate.defined and group.rate.width > OPEN_RATE_WIDTH]
-    if wide:
-        sizes = ", ".join(f"{_name(group)} has {group.size.low:.0f} to {group.size.high:.0f} people" for group in wide)
-        yield (
-            f"Too small for this epsilon: {sizes}. The noise is as large as such a group, so the data cannot tell "
-            "its acceptance rate. A larger epsilon or coarser groups would."
-        )
-
-
-def _names(groups: Sequence[GroupEstimate]) -> str:
-    return ", ".join(map(_name, groups))
-
-
-def _name(group: GroupEstimate) -> str:
-    return " and ".join("missing" if value is None else str(value) for value in group.group)

@@ -67,11 +67,27 @@ class GroupEstimate:
     rate: Estimate
     size: Estimate
     accepted: Estimate
+    population_rate: Estimate | None = None
+    """The rate of the population that the group's people stand for; None where the method gives none."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupComparison:
+    """A group against the reference group: its rate divided by the reference's, and its rate less the reference's."""
+
+    group: Group
+    ratio: Estimate
+    difference: Estimate
 
 
 @dataclass(frozen=True, slots=True)
 class ParityEstimate:
-    """Statistical parity over K groups, as ratio and difference, and the verdict on a threshold of the ratio.
+    """The rates of K groups compared, as ratio and difference, and the verdict on a threshold of the ratio.
+
+    A rate is what the measurement makes it: of acceptance (statistical parity), of acceptance among those
+    with the label (equal opportunity), of the label among the accepted (predictive parity). Figures are about
+    the people in the data; `population_…` are about the population they stand for, so that their intervals
+    hold the noise of sampling beside that of privacy.
 
     Attributes:
         groups: One for each group, in the release's order.
@@ -82,6 +98,11 @@ class ParityEstimate:
         warnings: What the reader has to know of these figures, in sentences.
         invalid_share: How many of the answers were impossible and had to be replaced, within [0, 1]; None for
             a method that replaces none.
+        overall: The rate over all groups together; None where the method gives none, as for all that follow.
+        population_ratio: The ratio in the population.
+        population_difference: The difference in the population.
+        reference: The group that the others are compared with, if one was named.
+        comparisons: Every other group against it, in the release's order; their ratio may be above 1.
     """
 
     groups: tuple[GroupEstimate, ...]
@@ -91,3 +112,128 @@ class ParityEstimate:
     verdict: Verdict
     warnings: tuple[str, ...] = ()
     invalid_share: float | None = None
+    overall: Estimate | None = None
+    population_ratio: Estimate | None = None
+    population_difference: Estimate | None = None
+    reference: Group | None = None
+    comparisons: tuple[GroupComparison, ...] = ()
+
+    @property
+    def by_group(self) -> dict[Group, Estimate]:
+        """Each group's rate, as Fairlearn's `MetricFrame.by_group` has it."""
+        return {group.group: group.rate for group in self.groups}
+
+
+@dataclass(frozen=True, slots=True)
+class OddsEstimate:
+    """Equalized odds: the rates of acceptance among those with and among those without the label (1-method §3).
+
+    Attributes:
+        true_positive: The comparison of the groups' rates among people with y = 1.
+        false_positive: The same among people with y = 0.
+        ratio: The smaller of the two ratios.
+        difference: The larger of the two differences.
+        population_ratio: The ratio in the population that the people stand for.
+        population_difference: The difference in it.
+        threshold: What the verdict is about.
+        verdict: Of the ratio.
+        warnings: What the reader has to know of these figures, in sentences.
+    """
+
+    true_positive: ParityEstimate
+    false_positive: ParityEstimate
+    ratio: Estimate
+    difference: Estimate
+    population_ratio: Estimate
+    population_difference: Estimate
+    threshold: float
+    verdict: Verdict
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def by_group(self) -> dict[Group, tuple[Estimate, Estimate]]:
+        """Each group's true-positive and false-positive rate."""
+        rates = zip(self.true_positive.groups, self.false_positive.groups, strict=True)
+        return {positive.group: (positive.rate, negative.rate) for positive, negative in rates}
+
+    @property
+    def overall(self) -> tuple[Estimate | None, Estimate | None]:
+        """The true-positive and the false-positive rate over all groups together."""
+        return self.true_positive.overall, self.false_positive.overall
+
+
+@dataclass(frozen=True, slots=True)
+class RuleShare:
+    """What one favourable rule contributes to the disparity of two groups.
+
+    Attributes:
+        rule: Its place among the measurement's favourable cells, from 0.
+        share: h_i/n_i − h_j/n_j in percentage points. All rules' shares add up to p_i − p_j.
+        ratio_share: The same divided by p_j, dimensionless. They add up to p_i/p_j − 1.
+    """
+
+    rule: int
+    share: Estimate
+    ratio_share: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """Which rules cause the disparity of two groups (1-method §6.6).
+
+    The values are posterior means, because medians would not add up.
+
+    Attributes:
+        first: Group i.
+        second: Group j.
+        difference: p_i − p_j in percentage points: the sum of the shares.
+        ratio: p_i / p_j: 1 and the sum of the ratio shares.
+        shares: One for each favourable rule, in the measurement's order.
+        warnings: What the reader has to know of these figures, in sentences.
+    """
+
+    first: Group
+    second: Group
+    difference: Estimate
+    ratio: Estimate
+    shares: tuple[RuleShare, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def ranking(self) -> tuple[RuleShare, ...]:
+        """The rules from the largest share to the smallest, whatever its sign; those that are undefined last."""
+        size = {share.rule: abs(share.share.value) for share in self.shares}
+        return tuple(sorted(self.shares, key=lambda share: (math.isnan(size[share.rule]), -size[share.rule])))
+
+
+class Change(StrEnum):
+    """What a comparison says about the ratio: it rose, it fell, or the data cannot tell."""
+
+    FAIRER = "fairer"
+    LESS_FAIR = "less fair"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two audits side by side: what changed from the first to the second.
+
+    Attributes:
+        first: The earlier model, or the one to compare with.
+        second: The later one.
+        ratio: The second's ratio less the first's, within [−1, 1].
+        difference: The second's difference less the first's, within [−1, 1].
+        population_ratio: The same of the ratios in the population.
+        population_difference: The same of the differences in it.
+        change: Of the ratio; *fairer* or *less fair* only if its interval lies wholly on one side of zero.
+        notes: What the reader has to know of these figures, in sentences.
+    """
+
+    first: ParityEstimate
+    second: ParityEstimate
+    ratio: Estimate
+    difference: Estimate
+    population_ratio: Estimate
+    population_difference: Estimate
+    change: Change
+    notes: tuple[str, ...] = ()

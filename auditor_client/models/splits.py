@@ -91,7 +91,7 @@ class Splits:
                     "The tree falls apart into too many rules, because it reads an ordered column value by value: "
                     "bin the column, or let it through."
                 )
-            return Leaf(f"leaf-{node}{copy}", *decisions[node])
+            return Leaf(f"leaf-{node}{copy}", *decisions[node], f"leaf-{node}" if copy else None)
         source, (left, right) = self._feature[node].source, self._children[node]
         ways = self.domains[source].ways(self._left[node], reach[source])
         branches = []
@@ -101,7 +101,9 @@ class Splits:
                 left if way.left else right, below, f"{copy}-{number}" if len(ways) > 2 else copy, decisions
             )
             branches.append(Branch(way.predicates, child))
-        return branches[0].child if len(branches) == 1 else Split(f"node-{node}{copy}", tuple(branches))
+        if len(branches) == 1:
+            return branches[0].child
+        return Split(f"node-{node}{copy}", tuple(branches), f"node-{node}" if copy else None)
 
     def _domains(self, schema: Schema) -> dict[str, Domain]:
         place, threshold = self.classifier.tree_.feature.tolist(), self.classifier.tree_.threshold.tolist()

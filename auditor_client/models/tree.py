@@ -19,11 +19,19 @@ from shared.schema import Column, Schema, Value
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A decision, as the model names it, and whether it is a favourable one."""
+    """A decision, as the model names it, and whether it is a favourable one.
+
+    Attributes:
+        id: Unique within the tree.
+        decision: As the model names it.
+        favourable: Whether people want it.
+        origin: The model's own leaf, where the tree needs several to say it: they are counted together.
+    """
 
     id: str
     decision: str
     favourable: bool
+    origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,7 @@ class Split:
 
     id: str
     branches: tuple[Branch, ...]
+    origin: str | None = None
 
 
 Node = Leaf | Split
@@ -125,8 +134,8 @@ def _merge(node: Node) -> Node:
         isinstance(child, Leaf) and child.favourable == first.favourable for child in children
     ):
         decisions = dict.fromkeys(child.decision for child in children if isinstance(child, Leaf))
-        return Leaf(id=node.id, decision=" or ".join(decisions), favourable=first.favourable)
-    return Split(node.id, branches)
+        return Leaf(node.id, " or ".join(decisions), first.favourable, node.origin)
+    return Split(node.id, branches, node.origin)
 
 
 def _check(node: Node, path: tuple[Predicate, ...], arriving: Mapping[str, list[Value | None]], schema: Schema) -> None:

@@ -1,70 +1,142 @@
-"""The report as a JSON document, for machines and archives: the same facts, exact and unrounded."""
+"""Findings as JSON documents, for machines and archives: the same facts, exact and unrounded."""
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from auditor_client.estimation.results import Estimate
+from auditor_client.errors import AuditorError
+from auditor_client.estimation.results import Comparison, Estimate, OddsEstimate, ParityEstimate
+from auditor_client.finding import Finding, MetricEstimate
+from auditor_client.insight import attribution, has_rules
 from auditor_client.report import sentences
 
-if TYPE_CHECKING:  # the result shows itself through this package
-    from auditor_client.result import AuditResult
-
-FORMAT: Final = "pafer-audit/1"
+FORMAT: Final = "pafer-audit/2"
 
 
-def audit_document(result: "AuditResult") -> dict[str, Any]:
+def audit_document(finding: Finding) -> dict[str, Any]:
     """An audit as JSON values.
 
     `release` is the holder's answer as it came, so its signature can be checked from this document
     alone. A figure or an end of an interval that does not exist is null.
     """
-    parity = result.parity
-    release = result.release
+    release, question = finding.release, finding.question
     return {
         "format": FORMAT,
-        "verdict": parity.verdict.value,
-        "finding": sentences.headline(result),
-        "explanation": sentences.explanation(parity),
-        "threshold": parity.threshold,
-        "statistical_parity_ratio": _estimate(parity.ratio),
-        "statistical_parity_difference": _estimate(parity.difference),
-        "groups": [
-            {
-                "group": list(group.group),
-                "acceptance_rate": _estimate(group.rate),
-                "size": _estimate(group.size),
-                "accepted": _estimate(group.accepted),
-            }
-            for group in parity.groups
-        ],
-        "warnings": list(parity.warnings),
+        "verdict": finding.verdict.value,
+        "finding": sentences.headline(finding),
+        "explanation": sentences.explanation(finding.first),
+        "threshold": finding.threshold,
+        "metrics": {metric: estimate_document(estimate) for metric, estimate in finding.estimates.items()},
+        "attribution": _attribution(finding),
         "dataset": release.dataset,
         "version": release.version,
-        "sensitive": list(result.plan.sensitive),
-        "strategy": result.strategy,
-        "estimator": result.estimator,
+        "sensitive": list(finding.plan.sensitive),
+        "scope": [predicate.model_dump(mode="json", exclude_none=True) for predicate in question.subject.scope],
+        "reference": None if question.reference is None else list(question.reference),
+        "strategy": finding.strategy,
+        "estimator": finding.estimator,
         "rules": [
             {
                 "rule": rule.rule.model_dump(mode="json", exclude_none=True),
                 "decision": rule.leaf.decision,
                 "favourable": rule.favourable,
             }
-            for rule in result.rules
+            for rule in finding.rules
         ],
-        "model": {"rules_digest": result.model.rules, "file_digest": result.model.file},
+        "model": {"rules_digest": finding.model.rules, "file_digest": finding.model.file},
+        "reused": finding.reused,
         "charge": release.charge.model_dump(mode="json"),
-        "budget": None if result.budget is None else result.budget.model_dump(mode="json"),
+        "budget": None if finding.budget is None else finding.budget.model_dump(mode="json"),
         "relation": release.relation,
-        "meaning": {paragraph.term: paragraph.text for paragraph in sentences.paragraphs(result)},
-        "holder": result.holder_url,
-        "key": result.key.model_dump(mode="json"),
-        "receipt": str(result.receipt),
-        "release": dict(result.answer),
-        "versions": dict(result.versions),
+        "meaning": {paragraph.term: paragraph.text for paragraph in sentences.paragraphs(finding)},
+        "holder": finding.holder_url,
+        "key": finding.key.model_dump(mode="json"),
+        "receipt": str(finding.receipt),
+        "release": dict(finding.answer),
+        "versions": dict(finding.versions),
     }
 
 
-def _estimate(estimate: Estimate) -> dict[str, Any]:
+def estimate_document(estimate: MetricEstimate) -> dict[str, Any]:
+    """The figures of one metric as JSON values."""
+    document = {
+        "verdict": estimate.verdict.value,
+        "ratio": _estimate(estimate.ratio),
+        "difference": _estimate(estimate.difference),
+        "population_ratio": _estimate(estimate.population_ratio),
+        "population_difference": _estimate(estimate.population_difference),
+        "warnings": list(estimate.warnings),
+    }
+    if isinstance(estimate, OddsEstimate):
+        return {
+            **document,
+            "true_positive": estimate_document(estimate.true_positive),
+            "false_positive": estimate_document(estimate.false_positive),
+        }
+    return {**document, **_groups(estimate)}
+
+
+def comparison_document(first: Finding, second: Finding, metric: str, change: Comparison) -> dict[str, Any]:
+    """A comparison as JSON values, with both audits whole."""
+    return {
+        "metric": metric,
+        "change": change.change.value,
+        "ratio": _estimate(change.ratio),
+        "difference": _estimate(change.difference),
+        "population_ratio": _estimate(change.population_ratio),
+        "population_difference": _estimate(change.population_difference),
+        "notes": list(change.notes),
+        "first": audit_document(first),
+        "second": audit_document(second),
+    }
+
+
+def _groups(estimate: ParityEstimate) -> dict[str, Any]:
+    return {
+        "overall": _estimate(estimate.overall),
+        "groups": [
+            {
+                "group": list(group.group),
+                "rate": _estimate(group.rate),
+                "population_rate": _estimate(group.population_rate),
+                "size": _estimate(group.size),
+                "accepted": _estimate(group.accepted),
+            }
+            for group in estimate.groups
+        ],
+        "comparisons": [
+            {"group": list(row.group), "ratio": _estimate(row.ratio), "difference": _estimate(row.difference)}
+            for row in estimate.comparisons
+        ],
+    }
+
+
+def _attribution(finding: Finding) -> dict[str, Any] | None:
+    if not has_rules(finding):
+        return None
+    try:
+        shares = attribution(finding)
+    except AuditorError:
+        return None  # fewer than two groups have people
+    names = next(iter(finding.readings.values())).favourable
+    return {
+        "first": list(shares.first),
+        "second": list(shares.second),
+        "difference": _estimate(shares.difference),
+        "ratio": _estimate(shares.ratio),
+        "shares": [
+            {
+                "rule": names[share.rule],
+                "percentage_points": _estimate(share.share),
+                "ratio_share": _estimate(share.ratio_share),
+            }
+            for share in shares.ranking
+        ],
+    }
+
+
+def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
+    if estimate is None:
+        return None
     return {
         "value": _number(estimate.value),
         "low": _number(estimate.low),

@@ -1,22 +1,30 @@
-"""The report drawn: one HTML page that needs nothing else, and a text for the terminal.
+"""Findings drawn: HTML pages that need nothing else, and texts for the terminal.
 
-The page loads nothing and runs nothing, and its own policy forbids both. Every text is escaped:
-names of categories and columns come from the other party.
+A page loads nothing and runs nothing, and its own policy forbids both. Every text is escaped: names of
+categories and columns come from the other party.
 """
 
 import html
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from auditor_client.report.data import ReportData, report_data
+from auditor_client.estimation.results import Comparison
+from auditor_client.finding import Finding
+from auditor_client.forecasts import Forecast, Outlook
+from auditor_client.question import Question
+from auditor_client.report.comparison_data import comparison_data
+from auditor_client.report.data import report_data
+from auditor_client.report.history_data import history_rows
+from auditor_client.report.plan_data import plan_data
+from auditor_client.report.text import comparison_lines, history_lines, plan_lines, summary_lines
 from auditor_client.text import readable
-
-if TYPE_CHECKING:  # the result shows itself through this package
-    from auditor_client.result import AuditResult
+from shared.datasets import Budget
+from shared.plans import Quote
 
 _DIRECTION_CONTROLS: Final = dict.fromkeys(
     (*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\N{REPLACEMENT CHARACTER}"
@@ -24,47 +32,92 @@ _DIRECTION_CONTROLS: Final = dict.fromkeys(
 """Characters that turn the direction of what follows: in a name they could turn a figure round."""
 
 
-def audit_page(result: "AuditResult") -> str:
+def audit_page(finding: Finding, outlook: Outlook | None = None) -> str:
     """An audit as a whole HTML page, UTF-8."""
-    return _template().render(report=report_data(result), css=Markup(_resource("report.css")))  # noqa: S704 - our own file
+    return _page("audit.html.j2", report=report_data(finding, outlook))
 
 
-def audit_frame(result: "AuditResult") -> str:
+def audit_frame(finding: Finding) -> str:
     """The page in a frame, for a notebook: its styles stay inside, and nothing in it can run."""
-    page = html.escape(audit_page(result), quote=True)
+    return _frame(audit_page(finding), "Fairness audit", "60rem")
+
+
+def audit_summary(finding: Finding) -> str:
+    """An audit in a few lines for a terminal."""
+    return _lines(summary_lines(report_data(finding)))
+
+
+def plan_page(question: Question, quote: Quote, forecast: Forecast, budget: Budget) -> str:
+    """A planned audit as a whole HTML page."""
+    return _page("plan.html.j2", plan=plan_data(question, quote, forecast, budget))
+
+
+def plan_frame(question: Question, quote: Quote, forecast: Forecast, budget: Budget) -> str:
+    """The same in a frame, for a notebook."""
+    return _frame(plan_page(question, quote, forecast, budget), "Planned audit", "44rem")
+
+
+def plan_summary(question: Question, quote: Quote, forecast: Forecast, budget: Budget) -> str:
+    """A planned audit in a few lines for a terminal."""
+    return _lines(plan_lines(plan_data(question, quote, forecast, budget)))
+
+
+def comparison_page(first: Finding, second: Finding, metric: str, change: Comparison) -> str:
+    """Two audits side by side as a whole HTML page."""
+    return _page("comparison.html.j2", comparison=comparison_data(first, second, metric, change))
+
+
+def comparison_frame(first: Finding, second: Finding, metric: str, change: Comparison) -> str:
+    """The same in a frame, for a notebook."""
+    return _frame(comparison_page(first, second, metric, change), "Comparison of two audits", "36rem")
+
+
+def comparison_summary(first: Finding, second: Finding, metric: str, change: Comparison) -> str:
+    """Two audits side by side in a few lines for a terminal."""
+    return _lines(comparison_lines(comparison_data(first, second, metric, change)))
+
+
+def history_page(findings: Sequence[Finding]) -> str:
+    """Audits over time as a whole HTML page."""
+    return _page("history.html.j2", rows=history_rows(findings))
+
+
+def history_frame(findings: Sequence[Finding]) -> str:
+    """The same in a frame, for a notebook."""
+    return _frame(history_page(findings), "Audits over time", "30rem")
+
+
+def history_summary(findings: Sequence[Finding]) -> str:
+    """Audits over time, one line each, for a terminal."""
+    return _lines(history_lines(history_rows(findings)))
+
+
+def _page(template: str, **data: Any) -> str:
+    return _template(template).render(**data, css=Markup(_resource("report.css")))  # noqa: S704 - our own file
+
+
+def _frame(page: str, title: str, height: str) -> str:
     return (
-        f'<iframe sandbox="" srcdoc="{page}" title="Fairness audit" '
-        'style="width: 100%; height: 60rem; border: 1px solid #ccc"></iframe>'
+        f'<iframe sandbox="" srcdoc="{html.escape(page, quote=True)}" title="{title}" '
+        f'style="width: 100%; height: {height}; border: 1px solid #ccc"></iframe>'
     )
 
 
-def audit_summary(result: "AuditResult") -> str:
-    """An audit in a few lines for a terminal."""
-    return "\n".join(readable(line) for line in _summary_lines(report_data(result)))
-
-
-def _summary_lines(report: ReportData) -> list[str]:
-    lines = [report.headline, report.explanation, ""]
-    names = [", ".join(row.values) for row in report.rates.rows]
-    width = max(map(len, names), default=0)
-    for name, row in zip(names, report.rates.rows, strict=True):
-        interval = f"  ({report.level}: {row.interval})" if row.interval else ""
-        lines.append(f"  {name:<{width}}  {row.rate:>8}{interval}{f'  {row.note}' if row.note else ''}")
-    lines.append("")
-    for figure in report.figures:
-        interval = f"  ({report.level}: {figure.interval})" if figure.interval else ""
-        lines.append(f"  {figure.name}, {figure.definition}: {figure.value}{interval}")
-    lines += ["", *(f"{fact.term}: {fact.text}" for fact in report.cost[:2])]
-    lines += [f"Warning: {warning}" for warning in report.warnings]
-    return lines
+def _lines(lines: Sequence[str]) -> str:
+    return "\n".join(map(readable, lines))
 
 
 @cache
-def _template() -> Template:
+def _template(name: str) -> Template:
     environment = Environment(
-        autoescape=True, finalize=_without_direction, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FunctionLoader(_resource),
+        autoescape=True,
+        finalize=_without_direction,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    return environment.from_string(_resource("template.html.j2"))
+    return environment.get_template(name)
 
 
 def _without_direction(value: Any) -> Any:

@@ -2,14 +2,16 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate, Verdict
+from auditor_client.answers import FIGURES
+from auditor_client.estimation.results import Estimate, GroupEstimate, OddsEstimate, ParityEstimate, Verdict
+from auditor_client.finding import Finding, MetricEstimate
+from auditor_client.report.vocabulary import METRIC_WORDS, RATE_WORDS
 from auditor_client.report.words import group_words, listed, loss, percent, threshold_percent, whole
+from auditor_client.strategies import PARITY
 from shared.amounts import NANO_PER_UNIT
-
-if TYPE_CHECKING:  # the result shows itself through this package
-    from auditor_client.result import AuditResult
+from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
 
 _RELATIONS: Final = {
     "add_remove": "any one person’s record were absent, or one more were present",
@@ -45,47 +47,63 @@ def extremes(parity: ParityEstimate) -> tuple[GroupEstimate, GroupEstimate] | No
     return min(rated, key=_rate), max(reversed(rated), key=_rate)
 
 
-def headline(result: "AuditResult") -> str:
-    """The verdict in one sentence."""
-    parity = result.parity
-    start = f"At {loss(result.release.charge)}"
-    by = listed(result.plan.sensitive)
-    ends = extremes(parity)
-    if ends is None or not parity.ratio.defined:
-        return f"{start}, the tree has no statistical parity ratio for {by}: there is no verdict."
+def headline(finding: Finding) -> str:
+    """The first metric's verdict in one sentence."""
+    metric, estimate = finding.metrics[0], finding.first
+    start = f"At {loss(finding.release.charge)}"
+    by = listed(finding.plan.sensitive)
+    worse, figure = _worse(estimate, FIGURES[metric][0])
+    ends = extremes(worse)
+    if ends is None or not estimate.ratio.defined:
+        name = METRIC_WORDS[metric].title.lower()
+        return f"{start}, the tree has no {name} ratio for {by}: there is no verdict."
     lowest, highest = (f"“{', '.join(group_words(group.group))}”" for group in ends)
-    share = percent(parity.ratio.value, apart_from=parity.threshold)
-    compared = f"the group {lowest} is accepted at {share} of the rate of the group {highest}"
-    interval = f" ({interval_words(parity)})" if interval_words(parity) else ""
-    rule = f"{threshold_name(parity.threshold)} for {by}"
-    if parity.verdict is Verdict.UNDECIDED:
+    share = percent(estimate.ratio.value, apart_from=estimate.threshold)
+    done = RATE_WORDS[figure].predicate
+    compared = f"the group {lowest} is {done} at {share} of the rate of the group {highest}"
+    interval = f" ({interval_words(estimate)})" if interval_words(estimate) else ""
+    rule = f"{threshold_name(estimate.threshold)} for {by}"
+    if metric != PARITY:
+        rule = f"{METRIC_WORDS[metric].title.lower()} by {rule}"
+    if estimate.verdict is Verdict.UNDECIDED:
         return f"{start}, it is undecided whether the tree meets {rule}: {compared}{interval}."
-    return f"{start}, the tree {parity.verdict.value} {rule}: {compared}{interval}."
+    return f"{start}, the tree {estimate.verdict.value} {rule}: {compared}{interval}."
 
 
-def explanation(parity: ParityEstimate) -> str:
+def explanation(estimate: MetricEstimate) -> str:
     """Why the verdict is what it is."""
-    bar = threshold_percent(parity.threshold)
-    if not parity.ratio.defined:
+    bar = threshold_percent(estimate.threshold)
+    if not estimate.ratio.defined:
         return "As far as can be told, nobody is accepted in any group, so there is nothing to divide."
-    if not interval_words(parity):
+    if not interval_words(estimate):
         return (
             "This estimator gives no interval, so nobody can tell the figure from its noise, and no verdict is given."
         )
-    if parity.verdict is Verdict.MEETS:
+    if estimate.verdict is Verdict.MEETS:
         return f"The whole interval lies at or above {bar}."
-    if parity.verdict is Verdict.FAILS:
+    if estimate.verdict is Verdict.FAILS:
         return f"The whole interval lies below {bar}."
     return f"The interval reaches across {bar}: the noise is too large to tell. A larger ε would narrow it."
 
 
-def interval_words(parity: ParityEstimate) -> str:
+def _worse(estimate: MetricEstimate, figure: str) -> tuple[ParityEstimate, str]:
+    """The comparison that a metric's ratio comes from: of equalized odds, the one of the smaller ratio."""
+    if not isinstance(estimate, OddsEstimate):
+        return estimate, figure
+    positive, negative = estimate.true_positive, estimate.false_positive
+    # A ratio that is undefined is the smaller one only if both are.
+    if negative.ratio.defined and not negative.ratio.value >= positive.ratio.value:
+        return negative, "negative"
+    return positive, "positive"
+
+
+def interval_words(estimate: MetricEstimate) -> str:
     """The ratio's interval in words; empty if there is none."""
-    estimate = parity.ratio
-    if math.isnan(estimate.low):
+    figure = estimate.ratio
+    if math.isnan(figure.low):
         return ""
-    low, high = (percent(end, apart_from=parity.threshold) for end in (estimate.low, estimate.high))
-    return f"{level_words(estimate)} interval {low} to {high}"
+    low, high = (percent(end, apart_from=estimate.threshold) for end in (figure.low, figure.high))
+    return f"{level_words(figure)} interval {low} to {high}"
 
 
 def level_words(estimate: Estimate) -> str:
@@ -93,38 +111,58 @@ def level_words(estimate: Estimate) -> str:
     return f"{100 * estimate.level:.3g}\N{NARROW NO-BREAK SPACE}%"
 
 
-def noise_words(scale: float) -> str:
-    """How far the noise of a count reaches: a bound that 95 % of the counts keep.
+def noise_words(noise: Noise) -> str:
+    """How far the noise of a count reaches: a bound that 95 % of the counts keep."""
+    if isinstance(noise, DiscreteLaplaceNoise):
+        # The chance of noise beyond ±t is 2·q^(t+1)/(1 + q), with q = exp(−1/scale); see `shared.noise`.
+        q = math.exp(-1 / noise.scale)
+        reach = max(math.ceil(noise.scale * math.log(2 / (0.05 * (1 + q)))) - 1, 0)
+        return f"discrete Laplace of scale {noise.scale:.4g}: {_off_by(reach)}"
+    if isinstance(noise, DiscreteGaussianNoise):
+        return f"discrete Gaussian of σ = {noise.scale:.4g}: {_off_by(math.ceil(1.96 * noise.scale))}"
+    if isinstance(noise, ExponentialNoise):
+        # Away from the ends it is discrete Laplace; an end only makes answers nearer.
+        reach = math.ceil(noise.scale * math.log(20))
+        return (
+            f"exponential of scale {noise.scale:.4g} within 0 to {whole(noise.upper)}: {_off_by(reach)}"
+        )
+    kept = listed([f"{value.column} with {value.probability}" for value in noise.kept])
+    return f"none: everybody’s own value was kept ({kept}) or replaced by another before the holder got it"
 
-    The chance of noise beyond ±t is 2·q^(t+1)/(1 + q), with q = exp(−1/scale); see `shared.noise`.
-    """
-    q = math.exp(-1 / scale)
-    reach = max(math.ceil(scale * math.log(2 / (0.05 * (1 + q)))) - 1, 0)
-    return f"discrete Laplace of scale {scale:.4g}: 95 in 100 counts are off by at most {whole(reach)} people"
+
+def _off_by(reach: int) -> str:
+    return f"95 in 100 counts are off by at most {whole(reach)} people"
 
 
-def paragraphs(result: "AuditResult") -> tuple[Paragraph, ...]:
+def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
     """What the figures mean and do not mean, for this audit."""
-    level = level_words(result.parity.ratio)
+    estimate = result.first
+    level = level_words(estimate.ratio)
     return (
         Paragraph(
             "The ratio",
             "The acceptance rate of the group with the lowest rate, divided by that of the group with the highest. 1 "
-            "means that all groups are accepted at the same rate; 0.5, that one is accepted half as often as another.",
+            "means that all groups are accepted at the same rate; 0.5, that one is accepted half as often as another."
+            if result.metrics[0] == PARITY
+            else "The rate of the group with the lowest one, divided by that of the group with the highest. 1 means that "
+            "the rates of all groups are the same; 0.5, that one group’s is half of another’s.",
         ),
         _interval_paragraph(result, level),
+        *_population_paragraph(result, level),
         Paragraph(
             "Meets, fails, undecided",
-            f"The tree meets or fails {threshold_name(result.parity.threshold)} only if the whole {level} interval is "
+            f"The tree meets or fails {threshold_name(estimate.threshold)} only if the whole {level} interval is "
             "on one side of it. Otherwise the audit says undecided: the privacy noise is too large to tell. That is "
             "neither a pass nor a suspicion. Asking the same again returns the same answer; only a larger ε, or a "
             "second draw that is paid for, tells more.",
         ),
-        _threshold_paragraph(result.parity.threshold),
+        _threshold_paragraph(estimate.threshold),
         Paragraph(
             "Whom the figures are about",
             f"The people in version {result.release.version} of the holder’s records, each counted once: "
-            "survey weights are not supported. The intervals do not cover how well these people stand for others. "
+            "survey weights are not supported."
+            f"{_scope_sentence(result)} The intervals about the people in the data do not cover how well these people "
+            "stand for others. "
             "And the figures are about the decisions of the tree as it was read, not about what was decided in "
             "practice.",
         ),
@@ -142,8 +180,8 @@ def paragraphs(result: "AuditResult") -> tuple[Paragraph, ...]:
     )
 
 
-def _interval_paragraph(result: "AuditResult", level: str) -> Paragraph:
-    if math.isnan(result.parity.ratio.low):
+def _interval_paragraph(result: Finding, level: str) -> Paragraph:
+    if math.isnan(result.ratio.low):
         return Paragraph(
             "No intervals",
             f"The estimator {result.estimator} follows the published method and gives none: its figures may be far off "
@@ -152,9 +190,27 @@ def _interval_paragraph(result: "AuditResult", level: str) -> Paragraph:
     return Paragraph(
         "The intervals",
         f"The holder adds random noise to every count, to protect each person. A {level} interval is made so that in "
-        f"{level} of audits like this one it holds the true figure. It covers that noise and nothing else. Each "
-        "interval is for one figure: that all of them hold at once is less certain.",
+        f"{level} of audits like this one it holds the true figure of the people in the data. It covers that noise and "
+        "nothing else. Each interval is for one figure: that all of them hold at once is less certain.",
     )
+
+
+def _population_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
+    if result.first.population_ratio is None:
+        return ()
+    return (
+        Paragraph(
+            "The population",
+            f"The {level} intervals of the population hold the true figure of all the people whom the people in the "
+            "data stand for, if these are a random sample of them: noise of privacy and chance of sampling together. "
+            "They are wider, however large ε is. Where the register is everybody, they have no meaning.",
+        ),
+    )
+
+
+def _scope_sentence(result: Finding) -> str:
+    scope = result.question.subject.scope
+    return f" Only those within the scope are counted: {' and '.join(map(str, scope))}." if scope else ""
 
 
 def _threshold_paragraph(threshold: float) -> Paragraph:
@@ -171,7 +227,7 @@ def _threshold_paragraph(threshold: float) -> Paragraph:
     )
 
 
-def _privacy_paragraph(result: "AuditResult") -> Paragraph:
+def _privacy_paragraph(result: Finding) -> Paragraph:
     factor = math.exp(result.release.charge.epsilon / NANO_PER_UNIT)
     return Paragraph(
         "Privacy",

@@ -119,7 +119,7 @@ def test_json_is_alone_on_standard_output(run: Command, model: Path) -> None:
 def test_several_columns_are_one_intersectional_question(run: Command, model: Path) -> None:
     question = ["--dataset", "register", "--sensitive", "sex,origin", "--epsilon", "0.5", "--columns", "age"]
 
-    assert len(run("audit", model, *question, "--json").document["groups"]) == 6
+    assert len(run("audit", model, *question, "--json").document["metrics"]["statistical-parity"]["groups"]) == 6
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The posterior estimator: against brute force, at its boundaries, and on answers that say little."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
@@ -9,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor_client.errors import EstimationRefused
-from auditor_client.estimation.draws import flat, pooled, posterior_draws
+from auditor_client.estimation.draws import posterior_draws
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
-from auditor_client.estimation.posterior import estimate_parity
+from auditor_client.estimation.posterior import estimate_parity, totals_of
+from auditor_client.estimation.priors import FlatPrior, PooledPrior
 from auditor_client.estimation.results import ParityEstimate, Verdict
 from auditor_client.estimation.totals import NoisyTotals
 from shared.noise import DiscreteLaplaceNoise
@@ -25,6 +25,13 @@ def measured(
     noise = DiscreteLaplaceNoise(scale=scale)
     groups = tuple((f"group {k}",) for k in range(len(complement[0])))
     return Measurement(groups, NoisyCounts.of(favourable, noise), NoisyCounts.of(complement, noise), kind)
+
+
+def noisy_totals(measurement: Measurement) -> NoisyTotals:
+    """The totals of a measurement with additive noise."""
+    totals = totals_of(measurement)
+    assert isinstance(totals, NoisyTotals)
+    return totals
 
 
 def spread(total: list[int], cells: int) -> list[list[int]]:
@@ -63,7 +70,7 @@ def brute_force_rates(
     likelihood = noise.accepted.log_mass[noise.accepted.index(totals.accepted[0, k] - accepted)]
     likelihood = likelihood + noise.complement.log_mass[noise.complement.index(totals.complement[0, k] - shown)]
     found = []
-    for prior in (flat, partial(pooled, rates=totals.pooled_rates())):
+    for prior in (FlatPrior(), PooledPrior(totals.pooled_rates())):
         mass = np.exp(likelihood + prior(accepted[None, None], refused[None, None])[0, 0])
         some = accepted + refused > 0
         rates = accepted[some] / (accepted + refused)[some]
@@ -73,8 +80,8 @@ def brute_force_rates(
 
 
 def test_the_refused_carry_the_noise_of_all_that_they_are_computed_from() -> None:
-    from_everybody = NoisyTotals.of(measured(spread([40, 10], 3), [[60, 100]], 5.0, "everybody"))
-    counted = NoisyTotals.of(measured(spread([40, 10], 3), [[20, 90]], 5.0))
+    from_everybody = noisy_totals(measured(spread([40, 10], 3), [[60, 100]], 5.0, "everybody"))
+    counted = noisy_totals(measured(spread([40, 10], 3), [[20, 90]], 5.0))
 
     assert from_everybody.refused.tolist() == counted.refused.tolist() == [[20, 90]]
     assert from_everybody.noise.refused.deviation == pytest.approx(2 * counted.noise.refused.deviation)
@@ -96,7 +103,7 @@ def test_draws_agree_with_enumerating_all_true_counts(
 ) -> None:
     """Under either prior quantiles of each group's rate are within 0.015 of their level, also if answers conflict."""
     kind: ComplementKind = "unfavourable" if cells == 1 else "everybody"
-    totals = NoisyTotals.of(measured(spread(accepted, cells), [complement], scale, kind))
+    totals = noisy_totals(measured(spread(accepted, cells), [complement], scale, kind))
 
     of_priors = posterior_draws(totals, number=4096, seed=1)
 
@@ -113,7 +120,7 @@ def test_the_ratios_interval_agrees_with_enumeration_where_one_pair_is_extreme()
     """Two groups far apart: the interval's ends are the quantiles of p_1 / p_2, in the hull of both priors."""
     measurement = measured([[40, 300]], [[160, 120]], 6.0)
     rng = np.random.default_rng(3)
-    totals = NoisyTotals.of(measurement)
+    totals = noisy_totals(measurement)
     low, high = [], []
     for first, second in zip(brute_force_rates(totals, 0, 260), brute_force_rates(totals, 1, 420), strict=True):
         ratios = rng.choice(first[0], 200_000, p=first[1]) / rng.choice(second[0], 200_000, p=second[1])

@@ -67,6 +67,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[AuditorError], str]] = {
     "a text for a list": ({"sensitive": "sex"}, QuestionRefused, "list"),
     "no column": ({"sensitive": []}, QuestionRefused, "sex, origin"),
     "a column twice": ({"sensitive": ["sex", "sex"]}, QuestionRefused, "twice"),
+    "a column that is not there": ({"sensitive": ["shoe size"]}, QuestionRefused, "sex, origin"),
     "a feature": ({"sensitive": ["age"]}, QuestionRefused, "not declared sensitive"),
     "a float for epsilon": ({"epsilon": 0.5}, QuestionRefused, "decimal string"),
     "a strategy that is not there": ({"strategy": "guess"}, QuestionRefused, "guess"),
@@ -92,11 +93,15 @@ REFUSED: dict[str, tuple[dict[str, Any], type[AuditorError], str]] = {
         QuestionRefused,
         "two values",
     ),
-    "a relation that counts one of two groups": (
-        {"dataset": REGISTER.model_copy(update={"relation": "sensitive_attribute"})},
-        QuestionRefused,
-        "Nothing was spent",
-    ),
+    "a figure that is not there": ({"metrics": "kindness"}, QuestionRefused, "statistical-parity"),
+    "a figure twice": ({"metrics": ["statistical-parity"] * 2}, QuestionRefused, "once"),
+    "a labelled figure without a label": ({"metrics": "equal-opportunity"}, QuestionRefused, "no label"),
+    "a mechanism that is not there": ({"mechanism": "magic"}, QuestionRefused, "laplace"),
+    "a mechanism that the holder does not offer": ({"mechanism": "gaussian"}, QuestionRefused, "offers laplace"),
+    "a delta without its mechanism": ({"delta": "0.000001"}, QuestionRefused, "gaussian alone"),
+    "no epsilon": ({"epsilon": None}, QuestionRefused, "needs epsilon"),
+    "a reference that is no group": ({"reference": "Other"}, QuestionRefused, "Female; Male"),
+    "a scope that names a sensitive column": ({"where": "sex = Female"}, QuestionRefused, "sensitive"),
 }
 
 
@@ -118,14 +123,20 @@ def test_a_tree_that_names_a_sensitive_column_is_refused() -> None:
 
 def test_the_public_surface_is_what_it_says() -> None:
     assert sorted(auditor_client.__all__) == [
+        "Assumption",
+        "Attribution",
         "AuditResult",
         "Auditor",
         "AuditorError",
         "Branch",
+        "Comparison",
         "DecisionRule",
         "Estimate",
         "GroupEstimate",
+        "History",
         "Leaf",
+        "ModelComparison",
+        "OddsEstimate",
         "ParityEstimate",
         "PlannedAudit",
         "ReceiptsReport",

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from auditor_client.errors import HolderLied, ReceiptsDamaged
 from auditor_client.holder import HolderClient
 from auditor_client.receipts import Receipts, check_receipts
+from holder_service.signing import SigningKeyPair
 from shared.plans import Plan
 from shared.releases import SigningKey, SigningKeys
 from tests.simulated_holder import KEY, SimulatedHolder, simulated_holder
@@ -102,12 +104,50 @@ def test_the_first_key_is_pinned_and_lasts(receipts: Receipts) -> None:
     assert Receipts(receipts.directory).pinned() == published(key("k1"))
 
 
-def test_a_further_key_and_the_end_of_one_are_taken_over(receipts: Receipts) -> None:
-    receipts.pin(published(key("k1")))
-    rotated = published(key("k1", valid_to=datetime(2026, 6, 1, tzinfo=UTC)), key("k2", "BBBB"))
+def handed_over() -> SigningKeys:
+    """A key, its end, and its successor."""
+    first, second = (SigningKeyPair.of(Ed25519PrivateKey.generate()) for _ in range(2))
+    begin, end = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC)
+    ended = first.public_key(valid_from=begin).model_copy(update={"valid_to": end})
+    return published(ended, first.hand_over(second.public_key(valid_from=end)))
+
+
+def test_a_key_that_was_handed_over_to_and_the_end_of_the_one_before_are_taken_over(receipts: Receipts) -> None:
+    rotated = handed_over()
+    receipts.pin(published(rotated.keys[0].model_copy(update={"valid_to": None})))
 
     assert receipts.pin(rotated) == rotated
     assert receipts.pinned() == rotated
+
+
+def test_a_key_that_nothing_pinned_vouches_for_is_not_pinned(receipts: Receipts) -> None:
+    rotated = handed_over()
+    receipts.pin(published(rotated.keys[0]))
+    unvouched = published(rotated.keys[0], rotated.keys[1].model_copy(update={"handover": None}))
+
+    with pytest.raises(HolderLied, match="vouches"):
+        receipts.pin(unvouched)
+
+    assert receipts.pinned() == published(rotated.keys[0])
+
+
+def test_at_first_contact_a_hand_over_that_is_claimed_has_to_be_true(receipts: Receipts) -> None:
+    first, second = handed_over().keys
+    stranger = handed_over().keys[1]
+
+    with pytest.raises(HolderLied, match="vouches"):
+        receipts.pin(published(first, stranger))
+
+    assert receipts.pin(published(first, second)).keys == (first, second)
+
+
+def test_what_a_pinned_key_says_of_its_predecessor_does_not_change(receipts: Receipts) -> None:
+    """Else a holder could take a hand-over back, and then let the same key hand over to another one."""
+    first, second = handed_over().keys
+    receipts.pin(published(first, second))
+
+    with pytest.raises(HolderLied, match="signing key"):
+        receipts.pin(published(first, second.model_copy(update={"handover": None})))
 
 
 @pytest.mark.parametrize(

@@ -168,15 +168,15 @@ def test_the_figures_of_the_page_are_those_of_the_result() -> None:
 
 
 def test_groups_stand_from_the_highest_rate_to_the_lowest_and_those_without_at_the_end() -> None:
-    rates = report_data(TWELVE).rates
+    rates = report_data(TWELVE).sections[0].rates[0]
 
     assert rates.rows[0].values == ("Male", "missing")
     assert [(row.note, row.values) for row in rates.rows if row.note == "lowest"] == [("lowest", ("Female", "a"))]
-    assert report_data(UNDEFINED).rates.rows[-1].rate == "undefined"
+    assert report_data(UNDEFINED).sections[0].rates[0].rows[-1].rate == "undefined"
 
 
 def test_positions_follow_the_figures() -> None:
-    rates = report_data(UNDECIDED).rates
+    rates = report_data(UNDECIDED).sections[0].rates[0]
 
     assert rates.ticks[-1].label == "40"
     assert [row.mark.value for row in rates.rows] == [pytest.approx(77.5), pytest.approx(60.0)]
@@ -184,10 +184,10 @@ def test_positions_follow_the_figures() -> None:
 
 
 def test_where_nothing_is_defined_nothing_is_drawn() -> None:
-    data = report_data(UNDEFINED)
+    section = report_data(UNDEFINED).sections[0]
 
-    assert data.ratio.mark.value is None
-    assert data.rates.reference is None
+    assert section.ratio.mark.value is None
+    assert section.rates[0].reference is None
     assert "undefined %" not in page_of(UNDEFINED).text
 
 
@@ -284,9 +284,11 @@ def test_the_document_is_json_and_holds_the_figures_unrounded(kind: str) -> None
 
     document = json.loads(result.to_json())
 
-    value = document["statistical_parity_ratio"]["value"]
+    value = document["metrics"]["statistical-parity"]["ratio"]["value"]
     assert value is None if math.isnan(result.parity.ratio.value) else value == result.parity.ratio.value
-    assert [tuple(group["group"]) for group in document["groups"]] == [group.group for group in result.parity.groups]
+    assert [tuple(group["group"]) for group in document["metrics"]["statistical-parity"]["groups"]] == [
+        group.group for group in result.parity.groups
+    ]
     assert document["verdict"] == result.parity.verdict.value
     assert len(document["rules"]) == len(result.rules)
 
@@ -373,7 +375,7 @@ def test_missing_is_told_where_the_whole_rule_lets_it_pass(
 @pytest.mark.parametrize("scale", [0.1, 0.5, 2.0, 20.0])
 def test_the_reach_of_the_noise_is_the_smallest_that_95_in_100_counts_keep(scale: float) -> None:
     noise = DiscreteLaplaceNoise(scale=scale)
-    reach = int(re.findall(r"at most (\d+)", noise_words(scale))[0])
+    reach = int(re.findall(r"at most (\d+)", noise_words(noise))[0])
 
     def within(limit: int) -> float:
         return sum(math.exp(noise.log_mass(k)) for k in range(-limit, limit + 1))

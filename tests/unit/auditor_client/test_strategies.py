@@ -1,34 +1,23 @@
-"""What each strategy asks, and how its answer is read."""
+"""What each strategy asks."""
 
-from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor_client.errors import EstimationRefused, HolderLied, QuestionRefused
+from auditor_client.assumption import Assumption
+from auditor_client.choice import choose_strategy
+from auditor_client.errors import EstimationRefused, QuestionRefused
+from auditor_client.mechanisms import Spending
 from auditor_client.models.tree import Branch, DecisionRule, Leaf, Node, Split, Tree
-from auditor_client.strategies import STRATEGIES, build_plan, measurement
-from shared.amounts import PrivacyLoss
-from shared.noise import DiscreteLaplaceNoise
+from auditor_client.strategies import METRICS, STRATEGIES, Subject, build_plan
+from shared.amounts import format_nano
 from shared.plans import Plan
-from shared.releases import LedgerPosition, Release, ReleasedBatch, ReleasedCell
 from shared.rules import Predicate, Rule
+from tests.invented_questions import FOUR_LEAVES, LOANS, leaf, split
 
-GROUPS = (("female",), ("male",))
-
-
-def split(name: str, low: Node, high: Node) -> Split:
-    """A split of column x."""
-    return Split(
-        name,
-        (
-            Branch((Predicate(column="x", op="le", value=1),), low),
-            Branch((Predicate(column="x", op="gt", value=1),), high),
-        ),
-    )
+RULES = FOUR_LEAVES.rules()
 
 
 @st.composite
@@ -36,7 +25,7 @@ def binary_nodes(draw: st.DrawFn, height: int = 5, name: str = "n") -> Node:
     """A random binary tree; its thresholds mean nothing, only its shape does."""
     if height == 0 or draw(st.booleans()):
         return Leaf(name, "decision", draw(st.booleans()))
-    return split(name, draw(binary_nodes(height - 1, f"{name}0")), draw(binary_nodes(height - 1, f"{name}1")))
+    return split("age", 1, draw(binary_nodes(height - 1, f"{name}0")), draw(binary_nodes(height - 1, f"{name}1")), name)
 
 
 def height_of(node: Node) -> int:
@@ -44,56 +33,27 @@ def height_of(node: Node) -> int:
     return 0 if isinstance(node, Leaf) else 1 + max(height_of(branch.child) for branch in node.branches)
 
 
-RULES = Tree(
-    split(
-        "root",
-        split("left", Leaf("a", "yes", True), Leaf("b", "no", False)),
-        split("right", Leaf("c", "no", False), Leaf("d", "yes", True)),
-    )
-).rules()
-
-
 def plan_of(rules: tuple[DecisionRule, ...] = RULES, **changes: Any) -> Plan:
     """A plan about sex, with something changed."""
-    arguments: dict[str, Any] = {"strategy": "verdict", "sensitive": ["sex"], "epsilon": "0.1", "version": 3, **changes}
-    return build_plan(rules, **arguments)
-
-
-def answered(plan: Plan, **changes: Any) -> Release:
-    """A release that answers a plan: cell by cell 10, 20, 30, … people, one more in the second group."""
-    batches = []
-    for batch in plan.batches:
-        cells = tuple(
-            ReleasedCell(id=cell.id, counts=(10 * place, 10 * place + 1))
-            for place, cell in enumerate(batch.cells, start=1)
-        )
-        batches.append(
-            ReleasedBatch(
-                name=batch.name,
-                epsilon="0.1",
-                delta="0",
-                composition={"classes": 1},
-                groups=GROUPS,
-                noise=DiscreteLaplaceNoise(scale=1e9 / batch.epsilon),
-                cells=cells,
-            )
-        )
-    release = Release(
-        id="sha256:0",
-        dataset="adult",
-        version=3,
-        auditor="ADR",
-        created=datetime(2026, 1, 1, tzinfo=UTC),
-        relation="add_remove",
-        plan=plan,
-        charge=PrivacyLoss.of_nano(10**8),
-        remaining=PrivacyLoss.of_nano(0),
-        batches=tuple(batches),
-        ledger=LedgerPosition(sequence=1, hash="sha256:0"),
-        key="k",
-        signature="ed25519:",
+    subject = Subject(
+        rules,
+        changes.pop("metrics", METRICS[:1]),
+        changes.pop("scope", ()),
+        "repaid",
+        changes.pop("label_nullable", False),
     )
-    return release.model_copy(update=changes)
+    spending = Spending.of(
+        LOANS,
+        epsilon=changes.pop("epsilon", "0.1"),
+        mechanism=changes.pop("mechanism", "laplace"),
+        delta=changes.pop("delta", None),
+    )
+    arguments: dict[str, Any] = {"strategy": "verdict", "sensitive": ["sex"], "version": 3, **changes}
+    return build_plan(subject, spending=spending, **arguments)
+
+
+def ids(plan: Plan) -> list[list[str]]:
+    return [[cell.id for cell in batch.cells] for batch in plan.batches]
 
 
 def test_verdict_asks_for_two_unions_at_the_full_epsilon() -> None:
@@ -105,6 +65,14 @@ def test_verdict_asks_for_two_unions_at_the_full_epsilon() -> None:
         ("favourable", ["a", "d"]),
         ("unfavourable", ["b", "c"]),
     ]
+
+
+def test_rules_asks_for_every_leaf_at_the_full_epsilon_and_for_no_root() -> None:
+    plan = plan_of(strategy="rules")
+
+    (batch,) = plan.batches
+    assert (batch.name, batch.epsilon) == ("rules", 10**8)
+    assert ids(plan) == [["a", "d", "b", "c"]]
 
 
 def test_pafer_asks_for_everybody_and_for_each_favourable_rule_at_half_epsilon_each() -> None:
@@ -123,10 +91,88 @@ def test_an_odd_nano_goes_to_the_second_half() -> None:
     assert [batch.epsilon for batch in plan.batches] == [50_000_000, 50_000_001]
 
 
+def test_both_halves_of_a_gaussian_plan_share_its_delta() -> None:
+    plan = plan_of(strategy="pafer", mechanism="gaussian", delta="0.000000101")
+
+    assert [batch.loss_nano for batch in plan.batches] == [(50_000_000, 50), (50_000_000, 51)]
+
+
 def test_version_draw_and_columns_reach_the_plan() -> None:
     plan = plan_of(sensitive=("sex", "ethnicity"), version=7, draw=2)
 
     assert (plan.sensitive, plan.version, plan.draw) == (("sex", "ethnicity"), 7, 2)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "strategy", "cells"),
+    [
+        (("equal-opportunity",), "verdict", [["favourable, y = 1", "unfavourable, y = 1"]]),
+        (("predictive-parity",), "verdict", [["favourable, y = 1", "favourable, y = 0"]]),
+        (("predictive-parity",), "pafer", [["a, y = 1", "d, y = 1", "a, y = 0", "d, y = 0"]]),
+        (
+            ("equalized-odds",),
+            "verdict",
+            [["favourable, y = 1", "favourable, y = 0", "unfavourable, y = 1", "unfavourable, y = 0"]],
+        ),
+        (
+            ("equal-opportunity", "predictive-parity"),
+            "verdict",
+            [["favourable, y = 1", "favourable, y = 0", "unfavourable, y = 1"]],
+        ),
+        (("equal-opportunity",), "pafer", [["everybody, y = 1"], ["a, y = 1", "d, y = 1"]]),
+        (
+            ("statistical-parity", "equal-opportunity"),
+            "verdict",
+            [["favourable, y = 1", "favourable, y = 0", "unfavourable, y = 1", "unfavourable, y = 0"]],
+        ),
+    ],
+)
+def test_labelled_figures_split_the_cells_that_they_need(
+    metrics: tuple[str, ...], strategy: str, cells: list[list[str]]
+) -> None:
+    assert ids(plan_of(metrics=metrics, strategy=strategy)) == cells
+
+
+def test_people_without_a_label_are_counted_only_where_everybody_is() -> None:
+    parity = plan_of(metrics=("statistical-parity", "equal-opportunity"), label_nullable=True)
+    odds = plan_of(metrics=("equalized-odds",), label_nullable=True)
+
+    assert "favourable, y missing" in ids(parity)[0]
+    assert "favourable, y missing" not in ids(odds)[0]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_scope_restricts_every_rule_of_every_cell(strategy: str) -> None:
+    adult = Predicate(column="age", op="ge", value=18)
+
+    plan = plan_of(strategy=strategy, scope=(adult,), metrics=("equalized-odds",))
+
+    assert all(adult in rule.all_of for batch in plan.batches for cell in batch.cells for rule in cell.any_of)
+
+
+def test_a_leaf_that_takes_several_rules_is_one_cell() -> None:
+    """An ordered column with a gap: the model's leaf 3 is reached from below and from above."""
+    in_three = Split(
+        "gap",
+        (
+            Branch((Predicate(column="age", op="le", value=10),), leaf("leaf-3-1", True, "leaf-3")),
+            Branch(
+                (Predicate(column="age", op="gt", value=10), Predicate(column="age", op="le", value=20)),
+                leaf("leaf-4-2", False, "leaf-4"),
+            ),
+            Branch((Predicate(column="age", op="gt", value=20),), leaf("leaf-3-3", True, "leaf-3")),
+        ),
+    )
+
+    plan = plan_of(Tree(in_three).rules(), strategy="rules")
+
+    assert [(cell.id, len(cell.any_of)) for cell in plan.batches[0].cells] == [("leaf-3", 2), ("leaf-4", 1)]
+
+
+def test_copies_of_one_node_that_decide_otherwise_stay_apart() -> None:
+    copies = split("age", 10, leaf("node-3-1", True, "node-3"), leaf("node-3-2", False, "node-3"))
+
+    assert ids(plan_of(Tree(copies).rules(), strategy="rules")) == [["node-3-1", "node-3-2"]]
 
 
 @settings(deadline=None)
@@ -145,35 +191,28 @@ def test_the_number_of_histograms_is_within_the_papers_theorem(root: Node) -> No
 
 
 @settings(deadline=None)
-@given(root=binary_nodes(), nano=st.integers(2 * 10**6, 10**10))
-def test_the_batches_of_every_strategy_cost_exactly_epsilon(root: Node, nano: int) -> None:
+@given(root=binary_nodes(), nano=st.integers(2 * 10**6, 10**10), metrics=st.sets(st.sampled_from(METRICS), min_size=1))
+def test_the_batches_of_every_strategy_cost_exactly_epsilon(root: Node, nano: int, metrics: set[str]) -> None:
     rules = Tree(root).rules()
     if len({rule.favourable for rule in rules}) == 1:
         return
 
     for strategy in STRATEGIES:
-        plan = plan_of(rules, strategy=strategy, epsilon=f"{nano // 10**9}.{nano % 10**9:09d}")
+        plan = plan_of(rules, strategy=strategy, epsilon=format_nano(nano), metrics=tuple(sorted(metrics)))
 
-        assert sum(batch.epsilon for batch in plan.batches) == nano
-
-
-def test_rules_without_an_id_get_one_each() -> None:
-    nameless = tuple(DecisionRule(Rule(all_of=rule.rule.all_of), rule.leaf) for rule in RULES)
-
-    plan = plan_of(nameless, strategy="pafer")
-
-    assert [cell.id for cell in plan.batches[1].cells] == ["rule-0", "rule-3"]
+        assert sum(batch.loss_nano[0] for batch in plan.batches) == nano
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"strategy": "auto"}, "no strategy 'auto'"),
+        ({"strategy": "guess"}, "no strategy 'guess'"),
         ({"epsilon": "0"}, "between 0.001 and 10"),
         ({"epsilon": "10.5"}, "between 0.001 and 10"),
         ({"epsilon": "1e-1"}, "decimal string"),
         ({"epsilon": "nan"}, "decimal string"),
         ({"epsilon": "0.0015", "strategy": "pafer"}, "at least 0.002"),
+        ({"mechanism": "gaussian", "delta": "0.000000001", "strategy": "pafer"}, "at least 0.000000002"),
     ],
 )
 def test_an_impossible_question_is_refused_in_words(changes: dict[str, Any], message: str) -> None:
@@ -189,83 +228,25 @@ def test_a_tree_that_decides_alike_for_all_needs_no_question(favourable: bool, m
         plan_of(rules)
 
 
-def test_a_verdict_release_is_read_as_accepted_and_refused() -> None:
-    measured = measurement(answered(plan_of()), RULES, "verdict")
-
-    assert measured.groups == GROUPS
-    assert measured.complement_is == "unfavourable"
-    assert measured.favourable.counts.tolist() == [[10, 11]]
-    assert measured.complement.counts.tolist() == [[20, 21]]
-    assert measured.favourable.noise.scale == 10
-
-
-def test_a_pafer_release_is_read_as_accepted_rule_by_rule_and_everybody() -> None:
-    measured = measurement(answered(plan_of(strategy="pafer")), RULES, "pafer")
-
-    assert measured.complement_is == "everybody"
-    assert measured.favourable.counts.tolist() == [[10, 11], [20, 21]]
-    assert measured.favourable.totals.tolist() == [30, 32]
-    assert measured.complement.counts.tolist() == [[10, 11]]
-    assert measured.complement.noise.scale == 20
+def chosen(people: int, epsilon: str, leaves: int = 4) -> str:
+    """What `auto` does for a tree whose leaves take turns in deciding."""
+    rules = tuple(
+        DecisionRule(Rule(id=str(place), all_of=()), leaf(str(place), place % 2 == 0)) for place in range(leaves)
+    )
+    return choose_strategy(
+        Subject(rules),
+        Spending.of(LOANS, epsilon=epsilon),
+        groups=2,
+        counts_that_change=1,
+        assumption=Assumption(people=people),
+    )
 
 
-@pytest.mark.parametrize("strategy", ["pafer", "verdict"])
-def test_a_release_of_another_plan_is_refused(strategy: str) -> None:
-    fewer = Tree(split("root", Leaf("a", "yes", True), Leaf("b", "no", False))).rules()
-    other = answered(plan_of(fewer, strategy=strategy))
-
-    with pytest.raises(EstimationRefused, match="another plan"):
-        measurement(other, RULES, strategy)
+def test_auto_asks_rule_by_rule_only_where_that_costs_hardly_any_accuracy() -> None:
+    assert chosen(1_000_000, "0.5") == "rules"
+    assert chosen(2_000, "0.05") == "verdict"
+    assert chosen(2_000, "0.05", leaves=2) == "rules"
 
 
-def test_a_release_of_the_other_strategy_is_refused() -> None:
-    with pytest.raises(EstimationRefused, match="another plan"):
-        measurement(answered(plan_of(strategy="pafer")), RULES, "verdict")
-
-
-Change = Callable[[ReleasedBatch], ReleasedBatch]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda batch: batch.model_copy(update={"cells": batch.cells[::-1]}),
-        lambda batch: batch.model_copy(update={"cells": batch.cells[:1]}),
-        lambda batch: batch.model_copy(update={"name": "other"}),
-    ],
-)
-def test_an_answer_that_does_not_fit_its_plan_is_not_used(change: Change) -> None:
-    release = answered(plan_of())
-
-    with pytest.raises(HolderLied):
-        measurement(release.model_copy(update={"batches": (change(release.batches[0]),)}), RULES, "verdict")
-
-
-def test_batches_about_different_groups_are_not_used() -> None:
-    release = answered(plan_of(strategy="pafer"))
-    first, second = release.batches
-
-    with pytest.raises(HolderLied):
-        measurement(
-            release.model_copy(update={"batches": (first, second.model_copy(update={"groups": GROUPS[::-1]}))}),
-            RULES,
-            "pafer",
-        )
-
-
-def test_counts_of_the_first_group_alone_are_refused_for_now() -> None:
-    release = answered(plan_of())
-    counted = release.batches[0].model_copy(update={"counted_groups": GROUPS[:1]})
-
-    with pytest.raises(EstimationRefused, match="supports"):
-        measurement(release.model_copy(update={"batches": (counted,)}), RULES, "verdict")
-
-
-@pytest.mark.parametrize("counts", [(1,), (1, 2, 3), (10**15, 2)])
-def test_counts_that_cannot_be_are_refused(counts: tuple[int, ...]) -> None:
-    release = answered(plan_of())
-    cells = tuple(cell.model_copy(update={"counts": counts}) for cell in release.batches[0].cells)
-    batch = release.batches[0].model_copy(update={"cells": cells})
-
-    with pytest.raises(EstimationRefused, match="do not use it"):
-        measurement(release.model_copy(update={"batches": (batch,)}), RULES, "verdict")
+def test_auto_decides_alike_whenever_the_same_is_asked() -> None:
+    assert len({chosen(10_000, "0.1") for _ in range(5)}) == 1

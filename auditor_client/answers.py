@@ -1,0 +1,245 @@
+"""How answers are read: the counts of a release that measure a figure.
+
+The counts are found by what was asked, not by where it stands: a released cell is the set of its rules.
+So one function reads the answer to a plan of any strategy, and finds out whether an earlier release,
+made for another question, already has what a new one needs (3-estimation §6).
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from auditor_client.errors import EstimationRefused, HolderLied
+from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts, Supports
+from auditor_client.strategies import EVERYBODY, ODDS, OPPORTUNITY, PARITY, PREDICTIVE, Subject, Truth
+from shared.plans import Plan
+from shared.releases import Release
+from shared.rules import Cell, Rule
+from shared.schema import Group, Schema
+
+RuleKey = frozenset[str]
+"""A rule by what it says: the canonical texts of its predicates, in no order."""
+CountSupport = Callable[[Cell], int]
+"""How many people a cell applies to in the auditor's own data, whatever their group."""
+
+FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
+    PARITY: ("",),
+    OPPORTUNITY: ("positive",),
+    ODDS: ("positive", "negative"),
+    PREDICTIVE: ("precision",),
+}
+"""What is measured for each metric: acceptance among everybody, among y = 1, among y = 0; y = 1 among the accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Cells of one batch that together count some rules' people, each of them once.
+
+    Attributes:
+        batch: The batch's place in its plan.
+        cells: The cells' places in the batch.
+    """
+
+    batch: int
+    cells: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a plan asks for what one figure needs."""
+
+    favourable: Place
+    complement: Place
+    complement_is: ComplementKind
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One measurement of a release, and which cells its rows are.
+
+    Attributes:
+        measurement: What the estimators take.
+        favourable: The ids of the favourable cells, one for each row.
+        complement: Likewise, of what stands beside them.
+    """
+
+    measurement: Measurement
+    favourable: tuple[str, ...]
+    complement: tuple[str, ...]
+
+
+class AskedCells:
+    """The cells of a plan, to be found by what they ask."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._keys = [[frozenset(map(_key, cell.any_of)) for cell in batch.cells] for batch in plan.batches]
+
+    def cover(self, alternatives: Iterable[Iterable[Rule]]) -> Place | None:
+        """The cells that together ask for the first of some alternative sets of rules that was asked for."""
+        for rules in alternatives:
+            wanted = frozenset(map(_key, rules))
+            for batch, keys in enumerate(self._keys):
+                cells = tuple(place for place, key in enumerate(keys) if key <= wanted)
+                # Each rule once: cells that share one would count its people twice.
+                if wanted and sum(len(keys[place]) for place in cells) == len(wanted) == len(
+                    frozenset().union(*(keys[place] for place in cells))
+                ):
+                    return Place(batch, cells)
+        return None
+
+    def locate(self, subject: Subject, figure: str) -> Location | None:
+        """Where the plan asks for what a figure of `FIGURES` needs; None if it does not."""
+        favourable, unfavourable = (
+            [rule.rule for rule in subject.rules if rule.favourable == decision] for decision in (True, False)
+        )
+        if figure == "precision":
+            accepted = self.cover(_alternatives(subject, favourable, Truth.POSITIVE))
+            complement = self.cover(_alternatives(subject, favourable, Truth.NEGATIVE))
+            return None if accepted is None or complement is None else Location(accepted, complement, "unfavourable")
+        truth = {"": None, "positive": Truth.POSITIVE, "negative": Truth.NEGATIVE}[figure]
+        accepted = self.cover(_alternatives(subject, favourable, truth))
+        refused = self.cover(_alternatives(subject, unfavourable, truth))
+        if accepted is not None and refused is not None:
+            return Location(accepted, refused, "unfavourable")
+        everybody = self.cover(_alternatives(subject, EVERYBODY.any_of, truth))
+        return None if accepted is None or everybody is None else Location(accepted, everybody, "everybody")
+
+    def has_each(self, plan: Plan, subject: Subject) -> bool:
+        """Whether every cell of another plan for the same subject can be told from the cells of this one."""
+        return all(
+            self.cover([cell.any_of, *_alternatives(subject, cell.any_of, None, restrict=False)]) is not None
+            for batch in plan.batches
+            for cell in batch.cells
+        )
+
+
+def read(
+    release: Release,
+    subject: Subject,
+    *,
+    sensitive: Sequence[str],
+    schema: Schema,
+    supports: CountSupport | None = None,
+) -> dict[str, Reading]:
+    """Read a verified release as the measurements that some figures need.
+
+    Args:
+        release: A verified answer, to this question or to another.
+        subject: What is to be found out.
+        sensitive: By which columns; all of them are columns of the release, which may have more.
+        schema: The dataset's declaration.
+        supports: Counts a cell in the auditor's own data.
+
+    Returns:
+        A reading for each name in `FIGURES` of the subject's metrics.
+
+    Raises:
+        EstimationRefused: The release does not count what is needed.
+        HolderLied: The answer does not fit the release's own plan.
+    """
+    _require_its_answer(release)
+    cells, merged = AskedCells(release.plan), merged_rows(release.plan.sensitive, tuple(sensitive), schema)
+    readings = {}
+    for figure in (figure for metric in subject.metrics for figure in FIGURES[metric]):
+        location = cells.locate(subject, figure)
+        if location is None:
+            raise EstimationRefused("The release does not count the people that this figure needs.")
+        accepted, complement = (
+            _part(release, place, merged, supports) for place in (location.favourable, location.complement)
+        )
+        known = accepted.supports is not None and complement.supports is not None
+        readings[figure] = Reading(
+            Measurement(
+                schema.groups(sensitive),
+                accepted.counts,
+                complement.counts,
+                location.complement_is,
+                supports=Supports(accepted.supports or (), complement.supports or ()) if known else None,
+            ),
+            accepted.names,
+            complement.names,
+        )
+    return readings
+
+
+def merged_rows(has: tuple[str, ...], wanted: tuple[str, ...], schema: Schema) -> tuple[tuple[int, ...], ...] | None:
+    """How counts by more sensitive columns make rows of counts by fewer.
+
+    Returns:
+        One row for each value of the other columns: for each wanted group the place of its count. None if the
+        columns are the same.
+
+    Raises:
+        EstimationRefused: Some wanted column was not counted by.
+    """
+    if has == wanted:
+        return None
+    if not set(wanted) <= set(has):
+        raise EstimationRefused(f"The release counts by {', '.join(has)}, not by {', '.join(wanted)}.")
+    places = {group: place for place, group in enumerate(schema.groups(has))}
+    others = [name for name in has if name not in wanted]
+    return tuple(
+        tuple(places[_regrouped(has, wanted, group, others, rest)] for group in schema.groups(wanted))
+        for rest in schema.groups(others)
+    )
+
+
+def _regrouped(
+    has: tuple[str, ...], wanted: Sequence[str], group: Group, others: Sequence[str], rest: Group
+) -> Group:
+    values = {**dict(zip(wanted, group, strict=True)), **dict(zip(others, rest, strict=True))}
+    return tuple(values[name] for name in has)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The answered counts of a place; supports only where a row is a whole cell."""
+
+    counts: NoisyCounts
+    names: tuple[str, ...]
+    supports: tuple[int, ...] | None
+
+
+def _part(
+    release: Release, place: Place, merged: tuple[tuple[int, ...], ...] | None, supports: CountSupport | None
+) -> _Part:
+    answered, asked = release.batches[place.batch], release.plan.batches[place.batch]
+    rows: list[tuple[int, ...]] = []
+    names: list[str] = []
+    for cell in (answered.cells[number] for number in place.cells):
+        of_cell = [cell.counts] if merged is None else [tuple(cell.counts[number] for number in row) for row in merged]
+        rows += of_cell
+        names += [cell.id] * len(of_cell)
+    return _Part(
+        NoisyCounts.of(rows, answered.noise),
+        tuple(names),
+        tuple(supports(asked.cells[number]) for number in place.cells) if supports and merged is None else None,
+    )
+
+
+def _alternatives(
+    subject: Subject, rules: Sequence[Rule], truth: Truth | None, *, restrict: bool = True
+) -> list[list[Rule]]:
+    """The sets of rules that count the same people: whatever their label, also label by label."""
+    scoped = [subject.restricted(rule, truth) for rule in rules] if restrict else list(rules)
+    if truth is not None or subject.label is None:
+        return [scoped]
+    label = subject.label
+    split = [
+        Rule(id=rule.id, all_of=(*rule.all_of, value.predicate(label)))
+        for rule, value in itertools.product(scoped, subject.every_truth())
+    ]
+    return [scoped, split]
+
+
+def _key(rule: Rule) -> RuleKey:
+    return frozenset(predicate.model_dump_json(exclude_none=True) for predicate in rule.all_of)
+
+
+def _require_its_answer(release: Release) -> None:
+    """Refuse a release whose batches are not those of its own plan."""
+    asked = [(batch.name, [cell.id for cell in batch.cells]) for batch in release.plan.batches]
+    answered = [(batch.name, [cell.id for cell in batch.cells]) for batch in release.batches]
+    if asked != answered or len({batch.groups for batch in release.batches}) != 1:
+        raise HolderLied("The answer has other batches, cells or groups than its plan asks for.")

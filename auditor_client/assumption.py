@@ -1,0 +1,86 @@
+"""What an auditor supposes of the people behind a dataset before it asks: public facts, no records (3-estimation §3)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from auditor_client.errors import QuestionRefused
+from auditor_client.models.tree import DecisionRule
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What is supposed of the people that an audit is about.
+
+    Attributes:
+        people: How many there are.
+        accepted: The share of them that the tree accepts, within (0, 1).
+        shares: Each group's share of the people, in the release's order, in any unit; None is equal shares.
+        ratio: The parity to find, within (0, 1]: the smallest group's rate over that of all the others.
+        positive: The share of people whose label is true, within (0, 1); alike for accepted and refused.
+    """
+
+    people: int = 10_000
+    accepted: float = 0.5
+    shares: tuple[float, ...] | None = None
+    ratio: float = 0.8
+    positive: float = 0.5
+
+    def __post_init__(self) -> None:
+        shares = self.shares or (1.0,)
+        fitting = 0 < self.accepted < 1 and 0 < self.ratio <= 1 and 0 < self.positive < 1
+        if not (self.people >= 1 and fitting and min(shares) >= 0 < sum(shares)):
+            raise QuestionRefused(
+                "Assume at least one person, an accepted and a positive share between 0 and 1, a ratio above 0 and at "
+                "most 1, and group shares of zero or more."
+            )
+
+    @classmethod
+    def of_supports(
+        cls,
+        rules: Sequence[DecisionRule],
+        supports: Sequence[int],
+        *,
+        shares: tuple[float, ...] | None = None,
+        ratio: float = 0.8,
+    ) -> Self:
+        """Assume what the auditor's own, attribute-free data say: to how many people each rule applies.
+
+        Args:
+            rules: All rules of the tree.
+            supports: One number for each of them.
+            shares: Each group's share of the people, as census figures may tell.
+            ratio: The parity to find.
+
+        Raises:
+            QuestionRefused: The supports do not fit the rules, or accept nobody or everybody.
+        """
+        if len(supports) != len(rules) or not min(supports, default=0) >= 0 or not sum(supports) > 0:
+            raise QuestionRefused("Give one support of zero or more for each rule of the tree.")
+        accepted = sum(support for rule, support in zip(rules, supports, strict=True) if rule.favourable)
+        return cls(people=sum(supports), accepted=accepted / sum(supports), shares=shares, ratio=ratio)
+
+    def counts(self, groups: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The accepted people of each of K groups, and its size, in people.
+
+        Raises:
+            QuestionRefused: There are other groups than shares.
+        """
+        given = self.shares or (1.0,) * groups
+        if len(given) != groups:
+            raise QuestionRefused(f"There are {groups} groups: give as many shares.")
+        shares = [share / sum(given) for share in given]
+        lowest = shares.index(min(shares))
+        relative = [self.ratio if place == lowest else 1.0 for place in range(groups)]
+        highest = self.accepted / sum(share * part for share, part in zip(shares, relative, strict=True))
+        sizes = tuple(round(self.people * share) for share in shares)
+        rates = [min(highest * part, 1.0) for part in relative]
+        return tuple(round(rate * size) for rate, size in zip(rates, sizes, strict=True)), sizes
+
+    def __str__(self) -> str:
+        shares = "equal groups" if self.shares is None else "groups of the given shares"
+        return (
+            f"{self.people} people in {shares}, {self.accepted:.0%} of them accepted, and the smallest group's "
+            f"rate {self.ratio:.0%} of the others'"
+            f"{', the hardest case for the four-fifths rule' if self.ratio == 0.8 else ''}"
+        )

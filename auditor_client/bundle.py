@@ -1,0 +1,251 @@
+"""The evidence bundle: one zip file from which somebody else checks an audit and computes it again (3-estimation §6).
+
+It holds for each audit the receipt (with the plan and the answer, signed), the note (the model's rules and what
+was chosen), the figures and the report, and beside them the holder's keys. Nothing in it is trusted: the
+signature says who answered, and everything else follows from the receipt and the note and is made again.
+"""
+
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from auditor_client.calls import parsed
+from auditor_client.errors import AuditorError, ReceiptsDamaged
+from auditor_client.kept import KeptAnswer, finding
+from auditor_client.notes import Note, read_note
+from auditor_client.question import rules_digest
+from auditor_client.receipts import Receipts
+from auditor_client.result import AuditResult
+from auditor_client.verification import signed_release
+from shared.canonical import sha256_name
+from shared.datasets import Budget
+from shared.releases import SigningKeys
+
+FORMAT: Final = "pafer-bundle/1"
+MEMBERS_MAX: Final = 4000
+MEMBER_BYTES_MAX: Final = 64 * 1024 * 1024
+FIGURES_TOLERANCE: Final = 1e-6
+"""How far a figure may be off when it is computed again, by other versions of the same libraries."""
+
+
+class Manifest(BaseModel):
+    """What a bundle holds: every file but this one, with its SHA-256."""
+
+    model_config = ConfigDict(frozen=True)
+
+    format: str
+    audits: tuple[str, ...]
+    files: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditCheck:
+    """What was found about one audit of a bundle; `fault` is None if nothing is wrong."""
+
+    name: str
+    dataset: str
+    fault: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BundleReport:
+    """What was found about a bundle.
+
+    Attributes:
+        checks: One for each audit.
+        faults: What is wrong with the bundle as a whole.
+        fingerprints: The keys that the signatures were checked with, "id public_key": to compare with the holder's.
+    """
+
+    checks: tuple[AuditCheck, ...]
+    faults: tuple[str, ...]
+    fingerprints: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found wrong, and there was something to check."""
+        return bool(self.checks) and not self.faults and all(check.fault is None for check in self.checks)
+
+    def to_document(self) -> dict[str, Any]:
+        """The findings as JSON values."""
+        return {
+            "ok": self.ok,
+            "audits": [{"name": one.name, "dataset": one.dataset, "fault": one.fault} for one in self.checks],
+            "faults": list(self.faults),
+            "keys": list(self.fingerprints),
+        }
+
+
+def write_bundle(path: Path | str, audits: Sequence[AuditResult], receipts: Receipts) -> Path:
+    """Write audits with all that is needed to check them.
+
+    Args:
+        path: The zip file; one that is there is replaced.
+        audits: At least one, of this receipts directory.
+        receipts: Has the pinned keys.
+
+    Raises:
+        ReceiptsDamaged: A receipt cannot be read, or there is nothing to write.
+        OSError: The file cannot be written.
+    """
+    if not audits:
+        raise ReceiptsDamaged("There is no audit to write: no receipt with a note.")
+    files: dict[str, bytes] = {"keys.json": receipts.pinned().model_dump_json(indent=2).encode()}
+    names = []
+    for audit in audits:
+        note = audit.note
+        name = note.name.removeprefix("sha256:")
+        names.append(name)
+        files[f"receipts/{audit.receipt.name}"] = audit.receipt.read_bytes()
+        files[f"questions/{name}.json"] = note.model_dump_json(indent=1).encode()
+        files[f"figures/{name}.json"] = audit.to_json().encode()
+        files[f"reports/{name}.html"] = audit.to_html().encode()
+    manifest = Manifest(
+        format=FORMAT, audits=tuple(names), files={name: sha256_name(content) for name, content in files.items()}
+    )
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bundle:
+        bundle.writestr("manifest.json", manifest.model_dump_json(indent=2))
+        for name, content in files.items():
+            bundle.writestr(name, content)
+    return Path(path)
+
+
+def check_bundle(path: Path | str, *, keys: Path | None = None) -> BundleReport:
+    """Read a bundle back, check the signatures, and compute every figure again.
+
+    Args:
+        path: The zip file; nothing in it is trusted, and nothing is written anywhere.
+        keys: The holder's published keys (`GET /v1/keys`) as a file, got from the holder itself.
+
+    Raises:
+        ReceiptsDamaged: The file is no bundle.
+    """
+    files = _read(Path(path))
+    try:
+        manifest = Manifest.model_validate_json(files.pop("manifest.json", b""))
+        bundled = SigningKeys.model_validate_json(files.get("keys.json", b""))
+        trusted = bundled if keys is None else SigningKeys.model_validate_json(keys.read_bytes())
+    except (ValidationError, OSError) as error:
+        raise ReceiptsDamaged(f"{path} is no evidence bundle: its manifest or the keys cannot be read.") from error
+    faults = _manifest_faults(manifest, files)
+    return BundleReport(
+        checks=() if faults else tuple(_checked(name, files, trusted) for name in manifest.audits),
+        faults=tuple(faults),
+        fingerprints=tuple(f"{key.id} {key.public_key}" for key in trusted.keys),
+    )
+
+
+def _read(path: Path) -> dict[str, bytes]:
+    """The members of a zip file, within bounds."""
+    try:
+        with zipfile.ZipFile(path) as bundle:
+            members = bundle.infolist()
+            names = [member.filename for member in members]
+            if not (len(members) <= MEMBERS_MAX and len(set(names)) == len(names)):
+                raise ReceiptsDamaged(f"{path} is no evidence bundle: it has too many files, or two of one name.")
+            files = {}
+            for member in members:
+                with bundle.open(member) as file:
+                    files[member.filename] = file.read(MEMBER_BYTES_MAX + 1)
+                if not len(files[member.filename]) <= MEMBER_BYTES_MAX:
+                    raise ReceiptsDamaged(f"{path} is no evidence bundle: {member.filename} is too large.")
+            return files
+    except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError) as error:
+        raise ReceiptsDamaged(f"{path} cannot be read as a zip file: {error}") from error
+
+
+def _manifest_faults(manifest: Manifest, files: Mapping[str, bytes]) -> list[str]:
+    faults = []
+    if manifest.format != FORMAT:
+        faults.append(f"The bundle is of format {manifest.format!r}; this version reads {FORMAT!r}.")
+    for name in sorted(manifest.files.keys() ^ files.keys()):
+        faults.append(f"{name} is {'missing' if name in manifest.files else 'not listed'}.")
+    for name in sorted(manifest.files.keys() & files.keys()):
+        if sha256_name(files[name]) != manifest.files[name]:
+            faults.append(f"{name} is not the file that the manifest lists: it was changed since.")
+    return faults
+
+
+def _checked(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> AuditCheck:
+    """Compute one audit again and compare."""
+    dataset = ""
+    try:
+        note = read_note(_member(files, f"questions/{name}.json"), name)
+        dataset = note.dataset.name
+        document = parsed(_member(files, f"figures/{name}.json"), f"figures/{name}.json")
+        again = _recomputed(note, files, keys, document)
+        _require(note.name == f"sha256:{name}", "its note has another name than its digest")
+        _require_same_document(again, document)
+        page = _member(files, f"reports/{name}.html").decode(errors="replace")
+        if again.versions == document.get("versions"):
+            _require(page == again.to_html(), "its report is not the one that these figures make")
+    except AuditorError as error:
+        return AuditCheck(name, dataset, str(error))
+    return AuditCheck(name, dataset, None)
+
+
+def _recomputed(
+    note: Note, files: Mapping[str, bytes], keys: SigningKeys, document: Mapping[str, Any]
+) -> AuditResult:
+    """The audit from its receipt and its note; from the document only what no figure depends on."""
+    file = f"receipts/{note.release.removeprefix('sha256:')}.json"
+    answer = parsed(_member(files, file), file)
+    release = signed_release(answer, keys)
+    _require(release.id == note.release, "its receipt is of another release than its note says")
+    question = note.question()
+    _require(rules_digest(question.rules) == note.rules_digest, "the rules are not those of the model's digest")
+    put = question.with_plan(note.strategy, question.spending).plan
+    _require(put == note.plan, "the plan is not the one that these rules make")
+    _require(note.reused or release.plan == note.plan, "the receipt answers another plan")
+    _require(release.dataset == note.dataset.name, "the receipt is about another dataset")
+    key = next(key for key in keys.keys if key.id == release.key)
+    kept = KeptAnswer(release, answer, Path(str(document.get("receipt", ""))), key, reused=note.reused)
+    try:
+        budget = None if document.get("budget") is None else Budget.model_validate(document["budget"])
+    except ValidationError as error:
+        raise ReceiptsDamaged("The budget in its figures cannot be read.") from error
+    _require(PurePosixPath(kept.receipt.name).stem == PurePosixPath(file).stem, "its figures name another receipt")
+    return finding(note, kept, holder_url=str(document.get("holder", "")), budget=budget)
+
+
+def _require_same_document(again: AuditResult, document: Mapping[str, Any]) -> None:
+    """Refuse figures that the receipt does not make."""
+    made = json.loads(again.to_json())
+    versions = made.pop("versions") == document.get("versions")
+    for field, value in made.items():
+        place = _difference(value, document.get(field), field)
+        if place is not None:
+            because = "" if versions else " (other versions of the libraries computed it)"
+            raise ReceiptsDamaged(f"Computed again, {place} is another than the bundle says{because}.")
+
+
+def _difference(made: Any, said: Any, place: str) -> str | None:
+    """Where two JSON values differ by more than rounding; None if nowhere."""
+    if isinstance(made, dict) and isinstance(said, dict):
+        if made.keys() != said.keys():
+            return place
+        return next((found for key in made if (found := _difference(made[key], said[key], f"{place}.{key}"))), None)
+    if isinstance(made, list) and isinstance(said, list):
+        if len(made) != len(said):
+            return place
+        pairs = enumerate(zip(made, said, strict=True))
+        return next((found for number, (one, other) in pairs if (found := _difference(one, other, f"{place}[{number}]"))), None)
+    if isinstance(made, float) and isinstance(said, int | float):
+        return None if abs(made - said) <= FIGURES_TOLERANCE * max(abs(made), 1.0) else place
+    return None if made == said else place
+
+
+def _member(files: Mapping[str, bytes], name: str) -> bytes:
+    if name in files:
+        return files[name]
+    raise ReceiptsDamaged(f"{name} is missing.")
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        raise ReceiptsDamaged(f"It does not hold: {what}.")

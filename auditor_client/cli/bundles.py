@@ -1,0 +1,70 @@
+"""Commands about evidence bundles: everything that somebody else needs to check an audit, in one file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from auditor_client.bundle import check_bundle, write_bundle
+from auditor_client.cli.options import AsJson, ReceiptsDirectory
+from auditor_client.cli.output import clear_errors, fail, print_json, print_table, require_writable
+from auditor_client.errors import ReceiptsDamaged
+from auditor_client.history import kept_history
+from auditor_client.receipts import Receipts
+from auditor_client.settings import DEFAULT_RECEIPTS
+
+app = typer.Typer(no_args_is_help=True, help="Evidence bundles: plan, model, receipts, keys, figures, report in one zip.")
+
+
+@app.command()
+def write(
+    file: Annotated[Path, typer.Argument(help="The zip file to write.")],
+    chosen: Annotated[
+        list[Path] | None, typer.Argument(help="Receipt files; by default all that have a note.")
+    ] = None,
+    *,
+    dataset: Annotated[str | None, typer.Option(help="Of this dataset alone.")] = None,
+    receipts: ReceiptsDirectory = None,
+) -> None:
+    """Write kept audits into an evidence bundle."""
+    with clear_errors():
+        require_writable(file)
+        directory = Receipts(receipts or (chosen[0].parent if chosen else DEFAULT_RECEIPTS))
+        audits = kept_history(directory, dataset=dataset).audits
+        if chosen:
+            wanted = {path.name for path in chosen}
+            audits = tuple(audit for audit in audits if audit.receipt.name in wanted)
+            lacking = wanted - {audit.receipt.name for audit in audits}
+            if lacking:
+                raise ReceiptsDamaged(f"{sorted(lacking)[0]} is no receipt with a note in {directory.directory}.")
+        write_bundle(file, audits, directory)
+        typer.echo(f"{file}: {len(audits)} {'audit' if len(audits) == 1 else 'audits'}.")
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="The zip file to check.")],
+    *,
+    keys: Annotated[
+        Path | None, typer.Option(help="The holder's keys as you got them from the holder, instead of the bundle's.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check an evidence bundle: the signatures, and every figure computed again and compared."""
+    with clear_errors():
+        found = check_bundle(file, keys=keys)
+        if as_json:
+            print_json(found.to_document())
+        else:
+            print_table(
+                ("Audit", "Dataset", "Finding"), [(f"{one.name[:12]}…", one.dataset, one.fault or "good") for one in found.checks]
+            )
+            for fault in found.faults:
+                typer.echo(fault)
+            if keys is None:
+                typer.echo(
+                    "The signatures were checked with the keys in the bundle: compare "
+                    f"{', '.join(found.fingerprints)} with the holder's."
+                )
+        if not found.ok:
+            fail("The bundle does not hold; see above.")

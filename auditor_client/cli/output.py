@@ -1,0 +1,81 @@
+"""What commands print, and how they end."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from auditor_client.auditor import Auditor
+from auditor_client.calls import tell_retries
+from auditor_client.errors import AuditorError, InvalidSettings
+from auditor_client.settings import load_settings
+from auditor_client.text import readable
+
+_progress = Console(stderr=True)
+
+
+@contextmanager
+def an_auditor(
+    holder_url: str | None, key_file: Path | None, receipts: Path | None, config: Path | None
+) -> Iterator[Auditor]:
+    """An auditor for one command."""
+    flags = {"holder_url": holder_url, "api_key_file": key_file, "receipts": receipts}
+    with clear_errors():
+        tell_retries(_tell)
+        with Auditor.from_settings(load_settings(flags, os.environ, config), on_step=_tell) as auditor:
+            yield auditor
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """One clear text for whatever goes wrong, and the exit code that belongs to it."""
+    try:
+        yield
+    except (AuditorError, OSError) as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        _progress.print("Stopped. What was charged is answered again at no cost.")
+        raise typer.Exit(130) from None
+    except typer.Exit:
+        raise
+    except Exception as error:  # noqa: BLE001 - the last resort: a text, no traceback
+        fail(
+            f"The client failed: {type(error).__name__}: {error}. That is a fault of this program: please report it. "
+            "What was charged is answered again at no cost."
+        )
+
+
+def fail(text: str) -> NoReturn:
+    """One text on standard error, and the exit code of every error."""
+    _progress.print(readable(text), markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(2)
+
+
+def require_writable(path: Path | None) -> None:
+    """Find out before anything is spent that a report could not be written."""
+    if path is not None and (path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK)):
+        raise InvalidSettings(f"{path} cannot be written: name a file in a directory that exists and is yours.")
+
+
+def print_json(document: Any) -> None:
+    """A document on one line."""
+    typer.echo(json.dumps(document, allow_nan=False))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table for people."""
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*(Text(readable(text)) for text in row))
+    Console().print(table)
+
+
+def _tell(step: str) -> None:
+    _progress.print(f"{readable(step)} …", markup=False, highlight=False, soft_wrap=True, style="dim")

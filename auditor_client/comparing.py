@@ -1,0 +1,71 @@
+"""Two audits side by side: before and after a mitigation, one model and another (3-estimation §6)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from auditor_client.errors import QuestionRefused
+from auditor_client.estimation.results import Comparison, ParityEstimate
+from auditor_client.report.document import comparison_document
+from auditor_client.report.render import comparison_frame, comparison_page, comparison_summary
+from auditor_client.result import AuditResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class ModelComparison:
+    """What changed from one audit to another.
+
+    Attributes:
+        first: The audit to compare with.
+        second: The other one.
+        metric: Which metric is compared: the first of both.
+        change: Ratio and difference of the second less those of the first, each with its interval.
+    """
+
+    first: AuditResult
+    second: AuditResult
+    metric: str
+    change: Comparison
+
+    def summary(self) -> str:
+        """The comparison as plain text."""
+        return comparison_summary(self.first, self.second, self.metric, self.change)
+
+    def to_html(self) -> str:
+        """The comparison as one page that needs nothing else."""
+        return comparison_page(self.first, self.second, self.metric, self.change)
+
+    def to_document(self) -> dict[str, Any]:
+        """The comparison as JSON values, with both audits whole."""
+        return comparison_document(self.first, self.second, self.metric, self.change)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Both audits' rates as a pandas DataFrame, with a further level "audit" on the index."""
+        from auditor_client.frames import joined  # noqa: PLC0415 - pandas takes a second to import
+
+        return joined({"first": self.first.to_frame(), "second": self.second.to_frame()})
+
+    def _repr_html_(self) -> str:
+        return comparison_frame(self.first, self.second, self.metric, self.change)
+
+
+def compare_results(first: AuditResult, second: AuditResult) -> ModelComparison:
+    """Compare the first metric of two audits of the same groups; spends nothing.
+
+    Raises:
+        QuestionRefused: They are about other metrics, groups or thresholds, or about a pair of rates.
+    """
+    metric = first.metrics[0]
+    one, other = first.first, second.first
+    if second.metrics[0] != metric or first.plan.sensitive != second.plan.sensitive:
+        raise QuestionRefused("Compare audits of the same metric by the same sensitive columns.")
+    if not (isinstance(one, ParityEstimate) and isinstance(other, ParityEstimate)):
+        raise QuestionRefused("Equalized odds are two figures: compare equal-opportunity instead.")
+    if "posterior" not in first.estimator or first.estimator != second.estimator:
+        raise QuestionRefused("Only estimates with intervals can be compared: use the posterior estimator for both.")
+    same = first.release.id == second.release.id
+    from auditor_client.estimation.comparison import compare_estimates  # noqa: PLC0415 - takes a second to import
+
+    return ModelComparison(first, second, metric, compare_estimates(one, other, same_answer=same))

@@ -1,0 +1,238 @@
+"""Which rules cause the disparity of two groups, and what if one decided otherwise (1-method §6.6).
+
+p_i − p_j = Σ_r (h_{r,i}/n_i − h_{r,j}/n_j) over the favourable rules: exact and additive. The groups' totals are
+drawn first, from their posterior; then `rule_counts` splits each total among its rules.
+
+Values and intervals treat what is impossible differently. A rule's interval comes from its draws, each clipped
+to what is possible by itself: no fewer than nobody, no more than all whom the group's rules accept. The values
+have to add up, so there the posterior mean counts of a group are projected onto those that do and are not
+negative: what the noise made of empty rules is taken from all rules alike, as soft thresholding does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+
+from auditor_client.errors import EstimationRefused
+from auditor_client.estimation import caveats
+from auditor_client.estimation.draws import Draws
+from auditor_client.estimation.intervals import quantile_range
+from auditor_client.estimation.measurements import Measurement, NoisyCounts, Supports
+from auditor_client.estimation.noise_sums import FloatArray
+from auditor_client.estimation.posterior import METHOD, Posterior, check_question, estimate_parity
+from auditor_client.estimation.results import Attribution, Estimate, ParityEstimate, RuleShare
+from auditor_client.estimation.rule_counts import RuleCounts, rule_counts
+from auditor_client.estimation.totals import BoolArray
+from shared.schema import Group
+
+DRAWS: Final = 2048
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rates:
+    """Two groups' rates, and the parts of them that each rule makes, in every draw under one prior.
+
+    Attributes:
+        rates: p_i and p_j, shape (2, M); NaN where the drawn group is empty.
+        parts: h_{r,k}/n_k within [0, p_k], shape (R, 2, M).
+        least: The same, but zero for a group of whom perhaps nobody is accepted.
+        counts: Mean counts, which may be negative, shape (R, 2), in people.
+    """
+
+    rates: FloatArray
+    parts: FloatArray
+    least: FloatArray
+    counts: FloatArray
+
+    @classmethod
+    def of(cls, draws: Draws, rules: RuleCounts, pair: list[int], none_possible: BoolArray) -> Self:
+        """Split one prior's draws of two groups."""
+        accepted, sizes = draws.accepted[0, pair], draws.size[0, pair]
+        counts = rules.split(accepted)
+        with np.errstate(invalid="ignore"):
+            parts, rates = np.clip(counts, 0, accepted) / sizes, accepted / sizes
+        return cls(rates, parts, np.where(none_possible[pair, None], 0.0, parts), counts.mean(axis=-1))
+
+    def shares(self, rule: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """One rule's share in every draw, and the least and the largest that a boundary makes possible, (M,) each."""
+        (first, second), (least_first, least_second) = self.parts[rule], self.least[rule]
+        return first - second, least_first - second, first - least_second
+
+    def of_second(self, shares: FloatArray) -> FloatArray:
+        """Shares divided by p_j; NaN where that is zero."""
+        of_second: FloatArray = np.divide(
+            shares, self.rates[1], out=np.full_like(shares, np.nan), where=self.rates[1] > 0
+        )
+        return of_second
+
+
+def attribute(
+    measurement: Measurement,
+    *,
+    pair: tuple[Group, Group] | None = None,
+    reference: Group | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Attribution:
+    """Share the disparity of two groups out among the favourable rules.
+
+    Post-processing: spends no budget. The pair is the same in all draws.
+
+    Args:
+        measurement: Noisy counts with a favourable cell for each rule (strategies `rules` and `pafer`).
+        pair: Groups i and j. By default those of the lowest and the highest estimated rate.
+        reference: Group j, if no pair is given; i is then the group whose rate is farthest from it.
+        level: Of each single interval, within (0, 1).
+        seed: Of the draws.
+
+    Raises:
+        EstimationRefused: The groups do not exist or are the same, or the rules' noise cannot be told apart (the
+            exponential mechanism's).
+        ValueError: Level out of range.
+    """
+    check_question(1.0, level)
+    posterior = Posterior.of(measurement, level=level, seed=seed, draws=DRAWS)
+    first, second = _pair(posterior, pair, reference)
+    rules = rule_counts(measurement, (first, second), draws=DRAWS, seed=seed)
+    priors = [_Rates.of(draws, rules, [first, second], posterior.none_possible) for draws in posterior.priors]
+    rates = _mean_rates(priors[1])
+    values = [_projected(priors[1].counts[:, group], rates[group]) for group in range(2)]
+    shares = tuple(
+        _rule_share(rule, priors, float(values[0][rule] - values[1][rule]), rates[1], level)
+        for rule in range(measurement.favourable.cells)
+    )
+    unclear = all(share.share.low <= 0 <= share.share.high for share in shares)
+    names = posterior.groups[first], posterior.groups[second]
+    return Attribution(
+        first=names[0],
+        second=names[1],
+        difference=_within(100 * (rates[0] - rates[1]), [[100 * (of.rates[0] - of.rates[1])] for of in priors], level),
+        ratio=_within(_ratio(*rates), [[of.of_second(of.rates[0])] for of in priors], level),
+        shares=shares,
+        warnings=tuple(caveats.of_attribution(*names, unclear=unclear)),
+    )
+
+
+def flip(
+    measurement: Measurement,
+    rule: int,
+    *,
+    threshold: float = 0.8,
+    level: float = 0.95,
+    seed: int = 0,
+    reference: Group | None = None,
+) -> ParityEstimate:
+    """Estimate parity as if one rule's decision were reversed. Spends no budget.
+
+    Args:
+        measurement: Noisy counts with a cell for each rule.
+        rule: Its place among the favourable cells; after these, for strategy `rules`, come the unfavourable ones.
+        threshold: What the verdict on the ratio is about.
+        level: Of each single interval.
+        seed: Of the draws.
+        reference: A group to compare every other with.
+
+    Raises:
+        EstimationRefused: There is no such rule, its histogram was not counted, or nobody would be accepted
+            (or refused) any more.
+    """
+    return estimate_parity(flipped(measurement, rule), threshold=threshold, level=level, seed=seed, reference=reference)
+
+
+def flipped(measurement: Measurement, rule: int) -> Measurement:
+    """What would have been measured if one rule's decision were reversed; see `flip`."""
+    favourable, complement = measurement.favourable, measurement.complement
+    everybody = measurement.complement_is == "everybody"
+    if not 0 <= rule < favourable.cells + (0 if everybody else complement.cells):
+        raise EstimationRefused(f"There is no counted rule {rule} to reverse.")
+    if not everybody and favourable.noise != complement.noise:
+        raise EstimationRefused("The rules were answered with different noise: none can change sides.")
+    cells = favourable.counts if everybody else np.vstack([favourable.counts, complement.counts])
+    accepts = np.arange(len(cells)) < favourable.cells
+    accepts[rule] = not accepts[rule]
+    if not accepts.any() or (not everybody and accepts.all()):
+        raise EstimationRefused("With that rule reversed the model would decide alike on everybody.")
+    supports = measurement.supports
+    if supports is not None:
+        known = np.array([*supports.favourable, *(() if everybody else supports.complement)])
+        others = supports.complement if everybody else tuple(known[~accepts].tolist())
+        supports = Supports(tuple(known[accepts].tolist()), others)
+    return Measurement(
+        groups=measurement.groups,
+        favourable=NoisyCounts(cells[accepts], favourable.noise),
+        complement=complement if everybody else NoisyCounts(cells[~accepts], complement.noise),
+        complement_is=measurement.complement_is,
+        supports=supports,
+        response=measurement.response,
+    )
+
+
+def _pair(posterior: Posterior, pair: tuple[Group, Group] | None, reference: Group | None) -> tuple[int, int]:
+    """The places of groups i and j."""
+    if pair is not None:
+        first, second = posterior.place(pair[0]), posterior.place(pair[1])
+    else:
+        rates = [quantile_range(rates, posterior.level).value for rates in posterior.rates()[1].rates]
+        if np.isnan(rates).sum() > len(rates) - 2:
+            raise EstimationRefused("Fewer than two groups have people, so there is no disparity to share out.")
+        second = int(np.nanargmax(rates)) if reference is None else posterior.place(reference)
+        away = np.abs(np.subtract(rates, rates[second]))
+        away[second] = -1.0
+        first = int(np.nanargmax(away))
+    if first == second:
+        raise EstimationRefused("Compare two different groups.")
+    return first, second
+
+
+def _rule_share(rule: int, priors: Sequence[_Rates], value: float, second: float, level: float) -> RuleShare:
+    """One rule's share around a value, and the same divided by the second group's rate."""
+    draws = [of.shares(rule) for of in priors]
+    of_second = [[of.of_second(shares) for shares in of_prior] for of, of_prior in zip(priors, draws, strict=True)]
+    return RuleShare(
+        rule,
+        _within(100 * value, [[100 * shares for shares in of_prior] for of_prior in draws], level),
+        _within(_ratio(value, second), of_second, level),
+    )
+
+
+def _mean_rates(prior: _Rates) -> tuple[float, float]:
+    """The posterior means of p_i and p_j, over the draws in which both groups have people; NaN if there are none."""
+    defined = prior.rates[:, ~np.isnan(prior.rates).any(axis=0)]
+    first, second = defined.mean(axis=1).tolist() if defined.size else (np.nan, np.nan)
+    return first, second
+
+
+def _projected(counts: FloatArray, rate: float) -> FloatArray:
+    """Parts of a rate, shape (R,), in proportion to the nearest counts with the same sum that are not negative."""
+    total = max(float(counts.sum()), 0.0)
+    if not total > 0:
+        return np.full_like(counts, rate / len(counts))
+    ordered = np.sort(counts)[::-1]
+    excess = (np.cumsum(ordered) - total) / np.arange(1, len(counts) + 1)
+    threshold = excess[np.flatnonzero(ordered > excess)[-1]]
+    parts: FloatArray = np.maximum(counts - threshold, 0) * (rate / total)
+    return parts
+
+
+def _ratio(numerator: float, denominator: float) -> float:
+    return numerator / denominator if denominator > 0 else np.nan
+
+
+def _within(value: float, priors: Sequence[Sequence[FloatArray]], level: float) -> Estimate:
+    """A value in the hull of both priors' intervals, which is stretched to it; undefined if they are.
+
+    Args:
+        value: The value.
+        priors: Of each prior the draws, and where a boundary is possible the least and the largest.
+        level: Of the interval.
+    """
+    ends = [
+        (quantile_range(draws[1 if len(draws) > 1 else 0], level).low, quantile_range(draws[-1], level).high)
+        for draws in priors
+    ]
+    if not (np.isfinite(value) and np.isfinite(ends).all()):
+        return Estimate(np.nan, np.nan, np.nan, level, METHOD)
+    (low, high), (other_low, other_high) = ends
+    return Estimate(value, min(low, other_low, value), max(high, other_high, value), level, METHOD)

@@ -1,0 +1,51 @@
+"""What the reader has to know of an estimate, in sentences (3-estimation §2)."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from auditor_client.estimation.results import Estimate, GroupEstimate
+from shared.schema import Group
+
+OPEN_RATE_WIDTH: Final = 0.5
+"""A rate whose interval is wider than this is one that the answers leave open."""
+
+
+def of_parity(groups: Sequence[GroupEstimate], ratio: Estimate) -> Iterator[str]:
+    """Of the groups' rates and their ratio."""
+    empty = [group for group in groups if not group.rate.defined]
+    if empty:
+        yield f"{_names(empty)}: nobody is there as far as the answers show, so there is no acceptance rate to compare."
+    if not ratio.defined:
+        yield (
+            "The answers do not show anybody who is accepted, so the ratio is undefined. A larger epsilon may show "
+            "somebody."
+        )
+    if len(groups) - len(empty) < 2:
+        yield "Fewer than two groups have people, so there is nothing to compare."
+    wide = [group for group in groups if group.rate.defined and group.rate.width > OPEN_RATE_WIDTH]
+    if wide:
+        sizes = ", ".join(
+            f"{name(group.group)} has {group.size.low:.0f} to {group.size.high:.0f} people" for group in wide
+        )
+        yield (
+            f"Too small for this epsilon: {sizes}. The noise is as large as such a group, so the data cannot tell "
+            "its acceptance rate. A larger epsilon or coarser groups would."
+        )
+
+
+def of_attribution(first: Group, second: Group, *, unclear: bool) -> Iterator[str]:
+    """Of the rules' shares."""
+    if unclear:
+        yield (
+            f"No rule's share in the disparity of {name(first)} and {name(second)} can be told from zero: the noise is "
+            "as large as the shares. A larger epsilon would tell more."
+        )
+
+
+def name(group: Group) -> str:
+    """A group's values in words."""
+    return " and ".join("missing" if value is None else str(value) for value in group)
+
+
+def _names(groups: Sequence[GroupEstimate]) -> str:
+    return ", ".join(name(group.group) for group in groups)

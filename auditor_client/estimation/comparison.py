@@ -1,0 +1,94 @@
+"""Two models, or one model twice: how much fairer is the second (issue of the figures before and after).
+
+The two audits' noise is independent. An interval for the difference of two figures comes from their own
+values and intervals by *variance recovery* (Zou and Donner 2008, *Statistics in Medicine* 27, MOVER), which
+keeps what is asymmetric in them and rests on no further assumption about their distribution.
+"""
+
+import math
+
+from auditor_client.estimation.measurements import Measurement
+from auditor_client.estimation.posterior import estimate_parity
+from auditor_client.estimation.results import Change, Comparison, Estimate, ParityEstimate
+from shared.schema import Group
+
+_IN_DATA = "The intervals of the ratio and the difference are about the people in the data of either audit."
+_SHARED_NOISE = (
+    "Both audits read the same noisy counts, so their errors depend on each other: the intervals allow for the worst "
+    "that this can do, and are wider than for two answers that are as exact."
+)
+_SHARED_PEOPLE = (
+    "The intervals about the population take the two audits' people for independent samples. If they are the same "
+    "people, as before and after a change of the model, these intervals are wider than they need be."
+)
+
+
+def compare(
+    first: Measurement,
+    second: Measurement,
+    *,
+    threshold: float = 0.8,
+    level: float = 0.95,
+    seed: int = 0,
+    reference: Group | None = None,
+) -> Comparison:
+    """Compare two audits of the same groups: what changed from the first to the second.
+
+    Post-processing: spends no budget.
+
+    Args:
+        first: What was measured of the first model.
+        second: What was measured of the second.
+        threshold: Of either audit's verdict.
+        level: Of each single interval.
+        seed: Of the draws.
+        reference: The group to compare the others with, in either audit.
+
+    Raises:
+        EstimationRefused: The measurements cannot be used.
+        ValueError: Threshold or level out of range.
+    """
+    before = estimate_parity(first, threshold=threshold, level=level, seed=seed, reference=reference)
+    after = estimate_parity(second, threshold=threshold, level=level, seed=seed + 1, reference=reference)
+    return compare_estimates(before, after)
+
+
+def compare_estimates(first: ParityEstimate, second: ParityEstimate, *, same_answer: bool = False) -> Comparison:
+    """Compare two audits that were estimated already, at the same level and by the posterior.
+
+    Args:
+        first: The earlier audit, or the one to compare with.
+        second: The later one.
+        same_answer: Whether both read one release, so that their noise is the same and not independent.
+    """
+    ratio = _less(second.ratio, first.ratio, same_answer)
+    return Comparison(
+        first=first,
+        second=second,
+        ratio=ratio,
+        difference=_less(second.difference, first.difference, same_answer),
+        population_ratio=_less(second.population_ratio, first.population_ratio, same_answer),
+        population_difference=_less(second.population_difference, first.population_difference, same_answer),
+        change=_change(ratio),
+        notes=(_IN_DATA, *([_SHARED_NOISE] if same_answer else []), _SHARED_PEOPLE),
+    )
+
+
+def _less(second: Estimate | None, first: Estimate | None, same_answer: bool) -> Estimate:
+    """One figure less another, whose errors are independent, or of the same noise; undefined if either is."""
+    if second is None or first is None:
+        return Estimate(math.nan, math.nan, math.nan, 0.0, "none")
+    value = second.value - first.value
+    # Errors of one noise may add up in full, whichever way they go together.
+    together = (lambda one, other: one + other) if same_answer else math.hypot
+    below = together(second.value - second.low, first.high - first.value)
+    above = together(second.high - second.value, first.value - first.low)
+    return Estimate(value, value - below, value + above, min(first.level, second.level), second.method)
+
+
+def _change(ratio: Estimate) -> Change:
+    if ratio.low > 0:
+        return Change.FAIRER
+    if ratio.high < 0:
+        return Change.LESS_FAIR
+    return Change.UNDECIDED

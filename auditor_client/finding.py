@@ -1,0 +1,135 @@
+"""What an audit found: the facts, without a word about how they are shown (3-estimation §6).
+
+`report` makes pages and texts of a finding; `result.AuditResult` is a finding that shows itself.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from auditor_client.answers import Reading
+from auditor_client.errors import QuestionRefused
+from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, Verdict
+from auditor_client.models.tree import DecisionRule
+from auditor_client.question import ModelDigest, Question
+from auditor_client.strategies import ODDS, PARITY
+from shared.datasets import Budget
+from shared.plans import Plan
+from shared.releases import Release, SigningKey
+
+MetricEstimate = ParityEstimate | OddsEstimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One audit: what was asked, what was answered, what it means.
+
+    Attributes:
+        question: What was asked, about whom, of which model.
+        release: The holder's verified answer; an earlier one if `reused`.
+        answer: The same as it came, which is what the signature is over.
+        receipt: The file that keeps it.
+        key: The public key that signed it.
+        holder_url: Whom it came from.
+        estimator: How the figures were made: "posterior", or "plug-in (uniform, uniform)".
+        threshold: What the verdicts are about.
+        readings: What was answered, as the estimators saw it, by name of `answers.FIGURES`.
+        estimates: The figures of each metric that was asked for, in that order.
+        budget: The auditor's account after the audit; None if the holder did not tell it again.
+        versions: Names and versions of the programs that computed the figures.
+        reused: Whether an earlier release answered the question, so that nothing was spent.
+    """
+
+    question: Question
+    release: Release
+    answer: Mapping[str, Any] = field(repr=False)
+    receipt: Path
+    key: SigningKey
+    holder_url: str
+    estimator: str
+    threshold: float
+    readings: Mapping[str, Reading] = field(repr=False)
+    estimates: Mapping[str, MetricEstimate]
+    budget: Budget | None
+    versions: Mapping[str, str]
+    reused: bool = False
+
+    @property
+    def plan(self) -> Plan:
+        """What was asked, pinned to a version of the records; where a release was reused, what would have been."""
+        return self.question.plan
+
+    @property
+    def rules(self) -> tuple[DecisionRule, ...]:
+        """The tree's rules after merging siblings that decide alike."""
+        return self.question.rules
+
+    @property
+    def model(self) -> ModelDigest:
+        """Which model."""
+        return self.question.model
+
+    @property
+    def strategy(self) -> str:
+        """How the question was put: "verdict", "rules", "pafer"."""
+        return self.question.strategy
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that were asked for."""
+        return tuple(self.estimates)
+
+    @property
+    def first(self) -> MetricEstimate:
+        """The estimate of the first metric that was asked for: what headline and verdict are about."""
+        return next(iter(self.estimates.values()))
+
+    @property
+    def parity(self) -> ParityEstimate:
+        """Statistical parity.
+
+        Raises:
+            QuestionRefused: It was not asked for.
+        """
+        estimate = self.estimates.get(PARITY)
+        if isinstance(estimate, ParityEstimate):
+            return estimate
+        raise QuestionRefused(f"Statistical parity was not asked for, only {', '.join(self.metrics)}.")
+
+    @property
+    def odds(self) -> OddsEstimate:
+        """Equalized odds.
+
+        Raises:
+            QuestionRefused: It was not asked for.
+        """
+        estimate = self.estimates.get(ODDS)
+        if isinstance(estimate, OddsEstimate):
+            return estimate
+        raise QuestionRefused(f"Equalized odds were not asked for, only {', '.join(self.metrics)}.")
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the first metric's ratio."""
+        return self.first.verdict
+
+    @property
+    def ratio(self) -> Estimate:
+        """The first metric's ratio, about the people in the data."""
+        return self.first.ratio
+
+    @property
+    def difference(self) -> Estimate:
+        """The first metric's difference, about the people in the data."""
+        return self.first.difference
+
+    @property
+    def by_group(self) -> Mapping[Any, Any]:
+        """The first metric's rate for each group; of equalized odds, both rates."""
+        return self.first.by_group
+
+    @property
+    def overall(self) -> Estimate | tuple[Estimate | None, Estimate | None] | None:
+        """The first metric's rate over all groups together."""
+        return self.first.overall

@@ -1,0 +1,71 @@
+"""Findings as pandas DataFrames: the shape that users of Fairlearn's MetricFrame know."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas as pd
+
+from auditor_client.answers import FIGURES
+from auditor_client.estimation.results import Estimate
+from auditor_client.finding import Finding
+from auditor_client.insight import parity_of
+
+
+def frame(finding: Finding) -> pd.DataFrame:
+    """Every rate of every group of an audit.
+
+    Returns:
+        Indexed by metric, rate ("", "positive", …) and the sensitive columns; one row for each group, with
+        columns rate, low, high (of the people in the data), population_low, population_high, accepted, size.
+    """
+    sensitive = list(finding.plan.sensitive)
+    rows = [
+        {
+            "metric": metric,
+            "figure": figure or "acceptance",
+            **dict(zip(sensitive, group.group, strict=True)),
+            **_ends(group.rate, group.population_rate),
+            "accepted": group.accepted.value,
+            "size": group.size.value,
+        }
+        for metric in finding.metrics
+        for figure in FIGURES[metric]
+        for group in parity_of(finding.estimates[metric], figure).groups
+    ]
+    return pd.DataFrame(rows).set_index(["metric", "figure", *sensitive])
+
+
+def history_frame(findings: Sequence[Finding]) -> pd.DataFrame:
+    """One row for each audit and metric, the earliest first."""
+    return pd.DataFrame(list(_history_rows(findings)))
+
+
+def joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Frames one below the other, with a further level "audit" on the index that says which is which."""
+    return pd.concat(dict(frames), names=["audit"])
+
+
+def _history_rows(findings: Sequence[Finding]) -> Iterator[dict[str, object]]:
+    for finding in findings:
+        for metric, estimate in finding.estimates.items():
+            yield {
+                "created": finding.release.created,
+                "dataset": finding.release.dataset,
+                "version": finding.release.version,
+                "sensitive": ", ".join(finding.plan.sensitive),
+                "model": finding.model.rules,
+                "metric": metric,
+                "ratio": estimate.ratio.value,
+                "low": estimate.ratio.low,
+                "high": estimate.ratio.high,
+                "difference": estimate.difference.value,
+                "verdict": estimate.verdict.value,
+                "reused": finding.reused,
+                "release": finding.release.id,
+            }
+
+
+def _ends(rate: Estimate, population: Estimate | None) -> dict[str, float]:
+    ends = {"rate": rate.value, "low": rate.low, "high": rate.high}
+    if population is None:
+        return ends
+    return {**ends, "population_low": population.low, "population_high": population.high}

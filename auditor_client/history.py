@@ -1,0 +1,98 @@
+"""Audits over time: what the kept receipts say of one dataset or one model, computed again (3-estimation §6)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from auditor_client.errors import AuditorError
+from auditor_client.kept import KeptAnswer, finding, kept_answers
+from auditor_client.notes import Notes
+from auditor_client.receipts import Receipts
+from auditor_client.report.document import estimate_document
+from auditor_client.report.render import history_frame, history_page, history_summary
+from auditor_client.result import AuditResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Kept audits, the earliest first.
+
+    Attributes:
+        audits: Each as it would be shown today: the same answer, today's estimators.
+        unreadable: How many notes have no receipt that can be read; `auditor verify` says more.
+    """
+
+    audits: tuple[AuditResult, ...]
+    unreadable: int = 0
+
+    def __len__(self) -> int:
+        return len(self.audits)
+
+    def __iter__(self) -> Iterator[AuditResult]:
+        return iter(self.audits)
+
+    def summary(self) -> str:
+        """One line for each audit."""
+        return history_summary(self.audits)
+
+    def to_html(self) -> str:
+        """The audits as one page that needs nothing else."""
+        return history_page(self.audits)
+
+    def to_document(self) -> dict[str, Any]:
+        """The audits as JSON values."""
+        return {
+            "audits": [
+                {
+                    "created": audit.release.created.isoformat(),
+                    "release": audit.release.id,
+                    "dataset": audit.release.dataset,
+                    "version": audit.release.version,
+                    "sensitive": list(audit.plan.sensitive),
+                    "model": audit.model.rules,
+                    "strategy": audit.strategy,
+                    "reused": audit.reused,
+                    "charge": audit.release.charge.model_dump(mode="json"),
+                    "metrics": {name: estimate_document(estimate) for name, estimate in audit.estimates.items()},
+                }
+                for audit in self.audits
+            ],
+            "unreadable": self.unreadable,
+        }
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row for each audit and metric, as a pandas DataFrame."""
+        from auditor_client.frames import history_frame as frame  # noqa: PLC0415 - pandas takes a second
+
+        return frame(self.audits)
+
+    def _repr_html_(self) -> str:
+        return history_frame(self.audits)
+
+
+def kept_history(receipts: Receipts, *, dataset: str | None = None, model: str | None = None) -> History:
+    """The audits that a receipts directory has notes of.
+
+    Args:
+        receipts: The directory.
+        dataset: Of one dataset alone.
+        model: Of one model alone: the beginning of the digest of its rules or of its file, with or without "sha256:".
+    """
+    answers: dict[str, KeptAnswer] = {kept.release.id: kept for kept in kept_answers(receipts)}
+    audits, unreadable = [], 0
+    for note in Notes(receipts.directory).read():
+        digests = [digest.removeprefix("sha256:") for digest in (note.rules_digest, note.file_digest) if digest]
+        wanted = model is None or any(digest.startswith(model.removeprefix("sha256:")) for digest in digests)
+        if not wanted or dataset not in (None, note.dataset.name):
+            continue
+        kept = answers.get(note.release)
+        try:
+            if kept is None:
+                raise AuditorError("Its receipt is missing.")
+            audits.append(finding(note, kept, holder_url="", budget=None))
+        except AuditorError:
+            unreadable += 1
+    return History(tuple(sorted(audits, key=lambda audit: (audit.release.created, audit.metrics))), unreadable)

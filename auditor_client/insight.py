@@ -1,0 +1,116 @@
+"""Rule-level insight from an answer that was asked rule by rule; no further budget (3-estimation §2).
+
+Which rules cause the disparity of two groups, and what the figure would be if a rule decided otherwise.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from auditor_client.answers import FIGURES, Reading
+from auditor_client.errors import QuestionRefused
+from auditor_client.estimation.results import OddsEstimate, ParityEstimate
+from auditor_client.finding import Finding, MetricEstimate
+from auditor_client.strategies import PREDICTIVE, leaf_of
+from shared.schema import Group
+
+if TYPE_CHECKING:
+    from auditor_client.estimation.results import Attribution
+
+RULES_SHOWN_MAX: Final = 12
+"""How many rules a report ranks and flips; `AuditResult.attribution` has all."""
+
+
+def has_rules(finding: Finding, figure: str | None = None) -> bool:
+    """Whether the answer tells rule from rule, with intervals, for a figure of `answers.FIGURES`."""
+    figure = figure or FIGURES[finding.metrics[0]][0]
+    reading = finding.readings[figure]
+    whole = len(set(reading.favourable)) == len(reading.favourable)  # merged groups repeat their cell
+    return whole and len(reading.favourable) > 1 and finding.estimator == "posterior" and figure != "precision"
+
+
+def attribution(
+    finding: Finding, pair: tuple[Group, Group] | None = None, figure: str | None = None
+) -> "Attribution":
+    """Each favourable rule's share in the disparity of two groups.
+
+    Args:
+        finding: An audit that was asked rule by rule.
+        pair: Two groups; by default those of the lowest and the highest rate, or with a reference group the
+            one farthest from it and that one.
+        figure: Of `answers.FIGURES`; by default the first metric's.
+
+    Raises:
+        QuestionRefused: The audit does not tell rule from rule, or there is no such pair.
+    """
+    reading = _reading(finding, figure)
+    from auditor_client.estimation import attribution as estimation  # noqa: PLC0415 - takes a second to import
+
+    return estimation.attribute(
+        reading.measurement, pair=pair, reference=finding.question.reference, level=finding.ratio.level
+    )
+
+
+def flipped(finding: Finding, rule: str, figure: str | None = None) -> ParityEstimate:
+    """The figure if one rule decided otherwise, about the same people.
+
+    Args:
+        finding: An audit that was asked rule by rule.
+        rule: The name of a leaf; where its people were counted label by label, all of them change sides.
+        figure: Of `answers.FIGURES`; by default the first metric's.
+
+    Raises:
+        QuestionRefused: The audit does not tell that rule from the others.
+    """
+    reading, leaves = _reading(finding, figure), leaf_names(finding, figure)
+    if rule not in leaves:
+        raise QuestionRefused(f"There is no rule {rule!r} in the answer: name one of {', '.join(leaves)}.")
+    from auditor_client.estimation import attribution as estimation  # noqa: PLC0415 - takes a second to import
+    from auditor_client.estimation.posterior import estimate_parity  # noqa: PLC0415
+
+    subject, accepted = finding.question.subject, len(reading.favourable)
+    names = (*reading.favourable, *reading.complement)
+    rows = [row for row, name in enumerate(names) if leaf_of(name, subject) == rule]
+    if leaves[rule]:
+        rows = [row for row in reversed(rows) if row < accepted]  # a reversed row leaves those before it where they are
+    measurement = reading.measurement
+    for row in rows:
+        measurement = estimation.flipped(measurement, row)
+    return estimate_parity(
+        measurement,
+        threshold=finding.threshold,
+        level=finding.ratio.level,
+        reference=finding.question.reference,
+    )
+
+
+def leaf_names(finding: Finding, figure: str | None = None) -> dict[str, bool]:
+    """The leaves that the answer tells apart, and whether each is favourable; refusing ones with strategy "rules" alone."""
+    reading, subject = _reading(finding, figure), finding.question.subject
+    refusing = reading.complement if reading.measurement.complement_is == "unfavourable" else ()
+    leaves = {leaf_of(name, subject): False for name in refusing}
+    return {**{leaf_of(name, subject): True for name in reading.favourable}, **leaves}
+
+
+def parity_of(estimate: MetricEstimate, figure: str) -> ParityEstimate:
+    """The comparison of one rate within a metric: equalized odds have two."""
+    if isinstance(estimate, OddsEstimate):
+        return estimate.false_positive if figure == "negative" else estimate.true_positive
+    return estimate
+
+
+def _reading(finding: Finding, figure: str | None) -> Reading:
+    metric, figure = _metric(finding, figure)
+    if metric == PREDICTIVE or not has_rules(finding, figure):
+        raise QuestionRefused(
+            "This audit does not tell rule from rule: ask with strategy \"rules\" (or \"pafer\") and the posterior "
+            "estimator, for a rate of acceptance."
+        )
+    return finding.readings[figure]
+
+
+def _metric(finding: Finding, figure: str | None) -> tuple[str, str]:
+    """The metric that a figure belongs to; by default the first of either."""
+    for metric in finding.metrics:
+        for name in FIGURES[metric]:
+            if figure in (None, name):
+                return metric, name
+    raise QuestionRefused(f"The audit has no figure {figure!r}.")

@@ -1,0 +1,128 @@
+"""The auditor's own, attribute-free data about the same people: how many a cell applies to (3-estimation §2).
+
+An auditor often has the features of the people whom the holder knows more about. Counts in them are exact
+and sensitive to nothing, and they never leave this side.
+"""
+
+from collections.abc import Mapping
+from functools import reduce
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from auditor_client.errors import QuestionRefused
+from shared.rules import MISSING_TESTS, Cell, Predicate, Rule
+from shared.schema import Column, Schema
+from shared.text import normalise
+
+BoolArray = NDArray[np.bool_]
+_BOOLEANS: Final = {"true": True, "false": False, True: True, False: False, 1: True, 0: False}
+
+
+class OwnData:
+    """Columns of people, as the dataset declares them, in which cells are counted."""
+
+    def __init__(self, table: Any, schema: Schema) -> None:
+        """Take a table; only its declared columns are looked at, and sensitive ones are not.
+
+        Args:
+            table: A pandas DataFrame, or the path of a CSV (with a header, an empty field is missing) or
+                Parquet file.
+            schema: The dataset's declaration.
+
+        Raises:
+            QuestionRefused: The table cannot be read.
+        """
+        self._table = _read(table, schema)
+        self._schema = schema
+        self._columns: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def count(self, cell: Cell) -> int:
+        """How many people a cell applies to, each counted once.
+
+        Raises:
+            QuestionRefused: A column is missing, or holds a value that the dataset does not declare.
+        """
+        return int(reduce(np.logical_or, [self._matches(rule) for rule in cell.any_of]).sum())
+
+    def _matches(self, rule: Rule) -> BoolArray:
+        everybody: BoolArray = np.ones(len(self._table), dtype=np.bool_)
+        for predicate in rule.all_of:
+            everybody &= self._satisfies(predicate)
+        return everybody
+
+    def _satisfies(self, predicate: Predicate) -> BoolArray:
+        """Whom a predicate matches, as `Predicate.matches` says it."""
+        values = self._values(self._schema.by_name[predicate.column])
+        missing: BoolArray = pd.isna(values).to_numpy()
+        if predicate.op in MISSING_TESTS:
+            return missing if predicate.op == "is_missing" else ~missing
+        known = _compared(values, predicate).to_numpy(dtype=np.bool_, na_value=False) & ~missing
+        return known | missing if predicate.or_missing else known
+
+    def _values(self, column: Column) -> "pd.Series[Any]":
+        """A column's values in its declared type; missing is NA."""
+        if column.name not in self._columns:
+            if column.name not in self._table:
+                raise QuestionRefused(
+                    f"Your data have no column {column.name!r}, which the question names: supports cannot be counted."
+                )
+            self._columns[column.name] = _typed(self._table[column.name], column)
+        values: pd.Series[Any] = self._columns[column.name]
+        return values
+
+
+def _read(table: Any, schema: Schema) -> pd.DataFrame:
+    if isinstance(table, pd.DataFrame):
+        return table
+    path = Path(table)
+    wanted = [column.name for column in schema.columns if not column.sensitive]
+    texts = {column.name: "string" for column in schema.columns if column.type in ("category", "boolean")}
+    try:
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path)
+        # A category may be called "None" or "NA": an empty field alone is missing.
+        return pd.read_csv(path, usecols=lambda name: name in wanted, dtype=texts, keep_default_na=False, na_values=[""])
+    except (OSError, ValueError, ImportError) as error:
+        raise QuestionRefused(f"The data in {path} cannot be read: {error}") from error
+
+
+def _typed(values: "pd.Series[Any]", column: Column) -> "pd.Series[Any]":
+    if column.type == "category":
+        texts = values.map(lambda value: normalise(str(value)), na_action="ignore").astype("string")
+        _require_known(texts, set(column.categories or ()), column)
+        return texts
+    if column.type == "boolean":
+        read = values.map(lambda value: _BOOLEANS.get(value.lower() if isinstance(value, str) else value), na_action="ignore")
+        _require_known(values[read.isna()].dropna(), set(), column)
+        return read.astype("boolean")
+    try:
+        numbers = pd.to_numeric(values)
+    except (ValueError, TypeError) as error:
+        raise QuestionRefused(f"Column {column.name!r} of your data holds something that is no number.") from error
+    return numbers
+
+
+def _require_known(values: "pd.Series[Any]", known: set[str], column: Column) -> None:
+    unknown = set(values.dropna().unique()) - known
+    if unknown:
+        raise QuestionRefused(
+            f"Column {column.name!r} of your data holds {sorted(map(str, unknown))[0]!r}, which the dataset does not "
+            "declare: supports cannot be counted."
+        )
+
+
+def _compared(values: "pd.Series[Any]", predicate: Predicate) -> Any:
+    if predicate.values is not None:
+        inside = values.isin(predicate.values)
+        return inside if predicate.op == "in" else ~inside
+    operators: Mapping[str, Any] = {
+        "eq": values.eq, "ne": values.ne, "lt": values.lt, "le": values.le, "gt": values.gt, "ge": values.ge,
+    }  # fmt: skip
+    return operators[predicate.op](predicate.value).astype("boolean")

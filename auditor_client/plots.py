@@ -1,0 +1,59 @@
+"""Findings as matplotlib figures, for notebooks; the pages of `report` draw their own pictures."""
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from auditor_client.answers import FIGURES
+from auditor_client.estimation.results import Estimate, GroupEstimate
+from auditor_client.finding import Finding
+from auditor_client.insight import parity_of
+from auditor_client.report.vocabulary import METRIC_WORDS, RATE_WORDS
+from auditor_client.report.words import group_words
+
+_INK = "#1f4e79"
+
+
+def rates_figure(finding: Finding, metric: str | None = None) -> Figure:
+    """The groups' rates, highest first, with the interval of the people in the data and of the population.
+
+    Args:
+        finding: An audit.
+        metric: One of its metrics; by default the first.
+
+    Returns:
+        A figure of its own, with one panel for each rate; nothing is shown or kept by matplotlib.
+
+    Raises:
+        KeyError: The audit was not asked for that metric.
+    """
+    metric = metric or finding.metrics[0]
+    estimate, figures = finding.estimates[metric], FIGURES[metric]
+    groups = len(parity_of(estimate, figures[0]).groups)
+    figure = Figure(figsize=(7, len(figures) * (1.1 + 0.38 * groups)), layout="constrained")
+    axes = figure.subplots(len(figures), squeeze=False)
+    for axis, name in zip(axes[:, 0], figures, strict=True):
+        rated = sorted(
+            (group for group in parity_of(estimate, name).groups if group.rate.defined), key=lambda group: group.rate.value
+        )
+        axis.set_title(RATE_WORDS[name].name, loc="left", fontsize="medium")
+        axis.set_yticks(range(len(rated)), [", ".join(group_words(group.group)) for group in rated])
+        axis.set_xlim(left=0, right=_right(rated))
+        axis.grid(axis="x", alpha=0.3)
+        for place, group in enumerate(rated):
+            _interval(axis, place, group.population_rate, 1.2)
+            _interval(axis, place, group.rate, 4.5)
+            axis.plot([group.rate.value], [place], "o", color=_INK)
+    title, interval = METRIC_WORDS[metric].title, estimate.ratio
+    figure.suptitle(f"{title}: ratio {interval} – {estimate.verdict.value}", x=0.01, ha="left")
+    return figure
+
+
+def _interval(axis: object, place: int, estimate: Estimate | None, width: float) -> None:
+    if estimate is not None and estimate.low == estimate.low:
+        axis.plot([estimate.low, estimate.high], [place, place], color=_INK, linewidth=width, alpha=0.6)  # type: ignore[attr-defined]  # matplotlib's Axes is not exported with a type
+
+
+def _right(groups: Sequence[GroupEstimate]) -> float:
+    ends = [end for group in groups for end in (group.rate.value, group.rate.high) if end == end]
+    return min(1.0, 1.15 * max(ends, default=1.0))

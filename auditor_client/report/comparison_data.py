@@ -1,0 +1,120 @@
+"""Two audits side by side, as data."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from auditor_client.estimation.results import Change, Comparison, Estimate
+from auditor_client.finding import Finding
+from auditor_client.report.figures import Mark, Tick, interval_text, mark, symmetric_axis
+from auditor_client.report.sentences import level_words
+from auditor_client.report.vocabulary import METRIC_WORDS
+from auditor_client.report.words import loss, points, ratio
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRow:
+    """One figure of both audits, and what changed."""
+
+    name: str
+    first: str
+    second: str
+    change: str
+    interval: str
+    population: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonData:
+    """Everything that is shown of a comparison."""
+
+    headline: str
+    change: str
+    level: str
+    first: str
+    second: str
+    marks: tuple[tuple[str, Mark, str], ...]
+    change_mark: Mark
+    change_ticks: tuple[Tick, ...]
+    figures: tuple[ChangeRow, ...]
+    notes: tuple[str, ...]
+    cost: str
+
+
+_WORDS = {
+    Change.FAIRER: "The second model is fairer",
+    Change.LESS_FAIR: "The second model is less fair",
+    Change.UNDECIDED: "Whether the second model is fairer is undecided",
+}
+
+
+def comparison_data(first: Finding, second: Finding, metric: str, change: Comparison) -> ComparisonData:
+    """Everything that is to be shown of a comparison."""
+    title = METRIC_WORDS[metric].title
+    end, ticks = symmetric_axis([change.ratio.low, change.ratio.high])
+    interval = interval_text(change.ratio, _signed_ratio)
+    level = level_words(change.ratio)
+    told = f" ({level} interval {interval})" if interval else ""
+    return ComparisonData(
+        headline=f"{_WORDS[change.change]}: its {title.lower()} ratio is {ratio(change.second.ratio.value)} instead of "
+        f"{ratio(change.first.ratio.value)}, a change of {_signed_ratio(change.ratio.value)}{told}.",
+        change=change.change.value.replace(" ", "-"),
+        level=level,
+        first=_name(first),
+        second=_name(second),
+        marks=tuple(
+            (name, mark(estimate.ratio, estimate.population_ratio, 0.0, 1.0), str(estimate.ratio))
+            for name, estimate in (("first", change.first), ("second", change.second))
+        ),
+        change_mark=mark(change.ratio, change.population_ratio, -end, end),
+        change_ticks=ticks,
+        figures=(
+            _row(f"{title} ratio", (change.first.ratio, change.second.ratio), change.ratio,
+                 change.population_ratio, ratio, _signed_ratio),
+            _row(f"{title} difference, in percentage points", (change.first.difference, change.second.difference),
+                 change.difference, change.population_difference, points, _signed_points),
+        ),
+        notes=change.notes,
+        cost=_cost(first, second),
+    )  # fmt: skip
+
+
+def _row(
+    name: str,
+    figures: tuple[Estimate, Estimate],
+    change: Estimate,
+    population: Estimate,
+    words: Callable[[float], str],
+    signed: Callable[[float], str],
+) -> ChangeRow:
+    return ChangeRow(
+        name,
+        words(figures[0].value),
+        words(figures[1].value),
+        signed(change.value),
+        interval_text(change, signed),
+        interval_text(population, signed),
+    )
+
+
+def _name(finding: Finding) -> str:
+    digest = (finding.model.file or finding.model.rules).removeprefix("sha256:")
+    return f"model {digest[:12]}, {len(finding.rules)} rules"
+
+
+def _cost(first: Finding, second: Finding) -> str:
+    spent = [finding for finding in (first, second) if not finding.reused]
+    if not spent:
+        return "Nothing was spent: kept answers had every count."
+    if len(spent) == 1:
+        return f"Spent: {loss(spent[0].release.charge)}. The other audit was answered from the same counts."
+    if first.release.id == second.release.id:
+        return f"Spent: {loss(first.release.charge)}, once."
+    return f"Spent: {loss(first.release.charge)} and {loss(second.release.charge)}."
+
+
+def _signed_ratio(number: float) -> str:
+    return ratio(number) if not number > 0 else f"+{ratio(number)}"
+
+
+def _signed_points(number: float) -> str:
+    return points(number) if not number > 0 else f"+{points(number)}"

@@ -1,0 +1,50 @@
+"""Audits over time, as data: one row for each audit and metric."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC
+
+from auditor_client.finding import Finding
+from auditor_client.report.figures import Mark, interval_text, mark
+from auditor_client.report.vocabulary import METRIC_WORDS
+from auditor_client.report.words import loss, ratio
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """One metric of one audit."""
+
+    when: str
+    dataset: str
+    version: str
+    by: str
+    model: str
+    metric: str
+    ratio: str
+    interval: str
+    verdict: str
+    cost: str
+    mark: Mark
+    threshold: float
+
+
+def history_rows(findings: Sequence[Finding]) -> tuple[HistoryRow, ...]:
+    """A row for each audit and metric, in the audits' order."""
+    return tuple(
+        HistoryRow(
+            when=f"{finding.release.created.astimezone(UTC):%Y-%m-%d %H:%M}",
+            dataset=finding.release.dataset,
+            version=str(finding.release.version),
+            by=" × ".join(finding.plan.sensitive),
+            model=finding.model.rules.removeprefix("sha256:")[:8],
+            metric=METRIC_WORDS[metric].title,
+            ratio=ratio(estimate.ratio.value, apart_from=estimate.threshold),
+            interval=interval_text(estimate.ratio, ratio),
+            verdict=estimate.verdict.value,
+            cost="reused" if finding.reused else loss(finding.release.charge),
+            mark=mark(estimate.ratio, None, 0.0, 1.0),
+            threshold=100 * estimate.threshold,
+        )
+        for finding in findings
+        for metric, estimate in finding.estimates.items()
+    )

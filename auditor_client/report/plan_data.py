@@ -1,0 +1,82 @@
+"""A planned audit as data: its price and what could be expected of it."""
+
+from dataclasses import dataclass
+
+from auditor_client.forecasts import Expectation, Forecast
+from auditor_client.question import Question
+from auditor_client.report.data import Fact
+from auditor_client.report.sentences import noise_words
+from auditor_client.report.vocabulary import METRIC_WORDS
+from auditor_client.report.widths import WidthCurve, planned_curve
+from auditor_client.report.words import listed, loss
+from shared.datasets import Budget
+from shared.plans import Quote
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyRow:
+    """What one strategy would give at the same loss."""
+
+    strategy: str
+    gives: str
+    width: str
+    error: str
+    undecided: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlanData:
+    """Everything that is shown of a plan."""
+
+    headline: str
+    enough: bool
+    facts: tuple[Fact, ...]
+    table_title: str
+    rows: tuple[StrategyRow, ...]
+    curve: WidthCurve
+    assumption: str
+
+
+_GIVES = {
+    "verdict": "the figures alone, as exactly as the loss allows",
+    "rules": "the figures, and every rule’s share in them",
+    "pafer": "what the published procedure gives",
+}
+
+
+def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budget) -> PlanData:
+    """Everything that is to be shown of a plan."""
+    charge, left = quote.charge, budget.remaining
+    enough = charge.epsilon <= left.epsilon and charge.delta <= left.delta
+    favourable = sum(rule.favourable for rule in question.rules)
+    scope = question.subject.scope
+    metric = METRIC_WORDS[question.subject.metrics[0]].title.lower()
+    return PlanData(
+        headline=f"The audit would cost {loss(charge)}; {loss(left)} is left"
+        f"{'' if enough else ', which does not suffice'}.",
+        enough=enough,
+        facts=(
+            Fact("Rules", f"{len(question.rules)}, {favourable} of them favourable"),
+            Fact("Figures", listed([METRIC_WORDS[name].title for name in question.subject.metrics])),
+            Fact("Strategy", question.strategy),
+            *([Fact("Within", " and ".join(map(str, scope)))] if scope else []),
+            *(Fact(f"Noise on each count of {batch.name}", noise_words(batch.noise)) for batch in quote.batches),
+        ),
+        table_title=f"Expected of the {metric} ratio at {loss(charge)}, by strategy:",
+        rows=tuple(_row(expected, question.strategy) for expected in forecast.strategies),
+        curve=planned_curve(forecast),
+        assumption=f"This supposes {forecast.assumption}"
+        f"{', with the shares of your own data' if forecast.from_supports else ''}.",
+    )
+
+
+def _row(expected: Expectation, chosen: str) -> StrategyRow:
+    return StrategyRow(
+        strategy=expected.strategy,
+        gives=_GIVES[expected.strategy],
+        width=f"{expected.width:.3f}",
+        error=f"{expected.error:.3f}",
+        undecided=f"{100 * expected.undecided:.0f} %",
+        chosen=expected.strategy == chosen,
+    )

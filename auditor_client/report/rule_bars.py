@@ -1,0 +1,165 @@
+"""Which rules cause the disparity, as data for pictures: bars with intervals, ranked, and what a flip would do."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from auditor_client.answers import FIGURES
+from auditor_client.errors import AuditorError
+from auditor_client.estimation.results import Attribution, Estimate, ParityEstimate
+from auditor_client.finding import Finding
+from auditor_client.insight import RULES_SHOWN_MAX, attribution, flipped, has_rules, leaf_names
+from auditor_client.report.figures import Mark, Tick, interval_text, mark, symmetric_axis
+from auditor_client.report.vocabulary import RATE_WORDS
+from auditor_client.report.words import group_words, ratio, rule_words
+from auditor_client.strategies import leaf_of
+from shared.rules import Rule
+
+FLIPS_TRIED_MAX: Final = 32
+FLIPS_SHOWN_MAX: Final = 8
+
+@dataclass(frozen=True, slots=True)
+class RuleBar:
+    """One rule's share: its bar from zero to `mark.value`, in per cent of the axis."""
+
+    name: str
+    conditions: tuple[tuple[tuple[str, str], ...], ...]
+    share: str
+    interval: str
+    mark: Mark
+    clear: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """What the ratio would be if a rule decided otherwise; `change` says what it would do."""
+
+    name: str
+    change: str
+    conditions: tuple[tuple[tuple[str, str], ...], ...]
+    ratio: str
+    interval: str
+    mark: Mark
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleBars:
+    """The rules of the largest shares in the disparity of two groups."""
+
+    first: str
+    second: str
+    rate: str
+    difference: str
+    difference_interval: str
+    bars: tuple[RuleBar, ...]
+    left_out: int
+    ticks: tuple[Tick, ...]
+    flips: tuple[Flip, ...]
+    ratio_ticks: tuple[Tick, ...]
+    threshold: float
+    ratio: str
+    conclusion: str
+    warnings: tuple[str, ...]
+
+
+def rule_bars(finding: Finding) -> RuleBars | None:
+    """The attribution of the first metric's first rate; None where the audit cannot tell rule from rule."""
+    figure = FIGURES[finding.metrics[0]][0]
+    if not has_rules(finding, figure):
+        return None
+    try:
+        shares = attribution(finding, figure=figure)
+    except AuditorError:
+        return None  # fewer than two groups have people
+    ranked = shares.ranking[:RULES_SHOWN_MAX]
+    end, ticks = symmetric_axis([value for share in ranked for value in (share.share.low, share.share.high)])
+    names = finding.readings[figure].favourable
+    bars = tuple(_bar(finding, figure, names[share.rule], share.share, end) for share in ranked)
+    first, second = (", ".join(group_words(group)) for group in (shares.first, shares.second))
+    return RuleBars(
+        first=first,
+        second=second,
+        rate=RATE_WORDS[figure].name,
+        difference=_signed(shares.difference.value),
+        difference_interval=interval_text(shares.difference, _signed),
+        bars=bars,
+        left_out=len(shares.shares) - len(ranked),
+        ticks=ticks,
+        flips=_flips(finding, figure),
+        ratio_ticks=tuple(Tick(25.0 * part, f"{0.25 * part:g}") for part in range(5)),
+        threshold=100 * finding.threshold,
+        ratio=ratio(finding.ratio.value, apart_from=finding.threshold),
+        conclusion=_conclusion(shares, bars, first, second),
+        warnings=shares.warnings,
+    )
+
+
+def _bar(finding: Finding, figure: str, name: str, share: Estimate, end: float) -> RuleBar:
+    return RuleBar(
+        name=name,
+        conditions=tuple(rule_words(rule) for rule in _rules_of(finding, name)),
+        share=_signed(share.value),
+        interval=interval_text(share, _signed),
+        mark=mark(share, None, -end, end),
+        clear=share.low > 0 or share.high < 0,
+    )
+
+
+def _flips(finding: Finding, figure: str) -> tuple[Flip, ...]:
+    """The rules whose reversal moves the ratio most."""
+    leaves = leaf_names(finding, figure)
+    if len(leaves) > FLIPS_TRIED_MAX:
+        return ()
+    tried = [(name, favourable, _flip(finding, name, figure)) for name, favourable in leaves.items()]
+    moved = [(name, favourable, flip) for name, favourable, flip in tried if flip is not None and flip.ratio.defined]
+    moved.sort(key=lambda one: -abs(one[2].ratio.value - finding.ratio.value))
+    return tuple(
+        Flip(
+            name=name,
+            change="refusing" if favourable else "accepting",
+            conditions=tuple(rule_words(rule) for rule in _rules_of(finding, name)),
+            ratio=ratio(flip.ratio.value, apart_from=finding.threshold),
+            interval=interval_text(flip.ratio, ratio),
+            mark=mark(flip.ratio, None, 0.0, 1.0),
+            verdict=flip.verdict.value,
+        )
+        for name, favourable, flip in moved[:FLIPS_SHOWN_MAX]
+    )
+
+
+def _flip(finding: Finding, name: str, figure: str) -> ParityEstimate | None:
+    """The figure if a rule decided otherwise; None where the tree would then decide alike about everybody."""
+    try:
+        return flipped(finding, name, figure)
+    except AuditorError:
+        return None
+
+
+def _rules_of(finding: Finding, name: str) -> tuple[Rule, ...]:
+    """The model's rules of a leaf, or of a cell that is a leaf's people of one label."""
+    subject = finding.question.subject
+    wanted = leaf_of(name, subject)
+    leaves = (*subject.leaves(favourable=True), *subject.leaves(favourable=False))
+    return next((leaf.rules for leaf in leaves if leaf.name == wanted), ())
+
+
+def _conclusion(shares: Attribution, bars: tuple[RuleBar, ...], first: str, second: str) -> str:
+    clear = [bar for bar in bars if bar.clear]
+    if not clear:
+        return "No single rule stands out of the noise: the answer cannot tell which of them cause the disparity."
+    top = clear[0]
+    direction = f"in favour of “{first}”" if not top.share.startswith("−") else f"in favour of “{second}”"
+    part = ""
+    if shares.difference.defined and abs(shares.difference.value) > 0 and len(clear) >= 1:
+        value = shares.ranking[bars.index(top)].share.value / shares.difference.value
+        if math.isfinite(value) and 0 < value <= 1:
+            part = f", {100 * value:.0f} % of the whole disparity"
+    more = "" if len(clear) == 1 else f" {len(clear) - 1} more of the rules shown differ clearly from zero."
+    return f"Rule {top.name} contributes most: {top.share} percentage points {direction}{part}.{more}"
+
+
+def _signed(number: float) -> str:
+    if not math.isfinite(number):
+        return "undefined"
+    return f"{number:+.1f}".replace("-", "−")

@@ -1,0 +1,104 @@
+"""Reports for a terminal: the same data as the pages, in lines."""
+
+from collections.abc import Sequence
+
+from auditor_client.report.comparison_data import ComparisonData
+from auditor_client.report.data import ReportData
+from auditor_client.report.figures import MetricSection, RateTable
+from auditor_client.report.history_data import HistoryRow
+from auditor_client.report.plan_data import PlanData
+from auditor_client.report.rule_bars import RuleBars
+
+
+def summary_lines(report: ReportData) -> list[str]:
+    """An audit in a few lines."""
+    lines = [report.headline, report.explanation]
+    if report.reused:
+        lines.append(report.reused)
+    for section in report.sections:
+        lines += _section_lines(section, report.level, titled=len(report.sections) > 1)
+    if report.bars is not None:
+        lines += _rule_lines(report.bars, report.level)
+    lines += ["", *(f"{fact.term}: {fact.text}" for fact in report.cost[:2])]
+    if report.more is not None:
+        lines.append(report.more.words)
+    return [*lines, *(f"Warning: {warning}" for warning in report.warnings)]
+
+
+def _section_lines(section: MetricSection, level: str, *, titled: bool) -> list[str]:
+    lines = ["", section.title] if titled else [""]
+    for table in section.rates:
+        if len(section.rates) > 1:
+            lines.append(f"  {table.words.name}:")
+        lines += _rate_lines(table, level)
+    lines.append("")
+    for figure in section.figures:
+        interval = f"  ({level}: {figure.interval})" if figure.interval else ""
+        lines.append(f"  {figure.name}, {figure.definition}: {figure.value}{interval}")
+        if figure.population:
+            lines.append(f"    in the population: {figure.population}")
+    for row in section.comparisons:
+        lines.append(
+            f"  {', '.join(row.values)} against {', '.join(section.reference)}: ratio {row.ratio} "
+            f"({row.ratio_interval}), difference {row.difference} points ({row.difference_interval})"
+        )
+    return lines
+
+
+def _rate_lines(table: RateTable, level: str) -> list[str]:
+    names = [", ".join(row.values) for row in table.rows]
+    width = max(map(len, names), default=0)
+    lines = []
+    for name, row in zip(names, table.rows, strict=True):
+        interval = f"  ({level}: {row.interval})" if row.interval else ""
+        lines.append(f"  {name:<{width}}  {row.rate:>8}{interval}{f'  {row.note}' if row.note else ''}")
+    return lines
+
+
+def _rule_lines(bars: RuleBars, level: str) -> list[str]:
+    lines = ["", f"Rules in the difference of {bars.first} and {bars.second}, {bars.difference} points:"]
+    width = max(len(bar.name) for bar in bars.bars)
+    for bar in bars.bars:
+        lines.append(
+            f"  {bar.name:<{width}}  {bar.share:>6} points  ({level}: {bar.interval})"
+        )
+    lines.append(f"  {bars.conclusion}")
+    if bars.flips:
+        lines.append("Ratio if one rule decided otherwise:")
+    width = max((len(flip.name) for flip in bars.flips), default=0)
+    return lines + [
+        f"  {flip.name:<{width}}  {flip.change:<9}  {flip.ratio}  ({level}: {flip.interval})  {flip.verdict}"
+        for flip in bars.flips
+    ]
+
+
+def plan_lines(plan: PlanData) -> list[str]:
+    """A planned audit in a few lines."""
+    lines = [plan.headline, *(f"{fact.term}: {fact.text}" for fact in plan.facts), "", plan.table_title]
+    lines += [
+        f"  {row.strategy:<8}  interval {row.width:>6} wide  error {row.error:>6}  undecided {row.undecided:>4}"
+        f"{'  (chosen)' if row.chosen else ''}"
+        for row in plan.rows
+    ]
+    points = ", ".join(f"{point.width} at ε = {point.epsilon}" for point in plan.curve.points)
+    return [*lines, f"Width of the interval: {points}.", plan.assumption, "Nothing was spent."]
+
+
+def comparison_lines(comparison: ComparisonData) -> list[str]:
+    """Two audits side by side in a few lines."""
+    lines = [comparison.headline, ""]
+    for row in comparison.figures:
+        interval = f"  ({comparison.level}: {row.interval})" if row.interval else ""
+        lines.append(f"  {row.name}: {row.first} before, {row.second} after, change {row.change}{interval}")
+    return [*lines, *comparison.notes]
+
+
+def history_lines(rows: Sequence[HistoryRow]) -> list[str]:
+    """Audits over time, one line each."""
+    if not rows:
+        return ["No audits are kept here."]
+    return [
+        f"{row.when}  {row.dataset} v{row.version}  by {row.by}  model {row.model}  {row.metric}: {row.ratio} "
+        f"{row.interval}  {row.verdict}  {row.cost}"
+        for row in rows
+    ]

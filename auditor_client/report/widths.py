@@ -1,0 +1,91 @@
+"""The expected width of an interval against ε, as data for a picture: both axes logarithmic or linear as it reads."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from auditor_client.forecasts import Expectation, Forecast, Outlook
+from auditor_client.report.figures import Tick
+from shared.amounts import NANO_PER_UNIT, format_nano
+
+
+@dataclass(frozen=True, slots=True)
+class WidthPoint:
+    """One ε, where it stands in the picture (in per cent, from the left and from the top), and what it would give."""
+
+    x: float
+    y: float
+    epsilon: str
+    width: str
+    undecided: str
+    marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WidthCurve:
+    """The picture: ε to the right, logarithmic; width upwards, linear from 0."""
+
+    points: tuple[WidthPoint, ...]
+    path: str
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    words: str
+
+
+def planned_curve(forecast: Forecast) -> WidthCurve:
+    """Width against ε before an audit; the planned ε is marked."""
+    chosen = forecast.chosen
+    words = f"At ε = {chosen.epsilon} the interval of the ratio is expected to be {chosen.width:.3f} wide."
+    return _curve(forecast.curve, chosen.epsilon_nano, words)
+
+
+def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
+    """What more budget would buy, after an audit; None where nothing is known of it."""
+    if outlook is None or not outlook.curve or not math.isfinite(outlook.now):
+        return None
+    better = outlook.curve[-1]
+    words = (
+        f"The interval of the ratio is {outlook.now:.3f} wide at ε = {format_nano(outlook.epsilon_nano)}. With "
+        f"ε = {better.epsilon}, asked as a new question, it would be about {better.width:.3f} wide, and the verdict "
+        f"undecided in {100 * better.undecided:.0f} of 100 such audits."
+    )
+    affordable = [
+        point for point in outlook.curve if outlook.remaining_nano is None or point.epsilon_nano <= outlook.remaining_nano
+    ]
+    if not affordable:
+        words += " What is left of the budget does not suffice for more than this audit spent."
+    elif outlook.remaining_nano is not None:
+        words += (
+            f" With what is left, ε = {format_nano(outlook.remaining_nano)}, up to about "
+            f"{affordable[-1].width:.3f} can be reached."
+        )
+    here = Expectation("", outlook.epsilon_nano, outlook.now, 0.0, math.nan)
+    return _curve((here, *outlook.curve), outlook.epsilon_nano, words)
+
+
+def _curve(expected: Sequence[Expectation], marked_nano: int, words: str) -> WidthCurve:
+    low, high = (math.log(end(point.epsilon_nano for point in expected)) for end in (min, max))
+    top = max(point.width for point in expected)
+    step = next(step for step in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5) if top <= 4 * step or step == 0.5)
+    height = step * math.ceil(top / step - 1e-9) or step
+    points = tuple(
+        WidthPoint(
+            x=round(100 * (math.log(point.epsilon_nano) - low) / (high - low or 1.0), 2),
+            y=round(100 - 100 * point.width / height, 2),
+            epsilon=f"{point.epsilon_nano / NANO_PER_UNIT:.3g}",
+            width=f"{point.width:.3f}",
+            undecided="" if math.isnan(point.undecided) else f"{100 * point.undecided:.0f}",
+            marked=point.epsilon_nano == marked_nano,
+        )
+        for point in expected
+    )
+    return WidthCurve(
+        points=points,
+        path=" ".join(f"{point.x},{point.y}" for point in points),
+        x_ticks=tuple(Tick(point.x, point.epsilon) for point in points),
+        y_ticks=tuple(
+            Tick(round(100 - 100 * number * step / height, 2), f"{number * step:.2g}")
+            for number in range(round(height / step) + 1)
+        ),
+        words=words,
+    )

@@ -1,0 +1,63 @@
+"""Answers that a holder might give about people whose counts are supposed: for forecasts, never for estimates.
+
+The sampler is an ordinary one of floating-point and pseudo-random numbers, which protects nobody: it is for
+invented people.
+"""
+
+import numpy as np
+
+from auditor_client.estimation.measurements import IntArray, response_matrix
+from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise, RandomisedResponseNoise
+from shared.schema import Schema
+
+
+def simulated_answers(
+    counts: IntArray, noise: Noise, schema: Schema, sensitive: tuple[str, ...], rng: np.random.Generator
+) -> IntArray:
+    """One draw of the answer to some histograms.
+
+    Args:
+        counts: Supposed true counts, shape (R, K), in people.
+        noise: What the holder would add.
+        schema: The dataset's declaration.
+        sensitive: The columns that make the groups.
+        rng: Where the chance comes from.
+
+    Returns:
+        The same shape.
+    """
+    if isinstance(noise, DiscreteLaplaceNoise):
+        return counts + _discrete_laplace(noise.scale, counts.shape, rng)
+    if isinstance(noise, DiscreteGaussianNoise):
+        rounded: IntArray = np.round(rng.normal(0.0, noise.scale, counts.shape)).astype(np.int64)
+        return counts + rounded
+    if isinstance(noise, ExponentialNoise):
+        return _exponential(np.minimum(counts, noise.upper), noise, rng)
+    return _reported(counts, noise, schema, sensitive, rng)
+
+
+def _discrete_laplace(scale: float, shape: tuple[int, ...], rng: np.random.Generator) -> IntArray:
+    stop = -np.expm1(-1 / scale)
+    drawn: IntArray = rng.geometric(stop, shape) - rng.geometric(stop, shape)
+    return drawn
+
+
+def _exponential(counts: IntArray, noise: ExponentialNoise, rng: np.random.Generator) -> IntArray:
+    answers = counts + _discrete_laplace(noise.scale, counts.shape, rng)
+    while (outside := (answers < 0) | (answers > noise.upper)).any():
+        answers = np.where(outside, counts + _discrete_laplace(noise.scale, counts.shape, rng), answers)
+    return answers
+
+
+def _reported(
+    counts: IntArray,
+    noise: RandomisedResponseNoise,
+    schema: Schema,
+    sensitive: tuple[str, ...],
+    rng: np.random.Generator,
+) -> IntArray:
+    """Each person's group as it would have been reported."""
+    matrix = response_matrix(schema.groups(sensitive), sensitive, noise)
+    reported = [[rng.multinomial(count, matrix[group]) for group, count in enumerate(row)] for row in counts]
+    totals: IntArray = np.array(reported, dtype=np.int64).sum(axis=1)
+    return totals

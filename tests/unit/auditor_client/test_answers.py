@@ -1,0 +1,204 @@
+"""How a release is read: each figure from the cells that count it, whoever asked for them."""
+
+import itertools
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from auditor_client.answers import FIGURES, read
+from auditor_client.errors import EstimationRefused, HolderLied
+from auditor_client.models.tree import Tree
+from auditor_client.question import Question
+from auditor_client.strategies import METRICS, STRATEGIES
+from shared.releases import Release
+from shared.rules import Cell
+from tests.invented_questions import FOUR_LEAVES, LOANS, Person, exact_release, leaf, question, split
+
+
+def invented_people(number: int = 400) -> list[Person]:
+    source = random.Random(5)
+    return [
+        {
+            "age": source.randint(0, 120),
+            "hours": None if source.random() < 0.1 else source.uniform(0, 60),
+            "region": source.choice(["North", "South", "East"]),
+            "citizen": source.random() < 0.8,
+            "repaid": source.random() < 0.6,
+            "sex": source.choice(["Female", "Male"]),
+            "origin": source.choice(["here", "there", None]),
+        }
+        for _ in range(number)
+    ]
+
+
+PEOPLE = invented_people()
+
+
+def accepted(person: Person) -> bool:
+    return FOUR_LEAVES.decide(dict(person)).favourable
+
+
+def true_counts(figure: str, sensitive: Sequence[str], people: Sequence[Person]) -> tuple[list[int], list[int]]:
+    """Numerator and the rest of a figure's rate for each group, counted one by one."""
+    members = {
+        "": lambda p: (True, accepted(p)),
+        "positive": lambda p: (p["repaid"], accepted(p)),
+        "negative": lambda p: (not p["repaid"], accepted(p)),
+        "precision": lambda p: (accepted(p), p["repaid"]),
+    }[figure]
+    counted: dict[bool, list[int]] = {True: [], False: []}
+    for group in LOANS.table.groups(sensitive):
+        inside = [members(p) for p in people if tuple(p[name] for name in sensitive) == group]
+        for outcome in (True, False):
+            counted[outcome].append(sum(belongs and bool(done) == outcome for belongs, done in inside))
+    return counted[True], counted[False]
+
+
+def readings_of(asked: Question, release: Release) -> dict[str, tuple[list[int], list[int]]]:
+    """Accepted and refused people of each figure, as a release tells them."""
+    found = read(release, asked.subject, sensitive=asked.plan.sensitive, schema=LOANS.table)
+    told = {}
+    for figure, reading in found.items():
+        measured = reading.measurement
+        complement = measured.complement.totals
+        if measured.complement_is == "everybody":
+            complement = complement - measured.favourable.totals
+        told[figure] = (measured.favourable.totals.tolist(), complement.tolist())
+    return told
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("metrics", [*itertools.combinations(METRICS, 1), METRICS, METRICS[1:], METRICS[::3]])
+def test_every_strategy_measures_every_figure(strategy: str, metrics: tuple[str, ...]) -> None:
+    asked = question(strategy=strategy, metrics=metrics, sensitive=["sex", "origin"])
+
+    told = readings_of(asked, exact_release(asked.plan, PEOPLE))
+
+    assert told == {
+        figure: true_counts(figure, ["sex", "origin"], PEOPLE) for metric in metrics for figure in FIGURES[metric]
+    }
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_scope_is_the_people_within_it(strategy: str) -> None:
+    asked = question(strategy=strategy, metrics=METRICS, where=["region in (North, South)", "hours >= 20"])
+    within = [p for p in PEOPLE if p["region"] != "East" and isinstance(p["hours"], float) and p["hours"] >= 20]
+
+    told = readings_of(asked, exact_release(asked.plan, PEOPLE))
+
+    assert told["positive"] == true_counts("positive", ["sex"], within)
+    assert told[""] == true_counts("", ["sex"], within)
+
+
+def test_every_leaf_is_a_row_that_knows_its_name() -> None:
+    asked = question(strategy="rules")
+    reading = read(exact_release(asked.plan, PEOPLE), asked.subject, sensitive=["sex"], schema=LOANS.table)[""]
+
+    assert (reading.favourable, reading.complement) == (("a", "d"), ("b", "c"))
+
+
+def test_supports_are_those_of_the_rows() -> None:
+    asked = question(strategy="rules")
+
+    def count(cell: Cell) -> int:
+        return sum(cell.matches(person) for person in PEOPLE)
+
+    release = exact_release(asked.plan, PEOPLE)
+    reading = read(release, asked.subject, sensitive=["sex"], schema=LOANS.table, supports=count)[""]
+
+    measured = reading.measurement
+    assert measured.supports is not None
+    assert list(measured.supports.favourable) == measured.favourable.counts.sum(axis=1).tolist()
+    assert list(measured.supports.complement) == measured.complement.counts.sum(axis=1).tolist()
+
+
+def test_with_supports_the_count_of_one_of_two_groups_is_enough() -> None:
+    dataset = LOANS.model_copy(update={"relation": "sensitive_attribute"})
+    asked = question(dataset=dataset)
+    release = exact_release(asked.plan, PEOPLE, dataset)
+
+    def count(cell: Cell) -> int:
+        return sum(cell.matches(person) for person in PEOPLE)
+
+    reading = read(release, asked.subject, sensitive=["sex"], schema=LOANS.table, supports=count)[""]
+
+    assert reading.measurement.favourable.counts.shape == (1, 1)
+    with pytest.raises(EstimationRefused, match="supports"):
+        read(release, asked.subject, sensitive=["sex"], schema=LOANS.table)
+
+
+def test_an_answer_rule_by_rule_also_answers_the_unions() -> None:
+    """Kept counts of leaves: the new question's two unions are sums of them."""
+    release = exact_release(question(strategy="rules").plan, PEOPLE)
+
+    assert readings_of(question(), release)[""] == true_counts("", ["sex"], PEOPLE)
+
+
+def test_an_answer_split_by_label_also_answers_without() -> None:
+    release = exact_release(question(strategy="rules", metrics=["equalized-odds"]).plan, PEOPLE)
+
+    assert readings_of(question(), release)[""] == true_counts("", ["sex"], PEOPLE)
+
+
+@pytest.mark.parametrize("sensitive", [["sex"], ["origin"], ["origin", "sex"]])
+def test_an_answer_by_more_columns_also_answers_by_fewer(sensitive: list[str]) -> None:
+    release = exact_release(question(sensitive=["sex", "origin"]).plan, PEOPLE)
+    asked = question(sensitive=sensitive)
+
+    assert readings_of(asked, release)[""] == true_counts("", sensitive, PEOPLE)
+
+
+def test_an_answer_about_another_model_is_read_if_the_leaves_are_the_same() -> None:
+    """Two leaves decide otherwise after a mitigation: nothing new has to be asked."""
+    mitigated = Tree(
+        split("age", 40, split("age", 20, leaf("a", False), leaf("b", True)), split("age", 60, leaf("c", True), leaf("d", False)))
+    )  # fmt: skip
+    release = exact_release(question(strategy="rules").plan, PEOPLE)
+
+    told = readings_of(question(mitigated, strategy="rules"), release)
+
+    assert told[""] == true_counts("", ["sex"], PEOPLE)[::-1]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"where": ["age >= 18"]},
+        {"metrics": ["equal-opportunity"]},
+        {"model": Tree(split("age", 41, leaf("a", True), leaf("b", False)))},
+        {"sensitive": ["sex", "origin"]},
+    ],
+)
+def test_a_release_that_does_not_count_what_is_needed_is_refused(other: dict[str, object]) -> None:
+    release = exact_release(question().plan, PEOPLE)
+
+    with pytest.raises(EstimationRefused):
+        readings_of(question(**other), release)  # type: ignore[arg-type]  # keywords of one function
+
+
+@pytest.mark.parametrize("change", ["cells", "missing", "name", "groups"])
+def test_an_answer_that_does_not_fit_its_plan_is_not_used(change: str) -> None:
+    asked = question(strategy="pafer")
+    release = exact_release(asked.plan, PEOPLE)
+    first, second = release.batches
+    wrong = {
+        "cells": second.model_copy(update={"cells": second.cells[::-1]}),
+        "missing": second.model_copy(update={"cells": second.cells[:1]}),
+        "name": second.model_copy(update={"name": "other"}),
+        "groups": second.model_copy(update={"groups": second.groups[::-1]}),
+    }[change]
+
+    with pytest.raises(HolderLied):
+        readings_of(asked, release.model_copy(update={"batches": (first, wrong)}))
+
+
+@pytest.mark.parametrize("counts", [(1,), (1, 2, 3), (10**15, 2)])
+def test_counts_that_cannot_be_are_refused(counts: tuple[int, ...]) -> None:
+    asked = question()
+    release = exact_release(asked.plan, PEOPLE)
+    cells = tuple(cell.model_copy(update={"counts": counts}) for cell in release.batches[0].cells)
+    batch = release.batches[0].model_copy(update={"cells": cells})
+
+    with pytest.raises(EstimationRefused):
+        readings_of(asked, release.model_copy(update={"batches": (batch,)}))

@@ -1,0 +1,129 @@
+"""Rules' shares in a disparity: they add up, they are unbiased where it matters, and they can be reversed."""
+
+import numpy as np
+import pytest
+
+from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.attribution import attribute, flip, flipped
+from auditor_client.estimation.posterior import estimate_parity
+from shared.noise import Noise
+from tests.invented_measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
+
+RULES = [[132, 1_000], [50, 1_000], [50, 227]]
+REFUSED = [[1_000, 10_000], [858, 743]]
+SUPPORTS = (1_132, 1_050, 277), (11_000, 1_601)
+
+
+@pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
+@pytest.mark.parametrize("supports", [None, SUPPORTS])
+def test_shares_add_up_to_the_disparity(noise: Noise, supports: tuple[tuple[int, ...], tuple[int, ...]] | None) -> None:
+    found = attribute(measured(RULES, REFUSED, noise, supports=supports))
+
+    assert (found.first, found.second) == (("group 0",), ("group 1",))
+    assert sum(share.share.value for share in found.shares) == pytest.approx(found.difference.value)
+    assert 1 + sum(share.ratio_share.value for share in found.shares) == pytest.approx(found.ratio.value)
+    truths = 100 * (np.array(RULES)[:, 0] / 2_090 - np.array(RULES)[:, 1] / 12_970)
+    assert [share.share.value for share in found.shares] == pytest.approx(truths, abs=0.3)
+    assert all(share.share.low < truth < share.share.high for share, truth in zip(found.shares, truths, strict=True))
+
+
+def test_the_ranking_begins_with_the_largest_share_of_either_sign() -> None:
+    found = attribute(measured([*RULES, [400, 100]], REFUSED))
+
+    assert [share.rule for share in found.ranking] == [3, 1, 0, 2]
+    assert found.first == ("group 1",)
+    assert found.shares[3].share.value < 0 < found.shares[1].share.value
+
+
+def test_the_first_group_alone_and_supports_tell_the_shares_of_both() -> None:
+    only = [[first] for first, _ in RULES], [[first] for first, _ in REFUSED]
+    pair = ("group 1",), ("group 0",)
+
+    found = attribute(measured(*only, LAPLACE, supports=SUPPORTS))
+    turned = attribute(measured(*only, LAPLACE, supports=SUPPORTS), pair=pair)
+
+    assert found.shares[1].share.value == pytest.approx(100 * (50 / 2_090 - 1_000 / 12_970), abs=0.3)
+    assert turned.shares[1].share.value == pytest.approx(-found.shares[1].share.value, abs=0.01)
+    assert turned.shares[1].share.low == pytest.approx(-found.shares[1].share.high, abs=0.01)
+
+
+def test_shares_are_told_from_reports_too() -> None:
+    """The mean reports of the rules' people, each kept with .8."""
+    reports = [[round(0.8 * i + 0.2 * j), round(0.2 * i + 0.8 * j)] for i, j in RULES]
+    refused = [[round(0.8 * i + 0.2 * j), round(0.2 * i + 0.8 * j)] for i, j in REFUSED]
+
+    found = attribute(measured(reports, refused, REPORTS))
+
+    assert found.shares[1].share.value == pytest.approx(100 * (50 / 2_090 - 1_000 / 12_970), abs=0.4)
+    assert sum(share.share.value for share in found.shares) == pytest.approx(found.difference.value)
+
+
+def test_a_reference_is_compared_with_the_group_farthest_from_it() -> None:
+    found = attribute(measured([[500, 300, 900]], [[500, 700, 100]]), reference=("group 1",))
+
+    assert (found.first, found.second) == (("group 2",), ("group 1",))
+    assert found.difference.value == pytest.approx(60, abs=2)
+    assert found.ratio.value == pytest.approx(3, abs=0.1)
+
+
+def test_no_share_is_beyond_what_is_possible_and_noise_alone_is_said_to_be_noise() -> None:
+    """Groups of a dozen people under noise of scale 50: a rule's own count means nothing."""
+    noise = LAPLACE.model_copy(update={"scale": 50})
+
+    found = attribute(measured([[70, -40], [-90, 60], [5, 8]], [[12, 9], [30, -20]], noise))
+
+    for share in found.shares:
+        assert -100 <= share.share.low <= share.share.value <= share.share.high <= 100
+    assert any("No rule's share" in warning for warning in found.warnings)
+
+
+def test_a_thousand_rules_add_up() -> None:
+    rng = np.random.default_rng(1)
+    cells = rng.integers(0, 60, (400, 3)).tolist()
+
+    found = attribute(measured(cells, cells))
+
+    assert len(found.shares) == 400
+    assert sum(share.share.value for share in found.shares) == pytest.approx(found.difference.value)
+
+
+@pytest.mark.parametrize("rule", [1, 4])
+def test_a_reversed_rule_is_estimated_as_if_the_model_had_decided_so(rule: int) -> None:
+    measurement = measured(RULES, REFUSED, supports=SUPPORTS)
+    accepted = [*RULES, *REFUSED]
+    sides = [place < len(RULES) for place in range(len(accepted))]
+    sides[rule] = not sides[rule]
+    expected = measured(
+        [cell for cell, side in zip(accepted, sides, strict=True) if side],
+        [cell for cell, side in zip(accepted, sides, strict=True) if not side],
+    )
+
+    found = flipped(measurement, rule)
+
+    assert found.favourable.counts.tolist() == expected.favourable.counts.tolist()
+    assert found.complement.counts.tolist() == expected.complement.counts.tolist()
+    assert found.supports is not None
+    assert sum(found.supports.favourable) == expected.favourable.counts.sum()
+    assert flip(measured(RULES, REFUSED), rule) == estimate_parity(expected)
+
+
+def test_against_everybody_a_reversed_rule_only_leaves_the_accepted() -> None:
+    found = flipped(measured(RULES, [[2_090, 12_970]], kind="everybody"), 0)
+
+    assert found.favourable.counts.tolist() == RULES[1:]
+    assert found.complement.counts.tolist() == [[2_090, 12_970]]
+
+
+@pytest.mark.parametrize(("rule", "rows"), [(5, RULES), (-1, RULES), (0, RULES[:1])])
+def test_a_rule_that_cannot_be_reversed_is_refused(rule: int, rows: list[list[int]]) -> None:
+    with pytest.raises(EstimationRefused):
+        flip(measured(rows, REFUSED), rule)
+
+
+def test_what_cannot_be_shared_out_is_refused() -> None:
+    with pytest.raises(EstimationRefused, match="exponential"):
+        attribute(measured(RULES, REFUSED, EXPONENTIAL))
+    with pytest.raises(EstimationRefused, match="two different groups"):
+        attribute(measured(RULES, REFUSED), pair=(("group 0",), ("group 0",)))
+    with pytest.raises(EstimationRefused, match="no group"):
+        attribute(measured(RULES, REFUSED), reference=("nobody",))

@@ -1,0 +1,48 @@
+"""Two audits side by side."""
+
+import math
+
+import pytest
+
+from auditor_client.estimation.comparison import compare, compare_estimates
+from auditor_client.estimation.posterior import estimate_parity
+from auditor_client.estimation.results import Change
+from tests.invented_measurements import measured
+
+BEFORE = measured([[200, 900]], [[800, 300]])
+AFTER = measured([[400, 800]], [[600, 400]])
+
+
+def test_a_fairer_model_is_told_from_the_one_before() -> None:
+    found = compare(BEFORE, AFTER)
+
+    assert found.change is Change.FAIRER
+    assert found.ratio.value == pytest.approx(found.second.ratio.value - found.first.ratio.value)
+    assert found.difference.value == pytest.approx(0.27 - 0.55, abs=0.02)
+    assert found.ratio.low < 0.6 - 0.27 < found.ratio.high
+    assert compare(AFTER, BEFORE).change is Change.LESS_FAIR
+
+
+def test_its_interval_holds_the_noise_of_both_audits() -> None:
+    found = compare(BEFORE, AFTER)
+
+    assert found.ratio.width == pytest.approx(math.hypot(found.first.ratio.width, found.second.ratio.width), rel=0.05)
+    assert found.ratio.width > max(found.first.ratio.width, found.second.ratio.width)
+    assert found.population_ratio.width > found.ratio.width
+
+
+def test_the_same_model_twice_is_undecided() -> None:
+    assert compare(BEFORE, BEFORE).change is Change.UNDECIDED
+    assert any("same people" in note for note in compare(BEFORE, BEFORE).notes)
+
+
+def test_what_is_undefined_in_either_is_undefined_in_the_comparison() -> None:
+    nobody = estimate_parity(
+        measured([[0, 0]], [[400, 600]], BEFORE.favourable.noise.model_copy(update={"scale": 0.1}))
+    )
+
+    found = compare_estimates(estimate_parity(BEFORE), nobody)
+
+    assert not found.ratio.defined
+    assert found.change is Change.UNDECIDED
+    assert found.difference.defined

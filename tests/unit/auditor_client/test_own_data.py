@@ -1,0 +1,116 @@
+"""Cells counted in the auditor's own data: as the reference evaluator counts them, whatever the file."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from auditor_client.errors import QuestionRefused
+from auditor_client.own_data import OwnData
+from shared.rules import Cell, Predicate, Rule
+from tests.invented_questions import LOANS
+
+PEOPLE: list[dict[str, Any]] = [
+    {"age": 17, "hours": 3.5, "region": "North", "marital status": "single", "citizen": True, "repaid": False},
+    {"age": 18, "hours": None, "region": "South", "marital status": "in a home", "citizen": False, "repaid": True},
+    {"age": 60, "hours": 40.0, "region": "East", "marital status": "single", "citizen": True, "repaid": True},
+    {
+        "age": 61,
+        "hours": None,
+        "region": "East",
+        "marital status": "married and well",
+        "citizen": True,
+        "repaid": False,
+    },
+    {"age": 99, "hours": 0.0, "region": "North", "marital status": "single", "citizen": False, "repaid": True},
+]
+TABLE = pd.DataFrame(PEOPLE)
+
+ORDERED = st.builds(
+    Predicate,
+    column=st.sampled_from(["age", "hours"]),
+    op=st.sampled_from(["lt", "le", "gt", "ge", "eq", "ne"]),
+    value=st.sampled_from([0, 3.5, 17, 18, 40, 60, 61]),
+    or_missing=st.booleans(),
+)
+CHOSEN = st.builds(
+    lambda op, values: Predicate(column="region", op=op, values=tuple(values)),
+    st.sampled_from(["in", "not_in"]),
+    st.sets(st.sampled_from(["North", "South", "East"]), min_size=1),
+)
+OTHER = st.sampled_from(
+    [
+        Predicate(column="citizen", op="eq", value=True),
+        Predicate(column="repaid", op="eq", value=False),
+        Predicate(column="hours", op="is_missing"),
+        Predicate(column="hours", op="not_missing"),
+        Predicate(column="marital status", op="ne", value="single"),
+    ]
+)
+CELLS = st.builds(
+    lambda rules: Cell(id="c", any_of=tuple(Rule(all_of=tuple(rule)) for rule in rules)),
+    st.lists(st.lists(ORDERED | CHOSEN | OTHER, max_size=3), min_size=1, max_size=3),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(CELLS)
+def test_a_cell_is_counted_as_the_reference_evaluator_counts_it(cell: Cell) -> None:
+    assert OwnData(TABLE, LOANS.table).count(cell) == sum(cell.matches(person) for person in PEOPLE)
+
+
+EAST = Cell(id="east", any_of=(Rule(all_of=(Predicate(column="region", op="eq", value="East"),)),))
+CITIZENS = Cell(id="citizens", any_of=(Rule(all_of=(Predicate(column="citizen", op="eq", value=True),)),))
+KNOWN = Cell(id="known", any_of=(Rule(all_of=(Predicate(column="hours", op="not_missing"),)),))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_files_are_read_like_tables(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"people.{ending}"
+    if ending == "csv":
+        TABLE.to_csv(path, index=False)
+    else:
+        TABLE.to_parquet(path)
+
+    data = OwnData(path, LOANS.table)
+
+    assert len(data) == 5
+    assert [data.count(cell) for cell in (EAST, CITIZENS, KNOWN)] == [2, 3, 3]
+
+
+def test_a_category_that_is_called_none_is_not_missing(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("age,region,hours\n3,None,\n4,North,2\n")
+
+    with pytest.raises(QuestionRefused, match="'None'"):
+        OwnData(path, LOANS.table).count(EAST)
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        (TABLE.drop(columns="region"), "no column 'region'"),
+        (TABLE.assign(region="Mars"), "'Mars'"),
+        (TABLE.assign(region=TABLE["region"].str.lower()), "does not declare"),
+    ],
+)
+def test_data_that_do_not_fit_the_dataset_are_refused(table: pd.DataFrame, told: str) -> None:
+    with pytest.raises(QuestionRefused, match=told):
+        OwnData(table, LOANS.table).count(EAST)
+
+
+def test_values_of_the_wrong_kind_are_refused() -> None:
+    with pytest.raises(QuestionRefused, match="declare"):
+        OwnData(TABLE.assign(citizen="perhaps"), LOANS.table).count(CITIZENS)
+    with pytest.raises(QuestionRefused, match="no number"):
+        OwnData(TABLE.assign(hours="many"), LOANS.table).count(
+            Cell(id="c", any_of=(Rule(all_of=(Predicate(column="hours", op="gt", value=1),)),))
+        )
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(QuestionRefused, match="cannot be read"):
+        OwnData(tmp_path / "none.csv", LOANS.table)

@@ -1,0 +1,91 @@
+"""A scope is read in exactly one way, or refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from auditor_client.errors import QuestionRefused
+from auditor_client.scope import scope_predicates
+from shared.rules import Predicate
+from tests.invented_questions import LOANS
+
+SCHEMA = LOANS.table
+
+
+@pytest.mark.parametrize(
+    ("text", "predicates"),
+    [
+        ("age >= 18", [("age", "ge", 18)]),
+        ("age>=18 and age<65", [("age", "ge", 18), ("age", "lt", 65)]),
+        ("hours ≤ 37.5 or missing", [("hours", "le", 37.5, True)]),
+        ("hours is missing", [("hours", "is_missing")]),
+        ("hours is not missing", [("hours", "not_missing")]),
+        ("region in (North, South)", [("region", "in", ["North", "South"])]),
+        ("region not in (North, South)", [("region", "not_in", ["North", "South"])]),
+        ("region != East", [("region", "ne", "East")]),
+        ("region in (North)", [("region", "eq", "North")]),
+        ('marital status = "married and well"', [("marital status", "eq", "married and well")]),
+        ('"marital status" = "in a home" and age > 60', [("marital status", "eq", "in a home"), ("age", "gt", 60)]),
+        ("citizen = yes", [("citizen", "eq", True)]),
+        ("citizen == false", [("citizen", "eq", False)]),
+        ("age > -1", [("age", "gt", -1)]),
+        ('{"all_of": [{"column": "age", "op": "ge", "value": 18}]}', [("age", "ge", 18)]),
+    ],
+)
+def test_conditions_are_read_as_people_write_them(text: str, predicates: list[tuple[object, ...]]) -> None:
+    expected = []
+    for column, op, *rest in predicates:
+        document: dict[str, object] = {"column": column, "op": op}
+        if rest:
+            document["values" if isinstance(rest[0], list) else "value"] = rest[0]
+        if len(rest) > 1:
+            document["or_missing"] = rest[1]
+        expected.append(Predicate.model_validate(document))
+
+    assert scope_predicates([text], SCHEMA) == tuple(expected)
+
+
+def test_several_scopes_all_hold_and_repeats_are_one() -> None:
+    assert scope_predicates(["age >= 18", "age >= 18 and region = East"], SCHEMA) == (
+        Predicate(column="age", op="ge", value=18),
+        Predicate(column="region", op="eq", value="East"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "no comparison"),
+        ("age", "no comparison"),
+        ("age >=", "missing"),
+        (">= 18", "no comparison"),
+        ("age >= 18 and", "no comparison"),
+        ("age >= eighteen", "number"),
+        ("age >= 18 years", "number"),
+        ("age in 18", "brackets"),
+        ("region in (North, )", "cannot be read"),
+        ("region in North, South", "brackets"),
+        ("region = Mars", "not a declared category"),
+        ("shoe size > 40", "does not declare"),
+        ("sex = Female", "sensitive"),
+        ("citizen = maybe", "true or false"),
+        ("marital status = married and well", "no comparison"),
+        ("age is missing", "never missing"),
+        ("hours is missing or missing", "neither"),
+        ('region = "North', "cannot be read"),
+        ("age >= nan", "finite"),
+        ('{"all_of": 3}', "JSON"),
+        ("age >= 18 or age < 5", "cannot be read"),
+    ],
+)
+def test_what_cannot_be_read_in_one_way_is_refused(text: str, told: str) -> None:
+    with pytest.raises(QuestionRefused, match=told):
+        scope_predicates([text], SCHEMA)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        scope_predicates([text], SCHEMA)
+    except QuestionRefused:
+        pass
