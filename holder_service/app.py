@@ -9,16 +9,25 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.concurrency import run_in_threadpool
 
+from holder_service.core_dumps import forbid_core_dumps
 from holder_service.services.holder import Holder
 from holder_service.settings import Settings
 from holder_service.web import admin, admin_ledger, auditors, console, documentation, health, metrics, problems
 from holder_service.web.dependencies import Authentication, needs_key
 from holder_service.web.metrics import Metrics
+from holder_service.web.rate_limits import RateLimits
+from holder_service.web.release_places import ReleasePlaces
 from holder_service.web.telemetry import Telemetry
 
 GC_THRESHOLD = 10_000
 """A large plan is a million objects that all go together; looking for cycles among them took half of its time."""
 SECURITY = {"key": {"type": "http", "scheme": "bearer"}}
+
+
+def create_served_app() -> FastAPI:
+    """The application in a process of its own, as `holder serve` runs it."""
+    forbid_core_dumps()
+    return create_app()
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -54,6 +63,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.holder = holder
     app.state.metrics = Metrics()
+    app.state.release_places = ReleasePlaces(holder.settings.concurrent_releases)
     for router in (
         auditors.router,
         admin.router,
@@ -66,6 +76,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     console.install(app)
     problems.install(app)
     app.add_middleware(Authentication, holder=holder)
+    app.add_middleware(RateLimits, requests_per_s=holder.settings.requests_per_s)
     app.add_middleware(problems.LastResort)
     app.add_middleware(Telemetry, metrics=app.state.metrics)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # the documented way to extend it

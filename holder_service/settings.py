@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 QUANTUM_MS_DEFAULT: Final = 25
 QUANTUM_MS_MAX: Final = 10_000
+REQUESTS_PER_S_DEFAULT: Final = 200
+CONCURRENT_RELEASES_DEFAULT: Final = 32
 
 
 class InvalidSettings(ValueError):
@@ -25,12 +27,16 @@ class Settings:
         database_url: SQLite in `home` by default; production: PostgreSQL.
         anchor: The anchor file; in production on another volume than the database.
         release_quantum_ms: 0 switches the release deadline off, for tests and simulations only.
+        requests_per_s: How many requests each process takes with one key, on average; 0 switches the limit off.
+        concurrent_releases: How many plans each process answers at once.
     """
 
     home: Path
     database_url: str = field(repr=False)
     anchor: Path
     release_quantum_ms: int = QUANTUM_MS_DEFAULT
+    requests_per_s: int = REQUESTS_PER_S_DEFAULT
+    concurrent_releases: int = CONCURRENT_RELEASES_DEFAULT
 
     @property
     def signing_keys(self) -> Path:
@@ -58,13 +64,19 @@ class Settings:
         return self.home / "person-key-secret"
 
     @property
+    def calibration(self) -> Path:
+        """Where `holder calibrate` writes how this machine compares; the public deadlines follow from it."""
+        return self.home / "calibration.json"
+
+    @property
     def incoming(self) -> Path:
         """The folder of uploads that are not loaded yet."""
         return self.home / "incoming"
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
-        """Read HOLDER_HOME, HOLDER_DATABASE_URL, HOLDER_ANCHOR and HOLDER_RELEASE_QUANTUM_MS.
+        """Read HOLDER_HOME, HOLDER_DATABASE_URL, HOLDER_ANCHOR, HOLDER_RELEASE_QUANTUM_MS, HOLDER_REQUESTS_PER_S and
+        HOLDER_CONCURRENT_RELEASES.
 
         Raises:
             InvalidSettings: One of them is not usable.
@@ -76,7 +88,23 @@ class Settings:
         quantum = environment.get("HOLDER_RELEASE_QUANTUM_MS") or str(QUANTUM_MS_DEFAULT)
         if not (re.fullmatch("[0-9]{1,5}", quantum) and int(quantum) <= QUANTUM_MS_MAX):
             raise InvalidSettings(f"HOLDER_RELEASE_QUANTUM_MS takes whole milliseconds from 0 to {QUANTUM_MS_MAX}.")
-        return cls(home, url, Path(environment.get("HOLDER_ANCHOR") or home / "anchor"), int(quantum))
+        return cls(
+            home,
+            url,
+            Path(environment.get("HOLDER_ANCHOR") or home / "anchor"),
+            int(quantum),
+            requests_per_s=_number(environment, "HOLDER_REQUESTS_PER_S", REQUESTS_PER_S_DEFAULT, smallest=0),
+            concurrent_releases=_number(
+                environment, "HOLDER_CONCURRENT_RELEASES", CONCURRENT_RELEASES_DEFAULT, smallest=1
+            ),
+        )
+
+
+def _number(environment: Mapping[str, str], name: str, default: int, *, smallest: int) -> int:
+    given = environment.get(name) or str(default)
+    if re.fullmatch("[0-9]{1,5}", given) and int(given) >= smallest:
+        return int(given)
+    raise InvalidSettings(f"{name} takes a whole number from {smallest} to 99999.")
 
 
 def _is_database_url(url: str) -> bool:

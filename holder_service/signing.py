@@ -44,7 +44,7 @@ class SigningKeyPair:
 
     def sign(self, release: Mapping[str, Any]) -> str:
         """The signature of a release that names this key and has none yet, as "ed25519:<base64>"."""
-        return self._signature(signed_bytes(release))
+        return self.sign_bytes(signed_bytes(release))
 
     def public_key(self, *, valid_from: datetime) -> SigningKey:
         """The public half, as the first key of a holder is published."""
@@ -53,10 +53,11 @@ class SigningKeyPair:
 
     def hand_over(self, successor: SigningKey) -> SigningKey:
         """The successor with this key's word for it."""
-        signature = self._signature(handover_bytes(successor, by=self.id))
+        signature = self.sign_bytes(handover_bytes(successor, by=self.id))
         return successor.model_copy(update={"handover": Handover(by=self.id, signature=signature)})
 
-    def _signature(self, content: bytes) -> str:
+    def sign_bytes(self, content: bytes) -> str:
+        """The signature of what was serialised before, in the same form."""
         return SIGNATURE_PREFIX + base64.b64encode(self._private.sign(content)).decode()
 
 

@@ -8,7 +8,11 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
+HEAD_BYTES_MAX: Final = 64 * 1024
 BODY_BYTES_MAX: Final = 8 * 1024 * 1024
+BODY_READ_S: Final = 60.0
+LISTS_AND_OBJECTS_PER_BODY_MAX: Final = 262_144
+"""The largest plan has some 170 000; a body of nothing but empty lists would take fifty times its size in memory."""
 FIELDS_PER_OBJECT_MAX: Final = 32
 BATCHES_PER_PLAN_MAX: Final = 16
 CELLS_PER_PLAN_MAX: Final = 4096
@@ -20,6 +24,8 @@ VALUES_PER_PLAN_MAX: Final = 262_144
 CUTS_PER_COLUMN_MAX: Final = 2 * RULES_PER_PLAN_MAX
 """No tree comes near it: a split makes one cut, or two if it is `eq`, and there are fewer splits than rules."""
 COUNTS_PER_PLAN_MAX: Final = 16_384
+RELEASE_S_MAX: Final = 300
+"""How long the work on a plan may be supposed to take, as a function of its size and the declared `records_max`."""
 SENSITIVE_COLUMNS_PER_PLAN_MAX: Final = 8
 DRAW_MAX: Final = 1000
 NAME_CHARACTERS_MAX: Final = 64
@@ -38,6 +44,7 @@ class Limits(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     body_bytes_max: int = BODY_BYTES_MAX
+    lists_and_objects_max: int = LISTS_AND_OBJECTS_PER_BODY_MAX
     batches_max: int = BATCHES_PER_PLAN_MAX
     cells_max: int = CELLS_PER_PLAN_MAX
     rules_max: int = RULES_PER_PLAN_MAX
@@ -47,6 +54,7 @@ class Limits(BaseModel):
     values_max: int = VALUES_PER_PLAN_MAX
     cuts_per_column_max: int = CUTS_PER_COLUMN_MAX
     counts_max: int = COUNTS_PER_PLAN_MAX
+    release_s_max: int = RELEASE_S_MAX
     draw_max: int = DRAW_MAX
     epsilon_min: str = "0.001"
     epsilon_max: str = "10"

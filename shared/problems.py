@@ -24,6 +24,7 @@ TITLES: Final[Mapping[str, str]] = {
     "unknown-column": "No such column",
     "sensitive-column": "A sensitive column may not appear in a rule",
     "too-large": "Larger than the public limits",
+    "too-slow": "The request came too slowly",
     "budget-exhausted": "Budget exhausted",
     "cap-exhausted": "The population's cap is exhausted",
     "version-gone": "The pinned version of the records is gone",

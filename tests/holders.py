@@ -24,6 +24,7 @@ from fastapi import FastAPI
 from holder_service.app import create_app
 from holder_service.services.holder import Holder, initialise
 from holder_service.settings import Settings
+from holder_service.web.connections import SERVER_OPTIONS
 
 FORKING = multiprocessing.get_context("forkserver")
 FORKING.set_forkserver_preload(["tests.holders"])
@@ -211,6 +212,7 @@ def _start(settings: Settings, port: int, workers: int, environment: dict[str, s
             "HOLDER_DATABASE_URL": settings.database_url,
             "HOLDER_ANCHOR": str(settings.anchor),
             "HOLDER_RELEASE_QUANTUM_MS": str(settings.release_quantum_ms),
+            "HOLDER_REQUESTS_PER_S": str(settings.requests_per_s),
             **environment,
         },
         start_new_session=True,
@@ -220,8 +222,8 @@ def _start(settings: Settings, port: int, workers: int, environment: dict[str, s
 
 
 def settings_in(home: Path, database_url: str, *, quantum_ms: int = 0) -> Settings:
-    """Settings of a holder in a folder of its own."""
-    return Settings(home / "home", database_url, home / "anchor", quantum_ms)
+    """Settings of a holder in a folder of its own, which answers one key as often as it asks."""
+    return Settings(home / "home", database_url, home / "anchor", quantum_ms, requests_per_s=0)
 
 
 @contextmanager
@@ -234,9 +236,16 @@ def opened(settings: Settings, admin_key: str, auditor_key: str = "") -> Iterato
 
 @contextmanager
 def served(app: FastAPI) -> Iterator[str]:
-    """Serve an application on a free port of loopback; gives its URL."""
+    """Serve an application on a free port of loopback, as `holder serve` does; gives its URL."""
+    with listening(uvicorn.Config(app, log_level="warning", access_log=False, **SERVER_OPTIONS)) as url:
+        yield url
+
+
+@contextmanager
+def listening(config: uvicorn.Config) -> Iterator[str]:
+    """A server in a thread of this process, on a free port of loopback; gives its URL."""
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started and thread.is_alive():

@@ -56,21 +56,26 @@ def running_server() -> Iterator[PostgresServer]:
     if url:
         yield PostgresServer(url.replace("postgresql+psycopg://", "postgresql://", 1))
         return
-    binaries = _binaries()
+    programs = binaries()
     # PostgreSQL refuses to run as root, and a socket's path has to be short.
     user = _unprivileged_user() if os.geteuid() == 0 else None
     home = Path(tempfile.mkdtemp(prefix="pafer-pg-"))
     try:
         if user is not None:
             shutil.chown(home, user)
-        _initialise(binaries, home, user)
-        with _process(binaries, home, user) as server:
+        _initialise(programs, home, user)
+        with _process(programs, home, user) as server:
             yield server
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _binaries() -> Path:
+def binaries() -> Path:
+    """The folder of PostgreSQL's programs.
+
+    Raises:
+        RuntimeError: There is none.
+    """
     folders = [*Path("/usr/lib/postgresql").glob("*/bin")]
     if shutil.which("pg_config"):
         answer = subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True, check=True)

@@ -5,10 +5,22 @@ from typing import Annotated, Any
 
 import typer
 
-from holder_service.cli.calls import AdminKey, Url, call, chunks, clear_errors, path_of, tell
+from holder_service.cli.calls import AdminKey, Url, call, chunks, clear_errors, download, path_of, tell
 from holder_service.cli.output import AsJson, show, show_fields
 
 commands = typer.Typer()
+
+
+@commands.command("datasets")
+def list_datasets(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
+    """List the datasets that are not retired, as auditors see them."""
+    found = call("GET", "/v1/datasets", url, key)
+    rows = [
+        (one["name"], one["population"], one["relation"], str(one["version"] or "none loaded"),
+         ", ".join(one["sensitive"]))
+        for one in found["datasets"]
+    ]  # fmt: skip
+    show(found, ("dataset", "population", "relation", "version", "sensitive"), rows, as_json)
 
 
 @commands.command("declare")
@@ -65,6 +77,18 @@ def list_overlaps(url: Url = "", key: AdminKey = "", as_json: AsJson = False) ->
         tell(f"Not compared until they are loaded again: {', '.join(found['not_compared'])}.")
 
 
+@commands.command("report")
+def report(
+    dataset: str,
+    file: Annotated[Path, typer.Argument(help="A new file: .html, or .json for machines.")],
+    url: Url = "", key: AdminKey = "",
+) -> None:  # fmt: skip
+    """Write the transparency report of a dataset: what was released, to whom, when and at what loss."""
+    as_format = "json" if file.suffix == ".json" else "html"
+    with clear_errors(), file.open("xb") as written:
+        download(path_of("datasets", dataset, "report"), url, key, written, params={"format": as_format})
+
+
 @commands.command("grant")
 def grant(
     dataset: str,
@@ -80,9 +104,15 @@ def grant(
 
 
 @commands.command("budgets")
-def list_budgets(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
+def list_budgets(
+    population: Annotated[str | None, typer.Option(help="Only with one population.")] = None,
+    auditor: Annotated[str | None, typer.Option(help="Only of one auditor.")] = None,
+    url: Url = "", key: AdminKey = "", as_json: AsJson = False,
+) -> None:  # fmt: skip
     """List every auditor's budget with every population."""
-    _show_budgets(call("GET", "/v1/admin/budgets", url, key)["budgets"], as_json)
+    asked = {"population": population, "auditor": auditor}
+    named = {name: value for name, value in asked.items() if value is not None}
+    _show_budgets(call("GET", "/v1/admin/budgets", url, key, params=named)["budgets"], as_json)
 
 
 def _show_budgets(found: list[dict[str, Any]], as_json: bool) -> None:

@@ -1,5 +1,6 @@
 """Commands about the ledger, a recorded restore and the signing keys."""
 
+import io
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -115,6 +116,14 @@ def rotate_signing_key(url: Url = "", key: AdminKey = "", as_json: AsJson = Fals
     found = call("POST", "/v1/admin/signing-keys", url, key)
     shown = {name: found[name] for name in ("id", "valid_from")}
     show(found, tuple(shown), [tuple(shown.values())], as_json)
+
+
+@commands.command("metrics")
+def show_metrics(url: Url = "", key: AdminKey = "") -> None:
+    """Print what Prometheus reads: requests, releases, balances; no count of people."""
+    with io.BytesIO() as into:
+        download("/metrics", url, key, into)
+        print(into.getvalue().decode(), end="")
 
 
 def _asked(after: int, upto: int | None, *filters: str | None) -> dict[str, Any]:

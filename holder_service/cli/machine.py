@@ -1,6 +1,7 @@
 """Commands about this machine's own holder that need no key: whoever may read its home may run them."""
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,7 +9,11 @@ import typer
 from holder_service.cli.calls import clear_errors, own_holder, tell
 from holder_service.cli.output import AsJson
 from holder_service.services import holder, ledger
+from holder_service.services.backup import back_up
+from holder_service.services.transparency import transparency_report
 from holder_service.settings import Settings
+from holder_service.web.transparency import transparency_document, transparency_page
+from shared.amounts import PrivacyLoss
 
 commands = typer.Typer()
 ledger_commands = typer.Typer(no_args_is_help=True, help="The ledger of this machine's holder.")
@@ -36,3 +41,32 @@ def replace_lost_key(reason: Annotated[str, typer.Argument(help="Why; it is writ
     with clear_errors():
         made = holder.replace_lost_key(Settings.from_environment(), reason=reason)
     print(f"Signing key {made.id} is in force, and no key before it vouches for it.")
+
+
+@commands.command("report")
+def report(
+    dataset: Annotated[str, typer.Option(help="About which dataset, retired or not.")],
+    output: Annotated[Path | None, typer.Option(help="The HTML page; without it a summary is printed.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the transparency report of a dataset: what was released, to whom, when and at what loss."""
+    with clear_errors(), own_holder() as own:
+        found = transparency_report(own.books, dataset)
+        if output is not None:
+            output.write_text(transparency_page(own.books, found), encoding="utf-8")
+    if as_json:
+        print(json.dumps(transparency_document(found)))
+    else:
+        spent = PrivacyLoss.of_nano(*found.spent)
+        print(f"{len(found.releases)} releases about {dataset}, {spent} in all; ledger head {found.head[1]}.")
+
+
+@commands.command("backup")
+def backup(
+    folder: Annotated[Path, typer.Argument(help="A new folder; it holds secrets, as the home does.")],
+) -> None:
+    """Copy database, keys and records while the holder goes on; a database on a server is left to its own tools."""
+    with clear_errors(), own_holder() as own:
+        complete = back_up(own, folder)
+    if not complete:
+        tell("The database is on a server: what you dumped of it before this, with pg_dump, belongs to this back-up.")

@@ -1,16 +1,18 @@
 """`holder audit-privacy`: the loss bounded from outside, beside what is charged."""
 
+import json
 from typing import Annotated, Any
 
 import typer
 
-from holder_service.cli.calls import clear_errors, fail, tell
-from holder_service.cli.output import AsJson, show
+from holder_service.cli.calls import clear_errors, fail
+from holder_service.cli.output import AsJson
 from holder_service.privacy_audit.audit import Line, audit
 from holder_service.privacy_audit.over_http import AuditFailed
 
 commands = typer.Typer()
-_COLUMNS = ("through", "relation", "groups", "mechanism", "runs", "charge", "stated", "bound", "excess", "verdict")
+_COLUMNS = ("through", "relation, groups", "mechanism", "runs", "charge", "stated", "bound", "excess", "verdict")
+_LAYOUT = "{:7} {:22} {:11} {:>6} {:>8} {:>6} {:>6} {:>6}  {}"
 
 
 @commands.command("audit-privacy")
@@ -28,16 +30,19 @@ def audit_privacy(
     Runs on registers and a holder of its own, and touches no other. Ends with 1 if a bound exceeds its charge, if
     answers tell more than the noise as stated would, or if a planted fault is not found.
     """
-    lines = []
+    lines: list[Line] = []
+    if not as_json:
+        print(_LAYOUT.format(*_COLUMNS))
     with clear_errors():
         try:
             for line in audit(core_runs=runs, http_runs=http_runs, alpha=alpha, with_faults=with_faults):
                 lines.append(line)
-                tell(" ".join(_row(line)))
+                if not as_json:
+                    print(_LAYOUT.format(*_row(line)), flush=True)
         except AuditFailed as error:
             fail(str(error))
-    documents = [_document(line) for line in lines]
-    show({"alpha": alpha, "findings": documents}, _COLUMNS, [_row(line) for line in lines], as_json)
+    if as_json:
+        print(json.dumps({"alpha": alpha, "findings": [_document(line) for line in lines]}))
     if not all(line.as_expected for line in lines):
         raise typer.Exit(1)
 
@@ -58,6 +63,6 @@ def _row(line: Line) -> tuple[str, ...]:
     seen = "holds" if found.holds else "EXCEEDED"
     verdict = seen if line.fault is None else f"{line.fault}: {'NOT FOUND' if found.holds else 'found'}"
     return (
-        line.through, line.pair.relation, str(2 ** len(line.pair.sensitive)), line.mechanism, str(found.runs),
-        charge, f"{found.stated:.3f}", f"{found.bound:.3f}", f"{found.excess:+.3f}", verdict,
+        line.through, f"{line.pair.relation}, {line.pair.groups}", line.mechanism, str(found.runs), charge,
+        f"{found.stated:.3f}", f"{found.bound:.3f}", f"{found.excess:+.3f}", verdict,
     )  # fmt: skip

@@ -15,6 +15,7 @@ from holder_service.services import ledger
 from holder_service.services.holder import initialise
 from holder_service.settings import Settings
 from holder_service.web import logs, metrics
+from holder_service.web.connections import SERVER_OPTIONS
 from holder_service.web.logs import Level
 
 commands = typer.Typer()
@@ -59,9 +60,9 @@ def serve(
         # The server ends by raising the signal that told it to, once everything is answered; that is no failure.
         signal.signal(signal.SIGTERM, _leave)
     uvicorn.run(
-        "holder_service.app:create_app", factory=True, host=host, port=port, workers=workers, server_header=False,
-        log_config=logs.configuration(log_level, requests=access_log), access_log=False,
-        timeout_graceful_shutdown=30, timeout_worker_healthcheck=60,
+        "holder_service.app:create_served_app", factory=True, host=host, port=port, workers=workers,
+        server_header=False, log_config=logs.configuration(log_level, requests=access_log), access_log=False,
+        timeout_graceful_shutdown=30, timeout_worker_healthcheck=60, **SERVER_OPTIONS,
     )  # fmt: skip
 
 

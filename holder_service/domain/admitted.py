@@ -280,7 +280,9 @@ def _bits(runs: Runs) -> int:
     if len(runs) <= RUNS_ADDED_MAX:
         return sum((1 << end) - (1 << start) for start, end in runs)
     ends = (0, *itertools.chain.from_iterable(runs))
-    digits = "".join(digit * (end - start) for digit, (start, end) in zip(itertools.cycle("01"), itertools.pairwise(ends)))
+    digits = "".join(
+        digit * (end - start) for digit, (start, end) in zip(itertools.cycle("01"), itertools.pairwise(ends))
+    )
     return int(digits[::-1], 2)
 
 

@@ -1,52 +1,152 @@
 """The public deadline of a release: when it leaves, whatever the records and the noise are (2-privacy §7).
 
-Exact samplers take longer for larger noise, and counting time shows how many records there are. So
-an answer leaves at a time after its arrival that is a function of the plan's size and the dataset's
-declared `records_max` alone, a multiple of a quantum. What overruns it waits for the double, and is
-counted.
+Exact samplers take longer for larger noise, and counting time shows how many records there are. So an answer leaves at
+a time after its work began that is a function of the plan's size and the dataset's declared `records_max` alone, a
+multiple of a quantum. What overruns it waits for the double, and is counted.
+
+The work is modelled as a sum of parts. Their shapes are known from the code, and their figures are about twice the
+processor time that was measured on two slow cores. `holder calibrate` measures how a machine compares, part by part.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Final, Self
 
-WORK_BASE_MS: Final = 8.0
-WORK_PER_COUNT_MS: Final = 0.02
-WORK_PER_RULE_MS: Final = 0.25
-WORK_PER_MILLION_RECORDS_MS: Final = 60.0
-WORK_PER_MILLION_RECORDS_AND_RULE_MS: Final = 0.25
+from holder_service.domain.pricing import Price
+from shared import limits
+from shared.plans import Plan
+from shared.problems import TooLarge
+
+WORD_RULES: Final = 64
+"""So many rules are looked up together (`storage.matching`)."""
+NOISE_COUNT_MS: Final[Mapping[str, float]] = {
+    "laplace": 0.01, "gaussian": 0.02, "exponential": 0.08, "randomised_response": 0.001,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class PlanSize:
-    """What of a plan the deadline depends on."""
+    """What of a plan the deadline depends on.
+
+    Attributes:
+        rules: Of all batches.
+        predicates: Of all rules.
+        values: Of all predicates' lists.
+        counts: By mechanism, how many counts get its noise: cells times groups.
+        classes: Of disjoint cells, over all batches.
+        words: At most how many words of rules are intersected for each record, over all batches.
+        word_columns: The same, times the columns that each batch's rules name.
+    """
 
     rules: int
-    counts: int
+    predicates: int
+    values: int
+    counts: Mapping[str, int]
     classes: int
+    words: int
+    word_columns: int
+
+    @classmethod
+    def of(cls, plan: Plan, price: Price, groups: int) -> Self:
+        """The size of a priced plan that counts so many groups."""
+        counts: dict[str, int] = {}
+        rules = predicates = values = classes = words = word_columns = 0
+        for batch, paid in zip(plan.batches, price.batches, strict=True):
+            name = batch.mechanism.name
+            counts[name] = counts.get(name, 0) + len(batch.cells) * groups
+            asked = [rule for cell in batch.cells for rule in cell.any_of]
+            named = {predicate.column for rule in asked for predicate in rule.all_of}
+            # Classes share a word as long as they fit, so of two words in a row one at least is half full.
+            batch_words = len(asked) // WORD_RULES + min(len(paid.classes), 2 * len(asked) // WORD_RULES + 1)
+            rules += len(asked)
+            predicates += sum(len(rule.all_of) for rule in asked)
+            values += sum(len(one.values or ()) for rule in asked for one in rule.all_of)
+            classes += len(paid.classes)
+            words += batch_words
+            word_columns += batch_words * len(named)
+        return cls(rules, predicates, values, counts, classes, words, word_columns)
 
 
-def release_deadline_s(size: PlanSize, *, records_max: int, quantum_ms: int) -> float:
-    """Seconds from arrival to answer.
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The parts of the work on a plan; in milliseconds, or as factors of what was modelled.
+
+    Attributes:
+        pricing: All that comes before the records: check, look-ups, price, the mechanisms' scales.
+        counting: One pass over the records.
+        noise: Drawing it.
+        commit: Documents, digests, signature, the durable transaction, the anchor.
+        pauses: What now and then stops a process: collections of garbage, other processes, slow disks.
+    """
+
+    pricing: float
+    counting: float
+    noise: float
+    commit: float
+    pauses: float
+
+    def __post_init__(self) -> None:
+        for part in fields(self):
+            if not 0 <= getattr(self, part.name) < math.inf:
+                raise ValueError(f"{part.name} must be a finite number that is not negative.")
+
+    @classmethod
+    def modelled_ms(cls, size: PlanSize, *, records_max: int) -> Self:
+        """The time that the parts take at most, all but one in ten thousand times, in milliseconds."""
+        millions = records_max / 1e6
+        counts = sum(size.counts.values())
+        return cls(
+            pricing=2 + 0.02 * size.predicates + 0.006 * size.values + 0.01 * size.rules,
+            counting=(
+                1 + 0.3 * size.words + 0.015 * size.predicates + 0.003 * size.values + 0.002 * counts
+                + millions * (5 + 8 * size.classes + 3 * size.words + 1.4 * size.word_columns)
+            ),
+            noise=2 + sum(NOISE_COUNT_MS[name] * number for name, number in size.counts.items()),
+            commit=6 + 0.008 * size.predicates + 0.002 * size.values + 0.01 * size.rules + 0.004 * counts,
+            pauses=8,
+        )  # fmt: skip
+
+    def times(self, factors: "Work") -> "Work":
+        """Each part times its factor."""
+        return Work(**{name: value * asdict(factors)[name] for name, value in asdict(self).items()})
+
+    @property
+    def total(self) -> float:
+        """All parts together: they follow each other."""
+        return math.fsum(asdict(self).values())
+
+
+AS_SHIPPED: Final = Work(pricing=1, counting=1, noise=1, commit=1, pauses=1)
+"""The factors of a machine that nobody calibrated."""
+
+
+def require_bounded(size: PlanSize, *, records_max: int) -> None:
+    """Refuse a plan whose count would occupy the holder for minutes; the same on every machine.
+
+    Raises:
+        TooLarge: Naming the limit.
+    """
+    if not Work.modelled_ms(size, records_max=records_max).total <= 1000 * limits.RELEASE_S_MAX:
+        raise TooLarge(what="seconds of work on a dataset as large as this is declared", limit=limits.RELEASE_S_MAX)
+
+
+def release_deadline_s(size: PlanSize, *, records_max: int, quantum_ms: int, factors: Work = AS_SHIPPED) -> float:
+    """Seconds from the beginning of the work to the answer.
 
     Args:
-        size: Of the plan: rules, counts (cells times groups), classes (walks over the records).
+        size: Of the plan.
         records_max: What the dataset declares, not how many records there are.
         quantum_ms: The holder's quantum; 0 switches the deadline off, for tests and simulations only.
+        factors: How this machine compares with the one of the model.
 
     Returns:
         A multiple of the quantum, in seconds, at least one quantum; 0.0 without a quantum.
     """
     if quantum_ms == 0:
         return 0.0
-    millions = records_max / 1e6
-    work_ms = (
-        WORK_BASE_MS
-        + WORK_PER_COUNT_MS * size.counts
-        + WORK_PER_RULE_MS * size.rules
-        + millions * (WORK_PER_MILLION_RECORDS_MS * size.classes + WORK_PER_MILLION_RECORDS_AND_RULE_MS * size.rules)
-    )
-    return math.ceil(work_ms / quantum_ms) * quantum_ms / 1000
+    work_ms = Work.modelled_ms(size, records_max=records_max).times(factors).total
+    return max(math.ceil(work_ms / quantum_ms), 1) * quantum_ms / 1000
 
 
 def wait_s(*, elapsed_s: float, deadline_s: float) -> tuple[float, bool]:

@@ -63,6 +63,24 @@ class TooLargeBody(HolderError):
         super().__init__(f"The body exceeds {limit_bytes} bytes; send less at once.", limit_bytes=limit_bytes)
 
 
+class TooManyParts(HolderError):
+    """A body holds more lists and objects than any request needs; refused before it is read as JSON."""
+
+    code = "too-large"
+
+    def __init__(self, *, limit: int) -> None:
+        super().__init__(f"The body holds more than {limit} lists and objects; send less at once.", limit=limit)
+
+
+class TooSlow(HolderError):
+    """A body does not come in time."""
+
+    code = "too-slow"
+
+    def __init__(self, *, limit_s: float) -> None:
+        super().__init__(f"The body did not come within {limit_s:g} seconds; nothing was done. Send it again.")
+
+
 class _Exhausted(HolderError):
     def __init__(self, what: str, *, requested: PrivacyLoss, remaining: PrivacyLoss) -> None:
         super().__init__(

@@ -9,7 +9,7 @@ who knows all records but one could try the rest (docs/adr/0008).
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
@@ -72,6 +72,10 @@ class Balance:
     def limited(self, epsilon_nano: int, delta_nano: int, expires: str | None = None) -> "Balance":
         """The balance under a new limit."""
         return replace(self, limit_epsilon_nano=epsilon_nano, limit_delta_nano=delta_nano, expires=expires)
+
+    def document(self) -> dict[str, Any]:
+        """The balance as JSON values."""
+        return {name: getattr(self, name) for name in Balance.__slots__}
 
     def joined(self, other: "Balance") -> "Balance":
         """Two accounts of one auditor as one: spending is added, the limit is the larger of the two, ε and δ each."""
@@ -212,4 +216,8 @@ class Replay:
 
 
 def _document(event: Event) -> dict[str, Any]:
-    return {name: value for name, value in asdict(event).items() if value is not None}
+    # Not by `asdict`, which copies everything deeply: each release does this under the ledger's lock.
+    values = ((name, getattr(event, name)) for name in Event.__slots__)
+    return {
+        name: value.document() if isinstance(value, Balance) else value for name, value in values if value is not None
+    }

@@ -115,7 +115,7 @@ def examine(drawn: Drawn, *, alpha: float) -> Finding:
         epsilon=drawn.epsilon,
         delta=drawn.delta,
         stated=max(_loss(event.stated, drawn.delta) for event in events),
-        bound=_loss(shares(largest), drawn.delta),
+        bound=max(0.0, _loss(shares(largest), drawn.delta)),
         excess=_loss(shares(strangest)) - _loss(strangest.stated),
     )
 

@@ -75,6 +75,11 @@ class Neighbours:
             "cap": BUDGET,
         }  # fmt: skip
 
+    @property
+    def groups(self) -> int:
+        """How many there are."""
+        return self.declaration.table.group_count(self.sensitive)
+
     def plan(self, draw: int = 1) -> Plan:
         """A plan with a batch for each mechanism, of two disjoint cells."""
         return Plan.model_validate({"sensitive": self.sensitive, "draw": draw, "batches": _BATCHES})

@@ -4,6 +4,7 @@ It lives in a folder of its own and ends with its context. Its quantum is 0, whi
 below 1000, so the register is declared as many times as the draws need budgets.
 """
 
+import itertools
 import multiprocessing
 import socket
 import tempfile
@@ -76,7 +77,7 @@ def holder_under_audit() -> Iterator[HolderUnderAudit]:
     """
     with tempfile.TemporaryDirectory(prefix="privacy-audit-") as folder:
         home = Path(folder)
-        settings = Settings(home / "home", f"sqlite:///{home / 'holder.sqlite'}", home / "anchor", 0)
+        settings = Settings(home / "home", f"sqlite:///{home / 'holder.sqlite'}", home / "anchor", 0, requests_per_s=0)
         issued = initialise(settings)
         if issued is None:
             raise AuditFailed("A new holder issued no administrator's key.")
@@ -106,30 +107,29 @@ def draw_all(holder: HolderUnderAudit, pair: Neighbours, counts: TruePair, *, ru
         What was drawn and stated, by the batch's name.
     """
     key = holder.administer("POST", "/auditors", json={"name": AUDITOR})["key"]
-    sides = [_releases(holder, key, pair, content, side, runs) for side, content in enumerate(pair.registers)]
-    return {batch.name: _drawn(batch.name, sides, counts) for batch in pair.plan().batches}
-
-
-def _releases(
-    holder: HolderUnderAudit, key: str, pair: Neighbours, content: bytes, side: int, runs: int
-) -> list[Release]:
-    cost_nano = sum(batch.loss_nano[0] for batch in pair.plan().batches)
-    runs_per_budget = parse_nano(BUDGET["epsilon"]) // cost_nano
-    asked: list[tuple[str, int]] = []
-    for number in range(-(-runs // runs_per_budget)):
-        dataset = f"register-{side}-{number}"
-        holder.administer("PUT", f"/datasets/{dataset}", json=pair.declaration_document)
-        holder.administer("PUT", f"/datasets/{dataset}/records", content=content, headers={"Content-Type": "text/csv"})
-        holder.administer("PUT", f"/datasets/{dataset}/budgets/{AUDITOR}", json=BUDGET)
-        asked += [(dataset, run + 1) for run in range(runs_per_budget)]
+    runs_per_budget = parse_nano(BUDGET["epsilon"]) // sum(batch.loss_nano[0] for batch in pair.plan().batches)
 
     def ask(question: tuple[str, int]) -> Release:
         dataset, run = question
         body = pair.plan(draw=run).document()
         return Release.model_validate(holder.call(key, "POST", f"/v1/datasets/{dataset}/releases", json=body))
 
-    with ThreadPoolExecutor(_CLIENTS) as clients:
-        return list(clients.map(ask, asked[:runs]))
+    sides = []
+    for side, content in enumerate(pair.registers):
+        datasets = [f"register-{side}-{number}" for number in range(-(-runs // runs_per_budget))]
+        for dataset in datasets:
+            _declare(holder, dataset, pair, content)
+        asked = list(itertools.product(datasets, range(1, runs_per_budget + 1)))[:runs]
+        with ThreadPoolExecutor(_CLIENTS) as clients:
+            sides.append(list(clients.map(ask, asked)))
+    return {batch.name: _drawn(batch.name, sides, counts) for batch in pair.plan().batches}
+
+
+def _declare(holder: HolderUnderAudit, dataset: str, pair: Neighbours, content: bytes) -> None:
+    """Declare and load a register of a population of its own, with a budget for the auditor."""
+    holder.administer("PUT", f"/datasets/{dataset}", json=pair.declaration_document)
+    holder.administer("PUT", f"/datasets/{dataset}/records", content=content, headers={"Content-Type": "text/csv"})
+    holder.administer("PUT", f"/datasets/{dataset}/budgets/{AUDITOR}", json=BUDGET)
 
 
 def _drawn(name: str, sides: list[list[Release]], counts: TruePair) -> Drawn:

@@ -7,7 +7,7 @@ Which probabilities make the ratio does not matter to a bound: any event would d
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise

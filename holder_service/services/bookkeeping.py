@@ -28,14 +28,16 @@ def utc_now() -> datetime:
 class Transaction:
     """A transaction under the ledger's lock: one time for all of it, and the entries it appends."""
 
-    def __init__(self, connection: Connection, now: datetime) -> None:
+    def __init__(self, connection: Connection, now: datetime, head: tuple[int, str]) -> None:
         self.connection = connection
         self.now = now
         self.last: Entry | None = None
+        self._head = head
 
     def append(self, event: Event) -> Entry:
         """Put an event at the end of the ledger."""
-        self.last = ledger.append(self.connection, event, now=self.now)
+        self.last = ledger.append(self.connection, event, now=self.now, after=self._head)
+        self._head = self.last.sequence, self.last.hash
         return self.last
 
 
@@ -97,7 +99,8 @@ class Books:
         if anchored is not None and anchored[0] >= sequence:
             return
         with self.database.read() as connection:
-            self._require_anchored_entry(connection)
+            if not self._has_anchored_entry(connection):
+                raise _rolled_back()
             entry_hash = ledger.hash_at(connection, sequence)
         if entry_hash is not None:
             self._advance(sequence, entry_hash)
@@ -106,9 +109,12 @@ class Books:
         appended: list[Entry] = []
 
         def transact(connection: Connection) -> T:
-            if check_anchor:
-                self._require_anchored_entry(connection)
-            transaction = Transaction(connection, self.clock())
+            # The anchor is read before the lock is taken: what it holds was committed by then.
+            anchored = self.anchored()
+            head, found = ledger.lock(connection, hash_at=anchored[0] if anchored else 0)
+            if check_anchor and (anchored is None or anchored[1] != found):
+                raise _rolled_back()
+            transaction = Transaction(connection, self.clock(), head)
             result = work(transaction)
             if transaction.last is not None:
                 appended.append(transaction.last)
@@ -123,18 +129,18 @@ class Books:
         anchored = self.anchored()
         return anchored is not None and ledger.hash_at(connection, anchored[0]) == anchored[1]
 
-    def _require_anchored_entry(self, connection: Connection) -> None:
-        if not self._has_anchored_entry(connection):
-            raise RestoreUnrecorded(
-                "The holder's database lacks the entry that its anchor holds, so one of them was rolled back or lost. "
-                "An administrator has to record the restore: POST /v1/admin/ledger/restore."
-            )
-
     def _advance(self, sequence: int, entry_hash: str) -> None:
         try:
             self.anchor.advance(sequence, entry_hash)
         except OSError as error:
             raise _anchor_fault(error) from None
+
+
+def _rolled_back() -> RestoreUnrecorded:
+    return RestoreUnrecorded(
+        "The holder's database lacks the entry that its anchor holds, so one of them was rolled back or lost. "
+        "An administrator has to record the restore: POST /v1/admin/ledger/restore."
+    )
 
 
 def _anchor_fault(error: OSError) -> Unavailable:

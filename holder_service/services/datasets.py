@@ -101,7 +101,7 @@ def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclarat
                     cap=ledger.population_balance(transaction.connection, population),
                     detail={
                         "declaration": canonical.digest(declaration.model_dump(mode="json")),
-                        "schema": canonical.digest(schema.model_dump(mode="json")),
+                        "schema": canonical.sha256_name(datasets.schema_text(schema).encode()),
                         "records_max": after.records_max,
                         "version": after.version,
                     },

@@ -3,12 +3,14 @@
 import logging
 from dataclasses import dataclass
 
+from holder_service.domain.deadlines import Work
 from holder_service.domain.errors import Conflict, Unavailable
 from holder_service.services import accounts
 from holder_service.services.accounts import IssuedKey
 from holder_service.services.bookkeeping import Books
 from holder_service.services.datasets import OpenRecords
 from holder_service.services.signing_keys import Signer, publish_first, replace_lost
+from holder_service.services.work_factors import read_factors
 from holder_service.settings import Settings
 from holder_service.signing import SigningKeyFolder
 from holder_service.storage import datasets, ledger, signing_keys
@@ -37,6 +39,7 @@ class Holder:
     signing: Signer
     records: OpenRecords
     files: RecordFiles
+    work_factors: Work
 
     @classmethod
     def open(cls, settings: Settings) -> "Holder":
@@ -54,10 +57,13 @@ class Holder:
         try:
             _require_set_up(database, signer)
             files = _record_files(settings)
+            factors = read_factors(settings.calibration)
         except BaseException:
             database.close()
             raise
-        return cls(settings, Books(database, Anchor(settings.anchor)), signer, OpenRecords(settings.records), files)
+        return cls(
+            settings, Books(database, Anchor(settings.anchor)), signer, OpenRecords(settings.records), files, factors
+        )
 
     def close(self) -> None:
         """Finish what is being written, and let go of the database."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from holder_service.domain.deadlines import PlanSize, release_deadline_s
+from holder_service.domain.deadlines import PlanSize, Work, release_deadline_s, require_bounded
 from holder_service.domain.errors import (
     BudgetExhausted,
     CapExhausted,
@@ -19,7 +19,7 @@ from holder_service.domain.errors import (
     NotFound,
     VersionGone,
 )
-from holder_service.domain.ledger import Balance, Event
+from holder_service.domain.ledger import Event
 from holder_service.domain.pricing import Price, price
 from holder_service.domain.relations import NeighbouringRelation, relation
 from holder_service.mechanisms.base import Mechanism
@@ -31,10 +31,10 @@ from holder_service.storage import datasets, ledger, releases
 from holder_service.storage.counting import count_cells
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
+from holder_service.storage.ledger import Standing
 from holder_service.storage.releases import StoredRelease
-from shared import releases as contract
 from shared.amounts import PrivacyLoss, format_nano
-from shared.canonical import canonical_bytes
+from shared.canonical import canonical_bytes, object_bytes, sha256_name
 from shared.datasets import Relation
 from shared.plans import BatchQuote, Plan, Quote, check_size, identity
 from shared.schema import Group
@@ -49,18 +49,15 @@ class PricedPlan:
     dataset: Dataset
     relation: NeighbouringRelation
     price: Price
+    size: PlanSize
     groups: tuple[Group, ...]
     mechanisms: tuple[Mechanism, ...]
 
-    def deadline_s(self, *, quantum_ms: int) -> float:
-        """When the answer leaves, in seconds after the request arrived."""
-        cells = [cell for batch in self.plan.batches for cell in batch.cells]
-        size = PlanSize(
-            rules=sum(len(cell.any_of) for cell in cells),
-            counts=len(cells) * len(self.groups),
-            classes=sum(len(batch.classes) for batch in self.price.batches),
+    def deadline_s(self, *, quantum_ms: int, factors: Work) -> float:
+        """When the answer leaves, in seconds after the work on it began."""
+        return release_deadline_s(
+            self.size, records_max=self.dataset.records_max, quantum_ms=quantum_ms, factors=factors
         )
-        return release_deadline_s(size, records_max=self.dataset.records_max, quantum_ms=quantum_ms)
 
 
 def quote(books: Books, *, dataset: str, plan: Plan) -> Quote:
@@ -111,8 +108,9 @@ def prepare(books: Books, *, auditor: str, dataset: str, plan: Plan) -> StoredRe
         if stored is None:
             _require_current(declared, version)
             pinned.check(declared.schema)
-            priced = _priced(name, pinned, declared, relation_of(connection, declared))
-            _require_funds(connection, priced, auditor, population=declared.population, now=books.clock())
+            standing = _standing(connection, declared, auditor)
+            priced = _priced(name, pinned, declared, standing.relation)
+            _require_funds(standing, priced, now=books.clock())
             return priced
     books.ensure_anchored(stored.sequence)
     return stored
@@ -134,7 +132,9 @@ def answer(books: Books, *, auditor: str, priced: PricedPlan, records: OpenRecor
         "relation": priced.relation.name, "plan": priced.plan.document(),
         "charge": priced.price.charge.model_dump(mode="json"), "batches": batches,
     }  # fmt: skip
-    answer_digest = contract.answer_digest(unsigned)
+    # Serialised once, and outside the ledger's lock: digest, signature and stored bytes are all put together from it.
+    members = {name: canonical_bytes(value) for name, value in unsigned.items()}
+    answer_digest = sha256_name(object_bytes(members))
 
     def charge(transaction: Transaction) -> StoredRelease:
         stored = releases.find(transaction.connection, priced.identity)
@@ -142,13 +142,13 @@ def answer(books: Books, *, auditor: str, priced: PricedPlan, records: OpenRecor
             return stored
         dataset = existing(transaction.connection, priced.dataset.name)
         _require_current(dataset, priced.plan.version)
-        if relation_of(transaction.connection, dataset) != priced.relation.name:
+        standing = _standing(transaction.connection, dataset, auditor)
+        if standing.relation != priced.relation.name:
             raise Conflict("The population's neighbouring relation changed while the plan was answered: ask again.")
-        account, cap = _require_funds(
-            transaction.connection, priced, auditor, population=dataset.population, now=transaction.now
-        )
+        _require_funds(standing, priced, now=transaction.now)
         loss = priced.price.charge
-        account, cap = account.charged(loss.epsilon, loss.delta), cap.charged(loss.epsilon, loss.delta)
+        account = standing.account.charged(loss.epsilon, loss.delta)
+        cap = standing.cap.charged(loss.epsilon, loss.delta)
         pair = signing.in_force(transaction.connection)  # asked under the lock: a rotation may have come between
         entry = transaction.append(
             Event(
@@ -157,17 +157,17 @@ def answer(books: Books, *, auditor: str, priced: PricedPlan, records: OpenRecor
                 cap=cap, account=account,
             )
         )  # fmt: skip
-        release: dict[str, Any] = {
-            **unsigned,
+        charged = {
             "created": entry.at,
             "remaining": PrivacyLoss.of_nano(*account.remaining(transaction.now)).model_dump(mode="json"),
             "ledger": {"sequence": entry.sequence, "hash": entry.hash},
             "key": pair.id,
         }
-        release["signature"] = pair.sign(release)
+        release = members | {name: canonical_bytes(value) for name, value in charged.items()}
+        release["signature"] = canonical_bytes(pair.sign_bytes(object_bytes(release)))
         stored = StoredRelease(
             id=priced.identity, auditor=auditor, dataset=dataset.name, version=dataset.version or 0,
-            sequence=entry.sequence, created=entry.at, body=canonical_bytes(release),
+            sequence=entry.sequence, created=entry.at, body=object_bytes(release),
         )  # fmt: skip
         releases.store(transaction.connection, stored)
         return stored
@@ -202,18 +202,21 @@ def _require_current(dataset: Dataset, version: int | None) -> None:
         )
 
 
-def _require_funds(
-    connection: Connection, priced: PricedPlan, auditor: str, *, population: str, now: datetime
-) -> tuple[Balance, Balance]:
-    """The auditor's and the population's balance, if both afford the plan; the auditor's is told first."""
+def _standing(connection: Connection, dataset: Dataset, auditor: str) -> Standing:
+    """Relation, account and cap of the people that a dataset is about."""
+    standing = ledger.standing(connection, dataset.population, auditor)
+    if standing is None:
+        raise NotFound(f"There is no population {dataset.population!r}.")
+    return standing
+
+
+def _require_funds(standing: Standing, priced: PricedPlan, *, now: datetime) -> None:
+    """Refuse a plan that account and cap do not both afford; the auditor's is told first."""
     loss = priced.price.charge
-    account = ledger.account_balance(connection, population, auditor)
-    if not account.affords(loss.epsilon, loss.delta, now):
-        raise BudgetExhausted(requested=loss, remaining=PrivacyLoss.of_nano(*account.remaining(now)))
-    cap = ledger.population_balance(connection, population)
-    if not cap.affords(loss.epsilon, loss.delta, now):
-        raise CapExhausted(requested=loss, remaining=PrivacyLoss.of_nano(*cap.remaining(now)))
-    return account, cap
+    if not standing.account.affords(loss.epsilon, loss.delta, now):
+        raise BudgetExhausted(requested=loss, remaining=PrivacyLoss.of_nano(*standing.account.remaining(now)))
+    if not standing.cap.affords(loss.epsilon, loss.delta, now):
+        raise CapExhausted(requested=loss, remaining=PrivacyLoss.of_nano(*standing.cap.remaining(now)))
 
 
 def _priced(name: str, plan: Plan, dataset: Dataset, relation_name: Relation) -> PricedPlan:
@@ -223,7 +226,10 @@ def _priced(name: str, plan: Plan, dataset: Dataset, relation_name: Relation) ->
         mechanism_of(batch, relation=neighbouring, schema=dataset.schema, sensitive=plan.sensitive)
         for batch in plan.batches
     )
-    return PricedPlan(name, plan, dataset, neighbouring, price(plan, dataset.schema), groups, mechanisms)
+    paid = price(plan, dataset.schema)
+    size = PlanSize.of(plan, paid, len(groups))
+    require_bounded(size, records_max=dataset.records_max)
+    return PricedPlan(name, plan, dataset, neighbouring, paid, size, groups, mechanisms)
 
 
 def _batch_documents(priced: PricedPlan) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ most, and the next rotation takes that one.
 """
 
 import logging
-from datetime import datetime
+from datetime import timedelta
 
 from holder_service.domain.errors import Conflict, Unavailable
 from holder_service.domain.ledger import Event
@@ -125,8 +125,8 @@ def _unpublished(books: Books, folder: SigningKeyFolder) -> SigningKeyPair:
 
 def _next_key(transaction: Transaction, pair: SigningKeyPair) -> SigningKey:
     """The public half, in force from after everything that was signed before, whatever the clock says."""
-    latest: datetime | None = ledger_views.latest_time(transaction.connection)
-    return pair.public_key(valid_from=transaction.now if latest is None else max(transaction.now, latest))
+    latest = ledger_views.latest_time(transaction.connection)
+    return pair.public_key(valid_from=max(transaction.now, latest + timedelta(microseconds=1)))
 
 
 def _publish(transaction: Transaction, key: SigningKey, actor: str, **detail: str) -> SigningKey:

@@ -1,8 +1,9 @@
 """The anchor: the ledger's head, kept durably outside the database (2-privacy §6).
 
 A database that was restored from an old copy lacks the anchored entry, and the holder then refuses
-to release until an administrator records the restore. The file has two slots of fixed size that are
-written in turn, each with a checksum, so a write that a crash cuts short leaves the other one whole.
+to release until an administrator records the restore. The file has two slots of fixed size, each with a
+checksum. A new head goes into the slot that does not hold the newest, so a write that a crash cuts short
+leaves the newest whole.
 """
 
 import fcntl
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Final
 
 _SLOT_BYTES: Final = 256
+_BROKEN: Final = -1, ""
+"""Stands for what a slot holds whose write was cut short."""
 
 
 class Anchor:
@@ -57,13 +60,14 @@ class Anchor:
             self._waiting.append(head)
         try:
             with self._locked(os.O_RDWR) as file:
-                anchored = _newest(os.pread(file, 2 * _SLOT_BYTES, 0))
-                if anchored is not None and anchored[0] >= sequence:
+                slots = _slots(os.pread(file, 2 * _SLOT_BYTES, 0))
+                anchored = max(slots)
+                if anchored[0] >= sequence:
                     return
                 with self._lock:
                     newest = max(self._waiting)
-                os.pwrite(file, _encode(*newest), newest[0] % 2 * _SLOT_BYTES)
-                os.fsync(file)
+                os.pwrite(file, _encode(*newest), (1 - slots.index(anchored)) * _SLOT_BYTES)
+                os.fdatasync(file)  # neither size nor place changed: the content is all there is to sync
         finally:
             # What was anchored is forgotten: after a recorded restore its number is given out again.
             with self._lock:
@@ -86,9 +90,15 @@ def _encode(sequence: int, entry_hash: str) -> bytes:
 
 
 def _newest(content: bytes) -> tuple[int, str] | None:
+    newest = max(_slots(content))
+    return None if newest == _BROKEN else newest
+
+
+def _slots(content: bytes) -> list[tuple[int, str]]:
+    """What the two slots hold."""
     slots = []
     for start in (0, _SLOT_BYTES):
         parts = content[start : start + _SLOT_BYTES].split()
-        if len(parts) == 3 and f"{zlib.crc32(b' '.join(parts[:2])):08x}".encode() == parts[2]:
-            slots.append((int(parts[0]), parts[1].decode()))
-    return max(slots, default=None)
+        whole = len(parts) == 3 and f"{zlib.crc32(b' '.join(parts[:2])):08x}".encode() == parts[2]
+        slots.append((int(parts[0]), parts[1].decode()) if whole else _BROKEN)
+    return slots

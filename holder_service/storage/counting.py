@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -75,9 +76,15 @@ def count_cells(
                 counts[places] = tally.reshape(-1, groups.size)[1:]
         return counts
 
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        counts = sum(threads.map(count, records.chunks), np.zeros((len(cells), groups.size), dtype=np.int64))
-    return TrueCounts(counts)
+    # A single chunk is counted here and now: handing it over would take longer.
+    mapped = map(count, records.chunks) if len(records.chunks) == 1 else _threads().map(count, records.chunks)
+    return TrueCounts(sum(mapped, np.zeros((len(cells), groups.size), dtype=np.int64)))
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """The threads that all counts of this process share: each has a core to itself."""
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="count")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The database: one engine, one way to read, and one lane for everything that is written.
 
-Every write changes the ledger's head, so writes are serial by nature. A process queues its own in
+Nearly every write changes the ledger's head, so writes are serial by nature. A process queues its own in
 one first-in-first-out lane (racing threads would wait far longer at the worst), and processes
 exclude each other by `BEGIN IMMEDIATE` on SQLite and by a lock on the head's row on PostgreSQL.
 """
@@ -16,19 +16,19 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event, select
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from holder_service.domain.errors import Unavailable
-from holder_service.storage.tables import ledger_head
 
 __all__ = ["Connection", "Database"]
 
 T = TypeVar("T")
 
-BUSY_TIMEOUT_MS: Final = 30_000
-STATEMENT_TIMEOUT_MS: Final = 30_000
+LOCK_WAIT_S: Final = 10
+"""How long a write waits for those before it in its own process, and as long again for other processes."""
+STATEMENT_TIMEOUT_S: Final = 30
 CONNECT_TIMEOUT_S: Final = 5
 CONNECTIONS_MAX: Final = 16
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
@@ -66,21 +66,28 @@ class Database:
     def write(self, work: Callable[[Connection], T]) -> T:
         """Run some work as one durable transaction, after all that was queued before it.
 
-        The head's row is locked before the work starts, so whatever it reads stays true until it
-        commits. When this returns the commit is on disk.
+        When this returns the commit is on disk.
 
         Args:
-            work: Reads and writes over the connection it is given; any error rolls all of it back.
+            work: Reads and writes over the connection it is given; any error rolls all of it back. If it
+                appends to the ledger it takes the ledger's lock first (`storage.ledger.lock`).
 
         Raises:
-            Unavailable: The store failed. Whether the commit happened may then be unknown: whoever
-                retries looks for the outcome first.
+            Unavailable: The store failed, or is busy for too long. Whether the commit happened may then be
+                unknown: whoever retries looks for the outcome first.
         """
-        return self._lane.submit(self._transaction, work).result()
+        queued = self._lane.submit(self._transaction, work)
+        try:
+            return queued.result(timeout=LOCK_WAIT_S)
+        except TimeoutError:
+            # While one transaction waits for a lock, those behind it would wait for it in turn, each as long again.
+            if queued.cancel():
+                _log.error("store unavailable", extra={"error": "write lane full"})
+                raise _unavailable() from None
+        return queued.result()
 
     def _transaction(self, work: Callable[[Connection], T]) -> T:
         with _store_faults(), self._engine.connect().execution_options(writes=True) as connection, connection.begin():
-            connection.execute(select(ledger_head.c.sequence).where(ledger_head.c.id == 1).with_for_update())
             return work(connection)
 
     def migrate(self) -> None:
@@ -106,7 +113,7 @@ def _alembic_config() -> Config:
 def _engine(url: str) -> Engine:
     if url.startswith("sqlite"):
         engine = create_engine(
-            url, connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
+            url, connect_args={"check_same_thread": False, "timeout": LOCK_WAIT_S},
             pool_size=CONNECTIONS_MAX, max_overflow=0,
         )  # fmt: skip
         event.listen(engine, "connect", _prepare_sqlite)
@@ -116,7 +123,8 @@ def _engine(url: str) -> Engine:
         url.replace("postgresql://", "postgresql+psycopg://", 1),
         connect_args={
             "connect_timeout": CONNECT_TIMEOUT_S,
-            "options": f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c synchronous_commit=on",
+            "options": f"-c lock_timeout={LOCK_WAIT_S}s -c statement_timeout={STATEMENT_TIMEOUT_S}s "
+            "-c synchronous_commit=on",
         },
         pool_size=CONNECTIONS_MAX, max_overflow=0, pool_pre_ping=True, isolation_level="READ COMMITTED",
     )  # fmt: skip
@@ -126,7 +134,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     """The driver's own transaction handling is off: `_begin_sqlite` says how a transaction begins."""
     connection.isolation_level = None
     for pragma in (
-        f"busy_timeout={BUSY_TIMEOUT_MS}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON",
+        f"busy_timeout={LOCK_WAIT_S * 1000}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON",
     ):  # fmt: skip
         connection.execute(f"PRAGMA {pragma}")
 
@@ -147,4 +155,8 @@ def _store_faults() -> Iterator[None]:
             raise
         # The driver's text may quote parameters, so the log names only its class.
         _log.error("store unavailable", extra={"error": type(getattr(error, "orig", error)).__name__})
-        raise Unavailable("The holder's store does not answer. Ask again: a plan is never charged twice.") from None
+        raise _unavailable() from None
+
+
+def _unavailable() -> Unavailable:
+    return Unavailable("The holder's store does not answer. Ask again: a plan is never charged twice.")

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from holder_service.storage.tables import datasets, populations
+from shared import canonical
 from shared.datasets import Relation
 from shared.schema import Schema
 
@@ -91,11 +92,27 @@ def files(connection: Connection) -> frozenset[str]:
 def put(connection: Connection, dataset: Dataset) -> None:
     """Record a dataset, new or changed."""
     values = {name: getattr(dataset, name) for name in Dataset.__slots__}
-    values["schema"] = dataset.schema.model_dump_json()
-    if find(connection, dataset.name) is None:
+    values["schema"] = schema_text(dataset.schema)
+    before = find(connection, dataset.name)
+    if before is None:
         connection.execute(insert(datasets), values)
-    else:
-        connection.execute(update(datasets).where(datasets.c.name == dataset.name), values)
+        return
+    if before.schema == dataset.schema:  # a later version may write the same schema in other words; an entry has these
+        del values["schema"]
+    connection.execute(update(datasets).where(datasets.c.name == dataset.name), values)
+
+
+def schema_text(schema: Schema) -> str:
+    """A declaration's columns as they are kept."""
+    return schema.model_dump_json()
+
+
+def schema_digests(connection: Connection) -> dict[str, str]:
+    """The digest of each dataset's declared columns, as they are kept."""
+    return {
+        row.name: canonical.sha256_name(row.schema.encode())
+        for row in connection.execute(select(datasets.c.name, datasets.c.schema))
+    }
 
 
 def _dataset(row: Row[Any]) -> Dataset:

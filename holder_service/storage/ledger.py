@@ -2,20 +2,31 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
-from holder_service.storage.tables import datasets, entries, ledger_head, releases
+from holder_service.storage.tables import datasets, entries, ledger_head, populations, releases
+from shared.datasets import Relation
 
 # Built once: building a statement costs as much as running it, and every release runs these under the lock.
 _HEAD = select(ledger_head.c.sequence, ledger_head.c.hash)
 _MOVE_HEAD = update(ledger_head).where(ledger_head.c.id == 1)
 _INSERT = insert(entries)
-_HASH_AT = select(entries.c.hash).where(entries.c.sequence == bindparam("at"))
+_AT = bindparam("at")
+_LOCK = (
+    select(
+        ledger_head.c.sequence,
+        ledger_head.c.hash,
+        select(entries.c.hash).where(entries.c.sequence == _AT).scalar_subquery().label("hash_at"),
+    )
+    .where(ledger_head.c.id == 1)
+    .with_for_update(of=ledger_head)
+)
+_HASH_AT = select(entries.c.hash).where(entries.c.sequence == _AT)
 _POPULATION_BALANCE = (
     select(entries.c.cap).where(entries.c.population == bindparam("of")).order_by(entries.c.sequence.desc()).limit(1)
 )
@@ -26,6 +37,21 @@ _ACCOUNT_BALANCE = (
     .limit(1)
 )
 
+_STANDING = select(
+    select(populations.c.relation).where(populations.c.name == bindparam("of")).scalar_subquery().label("relation"),
+    _ACCOUNT_BALANCE.scalar_subquery().label("account"),
+    _POPULATION_BALANCE.scalar_subquery().label("cap"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a plan is charged against: the population's relation and cap, and the auditor's account with it."""
+
+    relation: Relation
+    account: Balance
+    cap: Balance
+
 
 def head(connection: Connection) -> tuple[int, str]:
     """Sequence and hash of the newest entry; 0 and the genesis hash of an empty ledger."""
@@ -33,9 +59,22 @@ def head(connection: Connection) -> tuple[int, str]:
     return (row.sequence, row.hash) if row else (0, GENESIS)
 
 
-def append(connection: Connection, event: Event, *, now: datetime) -> Entry:
-    """Put an event at the end of the chain. Only inside `Database.write`, which holds the head's lock."""
-    sequence, previous = head(connection)
+def lock(connection: Connection, *, hash_at: int) -> tuple[tuple[int, str], str | None]:
+    """Take the ledger's lock, before anything else in a transaction of `Database.write`, until it commits.
+
+    Returns:
+        The head, which nobody else can move now; and the hash of the entry of a sequence number that was
+        committed before, as `hash_at` gives it.
+    """
+    row = connection.execute(_LOCK, {"at": hash_at}).one_or_none()
+    if row is None:
+        return (0, GENESIS), None
+    return (row.sequence, row.hash), GENESIS if hash_at == 0 else row.hash_at
+
+
+def append(connection: Connection, event: Event, *, now: datetime, after: tuple[int, str]) -> Entry:
+    """Put an event at the end of the chain, whose head is `after`. Only under the ledger's lock."""
+    sequence, previous = after
     entry = Entry.chained(sequence=sequence + 1, at=now.isoformat(), event=event, previous=previous)
     connection.execute(
         _INSERT,
@@ -61,6 +100,15 @@ def account_balance(connection: Connection, population: str, auditor: str) -> Ba
     """An auditor's limit and spending with a population, as the account's newest entry has them."""
     found = connection.execute(_ACCOUNT_BALANCE, {"of": population, "who": auditor}).scalar()
     return balance_of_text(found) or Balance()
+
+
+def standing(connection: Connection, population: str, auditor: str) -> Standing | None:
+    """Relation, account and cap as they are now, in one statement; None if there is no such population."""
+    row = connection.execute(_STANDING, {"of": population, "who": auditor}).one()
+    if row.relation is None:
+        return None
+    account, cap = balance_of_text(row.account), balance_of_text(row.cap)
+    return Standing(row.relation, account or Balance(), cap or Balance())
 
 
 def accounts_of(connection: Connection, population: str) -> dict[str, Balance]:
@@ -118,7 +166,7 @@ def entry_of_row(row: Row[Any]) -> Entry:
 
 
 def _balance_text(balance: Balance | None) -> str | None:
-    return None if balance is None else json.dumps(asdict(balance), sort_keys=True)
+    return None if balance is None else json.dumps(balance.document(), sort_keys=True)
 
 
 def balance_of_text(text: str | None) -> Balance | None:

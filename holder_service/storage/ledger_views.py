@@ -80,10 +80,10 @@ def in_order(connection: Connection, which: EntryFilter, *, after: int, upto: in
     return [entry_of_row(row) for row in connection.execute(query.limit(limit))]
 
 
-def latest_time(connection: Connection) -> datetime | None:
-    """The latest time that an entry names: the clocks of several machines differ. None of an empty ledger."""
+def latest_time(connection: Connection) -> datetime:
+    """The latest time that an entry names, for the clocks of several machines differ; year 1 of an empty ledger."""
     latest = connection.execute(select(func.max(entries.c.at))).scalar()
-    return None if latest is None else datetime.fromisoformat(latest)
+    return datetime.min.replace(tzinfo=UTC) if latest is None else datetime.fromisoformat(latest)
 
 
 def balances_over_time(connection: Connection, population: str) -> list[tuple[datetime, Balance]]:

@@ -7,7 +7,6 @@ from sqlalchemy import Connection, select
 
 from holder_service.storage import datasets, signing_keys
 from holder_service.storage.tables import accounts, api_keys
-from shared import canonical
 
 Row = dict[str, Any]
 
@@ -25,11 +24,12 @@ def rows(connection: Connection) -> dict[tuple[str, str], Row]:
         found["populations", population.name] = {
             name: getattr(population, name) for name in ("relation", "person_key", "merged_into")
         }
+    schemas = datasets.schema_digests(connection)
     for dataset in datasets.every(connection):
         columns = ("population", "records_max", "version", "version_last", "records_file", "people_file", "retired")
         found["datasets", dataset.name] = {
             **{name: getattr(dataset, name) for name in columns},
-            "schema": canonical.digest(dataset.schema.model_dump(mode="json")),
+            "schema": schemas[dataset.name],
         }
     return found
 

@@ -1,20 +1,22 @@
-"""What administrators call about the ledger: read, export, verify, record a restore; and the signing keys."""
+"""What administrators call about the ledger: read, export, verify, report, record a restore; and the signing keys."""
 
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query, Response
-from fastapi.responses import StreamingResponse
+from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi.responses import HTMLResponse, StreamingResponse
 from pydantic import AwareDatetime
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.ledger import Kind
 from holder_service.services import ledger, signing_keys
+from holder_service.services.transparency import transparency_report
 from holder_service.storage.ledger_views import EntryFilter
 from holder_service.web.bodies import StrictRoute
 from holder_service.web.dependencies import Administrator, TheHolder
 from holder_service.web.documentation import PROBLEM_RESPONSES
 from holder_service.web.ledger_export import EXPORT_PAGE_ENTRIES, MEDIA_TYPES, csv_pages, json_pages
+from holder_service.web.transparency import transparency_document, transparency_page
 from shared import limits
 from shared.messages import Message
 from shared.releases import LedgerPosition, SigningKey
@@ -83,6 +85,25 @@ async def record_restore(holder: TheHolder, caller: Administrator, restore: Rest
     """Record that the database was restored from a copy, so that the holder may release again."""
     entry = await run_in_threadpool(ledger.record_restore, holder.books, actor=caller.name, reason=restore.reason)
     return LedgerPosition(sequence=entry.sequence, hash=entry.hash)
+
+
+@router.get("/datasets/{dataset}/report", response_model=None, responses={200: {"content": {"text/html": {}}}})
+async def report_on_dataset(
+    holder: TheHolder,
+    _: Administrator,
+    dataset: Annotated[Name, Path()],
+    *,
+    as_format: Annotated[Literal["json", "html"], Query(alias="format")] = "json",
+) -> Response | dict[str, Any]:
+    """What was released about a dataset, to whom, when and at what loss: to be published."""
+
+    def work() -> Response | dict[str, Any]:
+        report = transparency_report(holder.books, dataset)
+        if as_format == "html":
+            return HTMLResponse(transparency_page(holder.books, report))
+        return transparency_document(report)
+
+    return await run_in_threadpool(work)
 
 
 @router.post("/signing-keys", status_code=201)

@@ -18,7 +18,7 @@ from holder_service.storage import releases as stored_releases
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.releases import StoredRelease
 from holder_service.web.bodies import StrictRoute
-from holder_service.web.dependencies import AnyCaller, Auditor, TheHolder
+from holder_service.web.dependencies import AnyCaller, Auditor, TheHolder, ThePlaces
 from holder_service.web.documentation import PROBLEM_RESPONSES
 from holder_service.web.request_facts import note_release
 from shared import limits
@@ -79,20 +79,27 @@ async def quote_plan(holder: TheHolder, _: Auditor, dataset: DatasetName, plan: 
     response_model=Release,
     responses={200: {"model": Release, "description": "The plan was answered before: the same bytes, at no cost"}},
 )
-async def release_plan(holder: TheHolder, caller: Auditor, dataset: DatasetName, plan: Plan) -> Response:
+async def release_plan(
+    holder: TheHolder, places: ThePlaces, caller: Auditor, dataset: DatasetName, plan: Plan
+) -> Response:
     """Answer a plan: charged once, however often it is asked."""
-    arrived_s = time.monotonic()
-    prepared = await run_in_threadpool(releases.prepare, holder.books, auditor=caller.name, dataset=dataset, plan=plan)
-    if isinstance(prepared, StoredRelease):
-        return Response(prepared.body, 200, media_type="application/json")
-    deadline_s = prepared.deadline_s(quantum_ms=holder.settings.release_quantum_ms)
-    try:
-        stored = await run_in_threadpool(
-            releases.answer, holder.books, auditor=caller.name, priced=prepared,
-            records=holder.records, signing=holder.signing,
-        )  # fmt: skip
-    finally:
-        await _leave_at(arrived_s, deadline_s)
+    async with places.taken():
+        # From here the deadline runs. Whoever asks cannot stretch the time that the work has: the body is there, and
+        # how long a plan waits for its place depends on public deadlines alone.
+        begun_s = time.monotonic()
+        prepared = await run_in_threadpool(
+            releases.prepare, holder.books, auditor=caller.name, dataset=dataset, plan=plan
+        )
+        if isinstance(prepared, StoredRelease):
+            return Response(prepared.body, 200, media_type="application/json")
+        deadline_s = prepared.deadline_s(quantum_ms=holder.settings.release_quantum_ms, factors=holder.work_factors)
+        try:
+            stored = await run_in_threadpool(
+                releases.answer, holder.books, auditor=caller.name, priced=prepared,
+                records=holder.records, signing=holder.signing,
+            )  # fmt: skip
+        finally:
+            await _leave_at(begun_s, deadline_s)
     return Response(stored.body, 201, media_type="application/json")
 
 
@@ -166,9 +173,9 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
     )
 
 
-async def _leave_at(arrived_s: float, deadline_s: float) -> None:
+async def _leave_at(begun_s: float, deadline_s: float) -> None:
     """Hold an answer, or a refusal that came after the count, until its public deadline."""
-    remaining_s, overran = wait_s(elapsed_s=time.monotonic() - arrived_s, deadline_s=deadline_s)
+    remaining_s, overran = wait_s(elapsed_s=time.monotonic() - begun_s, deadline_s=deadline_s)
     note_release(deadline_s=deadline_s, overran=overran)
     if overran:
         _log.warning("release overran its deadline", extra={"deadline_ms": round(deadline_s * 1000)})

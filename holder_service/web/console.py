@@ -44,6 +44,7 @@ def show_overview(visit: Visitor) -> Response:
     return visit.page(
         "overview.html.j2", section="overview", populations=populations, charts=charts,
         store=overview.store_state(visit.books), holder=visit.holder,
+        signing_key=visit.holder.public_keys().keys[-1].id,
         entries=overview.newest_entries(visit.books, EntryFilter(), before=None, limit=ENTRIES_SHOWN),
     )  # fmt: skip
 

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import HolderError, InvalidRequest
 from holder_service.services import datasets, overview
 from holder_service.services.overlaps import find_overlaps
 from holder_service.services.overview import PopulationState
+from holder_service.services.transparency import transparency_report
 from holder_service.storage.datasets import Dataset
 from holder_service.web.admin import PathName
 from holder_service.web.console_cookies import check_origin
@@ -18,6 +20,7 @@ from holder_service.web.console_files import receive_form
 from holder_service.web.console_forms import Form
 from holder_service.web.console_pages import ROOT, Refusal
 from holder_service.web.console_session import CheckedForm, ConsoleRoute, Visit, Visitor
+from holder_service.web.transparency import transparency_page
 from holder_service.web.uploads import load_upload
 from shared.amounts import PrivacyLoss
 from shared.datasets import DatasetDeclaration
@@ -68,6 +71,14 @@ def declare(visit: Visitor, form: CheckedForm) -> Response:
 def show_dataset(visit: Visitor, dataset: PathName) -> Response:
     """A dataset as declared."""
     return _dataset_page(visit, dataset)
+
+
+@router.get("/datasets/{dataset}/report.html")
+def report(visit: Visitor, dataset: PathName) -> Response:
+    """The transparency report, as a file: its page brings its own styles, which the console's policy would refuse."""
+    page = transparency_page(visit.books, transparency_report(visit.books, dataset))
+    headers = {"Content-Disposition": f'attachment; filename="transparency-{dataset}.html"'}
+    return HTMLResponse(page, headers=headers)
 
 
 @router.post("/datasets/{dataset}/limits")

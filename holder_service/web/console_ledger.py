@@ -7,8 +7,9 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import StreamingResponse
 
+from holder_service.domain.errors import Conflict
 from holder_service.domain.ledger import Kind
-from holder_service.services import accounts, ledger, overview
+from holder_service.services import accounts, ledger, overview, signing_keys
 from holder_service.storage.ledger_views import EntryFilter
 from holder_service.web.admin_ledger import Restore
 from holder_service.web.console_forms import Form
@@ -44,6 +45,7 @@ def list_entries(
         populations=[state.population.name for state in overview.every_population(visit.books)],
         accounts=[found.name for found, _ in accounts.every_account(visit.books)],
         newest=urlencode(asked), older=urlencode(older) if older else None,
+        signing_keys=visit.holder.public_keys().keys,
     )  # fmt: skip
 
 
@@ -74,6 +76,19 @@ def verify(visit: Visitor, _: CheckedForm) -> Response:
         else:
             text = f"Broken at entry {found.broken_at}: {found.reason}."
         return visit.done(f"{ROOT}/ledger", text, good=found.intact)
+
+    return visit.attempt(work, visit.refused)
+
+
+@router.post("/signing-keys")
+def rotate_signing_key(visit: Visitor, form: CheckedForm) -> Response:
+    """Put a new signing key in force."""
+
+    def work() -> Response:
+        if form.text("newest") != visit.holder.public_keys().keys[-1].id:
+            raise Conflict("This form was sent before, or somebody else put a key in force meanwhile: look below.")
+        made = signing_keys.rotate(visit.books, visit.holder.signing, actor=visit.actor)
+        return visit.done(f"{ROOT}/ledger", f"Signing key {made.id} is in force.")
 
     return visit.attempt(work, visit.refused)
 

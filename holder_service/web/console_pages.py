@@ -113,9 +113,14 @@ def render(template: str, *, status: int = 200, refusal: Refusal | None = None, 
     if refusal is not None:
         note_problem(refusal.code)
         status = refusal.status
-    page = _environment().get_template(template).render(refusal=refusal, **context)
+    page = rendered(template, refusal=refusal, **context)
     headers = {"Retry-After": str(RETRY_AFTER_S)} if status in (429, 503) else None
     return HTMLResponse(page, status, headers)
+
+
+def rendered(template: str, **context: Any) -> str:
+    """A template filled in; every text is escaped."""
+    return _environment().get_template(template).render(**context)
 
 
 @functools.cache

@@ -53,6 +53,13 @@ def _merge(event: Event) -> str:
     return f"Population {event.detail.get('from')} joined {event.population}{whose}"
 
 
+def _signing_key(event: Event) -> str:
+    if event.detail.get("handover"):
+        return f"Signing key {event.subject} follows {event.detail['handover']['by']}"
+    lost = f", the one before is lost: {event.detail['reason']}" if "reason" in event.detail else ""
+    return f"Signing key {event.subject} published{lost}"
+
+
 def _limit(balance: Balance | None) -> str:
     balance = balance or Balance()
     return loss(balance.limit_epsilon_nano, balance.limit_delta_nano)
@@ -62,7 +69,7 @@ _WORDS: Final[Mapping[str, Callable[[Event], str]]] = {
     "account": _account,
     "key": _key,
     "key-withdrawn": lambda event: f"Key {event.subject} of {event.detail.get('account')} withdrawn",
-    "signing-key": lambda event: f"Signing key {event.subject} published",
+    "signing-key": _signing_key,
     "population": _population,
     "dataset": lambda event: f"Dataset {event.dataset} declared",
     "cap": lambda event: f"Cap of {event.population} set to {_limit(event.cap)}",

@@ -15,6 +15,7 @@ from holder_service.domain.errors import Forbidden, HolderError, Unauthenticated
 from holder_service.services.accounts import Caller, authenticate
 from holder_service.services.holder import Holder
 from holder_service.web.problems import problem_response
+from holder_service.web.release_places import ReleasePlaces
 
 PUBLIC_UNDER_V1: Final = frozenset({"/v1/keys"})
 METRICS: Final = "/metrics"
@@ -58,6 +59,11 @@ def _holder(request: Request) -> Holder:
     return holder
 
 
+def _places(request: Request) -> ReleasePlaces:
+    places: ReleasePlaces = request.app.state.release_places
+    return places
+
+
 def _caller(request: Request) -> Caller:
     caller: Caller = request.state.caller
     return caller
@@ -76,6 +82,7 @@ def _administrator(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
 
 
 TheHolder = Annotated[Holder, Depends(_holder)]
+ThePlaces = Annotated[ReleasePlaces, Depends(_places)]
 AnyCaller = Annotated[Caller, Depends(_caller)]
 Auditor = Annotated[Caller, Depends(_auditor)]
 Administrator = Annotated[Caller, Depends(_administrator)]

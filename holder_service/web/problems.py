@@ -30,6 +30,7 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = {
     "unknown-column": 422,
     "sensitive-column": 422,
     "too-large": 413,
+    "too-slow": 408,
     "budget-exhausted": 403,
     "cap-exhausted": 403,
     "version-gone": 409,
@@ -69,6 +70,8 @@ def problem_response(
         headers["WWW-Authenticate"] = "Bearer"
     if status in (429, 503):
         headers["Retry-After"] = str(RETRY_AFTER_S)
+    if status == 408:
+        headers["Connection"] = "close"  # the rest of the body may never come
     document = {
         **(fields or {}),
         "type": PROBLEM_TYPE_BASE + code,

@@ -1,5 +1,6 @@
 """Files of records as they come in, and are loaded: the same for the REST interface and for the console."""
 
+import asyncio
 import errno
 import logging
 import secrets
@@ -11,9 +12,10 @@ from typing import Final
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.domain.errors import TooLargeBody, Unavailable
+from holder_service.domain.errors import TooLargeBody, TooSlow, Unavailable
 from holder_service.services import datasets
 from holder_service.services.holder import Holder
+from shared import limits
 
 MEDIA_TYPES: Final = ("text/csv", "application/vnd.apache.parquet")
 RECORD_BYTES_MAX: Final = 65_536
@@ -71,9 +73,18 @@ async def bounded_stream(request: Request, bytes_max: int) -> AsyncIterator[byte
 
     Raises:
         TooLargeBody: More comes than there may be; nothing beyond is read.
+        TooSlow: Nothing more comes for a while.
     """
     received_bytes = 0
-    async for chunk in request.stream():
+    pieces = aiter(request.stream())
+    while True:
+        try:
+            async with asyncio.timeout(limits.BODY_READ_S):
+                chunk = await anext(pieces, None)
+        except TimeoutError:
+            raise TooSlow(limit_s=limits.BODY_READ_S) from None
+        if chunk is None:
+            return
         received_bytes += len(chunk)
         if received_bytes > bytes_max:
             raise TooLargeBody(limit_bytes=bytes_max)

@@ -4,6 +4,7 @@ The simulated holder signs with a real key and answers over a real socket; each 
 in one way. After every lie: no result, no receipt among the good ones, and the answer kept as evidence.
 """
 
+import base64
 import json
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
@@ -15,6 +16,8 @@ import pytest
 from auditor_client.auditor import Auditor
 from auditor_client.errors import AuditorError, HolderLied, HolderUnavailable, QuestionRefused, VersionGone
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
+from shared.handovers import handover_bytes
+from shared.releases import SIGNATURE_PREFIX, SigningKey
 from shared.rules import Predicate
 from tests.simulated_holder import KEY, Document, SimulatedHolder, problem, send, simulated_holder
 
@@ -178,15 +181,33 @@ def test_a_changed_key_is_noticed_before_anything_is_asked(auditor: Auditor, hol
 def test_a_key_that_was_made_while_the_question_was_under_way_is_no_lie(
     auditor: Auditor, holder: SimulatedHolder
 ) -> None:
-    """The holder publishes a second key just before it answers; the first is still there."""
+    """The holder publishes a second key just before it answers; the first is still there, and handed over to it."""
+
+    def hand_over(keys: Document) -> None:
+        successor = SigningKey.model_validate({**keys["keys"][0], "id": "k2"})
+        signature = base64.b64encode(holder.signing.sign(handover_bytes(successor, by="k1"))).decode()
+        handover = {"by": "k1", "signature": SIGNATURE_PREFIX + signature}
+        keys["keys"].append({**successor.model_dump(mode="json"), "handover": handover})
 
     def rotate(document: Document) -> None:
         document["key"] = "k2"
-        holder.change_keys = lambda keys: keys["keys"].append({**keys["keys"][0], "id": "k2"})
+        holder.change_keys = hand_over
 
     holder.before_signing = rotate
 
     assert auditor.audit(TREE, "register", ["sex"], "0.5").key.id == "k2"
+
+
+def test_a_key_that_no_pinned_one_handed_over_to_is_not_believed(auditor: Auditor, holder: SimulatedHolder) -> None:
+    """The pinned key is public: whoever takes the holder's address over can show it beside one of their own."""
+    auditor.audit(TREE, "register", ["sex"], "0.5")
+    asked = holder.count("POST", "/releases")
+    holder.change_keys = lambda keys: keys["keys"].append({**keys["keys"][0], "id": "k2"})
+
+    with pytest.raises(HolderLied, match="vouches"):
+        auditor.audit(TREE, "register", ["origin"], "0.5")
+
+    assert holder.count("POST", "/releases") == asked
 
 
 def test_a_price_that_was_not_meant_is_not_paid(auditor: Auditor, holder: SimulatedHolder) -> None:

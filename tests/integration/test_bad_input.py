@@ -281,10 +281,15 @@ def test_no_wrong_value_at_any_place_is_a_failure(unmoved_holder: TestedHolder) 
 
 
 PREDICATE: Final = '{"column":"age","op":"gt","value":1}'
+LISTED: Final = (
+    '{"all_of":[{"column":"education","op":"in","values":[' + ",".join(f'"{n}"' for n in range(1024)) + "]}]}"
+)
 BAD_RULE: Final = '{"all_of":[' + ",".join("0" * 256) + "]}"
 HUGE: Final[dict[str, tuple[Callable[[], bytes], str]]] = {
     "a million rules": (lambda: rules(",".join(['{"all_of":[]}'] * 1_000_000)), "too-large"),
-    "a million empty rules": (lambda: rules(",".join(["{}"] * 1_000_000)), "invalid-plan"),
+    "a million empty rules": (lambda: rules(",".join(["{}"] * 1_000_000)), "too-large"),
+    "eight thousand empty rules": (lambda: rules(",".join(["{}"] * 8000)), "invalid-plan"),
+    "millions of lists": (lambda: b"[" + b",".join([b"[]"] * 2_500_000) + b"]", "too-large"),
     "millions of numbers for cells": (lambda: cells("[" + ",".join("0" * 4_000_000) + "]"), "invalid-plan"),
     "millions of numbers for predicates": (lambda: rules(",".join([BAD_RULE] * 8192)), "invalid-plan"),
     "an unknown field in each rule": (lambda: rules(",".join(['{"all_of":[],"x":0}'] * 8000)), "invalid-plan"),
@@ -303,6 +308,7 @@ HUGE: Final[dict[str, tuple[Callable[[], bytes], str]]] = {
     "a predicate too many": (
         lambda: rules('{"all_of":[' + ",".join([PREDICATE] * 257) + "]}"), "too-large",
     ),
+    "too many values": (lambda: rules(",".join([LISTED] * 257)), "too-large"),
     "a body over the limit": (lambda: b" " * (limits.BODY_BYTES_MAX + 1), "too-large"),
 }  # fmt: skip
 

@@ -28,11 +28,11 @@ def raw(holder: TestedHolder, request: bytes, *, then: bytes = b"") -> bytes:
     """Send bytes as they are, and whatever comes back until the connection closes; nothing if it is reset."""
     address = (holder.client.base_url.host, holder.client.base_url.port)
     with socket.create_connection(address, timeout=10) as connection:
-        connection.sendall(request.replace(b"\n", b"\r\n") + then)
-        connection.shutdown(socket.SHUT_WR)
         try:
+            connection.sendall(request.replace(b"\n", b"\r\n") + then)
+            connection.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: connection.recv(65_536), b""))
-        except ConnectionResetError:
+        except OSError:
             return b""
 
 

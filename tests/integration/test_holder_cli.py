@@ -173,21 +173,30 @@ def test_every_call_of_the_administrator_has_a_command(env: dict[str, str], tmp_
         loaded = admin("load", name, str(tmp_path / "register.csv"), "--json")
         assert loaded == {"dataset": name, "version": 1}
         admin("grant", name, auditor, "2.5", "--json")
+    assert {one, two} <= {found["name"] for found in admin("datasets", "--json")["datasets"]}
+    (overlap,) = [found for found in admin("overlaps", "--json")["overlaps"] if set(found["populations"]) == {one, two}]
+    assert overlap["people"] == 300
     admin("merge", one, two)
     admin("disable-auditor", auditor)
     accounts = {one["auditor"]: one for one in admin("auditors", "--json")["auditors"]}
     assert accounts[auditor]["disabled"]
     assert [key["withdrawn"] is None for key in accounts[auditor]["keys"]] in ([False, True], [True, False])
     admin("enable-auditor", auditor)
-    budgets = {(one["auditor"], one["population"]) for one in admin("budgets", "--json")["budgets"]}
-    assert (auditor, one) in budgets
+    budgets = admin("budgets", "--population", one, "--auditor", auditor, "--json")["budgets"]
+    assert [(found["auditor"], found["population"]) for found in budgets] == [(auditor, one)]
     admin("retire", two)
     assert admin("record-restore", "a drill", "--json")["sequence"] > 1
     entries = admin("ledger", "--limit", "1000", "--json")["entries"]
     assert [entry["kind"] for entry in entries[-2:]] == ["retirement", "restore"]
+    assert {entry["kind"] for entry in admin("ledger", "--kind", "restore", "--json")["entries"]} == {"restore"}
+    admin("export-ledger", str(tmp_path / "ledger.csv"))
+    admin("report", one, str(tmp_path / "report.html"))
+    rotated = admin("rotate-signing-key", "--json")
+    assert admin("signing-keys", "--json")["keys"][-1] == rotated
+    assert "holder_requests_total" in admin("metrics")
     assert admin("verify-ledger", "--json")["intact"]
     assert json.loads(done(run(["ledger", "verify", "--json"], env)))["intact"]
-    for table in ("auditors", "budgets", "ledger", "verify-ledger"):
+    for table in ("auditors", "budgets", "datasets", "ledger", "overlaps", "signing-keys", "verify-ledger"):
         assert further["key"] not in admin(table)
 
 

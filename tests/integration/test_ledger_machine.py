@@ -131,7 +131,8 @@ class LedgerMachine(RuleBasedStateMachine):
 
         def call() -> int:
             with self.holder.files.in_use():
-                source = self.folder / "records.csv"
+                self.holder.files.incoming.mkdir(exist_ok=True)
+                source = self.holder.files.incoming / "records.csv"
                 source.write_bytes(RECORDS)
                 return datasets.load(
                     self.books, actor="administrator", name=name, source=source, media_type="text/csv",

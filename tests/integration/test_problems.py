@@ -18,8 +18,8 @@ from tests.holders import TestedHolder, opened, plan, running_holder
 from tests.postgres import PostgresServer
 from tests.refusals import refused
 
-RESERVED: Final = {"rate-limited"}
-"""In the contract already, so that a client knows it; nothing limits rates yet (docs/limits.md)."""
+ELSEWHERE: Final = {"rate-limited", "too-slow"}
+"""What takes a crowd or patience to bring about, in test_request_limits.py."""
 
 
 def edit(holder: TestedHolder, statement: str, *values: object) -> None:
@@ -120,7 +120,7 @@ def test_what_happened_to_the_holder_brings_a_code_about(
 
 
 def test_no_code_is_without_title_status_and_trigger() -> None:
-    assert set(TITLES) == set(STATUS_BY_CODE) == {*HARMLESS, *HARMFUL} | RESERVED
+    assert set(TITLES) == set(STATUS_BY_CODE) == {*HARMLESS, *HARMFUL} | ELSEWHERE
 
 
 def test_a_code_has_a_page(standing_holder: TestedHolder) -> None:

@@ -1,24 +1,61 @@
 """The deadline is a public multiple of the quantum, and an overrun waits for a public multiple of it."""
 
+import math
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holder_service.domain.deadlines import PlanSize, release_deadline_s, wait_s
+from holder_service.domain.deadlines import (
+    AS_SHIPPED,
+    NOISE_COUNT_MS,
+    PlanSize,
+    Work,
+    release_deadline_s,
+    require_bounded,
+    wait_s,
+)
+from holder_service.domain.pricing import price
+from holder_service.services.calibration import factors, measure
+from holder_service.services.work_factors import read_factors, write_factors
+from holder_service.settings import InvalidSettings
+from shared.limits import RELEASE_S_MAX
+from shared.plans import Plan
+from shared.problems import TooLarge
+from tests.hostile_plans import SCHEMA
 
-SIZE = PlanSize(rules=16, counts=32, classes=1)
+SIZE = PlanSize(
+    rules=16, predicates=64, values=8, counts={"laplace": 32, "gaussian": 4}, classes=1, words=1, word_columns=5
+)
+sizes = st.builds(
+    PlanSize, rules=st.integers(1, 8192), predicates=st.integers(0, 65_536), values=st.integers(0, 262_144),
+    counts=st.dictionaries(st.sampled_from(sorted(NOISE_COUNT_MS)), st.integers(1, 16_384), min_size=1),
+    classes=st.integers(1, 4096), words=st.integers(1, 500), word_columns=st.integers(0, 10_000),
+)  # fmt: skip
 
 
-@given(st.integers(1, 8192), st.integers(1, 16384), st.integers(1, 100), st.integers(1, 10**9), st.integers(1, 1000))
-def test_it_is_a_positive_multiple_of_the_quantum(
-    rules: int, counts: int, classes: int, records_max: int, quantum_ms: int
-) -> None:
-    size = PlanSize(rules=rules, counts=counts, classes=classes)
-
+@given(sizes, st.integers(1, 10**9), st.integers(1, 1000))
+def test_it_is_a_positive_multiple_of_the_quantum(size: PlanSize, records_max: int, quantum_ms: int) -> None:
     quanta = release_deadline_s(size, records_max=records_max, quantum_ms=quantum_ms) * 1000 / quantum_ms
 
     assert quanta >= 1
     assert quanta == pytest.approx(round(quanta))
+
+
+@given(sizes, st.integers(1, 10**9), st.sampled_from([field.name for field in fields(PlanSize)]), st.integers(1, 9))
+def test_more_of_anything_takes_no_less(size: PlanSize, records_max: int, name: str, factor: int) -> None:
+    before = getattr(size, name)
+    more = {key: factor * value for key, value in before.items()} if isinstance(before, dict) else factor * before
+
+    larger_size = PlanSize(**{**asdict(size), name: more})
+    larger = release_deadline_s(larger_size, records_max=records_max, quantum_ms=25)
+
+    assert larger >= release_deadline_s(size, records_max=records_max, quantum_ms=25)
+    assert release_deadline_s(size, records_max=factor * records_max, quantum_ms=25) >= release_deadline_s(
+        size, records_max=records_max, quantum_ms=25
+    )
 
 
 def test_it_depends_on_the_declared_maximum_of_records() -> None:
@@ -26,6 +63,37 @@ def test_it_depends_on_the_declared_maximum_of_records() -> None:
     large = release_deadline_s(SIZE, records_max=10_000_000, quantum_ms=25)
 
     assert small < large
+
+
+def test_a_slower_machine_takes_longer() -> None:
+    slower = Work(**{name: 3.0 * factor for name, factor in asdict(AS_SHIPPED).items()})
+
+    assert release_deadline_s(SIZE, records_max=10**6, quantum_ms=1, factors=slower) > 2.5 * release_deadline_s(
+        SIZE, records_max=10**6, quantum_ms=1
+    )
+
+
+def test_a_plan_s_size_is_what_it_asks() -> None:
+    cells = [
+        {"id": "a", "any_of": [{"all_of": [{"column": "x1", "op": "le", "value": 1}]}, {"all_of": []}]},
+        {"id": "b", "all_of": [{"column": "c0", "op": "in", "values": ["c1", "c2", "c3"]}]},
+    ]
+    batch = {"name": "1", "mechanism": {"name": "laplace"}, "epsilon": "1", "cells": cells}
+    plan = Plan.model_validate({"sensitive": ["sex"], "batches": [batch, {**batch, "name": "2"}]})
+
+    size = PlanSize.of(plan, price(plan, SCHEMA), 2)
+
+    assert size == PlanSize(rules=6, predicates=4, values=6, counts={"laplace": 8}, classes=4, words=2, word_columns=4)
+
+
+def test_a_plan_that_would_count_for_minutes_is_refused() -> None:
+    """Its 8 192 rules name other columns each; about fewer people, or about one column, as many are taken."""
+    heavy = replace(SIZE, rules=8192, predicates=65_536, classes=4096, words=385, word_columns=385 * 512)
+
+    require_bounded(heavy, records_max=10_000)
+    require_bounded(replace(heavy, word_columns=385), records_max=10**6)
+    with pytest.raises(TooLarge, match=f"more than {RELEASE_S_MAX} seconds of work"):
+        require_bounded(heavy, records_max=10**6)
 
 
 def test_without_a_quantum_nothing_waits() -> None:
@@ -42,3 +110,44 @@ def test_an_overrun_waits_for_the_double(elapsed_s: float, remaining_s: float, o
 
     assert waits_s == pytest.approx(remaining_s)
     assert did_overrun is overran
+
+
+# Calibration
+
+
+@pytest.mark.slow
+def test_a_calibrated_machine_s_deadlines_cover_what_was_measured(tmp_path: Path) -> None:
+    found = list(measure(tmp_path, records=(500,), runs=1))
+
+    compared = factors(found)
+
+    for one in found:
+        for took in one.took_ms:
+            assert took.total <= one.modelled_ms().times(compared).total * (1 + 1e-9)
+    assert not list(tmp_path.iterdir()), "nothing is left behind"
+
+
+def test_factors_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.json"
+    assert read_factors(path) == AS_SHIPPED
+    measured = Work(pricing=0.5, counting=2.25, noise=1, commit=3, pauses=1e-3)
+
+    write_factors(path, measured)
+
+    assert read_factors(path) == measured
+    assert [one.name for one in tmp_path.iterdir()] == ["calibration.json"]
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"pricing": 1}', "nan"])
+def test_a_file_that_holds_no_factors_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "calibration.json"
+    path.write_text(content)
+
+    with pytest.raises(InvalidSettings, match="holder calibrate"):
+        read_factors(path)
+
+
+@pytest.mark.parametrize("factor", [-1.0, math.nan, math.inf])
+def test_a_factor_is_a_number_that_time_can_have(factor: float) -> None:
+    with pytest.raises(ValueError, match="noise"):
+        replace(AS_SHIPPED, noise=factor)

@@ -1,0 +1,219 @@
+"""How long the parts of the work on a release take on this machine, beside what the public deadlines suppose.
+
+Measured on a holder of its own with invented records, through the same functions that answer auditors, on the volume
+where the real one keeps its home. What comes out is a factor for each part (`domain.deadlines.Work`): it depends on the
+machine alone, so the deadlines that follow from it are as public as before.
+"""
+
+import itertools
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from holder_service.domain.deadlines import PlanSize, Work
+from holder_service.services import accounts, budgets, datasets, releases
+from holder_service.services.holder import Holder, initialise
+from holder_service.services.releases import PricedPlan
+from holder_service.settings import Settings
+from holder_service.storage.counting import count_cells
+from holder_service.storage.releases import StoredRelease
+from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
+from shared.plans import Plan
+
+COLUMNS: Final = 12
+GROUPS: Final = 8
+AUDITOR: Final = "calibration"
+MARGIN: Final = 1.5
+"""What the middle of the measured times is raised by; what is rarer than that, pauses, is measured apart."""
+AMPLE: Final = {"epsilon": "999", "delta": "999"}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one plan took.
+
+    Attributes:
+        plan: Its name.
+        records: Of how many people.
+        size: Of the plan.
+        took_ms: Each run's parts, in milliseconds; `pauses` is 0, because no part is one.
+    """
+
+    plan: str
+    records: int
+    size: PlanSize
+    took_ms: Sequence[Work]
+
+    def median_ms(self) -> Work:
+        """Each part's median."""
+        return Work(**{name: statistics.median(asdict(one)[name] for one in self.took_ms) for name in _PARTS})
+
+    def modelled_ms(self) -> Work:
+        """What the deadlines suppose for a dataset that is declared as large as this one is."""
+        return Work.modelled_ms(self.size, records_max=self.records)
+
+
+_PARTS: Final = ("pricing", "counting", "noise", "commit", "pauses")
+
+
+def measure(home: Path, *, records: Sequence[int], runs: int) -> Iterator[Measured]:
+    """Measure plans of different sizes and mechanisms, one after the other.
+
+    Args:
+        home: A folder on the volume where the real holder keeps its home; what is made there is taken away.
+        records: How many people to invent, for each register.
+        runs: How often each plan is released.
+    """
+    with tempfile.TemporaryDirectory(dir=home, prefix="calibration-") as folder:
+        place = Path(folder)
+        settings = Settings(place / "home", f"sqlite:///{place / 'holder.sqlite'}", place / "anchor")
+        initialise(settings)
+        with closing(Holder.open(settings)) as holder:
+            accounts.open_account(holder.books, actor=AUDITOR, new=NewAuditor(name=AUDITOR))
+            for number in records:
+                _load(holder, number, place)
+                for name, document in _plans().items():
+                    yield _measured(holder, name, document, number, runs)
+
+
+def factors(found: Sequence[Measured]) -> Work:
+    """How this machine compares with the model, part by part.
+
+    Each part's factor is the largest ratio of measured median to model over all plans, with a margin. The pauses are
+    what the slowest of all runs but one in ten thousand took beyond that.
+    """
+    ratios = {
+        name: MARGIN * max(asdict(one.median_ms())[name] / asdict(one.modelled_ms())[name] for one in found)
+        for name in _PARTS
+        if name != "pauses"
+    }
+    known = Work(**ratios, pauses=0)
+    beyond_ms = sorted(
+        max(took.total - one.modelled_ms().times(known).total, 0) for one in found for took in one.took_ms
+    )
+    pause_ms = beyond_ms[-1 - len(beyond_ms) // 10_000]
+    return Work(**ratios, pauses=max(pause_ms / found[0].modelled_ms().pauses, 0.1))
+
+
+def _measured(holder: Holder, name: str, document: dict[str, Any], number: int, runs: int) -> Measured:
+    ran = [_run(holder, Plan.model_validate({**document, "draw": draw}), number) for draw in range(1, runs + 2)]
+    return Measured(name, number, ran[0][0], [took_ms for _, took_ms in ran[1:]])
+
+
+def _run(holder: Holder, plan: Plan, number: int) -> tuple[PlanSize, Work]:
+    """Release a plan; counting and noise are done once more for themselves, and taken off the whole."""
+    start_s = time.perf_counter()
+    priced = releases.prepare(holder.books, auditor=AUDITOR, dataset=_register(number), plan=plan)
+    if isinstance(priced, StoredRelease):
+        raise TypeError("No plan is asked twice here.")
+    priced_s = time.perf_counter()
+    _count(holder, priced)
+    counted_s = time.perf_counter()
+    _draw(priced)
+    drawn_s = time.perf_counter()
+    releases.answer(holder.books, auditor=AUDITOR, priced=priced, records=holder.records, signing=holder.signing)
+    commit_s = max(time.perf_counter() - drawn_s - (drawn_s - priced_s), 0)
+    parts_s = (priced_s - start_s, counted_s - priced_s, drawn_s - counted_s, commit_s, 0.0)
+    return priced.size, Work(*(1000 * part_s for part_s in parts_s))
+
+
+def _count(holder: Holder, priced: PricedPlan) -> None:
+    for batch, paid in zip(priced.plan.batches, priced.price.batches, strict=True):
+        count_cells(holder.records.of(priced.dataset), batch.cells, paid.classes, priced.plan.sensitive)
+
+
+def _draw(priced: PricedPlan) -> None:
+    for batch, mechanism in zip(priced.plan.batches, priced.mechanisms, strict=True):
+        mechanism.release([0] * (len(batch.cells) * len(priced.groups)))
+
+
+def _register(number: int) -> str:
+    return f"people-{number}"
+
+
+def _load(holder: Holder, number: int, place: Path) -> None:
+    """Invent a register and a budget to ask about it."""
+    columns: list[dict[str, Any]] = [{"name": f"x{column}", "type": "number"} for column in range(COLUMNS)]
+    groups = {"name": "group", "type": "category", "categories": list("ABCDEFGH"), "sensitive": True}
+    declaration = {"person_key": "id", "cap": AMPLE, "records_max": number, "columns": [*columns, groups]}
+    datasets.declare(
+        holder.books, actor=AUDITOR, name=_register(number), declaration=DatasetDeclaration.model_validate(declaration)
+    )
+    rng = random.Random(number)  # noqa: S311 - invented people
+    holder.settings.incoming.mkdir(exist_ok=True)
+    source = place / "people.csv"
+    with source.open("w", encoding="utf-8") as file:
+        file.write(",".join(["id", *(column["name"] for column in columns), "group"]) + "\n")
+        for person in range(number):
+            values = (f"{rng.random():.4f}" for _ in columns)
+            file.write(f"{person},{','.join(values)},{rng.choice('ABCDEFGH')}\n")
+    with holder.files.in_use():
+        datasets.load(
+            holder.books,
+            actor=AUDITOR,
+            name=_register(number),
+            source=source,
+            media_type="text/csv",
+            files=holder.files,
+        )
+    source.unlink()
+    budgets.set_limit(
+        holder.books, actor=AUDITOR, dataset=_register(number), auditor=AUDITOR, grant=BudgetGrant.model_validate(AMPLE)
+    )
+
+
+def _plans() -> Mapping[str, dict[str, Any]]:
+    """Plans small and large, a tree and no tree, disjoint and overlapping, by every mechanism that draws noise."""
+    laplace, gaussian = {"name": "laplace"}, {"name": "gaussian", "delta": "0.000001"}
+    exponential = {"name": "exponential", "upper": 1000}  # the smallest for its epsilon: rejected most often
+    rng = random.Random(0)  # noqa: S311 - invented rules
+    unordered = [
+        [{"column": f"x{column}", "op": "le", "value": rng.random()} for column in rng.sample(range(COLUMNS), 6)]
+        for _ in range(512)
+    ]
+    return {
+        "everybody, laplace": _plan([[]], laplace),
+        "2 leaves, laplace": _plan(_leaves(2, rng), laplace),
+        "2 leaves, gaussian": _plan(_leaves(2, rng), gaussian),
+        "2 leaves, exponential": _plan(_leaves(2, rng), exponential),
+        "64 leaves, laplace": _plan(_leaves(64, rng), laplace),
+        "64 leaves, gaussian": _plan(_leaves(64, rng), gaussian),
+        "64 leaves, exponential": _plan(_leaves(64, rng), exponential),
+        "1024 leaves, laplace": _plan(_leaves(1024, rng), laplace),
+        "48 overlapping cells": _plan([[]] * 48, laplace),
+        "512 rules that are no tree": _plan(unordered, laplace, cells=1),
+    }
+
+
+def _plan(rules: Sequence[list[dict[str, Any]]], mechanism: dict[str, Any], cells: int | None = None) -> dict[str, Any]:
+    """A plan of one batch at the smallest epsilon, whose noise takes longest: a cell for each rule, or so many."""
+    dealt: list[list[dict[str, Any]]] = [[] for _ in range(cells or len(rules))]
+    for rule, cell in zip(rules, itertools.cycle(dealt), strict=False):
+        cell.append({"all_of": rule})
+    documents = [{"id": str(place), "any_of": cell} for place, cell in enumerate(dealt)]
+    batch = {"name": "batch", "mechanism": mechanism, "epsilon": "0.001", "cells": documents}
+    return {"sensitive": ["group"], "batches": [batch]}
+
+
+def _leaves(number: int, rng: random.Random) -> list[list[dict[str, Any]]]:
+    """The paths of a random tree."""
+    paths: list[list[dict[str, Any]]] = [[]]
+    while len(paths) < number:
+        place = rng.randrange(len(paths))
+        test = {"column": f"x{rng.randrange(COLUMNS)}", "value": rng.random()}
+        paths[place : place + 1] = [[*paths[place], {**test, "op": op}] for op in ("le", "gt")]
+    return paths
+
+
+def shown(found: Measured) -> tuple[str, ...]:
+    """A line for a table: plan, records, then what each part took and was supposed to take, in milliseconds."""
+    took, modelled = asdict(found.median_ms()), asdict(found.modelled_ms())
+    slowest_ms = max(one.total for one in found.took_ms)
+    parts = (f"{took[name]:.1f} / {modelled[name]:.1f}" for name in _PARTS[:-1])
+    return found.plan, f"{found.records:,}", *parts, f"{slowest_ms:.1f} / {found.modelled_ms().total:.1f}"

@@ -1,0 +1,151 @@
+"""The transparency report: what was released about a dataset, to whom, when and at what loss; to be published.
+
+It is made of the ledger and of what releases say about themselves. No count, noisy or true, is in it, and
+of a plan only how many cells it had: the rules of a model are the auditor's to publish.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from holder_service.domain.errors import NotFound
+from holder_service.domain.ledger import Balance, Entry, Kind
+from holder_service.services.bookkeeping import Books
+from holder_service.storage import datasets, ledger, ledger_views, releases
+from holder_service.storage.database import Connection
+from holder_service.storage.datasets import Dataset, Population
+from holder_service.storage.ledger_views import EntryFilter
+
+DECISIONS: Final[tuple[Kind, ...]] = (
+    "population", "cap", "budget", "merge", "dataset", "records", "retirement", "restore", "signing-key",
+)  # fmt: skip
+"""Kinds of entries that say what was decided about the dataset's people, or that bear on trust in the ledger."""
+_PAGE: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedBatch:
+    """A batch as it was answered: mechanism, noise, size, loss; the loss of one class times the classes is charged."""
+
+    name: str
+    mechanism: str
+    noise: dict[str, Any]
+    cells: int
+    groups: int
+    classes: int
+    epsilon: str
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedRelease:
+    """A release: its entry, whose it is, what it cost, and by what attributes people were counted."""
+
+    entry: Entry
+    version: int
+    draw: int
+    sensitive: tuple[str, ...]
+    batches: tuple[ReportedBatch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TransparencyReport:
+    """Everything about one dataset; the cap and the accounts are its population's, which other datasets may share.
+
+    Attributes:
+        made: When, and `head` is the ledger's head then.
+        others: The population's other datasets, retired ones included.
+        spent: The loss of the releases about this dataset alone, (ε, δ) in nano-units.
+        decisions: Entries of the kinds `DECISIONS`, oldest first.
+    """
+
+    made: datetime
+    head: tuple[int, str]
+    dataset: Dataset
+    population: Population
+    others: tuple[str, ...]
+    cap: Balance
+    accounts: dict[str, Balance]
+    spent: tuple[int, int]
+    releases: tuple[ReportedRelease, ...]
+    decisions: tuple[Entry, ...]
+
+
+def transparency_report(books: Books, dataset: str) -> TransparencyReport:
+    """Report on a dataset, retired or not.
+
+    Raises:
+        NotFound: There never was one of that name.
+    """
+    with books.database.read() as connection:
+        declared = datasets.find(connection, dataset)
+        population = None if declared is None else datasets.find_population(connection, declared.population)
+        if declared is None or population is None:
+            raise NotFound(f"There never was a dataset {dataset!r}.")
+        head = ledger.head(connection)
+        charges = list(_entries(connection, EntryFilter(kind="charge", dataset=dataset), upto=head[0]))
+        return TransparencyReport(
+            made=books.clock(),
+            head=head,
+            dataset=declared,
+            population=population,
+            others=tuple(
+                one.name for one in datasets.every(connection, population=population.name) if one.name != dataset
+            ),
+            cap=ledger.population_balance(connection, population.name),
+            accounts=ledger.accounts_of(connection, population.name),
+            spent=(sum(one.event.epsilon_nano for one in charges), sum(one.event.delta_nano for one in charges)),
+            releases=tuple(_reported(connection, entry) for entry in charges),
+            decisions=tuple(_decisions(connection, declared, upto=head[0])),
+        )
+
+
+def _entries(connection: Connection, which: EntryFilter, *, upto: int) -> Iterator[Entry]:
+    after = 0
+    while page := ledger_views.in_order(connection, which, after=after, upto=upto, limit=_PAGE):
+        yield from page
+        after = page[-1].sequence
+
+
+def _decisions(connection: Connection, dataset: Dataset, *, upto: int) -> Iterator[Entry]:
+    """What was decided about the dataset, its population and those that joined it; and restores and signing keys."""
+    lineage = {dataset.population}
+    pending = [one for one in datasets.every_population(connection) if one.merged_into is not None]
+    while joined := {one.name for one in pending if one.merged_into in lineage} - lineage:
+        lineage |= joined
+    found = [entry for kind in DECISIONS for entry in _entries(connection, EntryFilter(kind=kind), upto=upto)]
+    for entry in sorted(found, key=lambda entry: entry.sequence):
+        event = entry.event
+        # A budget is granted by way of some dataset of the population, and is one for all of them.
+        about_this = event.dataset in (None, dataset.name) or event.kind == "budget"
+        if event.population is None or (event.population in lineage and about_this):
+            yield entry
+
+
+def _reported(connection: Connection, entry: Entry) -> ReportedRelease:
+    stored = releases.find(connection, entry.event.subject or "")
+    if stored is None:
+        raise NotFound(f"The release of entry {entry.sequence} is not stored: `holder ledger verify` tells more.")
+    release = json.loads(stored.body)
+    asked = {batch["name"]: batch["mechanism"]["name"] for batch in release["plan"]["batches"]}
+    return ReportedRelease(
+        entry=entry,
+        version=stored.version,
+        draw=release["plan"]["draw"],
+        sensitive=tuple(release["plan"]["sensitive"]),
+        batches=tuple(
+            ReportedBatch(
+                name=batch["name"],
+                mechanism=asked[batch["name"]],
+                noise=batch["noise"],
+                cells=len(batch["cells"]),
+                groups=len(batch["groups"]),
+                classes=batch["composition"]["classes"],
+                epsilon=batch["epsilon"],
+                delta=batch["delta"],
+            )
+            for batch in release["batches"]
+        ),
+    )

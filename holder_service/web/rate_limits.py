@@ -1,0 +1,117 @@
+"""How much anybody may ask in a second: token buckets, by key, and by address for whoever has not shown one.
+
+Each process counts its own requests in memory, so nothing is written, and with several workers the limit is for each of
+them. A bucket knows requests and the clock, nothing of records or budgets.
+
+A key that was valid once is remembered by its digest: its caller is never held up by what others from the same address
+do. Every other call that needs a key takes a token of its address's attempts, and gets it back if the key is valid.
+"""
+
+import hashlib
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from holder_service.web.dependencies import needs_key
+from holder_service.web.problems import problem_response
+
+BURST_S: Final = 10
+ATTEMPTS_SHARE: Final = 0.1
+BUCKETS_MAX: Final = 10_000
+LIMITED: Final = (
+    "More requests came than the holder takes, {rate:g} a second on average for each key. Wait a second, then ask "
+    "again; nothing was charged."
+)
+
+
+class TokenBuckets:
+    """A bucket of tokens for each of many names, filled at a steady rate; one request takes one token."""
+
+    def __init__(self, rate_per_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate_per_s = rate_per_s
+        self._tokens_max = max(rate_per_s * BURST_S, 1.0)
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, name: str) -> bool:
+        """Take a token, if there is one."""
+        tokens = self._tokens(name)
+        taken = tokens >= 1
+        self._keep(name, tokens - taken)
+        return taken
+
+    def give_back(self, name: str) -> None:
+        """Put a token back that should not have been taken."""
+        self._keep(name, min(self._tokens(name) + 1, self._tokens_max))
+
+    def _tokens(self, name: str) -> float:
+        tokens, at_s = self._buckets.get(name, (self._tokens_max, -math.inf))
+        return min(tokens + (self._clock() - at_s) * self._rate_per_s, self._tokens_max)
+
+    def _keep(self, name: str, tokens: float) -> None:
+        self._buckets[name] = tokens, self._clock()
+        self._buckets.move_to_end(name)
+        if len(self._buckets) > BUCKETS_MAX:
+            self._buckets.popitem(last=False)
+
+
+class RateLimits:
+    """Refuses requests beyond the limits before anything is done for them; stands before authentication."""
+
+    def __init__(self, app: ASGIApp, requests_per_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._app = app
+        self._rate_per_s = requests_per_s
+        self._requests = TokenBuckets(requests_per_s, clock)
+        self._attempts = TokenBuckets(requests_per_s * ATTEMPTS_SHARE, clock)
+        self._valid_keys: OrderedDict[str, None] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request if its bucket has a token, else answer with the refusal."""
+        if scope["type"] != "http" or self._rate_per_s == 0:
+            await self._app(scope, receive, send)
+            return
+        address = scope["client"][0] if scope.get("client") else ""
+        if not needs_key(scope["path"]):
+            await self._serve_if(self._requests.take(address), scope, receive, send)
+            return
+        key = _digest_of_key(scope)
+        if key in self._valid_keys:
+            await self._serve_if(self._requests.take(key), scope, receive, self._noticing(key, send))
+            return
+        await self._serve_if(self._attempts.take(address), scope, receive, self._noticing(key, send, scope, address))
+
+    async def _serve_if(self, admitted: bool, scope: Scope, receive: Receive, send: Send) -> None:
+        if admitted:
+            await self._app(scope, receive, send)
+            return
+        refusal = problem_response("rate-limited", LIMITED.format(rate=self._rate_per_s), instance=scope["path"])
+        await refusal(scope, receive, send)
+
+    def _noticing(self, key: str, send: Send, scope: Scope | None = None, address: str = "") -> Send:
+        """Learn from the answer whether a key is valid."""
+
+        async def noticing(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                if message["status"] == 401:
+                    self._valid_keys.pop(key, None)
+                elif scope is not None and "caller" in scope.get("state", {}):
+                    self._attempts.give_back(address)
+                    self._remember(key)
+            await send(message)
+
+        return noticing
+
+    def _remember(self, key: str) -> None:
+        self._valid_keys[key] = None
+        if len(self._valid_keys) > BUCKETS_MAX:
+            self._valid_keys.popitem(last=False)
+
+
+def _digest_of_key(scope: Scope) -> str:
+    """What a key is remembered by; requests that send several or none have one in common."""
+    sent = [value for name, value in scope["headers"] if name == b"authorization"]
+    return hashlib.sha256(sent[0] if len(sent) == 1 else b"").hexdigest()

@@ -1,0 +1,104 @@
+"""The transparency report drawn: one HTML page that needs nothing else, and a JSON document."""
+
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from holder_service.domain.ledger import Balance
+from holder_service.services import overview
+from holder_service.services.bookkeeping import Books
+from holder_service.services.transparency import ReportedRelease, TransparencyReport
+from holder_service.web.console_pages import STATIC_FOLDER, rendered
+from holder_service.web.console_pictures import spending_chart
+from holder_service.web.console_words import what_happened
+from shared.amounts import PrivacyLoss
+
+FORMAT: Final = "pafer-transparency/1"
+RELEASES_SHOWN: Final = 2000
+"""A page with more rows is slow to open; the JSON document has them all."""
+
+
+def transparency_page(books: Books, report: TransparencyReport) -> str:
+    """A report as a whole HTML page, UTF-8; it loads nothing and runs nothing."""
+    points = overview.spending_over_time(books, report.population.name)
+    return rendered(
+        "transparency.html.j2", report=report, css=Markup((STATIC_FOLDER / "console.css").read_text("utf-8")),  # noqa: S704 - our own file
+        chart_of_spending=spending_chart(points, report.made), shown=report.releases[::-1][:RELEASES_SHOWN],
+        totals=_totals(report),
+    )  # fmt: skip
+
+
+def transparency_document(report: TransparencyReport) -> dict[str, Any]:
+    """A report as JSON values; amounts are decimal strings."""
+    dataset = report.dataset
+    return {
+        "format": FORMAT,
+        "made": report.made.isoformat(),
+        "ledger": {"sequence": report.head[0], "hash": report.head[1]},
+        "dataset": dataset.name,
+        "retired": dataset.retired,
+        "version": dataset.version,
+        "sensitive": list(dataset.schema.sensitive),
+        "records_max": dataset.records_max,
+        "population": report.population.name,
+        "relation": report.population.relation,
+        "other_datasets": list(report.others),
+        "cap": _balance(report.cap),
+        "auditors": {name: _balance(balance) for name, balance in report.accounts.items()},
+        "spent_on_dataset": PrivacyLoss.of_nano(*report.spent).model_dump(mode="json"),
+        "releases": [_release(release) for release in report.releases],
+        "decisions": [
+            {
+                "sequence": entry.sequence,
+                "hash": entry.hash,
+                "at": entry.at,
+                "kind": entry.event.kind,
+                "what": what_happened(entry.event),
+            }
+            for entry in report.decisions
+        ],
+    }
+
+
+def _release(release: ReportedRelease) -> dict[str, Any]:
+    event = release.entry.event
+    return {
+        "sequence": release.entry.sequence,
+        "hash": release.entry.hash,
+        "at": release.entry.at,
+        "id": event.subject,
+        "answer": event.answer,
+        "auditor": event.auditor,
+        "version": release.version,
+        "draw": release.draw,
+        "sensitive": list(release.sensitive),
+        "charge": PrivacyLoss.of_nano(event.epsilon_nano, event.delta_nano).model_dump(mode="json"),
+        "batches": [
+            {
+                "mechanism": batch.mechanism,
+                "noise": batch.noise,
+                "cells": batch.cells,
+                "groups": batch.groups,
+                "classes": batch.classes,
+                "epsilon": batch.epsilon,
+                "delta": batch.delta,
+            }
+            for batch in release.batches
+        ],
+    }
+
+
+def _balance(balance: Balance) -> dict[str, Any]:
+    limit = PrivacyLoss.of_nano(balance.limit_epsilon_nano, balance.limit_delta_nano)
+    spent = PrivacyLoss.of_nano(balance.spent_epsilon_nano, balance.spent_delta_nano)
+    return {"limit": limit.model_dump(mode="json"), "spent": spent.model_dump(mode="json"), "expires": balance.expires}
+
+
+def _totals(report: TransparencyReport) -> dict[str, tuple[int, int, int]]:
+    """By auditor: how many releases about this dataset, and their ε and δ in nano-units."""
+    totals: dict[str, tuple[int, int, int]] = {}
+    for release in report.releases:
+        event = release.entry.event
+        count, epsilon, delta = totals.get(event.auditor or "", (0, 0, 0))
+        totals[event.auditor or ""] = count + 1, epsilon + event.epsilon_nano, delta + event.delta_nano
+    return totals

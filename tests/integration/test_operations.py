@@ -1,0 +1,248 @@
+"""Running a holder: what a killed load leaves, a graceful end, back-ups and restores, several holders on one store."""
+
+import fcntl
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from auditor_client.errors import HolderLied
+from auditor_client.receipts import Receipts
+from holder_service.services.backup import back_up
+from holder_service.services.holder import Holder
+from holder_service.settings import Settings
+from shared.releases import SigningKeys
+from tests.holders import Served, TestedHolder, forked, opened, plan, register_csv, running_holder, serving
+from tests.postgres import binaries
+from tests.refusals import refused
+
+
+def leave_things_behind(settings: Settings) -> list[Path]:
+    """What a load that is killed leaves: an upload, half-encoded columns, files that were not committed."""
+    folder = settings.records / ".loading-killed"
+    folder.mkdir()
+    (folder / "column-0").write_bytes(b"0" * 100)
+    left = [settings.incoming / "upload", settings.records / ("0" * 32), settings.people / f"{'0' * 32}-00000000"]
+    for file in left:
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(b"0" * 100)
+    return [folder, *left]
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> TestedHolder:
+    """A holder that was set up and is not running."""
+    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}") as holder:
+        assert holder.release(plan()).status_code == 201
+    return holder
+
+
+def test_leftovers_of_a_killed_load_are_taken_away_at_the_next_start_and_nothing_else(stopped: TestedHolder) -> None:
+    before = {path.name for folder in (stopped.settings.records, stopped.settings.people) for path in folder.iterdir()}
+    left = leave_things_behind(stopped.settings)
+
+    with opened(stopped.settings, stopped.admin_key, stopped.auditor_key) as after:
+        assert after.release(plan(draw=2)).status_code == 201, "the records are still there"
+
+    assert not [path for path in left if path.exists()]
+    assert before == {
+        path.name for folder in (stopped.settings.records, stopped.settings.people) for path in folder.iterdir()
+    }
+
+
+def test_nothing_is_taken_from_a_load_at_work_in_another_process(stopped: TestedHolder) -> None:
+    left = leave_things_behind(stopped.settings)
+    with (stopped.settings.home / "loading.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+
+        with opened(stopped.settings, stopped.admin_key):
+            pass
+
+        assert all(path.exists() for path in left)
+    with opened(stopped.settings, stopped.admin_key):
+        pass
+    assert not any(path.exists() for path in left)
+
+
+def test_nothing_is_taken_away_while_the_database_is_rolled_back(stopped: TestedHolder) -> None:
+    """It names other files than the one that is to be put back."""
+    left = leave_things_behind(stopped.settings)
+    stopped.settings.anchor.unlink()
+
+    with opened(stopped.settings, stopped.admin_key):
+        pass
+
+    assert all(path.exists() for path in left)
+
+
+@pytest.mark.slow
+def test_a_load_that_is_killed_at_any_time_leaves_nothing_after_the_next_start(tmp_path: Path) -> None:
+    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}") as holder:
+        pass
+    headers = {"Authorization": f"Bearer {holder.admin_key}", "Content-Type": "text/csv"}
+    content = register_csv(people=10_000)
+    path = "/v1/admin/datasets/register/records"
+    for wait_s in (0.03, 0.15):
+        with forked(holder.settings) as served, ThreadPoolExecutor(1) as pool:
+            load = pool.submit(httpx.put, f"{served.url}{path}", content=content, headers=headers, timeout=30)
+            time.sleep(wait_s)
+            served.kill()
+            load.exception()
+
+    with opened(holder.settings, holder.admin_key, holder.auditor_key) as after:
+        assert after.release(plan()).status_code == 201
+        assert not list(holder.settings.incoming.iterdir())
+        assert len(list(holder.settings.records.iterdir())) == len(list(holder.settings.people.iterdir())) == 1
+        assert after.admin("POST", "/ledger/verify").json()["reason"] is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_told_to_end_it_answers_what_it_was_asked_and_ends_with_success(stopped: TestedHolder, workers: int) -> None:
+    settings = replace(stopped.settings, release_quantum_ms=800)
+    with serving(settings, workers=workers) as served, ThreadPoolExecutor(1) as pool:
+        headers = {"Authorization": f"Bearer {stopped.auditor_key}"}
+        url = f"{served.url}/v1/datasets/register/releases"
+        asked = pool.submit(httpx.post, url, json=plan(draw=3), headers=headers, timeout=60)
+        time.sleep(0.3)
+        assert isinstance(served.process, subprocess.Popen)
+        served.process.send_signal(signal.SIGTERM)
+
+        assert asked.result().status_code == 201
+        assert served.process.wait(timeout=60) == 0
+
+
+def keys_of(holder: TestedHolder) -> SigningKeys:
+    return SigningKeys.model_validate(holder.client.get("/v1/keys").json())
+
+
+def put_back(backup: Path, settings: Settings) -> None:
+    """What docs/operations.md says: empty the home, and copy the back-up there; the anchor stays as it is."""
+    shutil.rmtree(settings.home)
+    shutil.copytree(backup, settings.home)
+
+
+def test_a_back_up_is_put_back_and_the_restore_recorded(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'home' / 'holder.sqlite'}") as holder:
+        settings = holder.settings
+        kept = holder.release(plan(draw=1))
+        with ThreadPoolExecutor(2) as pool:
+            asking = pool.map(lambda draw: holder.release(plan(epsilon="0.001", draw=draw)).status_code, range(50, 80))
+            assert back_up(holder.holder, tmp_path / "backup")
+            assert set(asking) == {201}, "releases go on meanwhile"
+        lost = holder.release(plan(draw=99)).json()
+
+    put_back(tmp_path / "backup", settings)
+
+    with opened(settings, holder.admin_key, holder.auditor_key) as after:
+        refused(after.release(plan(draw=99)), "restore-unrecorded", holder=after)
+        found = after.admin("POST", "/ledger/verify").json()
+        assert "anchored" in found["reason"]
+        after.admin("POST", "/ledger/restore", json={"reason": "the disk failed"})
+        assert after.release(plan(draw=1)).content == kept.content
+        assert after.release(plan(draw=99)).json()["ledger"] != lost["ledger"]
+        assert after.admin("GET", "/populations/overlaps").json()["not_compared"] == []
+        assert after.admin("POST", "/ledger/verify").json()["reason"] is None
+    with pytest.raises(FileExistsError):
+        back_up(Holder.open(settings), tmp_path / "backup")
+
+
+def test_a_restore_from_before_a_rotation_is_healed_by_the_next_rotation(stopped: TestedHolder, tmp_path: Path) -> None:
+    """The lost key is still in the home, and is handed over to once more: pinned clients go on."""
+    receipts = Receipts(tmp_path / "receipts")
+    database = Path(stopped.settings.database_url.removeprefix("sqlite:///"))
+    shutil.copy(database, tmp_path / "copy")
+    with opened(stopped.settings, stopped.admin_key, stopped.auditor_key) as holder:
+        rotated = holder.admin("POST", "/signing-keys").json()["id"]
+        receipts.pin(keys_of(holder))
+    for file in (database, *database.parent.glob("holder.sqlite-*")):
+        file.unlink(missing_ok=True)
+    shutil.copy(tmp_path / "copy", database)
+
+    with opened(stopped.settings, stopped.admin_key, stopped.auditor_key) as after:
+        after.admin("POST", "/ledger/restore", json={"reason": "the disk failed"})
+        with pytest.raises(HolderLied, match="no longer publishes"):
+            receipts.pin(keys_of(after))
+        assert after.admin("POST", "/signing-keys").json()["id"] == rotated
+        assert len(receipts.pin(keys_of(after)).keys) == 2
+        assert after.release(plan(draw=5)).json()["key"] == rotated
+        assert after.admin("POST", "/ledger/verify").json()["reason"] is None
+
+
+@pytest.mark.postgres
+def test_a_dump_of_postgresql_is_put_back_and_the_restore_recorded(tmp_path: Path, postgres_url: str) -> None:
+    with running_holder(tmp_path, postgres_url) as holder:
+        kept = holder.release(plan(draw=1))
+        dump = [str(binaries() / "pg_dump"), "--format=custom", f"--file={tmp_path / 'dump'}", postgres_url]
+        subprocess.run(dump, check=True)
+        assert not back_up(holder.holder, tmp_path / "backup"), "the database is left to its own tools"
+        holder.release(plan(draw=99))
+
+    put_back(tmp_path / "backup", holder.settings)
+    restore = [
+        str(binaries() / "pg_restore"),
+        "--clean",
+        "--if-exists",
+        f"--dbname={postgres_url}",
+        str(tmp_path / "dump"),
+    ]
+    subprocess.run(restore, check=True)
+
+    with opened(holder.settings, holder.admin_key, holder.auditor_key) as after:
+        refused(after.release(plan(draw=99)), "restore-unrecorded", holder=after)
+        after.admin("POST", "/ledger/restore", json={"reason": "the server failed"})
+        assert after.release(plan(draw=1)).content == kept.content
+        assert after.release(plan(draw=99)).status_code == 201
+        assert after.admin("POST", "/ledger/verify").json()["reason"] is None
+
+
+@pytest.fixture
+def pair_of_holders(tmp_path: Path, postgres_url: str) -> Iterator[tuple[TestedHolder, list[Served]]]:
+    """Two holders on one PostgreSQL, with one home and one anchor, as on two machines with a shared volume."""
+    with running_holder(tmp_path, postgres_url, epsilon="1") as holder:
+        pass
+    with ExitStack() as stack:
+        yield holder, [stack.enter_context(serving(holder.settings)) for _ in range(2)]
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_several_holders_on_one_postgresql_are_one_holder(
+    pair_of_holders: tuple[TestedHolder, list[Served]], tmp_path: Path
+) -> None:
+    """Answers, budgets, loads, rotations, restarts: whichever of them is asked."""
+    holder, served = pair_of_holders
+    auditor, admin = ({"Authorization": f"Bearer {key}"} for key in (holder.auditor_key, holder.admin_key))
+
+    def release(number: int, **asked: object) -> httpx.Response:
+        url = f"{served[number % 2].url}/v1/datasets/register/releases"
+        return httpx.post(url, json=plan(**asked), headers=auditor, timeout=60)  # type: ignore[arg-type]  # plan's own
+
+    with ThreadPoolExecutor(8) as pool:
+        same = {answer.content for answer in pool.map(release, range(16))}
+        raced = list(pool.map(lambda number: release(number, draw=number + 2), range(30)))
+    assert len(same) == 1, "one plan, one answer"
+    assert sorted(answer.status_code for answer in raced) == [201] * 9 + [403] * 21, "one budget of 1, 0.1 each"
+
+    httpx.put(f"{served[0].url}/v1/admin/datasets/register/budgets/ADR", json={"epsilon": "5"}, headers=admin)
+    loaded = httpx.put(
+        f"{served[0].url}/v1/admin/datasets/register/records",
+        content=register_csv(seed=1), headers={**admin, "Content-Type": "text/csv"}, timeout=60,
+    )  # fmt: skip
+    assert loaded.json()["version"] == 2
+    assert [release(number, draw=40).json()["version"] for number in (1, 0)] == [2, 2]
+    made = httpx.post(f"{served[1].url}/v1/admin/signing-keys", headers=admin, timeout=60).json()["id"]
+    assert [release(number, draw=41 + number).json()["key"] for number in (0, 1)] == [made, made]
+    served[0].kill()
+    assert release(1, draw=50).status_code == 201
+    verified = httpx.post(f"{served[1].url}/v1/admin/ledger/verify", headers=admin, timeout=60).json()
+    assert verified["reason"] is None

@@ -1,0 +1,173 @@
+"""Too many requests, too slow ones and too long heads are refused early, whoever sends them, and nobody else is."""
+
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import httpx
+import pytest
+import uvicorn
+
+from holder_service.app import create_app
+from holder_service.web.connections import SERVER_OPTIONS, BoundedConnection
+from holder_service.web.rate_limits import ATTEMPTS_SHARE, BURST_S
+from shared import limits
+from tests.holders import TestedHolder, listening, opened, plan, running_holder
+from tests.refusals import refused
+
+REQUESTS_PER_S: Final = 3
+
+
+class Impatient(BoundedConnection):
+    """A connection that waits for a head as long as a test can."""
+
+    head_read_s = 0.2
+
+
+@contextmanager
+def limited(
+    tmp_path: Path, *, requests_per_s: int = 0, concurrent_releases: int = 32, quantum_ms: int = 0
+) -> Iterator[TestedHolder]:
+    """A holder with limits of its own: its register and auditor are made while there are none."""
+    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}") as made:
+        pass
+    changed = replace(
+        made.settings,
+        release_quantum_ms=quantum_ms,
+        requests_per_s=requests_per_s,
+        concurrent_releases=concurrent_releases,
+    )
+    with opened(changed, made.admin_key, made.auditor_key) as tested:
+        yield tested
+
+
+def test_a_key_that_asks_too_much_is_refused_and_no_other(tmp_path: Path) -> None:
+    with limited(tmp_path, requests_per_s=REQUESTS_PER_S) as holder:
+        answers = [holder.auditor("GET", "/datasets") for _ in range(REQUESTS_PER_S * BURST_S * 2)]
+
+        assert {answer.status_code for answer in answers[: REQUESTS_PER_S * BURST_S]} == {200}
+        turned_away = [answer for answer in answers if answer.status_code != 200]
+        refused(turned_away[0], "rate-limited", holder=holder)
+        assert turned_away[0].headers["retry-after"] == "1"
+        assert holder.admin("GET", "/auditors").status_code == 200
+
+
+def test_attempts_without_a_valid_key_are_limited_and_lock_nobody_out(tmp_path: Path) -> None:
+    with limited(tmp_path, requests_per_s=REQUESTS_PER_S) as holder:
+        attempts_max = int(REQUESTS_PER_S * BURST_S * ATTEMPTS_SHARE)
+        assert holder.auditor("GET", "/datasets").status_code == 200
+
+        answers = [holder.auditor("GET", "/datasets", key=f"key-{number}") for number in range(3 * attempts_max)]
+
+        assert [answer.status_code for answer in answers[:attempts_max]] == [401] * attempts_max
+        refused(answers[-1], "rate-limited", holder=holder)
+        assert holder.auditor("GET", "/datasets").status_code == 200
+
+
+def test_a_valid_key_takes_no_attempts(tmp_path: Path) -> None:
+    with limited(tmp_path, requests_per_s=REQUESTS_PER_S) as holder:
+        assert {holder.auditor("GET", "/datasets").status_code for _ in range(10)} == {200}
+
+        assert holder.auditor("GET", "/datasets", key="none").status_code == 401
+
+
+def test_a_withdrawn_key_is_as_good_as_none(tmp_path: Path) -> None:
+    with limited(tmp_path, requests_per_s=REQUESTS_PER_S) as holder:
+        assert holder.auditor("GET", "/datasets").status_code == 200
+        holder.admin("PATCH", "/auditors/ADR", json={"disabled": True})
+
+        answers = [holder.auditor("GET", "/datasets").status_code for _ in range(10)]
+
+        assert answers[0] == 401
+        assert answers[-1] == 429
+
+
+def test_of_a_crowd_of_plans_those_beyond_the_queue_are_refused_and_not_charged(tmp_path: Path) -> None:
+    with limited(tmp_path, quantum_ms=1000, concurrent_releases=1) as holder, ThreadPoolExecutor(6) as crowd:
+        asked = list(crowd.map(lambda draw: holder.release(plan(draw=draw)), range(1, 7)))
+
+        released = [answer for answer in asked if answer.status_code == 201]
+        assert 1 <= len(released) <= 5
+        for answer in asked:
+            if answer not in released:
+                refused(answer, "rate-limited", holder=holder)
+        assert holder.spent() == f"0.{len(released)}"
+
+
+def test_a_body_that_does_not_come_in_time_is_given_up(
+    standing_holder: TestedHolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "BODY_READ_S", 0.2)
+    for key, path, media in (
+        (standing_holder.auditor_key, "POST /v1/datasets/register/quotes", "application/json"),
+        (standing_holder.admin_key, "PUT /v1/admin/datasets/register/records", "text/csv"),
+    ):
+        head = f"{path} HTTP/1.1\r\nHost: x\r\nContent-Type: {media}\r\nAuthorization: Bearer {key}\r\n"
+
+        answer = _sent(standing_holder.client.base_url, f"{head}Content-Length: 5000\r\n\r\n".encode() + b"{")
+
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert b"/problems/too-slow" in answer
+
+
+def test_a_length_beyond_the_limit_is_refused_before_the_body(standing_holder: TestedHolder) -> None:
+    head = (
+        f"POST /v1/datasets/register/quotes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {standing_holder.auditor_key}"
+    )
+
+    answer = _sent(
+        standing_holder.client.base_url,
+        f"{head}\r\nConnection: close\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {limits.BODY_BYTES_MAX + 1}\r\n\r\n".encode(),
+    )
+
+    assert answer.startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"",
+        b"GET /healthz HT",
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ",
+        b"GET /healthz HTTP/1.1\r\n\r\nGET /hea",
+    ],
+)
+def test_a_head_that_does_not_come_in_time_ends_the_connection(standing_holder: TestedHolder, head: bytes) -> None:
+    app = create_app(standing_holder.settings)
+    with listening(uvicorn.Config(app, log_level="critical", **{**SERVER_OPTIONS, "http": Impatient})) as url:
+        answer = _sent(httpx.URL(url), head)
+
+    assert answer.count(b"HTTP/1.1 200") == head.count(b"\r\n\r\n")
+
+
+def test_a_head_beyond_the_limit_ends_the_connection(standing_holder: TestedHolder) -> None:
+    for filler in (b"a", b"X-More: y\r\n"):
+        head = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: " + filler * (16 * limits.HEAD_BYTES_MAX // len(filler))
+
+        answer = _sent(standing_holder.client.base_url, head)
+
+        assert answer[:12] in (b"", b"HTTP/1.1 400")
+
+
+def test_a_request_after_a_long_body_may_have_a_head_again(standing_holder: TestedHolder) -> None:
+    for _ in range(2):
+        body = b" " * (4 * limits.HEAD_BYTES_MAX)
+        answer = standing_holder.auditor(
+            "POST", "/datasets/register/quotes", content=body, headers={"Content-Type": "application/json"}
+        )
+        assert answer.status_code == 422
+
+
+def _sent(url: httpx.URL, request: bytes) -> bytes:
+    """Send bytes and nothing more, and read until the holder ends the connection."""
+    with closing(socket.create_connection((url.host, url.port), timeout=20)) as connection:
+        try:
+            connection.sendall(request)
+            return b"".join(iter(lambda: connection.recv(65_536), b""))
+        except (BrokenPipeError, ConnectionResetError):
+            return b""

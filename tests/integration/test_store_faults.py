@@ -1,0 +1,198 @@
+"""A store that fails: 503 with Retry-After or the release; one entry, one noise, no repair (2-privacy §5)."""
+
+import resource
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import httpx
+import psycopg
+import pytest
+
+from holder_service.storage.database import LOCK_WAIT_S
+from tests.holders import Served, TestedHolder, forked, opened, plan, running_holder
+from tests.postgres_proxy import CuttingProxy, cutting_proxy
+from tests.refusals import refused
+
+FAULT_S: Final = 5.0
+PLANS: Final = 8
+LOCKED: Final = "SELECT sequence FROM ledger_head WHERE id = 1 FOR UPDATE"
+FAILING_FOR_A_WHILE: Final = """
+    CREATE FUNCTION fail_for_a_while() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF clock_timestamp() < '{until}' THEN
+            RAISE EXCEPTION USING ERRCODE = 'serialization_failure';
+        END IF;
+        RETURN new;
+    END $$;
+    CREATE TRIGGER fails BEFORE UPDATE ON ledger_head FOR EACH ROW EXECUTE FUNCTION fail_for_a_while()
+"""
+
+
+def ask(client: httpx.Client, key: str, body: dict[str, Any]) -> httpx.Response:
+    """Ask a plan; check that the answer is a release or says when to ask again."""
+    answer = client.post(
+        "/v1/datasets/register/releases", json=body, headers={"Authorization": f"Bearer {key}"}, timeout=60
+    )
+    assert answer.status_code in (200, 201, 503), answer.text
+    if answer.status_code == 503:
+        assert answer.json()["type"] == "/problems/unavailable"
+        assert int(answer.headers["Retry-After"]) > 0
+    return answer
+
+
+def ask_until_answered(client: httpx.Client, key: str, body: dict[str, Any]) -> bytes:
+    """Ask a plan again and again, as `Retry-After` says but more eagerly."""
+    while (answer := ask(client, key, body)).status_code == 503:
+        time.sleep(0.1)
+    return answer.content
+
+
+def bodies() -> list[dict[str, Any]]:
+    return [plan(draw=draw) for draw in range(1, PLANS + 1)]
+
+
+def assert_charged_once(holder: TestedHolder, answers: list[bytes]) -> None:
+    """Every plan has one entry and the answer that left first; chain and anchor are in order."""
+    charges = [entry["subject"] for entry in holder.entries() if entry["kind"] == "charge"]
+    assert len(charges) == len(set(charges)) == len(answers)
+    assert [holder.release(body).content for body in bodies()[: len(answers)]] == answers
+    assert holder.admin("POST", "/ledger/verify").json()["intact"]
+    assert holder.client.get("/readyz").status_code == 200
+
+
+@pytest.fixture
+def proxied(tmp_path: Path, postgres_url: str) -> Iterator[tuple[TestedHolder, CuttingProxy]]:
+    """A holder that reaches its database through a proxy."""
+    with cutting_proxy(postgres_url) as proxy, running_holder(tmp_path, proxy.url) as holder:
+        yield holder, proxy
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(("cut", "then"), [("before", 201), ("after", 200)])
+def test_a_connection_cut_at_the_commit_costs_one_charge(
+    proxied: tuple[TestedHolder, CuttingProxy], cut: Literal["before", "after"], then: int
+) -> None:
+    """If the COMMIT arrived, its answer is there for the asking; if it did not, nothing happened."""
+    holder, proxy = proxied
+    proxy.cut = cut
+
+    lost = ask(holder.client, holder.auditor_key, plan(draw=1))
+    again = ask(holder.client, holder.auditor_key, plan(draw=1))
+
+    refused(lost, "unavailable", holder=holder)
+    assert again.status_code == then
+    assert_charged_once(holder, [again.content])
+
+
+@pytest.mark.postgres
+def test_a_server_that_cuts_all_connections_is_found_again(tmp_path: Path, postgres_url: str) -> None:
+    with running_holder(tmp_path, postgres_url) as holder:
+        first = ask_until_answered(holder.client, holder.auditor_key, plan(draw=1))
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+
+        second = ask_until_answered(holder.client, holder.auditor_key, plan(draw=2))
+
+        assert_charged_once(holder, [first, second])
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+def test_serialisation_failures_for_a_while_are_survived(tmp_path: Path, postgres_url: str) -> None:
+    with running_holder(tmp_path, postgres_url) as holder:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            [until] = connection.execute(f"SELECT clock_timestamp() + '{FAULT_S} s'").fetchone() or [None]
+            connection.execute(FAILING_FOR_A_WHILE.format(until=until))
+
+        refused(ask(holder.client, holder.auditor_key, plan(draw=1)), "unavailable", holder=holder)
+        with ThreadPoolExecutor(PLANS) as pool:
+            asked = [pool.submit(ask_until_answered, holder.client, holder.auditor_key, body) for body in bodies()]
+
+            assert_charged_once(holder, [each.result() for each in asked])
+
+
+@contextmanager
+def held_on_sqlite(url: str) -> Iterator[None]:
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("ROLLBACK")
+
+
+@contextmanager
+def held_on_postgresql(url: str) -> Iterator[None]:
+    with psycopg.connect(url) as connection:
+        connection.execute(LOCKED)
+        yield
+        connection.rollback()
+
+
+def held(url: str) -> AbstractContextManager[None]:
+    """Hold the lock that every write needs, as somebody else's transaction."""
+    return held_on_sqlite(url) if url.startswith("sqlite") else held_on_postgresql(url)
+
+
+@pytest.mark.slow
+def test_a_lock_that_somebody_holds_for_a_while_is_waited_for(holder: TestedHolder) -> None:
+    with ThreadPoolExecutor(PLANS) as pool:
+        with held(holder.settings.database_url):
+            asked = [pool.submit(ask, holder.client, holder.auditor_key, body) for body in bodies()]
+            time.sleep(FAULT_S)
+        answers = [each.result() for each in asked]
+
+    assert {answer.status_code for answer in answers} == {201}
+    assert_charged_once(holder, [answer.content for answer in answers])
+
+
+@pytest.mark.statistical
+def test_a_lock_that_somebody_holds_for_too_long_is_not_waited_for(holder: TestedHolder) -> None:
+    """All who wait give up at about the same time, and not one after the other."""
+    with ThreadPoolExecutor(PLANS) as pool:
+        with held(holder.settings.database_url):
+            began = time.monotonic()
+            asked = list(pool.map(lambda body: ask(holder.client, holder.auditor_key, body), bodies()))
+            waited_s = time.monotonic() - began
+        answers = list(pool.map(lambda body: ask_until_answered(holder.client, holder.auditor_key, body), bodies()))
+
+    assert {answer.status_code for answer in asked} == {503}
+    assert waited_s < 3 * LOCK_WAIT_S
+    assert_charged_once(holder, answers)
+
+
+@contextmanager
+def full_disk(served: Served, size_bytes: int) -> Iterator[None]:
+    """No file that the holder's process writes may grow beyond a size."""
+    pid = served.process.pid
+    assert pid is not None
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_charges_nothing_and_is_recovered_from_without_repair(tmp_path: Path) -> None:
+    database = tmp_path / "holder.sqlite"
+    with running_holder(tmp_path, f"sqlite:///{database}") as holder:
+        pass
+
+    with forked(holder.settings) as served, httpx.Client(base_url=served.url) as client:
+        ask_first: Callable[[dict[str, Any]], httpx.Response] = lambda body: ask(client, holder.auditor_key, body)
+        before = [ask_first(body) for body in bodies()[:2]]
+        with full_disk(served, database.with_name("holder.sqlite-wal").stat().st_size):
+            during = [ask_first(body) for body in bodies()[2:]]
+        after = [ask_first(body) for body in bodies()[2:]]
+
+    assert {answer.status_code for answer in before} == {201}
+    assert 503 in {answer.status_code for answer in during}
+    assert [answer.status_code for answer in after] == [201 if each.status_code == 503 else 200 for each in during]
+    with opened(holder.settings, holder.admin_key, holder.auditor_key) as again:
+        assert_charged_once(again, [answer.content for answer in before + after])

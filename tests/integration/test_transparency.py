@@ -1,0 +1,121 @@
+"""The transparency report: everything that was released about a dataset, and nothing that is derived from records."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from holder_service.cli import app
+from tests.holders import TestedHolder, plan, register_csv
+from tests.refusals import refused
+
+
+@pytest.fixture
+def told(sqlite_holder: TestedHolder) -> TestedHolder:
+    """A holder with releases about two datasets of populations that were merged, and a retired dataset."""
+    key = sqlite_holder.open_auditor("other", epsilon="1")
+    sqlite_holder.declare("second")
+    sqlite_holder.load(register_csv(people=5), "second")
+    sqlite_holder.admin("PUT", "/datasets/second/budgets/ADR", json={"epsilon": "5"})
+    for draw in (1, 2):
+        assert sqlite_holder.release(plan(draw=draw)).status_code == 201
+    assert sqlite_holder.release(plan(epsilon="0.25"), key=key).status_code == 201
+    assert sqlite_holder.release(plan(epsilon="0.5"), dataset="second").status_code == 201
+    sqlite_holder.admin("POST", "/populations/register/merge", json={"population": "second"})
+    return sqlite_holder
+
+
+def report_of(holder: TestedHolder, dataset: str) -> dict[str, Any]:
+    answer = holder.admin("GET", f"/datasets/{dataset}/report")
+    assert answer.status_code == 200, answer.text
+    document: dict[str, Any] = answer.json()
+    return document
+
+
+def test_every_release_about_the_dataset_is_there_with_its_entry(told: TestedHolder) -> None:
+    charges = [entry for entry in told.entries() if entry["kind"] == "charge" and entry["dataset"] == "register"]
+
+    report = report_of(told, "register")
+
+    assert [(one["sequence"], one["hash"], one["auditor"], one["id"]) for one in report["releases"]] == [
+        (entry["sequence"], entry["hash"], entry["auditor"], entry["subject"]) for entry in charges
+    ]
+    assert report["spent_on_dataset"] == {"epsilon": "0.45", "delta": "0"}
+    assert report["cap"]["spent"] == {"epsilon": "0.95", "delta": "0"}, "the population's, merged"
+    assert report["other_datasets"] == ["second"]
+    assert report["ledger"] == told.auditor("GET", "/ledger/head").json()
+    (batch,) = report["releases"][0]["batches"]
+    assert (batch["mechanism"], batch["classes"], batch["cells"], batch["groups"]) == ("laplace", 1, 2, 2)
+    assert batch["noise"]["scale"] == pytest.approx(10)
+
+
+def test_decisions_are_those_about_these_people(told: TestedHolder) -> None:
+    told.declare("elsewhere")
+    told.admin("POST", "/signing-keys")
+
+    decisions = report_of(told, "register")["decisions"]
+
+    kinds = [one["kind"] for one in decisions]
+    assert kinds.count("budget") == 3, "two auditors on register, and one of them on second, which joined it"
+    assert {"population", "records", "merge", "signing-key", "dataset"} <= set(kinds)
+    assert kinds.count("dataset") == 1
+    assert not any("elsewhere" in one["what"] for one in decisions)
+    assert [one["sequence"] for one in decisions] == sorted(one["sequence"] for one in decisions)
+
+
+def test_nothing_in_it_is_derived_from_records(told: TestedHolder) -> None:
+    """Neither a count nor a rule: the first is the auditor's answer, the second its model."""
+    page = told.admin("GET", "/datasets/register/report?format=html").text
+    document = json.dumps(report_of(told, "register"))
+
+    for text in (page, document):
+        assert '"counts"' not in text
+        assert "all_of" not in text
+        assert "age" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL).replace("Percentage", "").split()
+
+
+def test_it_is_the_administrators_to_publish(told: TestedHolder) -> None:
+    refused(told.auditor("GET", "/admin/datasets/register/report"), "forbidden", holder=told)
+    refused(told.admin("GET", "/datasets/nothing/report"), "not-found", holder=told)
+
+
+def test_a_retired_dataset_is_reported_too(told: TestedHolder) -> None:
+    told.admin("DELETE", "/datasets/second")
+
+    report = report_of(told, "second")
+
+    assert (report["retired"], len(report["releases"])) == (True, 1)
+    assert "retired" in told.admin("GET", "/datasets/second/report?format=html").text
+
+
+def test_the_page_needs_nothing_else(told: TestedHolder) -> None:
+    page = told.admin("GET", "/datasets/register/report?format=html")
+
+    assert page.headers["content-type"].startswith("text/html")
+    assert page.text.count("<html") == 1
+    assert not re.search(r'(src|href)="(?!#)', page.text)
+    assert "<script" not in page.text
+    assert "3 releases to 2 auditors, at a privacy loss of ε 0.45 in all" in " ".join(page.text.split())
+
+
+def test_the_commands_write_the_same(told: TestedHolder, tmp_path: Path) -> None:
+    own = {
+        "HOLDER_HOME": str(told.settings.home),
+        "HOLDER_DATABASE_URL": told.settings.database_url,
+        "HOLDER_ANCHOR": str(told.settings.anchor),
+    }
+    admin = {"HOLDER_URL": str(told.client.base_url), "HOLDER_ADMIN_KEY": told.admin_key}
+    expected = report_of(told, "register")
+
+    here = CliRunner().invoke(
+        app, ["report", "--dataset", "register", "--output", str(tmp_path / "a.html"), "--json"], env=own
+    )
+    there = CliRunner().invoke(app, ["admin", "report", "register", str(tmp_path / "b.json")], env=admin)
+
+    assert (here.exit_code, there.exit_code) == (0, 0), here.output + there.output
+    assert {**json.loads(here.stdout), "made": ""} == {**expected, "made": ""}
+    assert {**json.loads((tmp_path / "b.json").read_text()), "made": ""} == {**expected, "made": ""}
+    assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")

@@ -1,0 +1,34 @@
+"""An entry's hash is over all that it says: whichever field differs, the hash does (2-privacy §6)."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
+
+EVENT = Event(
+    "charge", actor="a", population="p", dataset="d", auditor="a", subject="s", answer="x", epsilon_nano=1,
+    delta_nano=1, cap=Balance(9, 9, 1, 1), account=Balance(5, 5, 1, 1), detail={"note": 1},
+)  # fmt: skip
+OTHER: dict[str, Any] = {
+    "kind": "records", "actor": "b", "population": "q", "dataset": "e", "auditor": "b", "subject": "t", "answer": "y",
+    "epsilon_nano": 2, "delta_nano": 2, "cap": Balance(9, 9, 2, 1), "account": Balance(5, 5, 1, 2),
+    "detail": {"note": 2},
+}  # fmt: skip
+
+
+def hash_of(event: Event = EVENT, **place: Any) -> str:
+    return Entry.chained(
+        **{"sequence": 7, "at": "2026-01-01T00:00:00+00:00", "previous": GENESIS, **place}, event=event
+    ).hash
+
+
+@pytest.mark.parametrize("field", [field.name for field in fields(Event)])
+def test_every_field_of_an_event_is_in_the_hash(field: str) -> None:
+    assert hash_of(replace(EVENT, **{field: OTHER[field]})) != hash_of()
+
+
+@pytest.mark.parametrize("place", [{"sequence": 8}, {"at": "2026-01-02T00:00:00+00:00"}, {"previous": "sha256:1"}])
+def test_an_entrys_place_is_in_the_hash(place: dict[str, Any]) -> None:
+    assert hash_of(**place) != hash_of()

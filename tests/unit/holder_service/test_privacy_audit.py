@@ -1,0 +1,121 @@
+"""What the privacy audit computes from draws; whether the service passes it is for the statistical tests."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from typer.testing import CliRunner
+
+from holder_service.cli import app
+from holder_service.privacy_audit.core import as_charged, true_counts
+from holder_service.privacy_audit.findings import Drawn, examine
+from holder_service.privacy_audit.limits_of_shares import lower_limit, upper_limit
+from holder_service.privacy_audit.neighbours import EVERY_PAIR, UPPER, Neighbours
+from holder_service.privacy_audit.telling import NoiseOnCounts, Telling
+from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, RandomisedResponseNoise
+
+every_noise = pytest.mark.parametrize(
+    "noise", [DiscreteLaplaceNoise(scale=1.5), DiscreteGaussianNoise(scale=0.8), ExponentialNoise(scale=0.7, upper=5)]
+)
+
+
+@given(st.integers(1, 3000).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs))))
+def test_the_limits_are_those_of_the_beta_distribution(seen: tuple[int, int]) -> None:
+    hits, runs = seen
+    alpha = 1e-7
+
+    low, high = lower_limit(hits, runs, alpha), upper_limit(hits, runs, alpha)
+
+    assert low == pytest.approx(stats.beta.ppf(alpha, hits, runs - hits + 1) if hits else 0.0, rel=1e-6)
+    assert 1 - high == pytest.approx(1 - stats.beta.isf(alpha, hits + 1, runs - hits) if hits < runs else 0.0, abs=1e-9)
+
+
+@every_noise
+def test_the_stated_probabilities_of_all_figures_add_up_to_one(noise: NoiseOnCounts) -> None:
+    figures = Telling(noise, ((1, 0), (4, 5))).stated()
+
+    for side in (0, 1):
+        assert math.fsum(masses[side] for masses in figures.values()) == pytest.approx(1.0)
+
+
+@every_noise
+def test_a_figure_is_the_logarithm_of_its_own_probabilities(noise: NoiseOnCounts) -> None:
+    """So an answer's figure says how much likelier it is from the one register."""
+    for told, (first, second) in Telling(noise, ((1, 0), (4, 5))).stated().items():
+        if min(first, second) > 1e-12:
+            assert math.log(first / second) == pytest.approx(told, abs=1e-5)
+
+
+@pytest.mark.parametrize("pair", EVERY_PAIR, ids=lambda pair: f"{pair.relation}-{pair.groups}")
+def test_the_noise_as_stated_keeps_the_charge_on_every_pair(tmp_path: Path, pair: Neighbours) -> None:
+    """Exactly, without a draw: for Laplace all of ε is used, and never more by any mechanism."""
+    counts = true_counts(pair, tmp_path)
+
+    for batch in pair.plan().batches:
+        noise = as_charged(pair, batch).noise
+        assert not isinstance(noise, RandomisedResponseNoise)
+        worst = _exact_loss(Telling(noise, counts.pairs), batch.loss_nano[1] / 1e9)
+        epsilon = batch.loss_nano[0] / 1e9
+        assert worst <= epsilon * (1 + 1e-9)
+        if batch.name == "laplace":
+            assert worst == pytest.approx(epsilon)
+
+
+def _exact_loss(telling: Telling, delta: float) -> float:
+    first = second = 0.0
+    losses = [0.0]
+    for _, (more, less) in sorted(telling.stated().items(), reverse=True):
+        first, second = first + more, second + less
+        if first > delta and second > 0:
+            losses.append(math.log((first - delta) / second))
+    return max(losses)
+
+
+@pytest.mark.parametrize("pair", EVERY_PAIR, ids=lambda pair: f"{pair.relation}-{pair.groups}")
+def test_neighbours_differ_by_one_person_at_the_ends_of_the_range(tmp_path: Path, pair: Neighbours) -> None:
+    counts = true_counts(pair, tmp_path)
+
+    assert set(counts.pairs) <= {(1, 0), (UPPER - 1, UPPER)}
+    assert len(counts.pairs) == (2 if pair.relation == "replace" or pair.groups > 2 else 1)
+
+
+def test_answers_that_tell_the_registers_apart_are_found() -> None:
+    noise = DiscreteLaplaceNoise(scale=1.0)
+    exact = Drawn(noise, epsilon=1.0, delta=0.0, counts=((1, 0),), answers=([(1,)] * 2000, [(0,)] * 2000))
+
+    found = examine(exact, alpha=1e-6)
+
+    assert not found.holds
+    assert found.bound > 3
+    assert found.excess > 2
+
+
+def test_answers_that_tell_nothing_give_no_bound() -> None:
+    noise = DiscreteLaplaceNoise(scale=1.0)
+    same = Drawn(noise, epsilon=1.0, delta=0.0, counts=((1, 0),), answers=([(1,), (0,)] * 1000, [(1,), (0,)] * 1000))
+
+    found = examine(same, alpha=1e-6)
+
+    assert found.holds
+    assert found.bound == 0.0
+
+
+def test_the_command_prints_a_finding_for_every_pair_and_mechanism() -> None:
+    run = CliRunner().invoke(app, ["audit-privacy", "--runs", "200", "--http-runs", "0", "--json"])
+
+    findings = json.loads(run.stdout)["findings"]
+    assert [one["holds"] for one in findings] == [True] * 3 * len(EVERY_PAIR)
+    assert {one["through"] for one in findings} == {"core"}
+    assert run.exit_code == 0
+
+
+def test_the_command_ends_with_one_if_a_fault_is_not_found() -> None:
+    """Two draws show nothing, and it says so."""
+    run = CliRunner().invoke(app, ["audit-privacy", "--runs", "2", "--http-runs", "0", "--with-faults"])
+
+    assert "epsilon 10 % too large: NOT FOUND" in run.stdout
+    assert run.exit_code == 1
