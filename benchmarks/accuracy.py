@@ -115,14 +115,13 @@ class Row:
         return (
             f"{self.name:<28} {self.epsilon:>5} {self.truth:7.4f} {self.published_error:8.4f} {self.error:8.4f} "
             f"{self.gain:6.2f} {self.coverage:8.1%} {self.difference_coverage:8.1%} {self.width:7.4f} "
-            f"{self.wrong:7.2%} 
-            f"{self.wrong / given if given else 0:7.2%} {self.undecided:9.1%}"
+            f"{self.wrong:7.2%} {self.wrong / given if given else 0:7.2%} {self.undecided:9.1%}"
         )
 
 
 HEADING: Final = (
-    f"{'case':<28} {'ε':>5} {'SP':>7} {'paper':>8} {'ours':>8} {'times':>6} {'coverage':>8} {'of diff.':>8} {'width':>7} "
-    f"{'wrong':>7} {'of giv.':>7} {'undecided':>9}"
+    f"{'case':<28} {'ε':>5} {'SP':>7} {'paper':>8} {'ours':>8} {'times':>6} {'coverage':>8} {'of diff.':>8} "
+    f"{'width':>7} {'wrong':>7} {'of giv.':>7} {'undecided':>9}"
 )
 
 

@@ -1,10 +1,11 @@
-"""How many releases a second the whole service gives, beside what it stands on (issue 2).
+"""How many releases a second the whole service gives, beside what it stands on (issues 2 and 3).
 
-`python -m benchmarks.releases` prints, for SQLite and PostgreSQL and for 1 and 8 clients: releases per
-second with their median and 99th percentile, on 30 000 records with 16 disjoint cells by two groups,
-quantum 0; beside the bare application (the same framework and server answering a constant to the same
-body) and the bare transaction (the same insert and update, durably committed, by one thread). All of
-it in one run, in turn, so that the ratios hold on a noisy machine.
+`python -m benchmarks.releases` prints, for SQLite and PostgreSQL, with 0, 10 000 and 100 000 charges in the
+ledger before, and for 1 and 8 clients: releases per second, each with its charge and receipt, with their
+median and 99th percentile, on 30 000 records with 16 disjoint cells by two groups, quantum 0; beside the
+bare application (the same framework and server answering a constant to the same body) and the bare
+transaction (an insert of a release's size, durably committed, by one thread). All of it in one run, in
+turn, so that the ratios hold on a noisy machine.
 
 Clients are processes of their own, so they share the two cores with the holder, as the figures say.
 """
@@ -31,13 +32,18 @@ from rich.console import Console
 from rich.table import Table
 from sqlalchemy import insert
 
+from holder_service.domain.ledger import Event
+from holder_service.services.bookkeeping import Books, Transaction
+from holder_service.storage import ledger, releases, tables
 from holder_service.storage.database import Connection, Database
-from holder_service.storage.tables import releases
+from holder_service.storage.releases import StoredRelease
 from tests.holders import Served, register_csv, running_holder, serving
 from tests.postgres import running_server
 
 RECORDS = 30_000
 CELLS = 16
+RELEASE_BODY = b"x" * 3000
+FILLED_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +95,13 @@ def measure(pool: Pool, url: str, key: str, *, clients: int, seconds: float, fir
 
 
 def bare_transactions(database_url: str, seconds: float) -> Measured:
-    """Durable transactions that lock the head and insert a row of a release's size, one after the other."""
+    """Durable transactions that insert a row of a release's size, one after the other."""
     database = Database(database_url)
-    body = b"x" * 3000
     took = []
 
     def work(connection: Connection, number: int) -> None:
         row = {"id": f"bare-{number}", "auditor": "ADR", "dataset": "register", "version": 1, "sequence": 1}
-        connection.execute(insert(releases), {**row, "created": "", "body": body})
+        connection.execute(insert(tables.releases), {**row, "created": "", "body": RELEASE_BODY})
 
     until = time.perf_counter() + seconds
     for number in itertools.count():
@@ -110,8 +115,51 @@ def bare_transactions(database_url: str, seconds: float) -> Measured:
     return Measured(len(took) / seconds, statistics.median(took) * 1000, took[int(len(took) * 0.99)] * 1000)
 
 
-Row = tuple[str, str, int, list[Measured]]
-"""Store, what was measured, clients, and each round's figures."""
+def fill(books: Books, entries: int) -> None:
+    """Append charges, each with a stored release, until the ledger has so many entries."""
+    while (missing := entries - head(books)) > 0:
+        books.commit(partial(charge_often, times=min(missing, FILLED_AT_ONCE)))
+
+
+def charge_often(transaction: Transaction, times: int) -> None:
+    """Charge the asking auditor 10⁻⁹ again and again."""
+    account = ledger.account_balance(transaction.connection, "register", "ADR")
+    cap = ledger.population_balance(transaction.connection, "register")
+    for _ in range(times):
+        account, cap = account.charged(1, 0), cap.charged(1, 0)
+        entry = transaction.append(
+            Event("charge", "ADR", "register", "register", "ADR", "", "", epsilon_nano=1, account=account, cap=cap)
+        )
+        releases.store(
+            transaction.connection,
+            StoredRelease(f"filler-{entry.sequence}", "ADR", "register", 1, entry.sequence, entry.at, RELEASE_BODY),
+        )
+
+
+def head(books: Books) -> int:
+    """How many entries the ledger has."""
+    with books.database.read() as connection:
+        return ledger.head(connection)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was measured, and each round's figures."""
+
+    store: str
+    what: str
+    entries: int | None
+    clients: int
+    rounds: list[Measured]
+
+    def figures(self) -> tuple[str, ...]:
+        """The row of the table."""
+        medians = [statistics.median(getattr(one, name) for one in self.rounds) for name in Measured.__slots__]
+        before = "–" if self.entries is None else f"{self.entries:,}".replace(",", " ")
+        per_second, median_ms, p99_ms = medians
+        return (
+            self.store, self.what, before, str(self.clients), f"{per_second:.0f}", f"{median_ms:.1f}", f"{p99_ms:.1f}"
+        )  # fmt: skip
 
 
 def main() -> None:
@@ -120,36 +168,46 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=5.0, help="how long each measurement asks")
     options.add_argument("--rounds", type=int, default=3, help="each figure is the median of so many rounds")
     options.add_argument("--workers", type=int, default=1, help="processes of the holder")
+    options.add_argument("--entries", type=int, nargs="+", default=[0, 10_000, 100_000], help="in the ledger before")
+    options.add_argument("--stores", nargs="+", default=["SQLite", "PostgreSQL"], choices=["SQLite", "PostgreSQL"])
     given = options.parse_args()
-    table = Table("store", "what", "clients", "per second", "median ms", "p99 ms", title="Releases, quantum 0")
-    for store, what, clients, rounds in measured_rows(given.seconds, given.rounds, given.workers):
-        per_second, median_ms, p99_ms = (
-            statistics.median(getattr(one, name) for one in rounds) for name in Measured.__slots__
-        )
-        table.add_row(store, what, str(clients), f"{per_second:.0f}", f"{median_ms:.1f}", f"{p99_ms:.1f}")
+    columns = ("store", "what", "entries before", "clients", "per second", "median ms", "p99 ms")
+    table = Table(*columns, title="Releases, quantum 0")
+    with multiprocessing.get_context("spawn").Pool(8) as pool:
+        for row in bare_rows(pool, given):
+            table.add_row(*row.figures())
+        for store in given.stores:
+            for row in store_rows(pool, given, store):
+                table.add_row(*row.figures())
     Console().print(table)
 
 
-def measured_rows(seconds: float, rounds: int, workers: int) -> Iterator[Row]:
-    """Every line of the table, in turn."""
-    with multiprocessing.get_context("spawn").Pool(8) as pool, running_server() as postgres:
-        with application("benchmarks.bare_app:app") as url:
-            for clients in (1, 8):
-                asked = [measure(pool, url, "-", clients=clients, seconds=seconds, first=0) for _ in range(rounds)]
-                yield "–", "bare application", clients, asked
-        for store in ("SQLite", "PostgreSQL"):
-            with tempfile.TemporaryDirectory() as folder, postgres.database() as postgres_url:
-                url = f"sqlite:///{folder}/holder.sqlite" if store == "SQLite" else postgres_url
-                with running_holder(Path(folder), url, epsilon="999", people=1) as holder:
-                    holder.declare(cap={"epsilon": "999", "delta": "0"}, records_max=RECORDS)
-                    holder.load(register_csv(people=RECORDS))
-                firsts = itertools.count(1, 1_000_000)
-                with serving(holder.settings, workers=workers) as served:
-                    ask_with = partial(measure, pool, served.url, holder.auditor_key, seconds=seconds)
+def bare_rows(pool: Pool, given: argparse.Namespace) -> Iterator[Row]:
+    """The framework and the server alone."""
+    with application("benchmarks.bare_app:app") as url:
+        ask_with = partial(measure, pool, url, "-", seconds=given.seconds, first=0)
+        for clients in (1, 8):
+            yield Row("–", "bare application", None, clients, [ask_with(clients=clients) for _ in range(given.rounds)])
+
+
+def store_rows(pool: Pool, given: argparse.Namespace, store: str) -> Iterator[Row]:
+    """The releases of one store, with ever more entries, and its bare transactions."""
+    with running_server() as postgres, tempfile.TemporaryDirectory() as folder, postgres.database() as postgres_url:
+        url = f"sqlite:///{folder}/holder.sqlite" if store == "SQLite" else postgres_url
+        with running_holder(Path(folder), url, epsilon="999", people=1) as holder:
+            holder.declare(cap={"epsilon": "999", "delta": "0"}, records_max=RECORDS)
+            holder.load(register_csv(people=RECORDS))
+            firsts = itertools.count(1, 1_000_000)
+            with serving(holder.settings, workers=given.workers) as served:
+                ask_with = partial(measure, pool, served.url, holder.auditor_key, seconds=given.seconds)
+                for entries in given.entries:
+                    fill(holder.holder.books, entries)
                     for clients in (1, 8):
-                        asked = [ask_with(clients=clients, first=next(firsts)) for _ in range(rounds)]
-                        yield store, "release", clients, asked
-                yield store, "bare transaction", 1, [bare_transactions(url, seconds) for _ in range(rounds)]
+                        rounds = [ask_with(clients=clients, first=next(firsts)) for _ in range(given.rounds)]
+                        yield Row(store, "release", entries, clients, rounds)
+            yield Row(
+                store, "bare transaction", None, 1, [bare_transactions(url, given.seconds) for _ in range(given.rounds)]
+            )
 
 
 @contextmanager

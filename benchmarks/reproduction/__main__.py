@@ -82,7 +82,7 @@ def _sections(
     """All that the results allow."""
     parts = sections.data_sections(output, found)
     if "table-5" in there:
-        parts.append(sections.table_5_section(output, there["table-5"]))
+        parts.append(sections.table_5_section(output, there["table-5"], found[0]))
     if "experiment-1" in there:
         parts += sections.experiment_1_sections(output, there["experiment-1"])
     if "experiment-2" in there:

@@ -28,19 +28,33 @@ SlippedMechanism = Callable[[IntArray, IntArray, float, int, np.random.Generator
 
 
 def exponential(
-    counts: IntArray, supports: IntArray, epsilon: float, runs: int, generator: np.random.Generator
+    counts: IntArray,
+    supports: IntArray,
+    epsilon: float,
+    runs: int,
+    generator: np.random.Generator,
+    *,
+    divisor: float = UTILITY_DIVISOR,
 ) -> IntArray:
-    """Candidates from 0 to each rule's exact support, drawn at a hundred times the scale."""
-    scale = 2 * UTILITY_DIVISOR / epsilon
+    """Candidates from 0 to each rule's exact support; a divisor of 1 would be the mechanism without its slip."""
+    scale = 2 * divisor / epsilon
     answers = np.empty((runs, *counts.shape), dtype=np.int64)
     for (rule, group), count in np.ndenumerate(counts):
-        weights = np.exp(-np.abs(np.arange(supports[rule] + 1) - count) / scale)
+        weights = np.exp(-np.abs(np.arange(int(supports[rule]) + 1) - count) / scale)
         answers[:, rule, group] = generator.choice(len(weights), size=runs, p=weights / weights.sum())
     return answers
 
 
-def gaussian(counts: IntArray, _: IntArray, epsilon: float, runs: int, generator: np.random.Generator) -> IntArray:
+def gaussian(
+    counts: IntArray,
+    _: IntArray,
+    epsilon: float,
+    runs: int,
+    generator: np.random.Generator,
+    *,
+    delta: float = GAUSSIAN_DELTA,
+) -> IntArray:
     """Normal noise, rounded, whose standard deviation is what should be its variance."""
-    deviation = 2 * GAUSSIAN_SENSITIVITY**2 * math.log(1.25 / GAUSSIAN_DELTA) / epsilon**2
+    deviation = 2 * GAUSSIAN_SENSITIVITY**2 * math.log(1.25 / delta) / epsilon**2
     noisy = counts + generator.normal(0, deviation, (runs, *counts.shape))
     return np.rint(noisy).astype(np.int64)

@@ -8,7 +8,7 @@ survive an interruption as well.
 import multiprocessing
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,19 +95,29 @@ def run_chunks(chunks: Sequence[Chunk], folder: Path, *, what: str, workers: int
     with Progress(*columns, console=console) as progress:
         total = sum(chunk.estimates for chunk in chunks)
         task = progress.add_task(what, total=total, completed=total - sum(chunk.estimates for chunk in missing))
-        if missing:
-            # Spawned, because the progress bar's thread must not be forked.
-            context = multiprocessing.get_context("spawn")
-            with ProcessPoolExecutor(min(workers, len(missing)), mp_context=context) as processes:
-                running = {processes.submit(_run, chunk, folder): chunk for chunk in missing}
-                try:
-                    for done in as_completed(running):
-                        done.result()
-                        progress.advance(task, running[done].estimates)
-                except BaseException:
-                    processes.shutdown(wait=False, cancel_futures=True)
-                    raise
+        for chunk in _done(missing, folder, workers):
+            progress.advance(task, chunk.estimates)
     return Progressed(sum(chunk.estimates for chunk in missing), time.perf_counter() - started)
+
+
+def _done(chunks: Sequence[Chunk], folder: Path, workers: int) -> Iterator[Chunk]:
+    """Run some chunks, and give each when it is done; one worker is this process."""
+    if min(workers, len(chunks)) <= 1:
+        for chunk in chunks:
+            _run(chunk, folder)
+            yield chunk
+        return
+    # Spawned, because the progress bar's thread must not be forked.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(chunks)), mp_context=context) as processes:
+        running = {processes.submit(_run, chunk, folder): chunk for chunk in chunks}
+        try:
+            for done in as_completed(running):
+                done.result()
+                yield running[done]
+        except BaseException:
+            processes.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _run(chunk: Chunk, folder: Path) -> None:

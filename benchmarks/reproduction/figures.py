@@ -33,6 +33,8 @@ COLOURS: Final = {
     PRODUCT.name: "#000000",
 }
 VERDICT_COLOURS: Final = {"right": "#009E73", "undecided": "#DDDDDD", "wrong": "#D55E00"}
+ERROR_MIN: Final = 1e-3
+"""Where logarithmic axes begin, in units of SP."""
 MAPS: Final = (
     ("uar", "UAR, the paper's procedure"),
     ("aaspe", "AASPE, the paper's procedure"),
@@ -42,7 +44,7 @@ MAPS: Final = (
     ("wrong", "80 % rule: wrong verdicts, the product"),
 )
 # The same picture has the same bytes, and its text stays text.
-_STYLE: Final[dict[str, Any]] = {"svg.hashsalt": "pafer", "svg.fonttype": "none", "font.size": 8, "axes.grid": True,
+_STYLE: Final[Any] = {"svg.hashsalt": "pafer", "svg.fonttype": "none", "font.size": 8, "axes.grid": True,
                                  "grid.alpha": 0.25, "axes.spines.top": False, "axes.spines.right": False}  # fmt: skip
 
 
@@ -73,7 +75,7 @@ def figure_1_calibrated(errors: pd.DataFrame) -> Figure:
     for axis, part in _parts(axes, errors):
         for method in (LAPLACE, EXPONENTIAL, GAUSSIAN, EXPONENTIAL_AS_PUBLISHED, GAUSSIAN_AS_PUBLISHED):
             _curve(axis, part, method, dashed=method.slipped is not None)
-        axis.set_yscale("log")
+        axis.set(yscale="log", ylim=(ERROR_MIN, 1))
     return _finished(figure, axes, "AASPE")
 
 
@@ -83,7 +85,7 @@ def figure_1_product(errors: pd.DataFrame) -> Figure:
     for axis, part in _parts(axes, errors):
         for method in (LAPLACE, PRODUCT):
             _curve(axis, part, method)
-        axis.set_yscale("log")
+        axis.set(yscale="log", ylim=(ERROR_MIN, 1))
     return _finished(figure, axes, "AASPE")
 
 
@@ -120,9 +122,9 @@ def maps(table: pd.DataFrame, heading: str) -> Figure:
             axis.set_title(name, fontsize=8)
             axis.set_xticks(np.arange(len(grid.columns)), [f"{epsilon:g}" for epsilon in grid.columns])
             figure.colorbar(image, ax=axis)
-        figure.supxlabel("ε")
-        figure.supylabel("minimum leaf fraction")
-        figure.suptitle(heading)
+        figure.supxlabel("ε", fontsize=9)
+        figure.supylabel("minimum leaf fraction", fontsize=9)
+        figure.suptitle(heading, fontsize=10)
     return figure
 
 
@@ -152,6 +154,7 @@ def save(figure: Figure, folder: Path, name: str) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(_STYLE):
         figure.savefig(folder / f"{name}.png", dpi=150)
+        figure.set_layout_engine("none")  # the layout is found; finding it again would take as long as drawing
         written = io.StringIO()
         figure.savefig(written, format="svg", metadata={"Date": None})
     text = written.getvalue()
@@ -183,12 +186,14 @@ def _curve(axis: Axes, part: pd.DataFrame, method: Method, *, dashed: bool = Fal
     here = part[part["method"] == method.name]
     colour = COLOURS[method.name]
     axis.plot(here["epsilon"], here["aaspe"], color=colour, linestyle="--" if dashed else "-", label=method.label)
-    low = np.maximum(here["aaspe"] - 2 * here["se"], 1e-4)
+    low = np.maximum(here["aaspe"] - 2 * here["se"], ERROR_MIN)
     axis.fill_between(here["epsilon"], low, here["aaspe"] + 2 * here["se"], color=colour, alpha=0.15, linewidth=0)
 
 
 def _finished(figure: Figure, axes: Any, ylabel: str, xlabel: str = "ε") -> Figure:
-    figure.supxlabel(xlabel)
-    figure.supylabel(ylabel)
-    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
+    figure.supxlabel(xlabel, fontsize=9)
+    figure.supylabel(ylabel, fontsize=9)
+    figure.legend(
+        *axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False, fontsize=8
+    )
     return figure

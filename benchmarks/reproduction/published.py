@@ -25,7 +25,7 @@ TABLE_3: Final = {
     "german": DataSetFacts("German", 1_000, 24, 667, 333),
 }
 
-TABLE_4: Final = {
+TABLE_4: Final[dict[tuple[str, Sensitive], float]] = {
     ("adult", ("ethnicity",)): 0.65,
     ("adult", ("sex",)): 0.30,
     ("adult", ("sex", "ethnicity")): 0.23,
@@ -58,7 +58,7 @@ TABLE_5: Final = {
     "0.75": Table5Row(0.01353, 0.32444, 0.26572, 0.260),
 }
 
-TABLE_6: Final = {
+TABLE_6: Final[dict[tuple[str, Sensitive], tuple[float, ...]]] = {
     ("compas", ("ethnicity",)): (0.0828, 0.0532, 0.0407, 0.0323, 0.0194),
     ("adult", ("ethnicity",)): (0.0711, 0.0325, 0.0235, 0.0187, 0.0119),
 }
@@ -67,7 +67,7 @@ TABLE_6: Final = {
 TABLE_6_UNNAMED: Final = (0.0486, 0.0282, 0.0188, 0.0149, 0.0128)
 """The table's third row; what it is about is not in the text that this is taken from."""
 
-SIGNIFICANCE_NUMBERS: Final = {
+SIGNIFICANCE_NUMBERS: Final[dict[tuple[str, Sensitive], int]] = {
     ("adult", ("ethnicity",)): 7,
     ("adult", ("sex",)): 8,
     ("adult", ("sex", "ethnicity")): 9,
@@ -80,7 +80,9 @@ SIGNIFICANCE_NUMBERS: Final = {
 SIGNIFICANCE_COUNTS: Final = {7: (5, 5, 5), 8: (2, 5, 5), 9: (5, 5, 5), 10: (5, 5, 5), 11: (2, 5, 5), 12: (0, 4, 4)}
 """How many of the five ε have a star in each of the three rows, from the smallest leaf fraction on."""
 
-NOT_SIGNIFICANT_AT_LEAF_01: Final = {("compas", ("sex", "ethnicity"), "0.05"): 0.34}
+NOT_SIGNIFICANT_AT_LEAF_01: Final[dict[tuple[str, Sensitive, str], float]] = {
+    ("compas", ("sex", "ethnicity"), "0.05"): 0.34
+}
 """The journal's Table 7: every other analysis and ε is significant at leaf fraction .01; here p = .34."""
 
 

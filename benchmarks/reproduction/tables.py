@@ -1,14 +1,16 @@
 """Tables 3 to 12 in their own form: the paper's figure, ours, and how far apart they are in standard errors."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
 from benchmarks.published_trees import PUBLISHED_TREES
 from benchmarks.reproduction import published
 from benchmarks.reproduction.experiment_1 import Analysis
+from benchmarks.reproduction.experiment_2 import TABLED_LEAVES
 from benchmarks.reproduction.methods import (
     EXPONENTIAL,
     EXPONENTIAL_AS_PUBLISHED,
@@ -18,10 +20,12 @@ from benchmarks.reproduction.methods import (
     PRODUCT,
 )
 from benchmarks.reproduction.published import TABLE_3, title
+from benchmarks.reproduction.slips import Fit
 from benchmarks.reproduction.summaries import SIGNIFICANT
 from pafer_demo.open_data import LOADERS
 
-TABLED_LEAF_TOLERANCE: Final = 1e-9
+_LEAF_TOLERANCE: Final = 1e-9
+"""A leaf fraction goes to a file and back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ def table_5(errors: pd.DataFrame) -> Table:
     Args:
         errors: Of the runs at these ε.
     """
-    found = errors.set_index(["method", "epsilon"])
+    found = _by_key(errors, "method", "epsilon")
     rows = []
     for epsilon, paper in published.TABLE_5.items():
         cells = [epsilon]
@@ -110,11 +114,11 @@ def table_5(errors: pd.DataFrame) -> Table:
             (GAUSSIAN_AS_PUBLISHED, paper.gaussian, "aaspe"),
             (GAUSSIAN_AS_PUBLISHED, paper.gaussian_invalid, "invalid"),
         ):
-            ours = found.loc[(method.name, float(epsilon))]
+            ours = found[method.name, float(epsilon)]
             error = float(ours["se" if figure == "aaspe" else "invalid_se"])
             cells += ["–" if value is None else f"{value:.4f}", _with_error(float(ours[figure]), error)]
         for method in (EXPONENTIAL, GAUSSIAN, PRODUCT):
-            ours = found.loc[(method.name, float(epsilon))]
+            ours = found[method.name, float(epsilon)]
             cells.append(_with_error(float(ours["aaspe"]), float(ours["se"])))
         rows.append(tuple(cells))
     return Table(
@@ -139,7 +143,7 @@ def table_5_distances(errors: pd.DataFrame) -> pd.DataFrame:
     Returns:
         `method`, `figure`, `epsilon`, `paper`, `ours`, `z`.
     """
-    found = errors.set_index(["method", "epsilon"])
+    found = _by_key(errors, "method", "epsilon")
     rows = []
     for text, paper in published.TABLE_5.items():
         epsilon = float(text)
@@ -150,10 +154,32 @@ def table_5_distances(errors: pd.DataFrame) -> pd.DataFrame:
             (GAUSSIAN_AS_PUBLISHED.name, "invalid", "invalid_se", paper.gaussian_invalid),
         ):
             if value is not None:
-                ours = found.loc[(method, epsilon)]
-                z = (value - float(ours[figure])) / (2**0.5 * float(ours[error]))
-                rows.append((method, figure, epsilon, value, float(ours[figure]), z))
+                ours = found[method, epsilon]
+                of_both = math.sqrt(2) * ours[error]
+                z = (value - ours[figure]) / of_both if of_both > 0 else math.nan
+                rows.append((method, figure, epsilon, value, ours[figure], z))
     return pd.DataFrame(rows, columns=["method", "figure", "epsilon", "paper", "ours", "z"])
+
+
+def slips_table(fits: Iterable[Fit]) -> Table:
+    """How well mechanisms with and without a slip explain the published Table 5."""
+    rows = tuple(
+        (
+            fit.mechanism,
+            fit.figure.replace("_", ", "),
+            str(fit.figures),
+            f"{fit.chi_squared:,.1f}",
+            f"{fit.furthest:.1f}",
+        )
+        for fit in fits
+    )
+    return Table(
+        "slips",
+        "What noise made the published Table 5?",
+        ("noise", "column of the paper’s table", "figures", "χ²", "furthest, in standard errors"),
+        rows,
+        ("Noise that made n figures has a χ² of about n, give or take the root of 2n.",),
+    )
 
 
 def table_6(errors: pd.DataFrame) -> Table:
@@ -162,13 +188,13 @@ def table_6(errors: pd.DataFrame) -> Table:
     Args:
         errors: Of Experiment 2, by dataset, sensitive, leaf and epsilon.
     """
-    found = errors[errors["leaf"] == errors["leaf"].max()].set_index(["dataset", "sensitive", "epsilon"])
+    found = _by_key(errors[errors["leaf"] == errors["leaf"].max()], "dataset", "sensitive", "epsilon")
     epsilons = sorted(set(errors["epsilon"]))
     rows = []
     for (dataset, sensitive), values in published.TABLE_6.items():
         name = "-".join(sensitive)
         rows.append((f"{title(dataset, name)}: paper", *(f"{value:.4f}" for value in values)))
-        ours = [found.loc[(dataset, name, epsilon)] for epsilon in epsilons]
+        ours = [found[dataset, name, epsilon] for epsilon in epsilons]
         rows.append(
             (
                 f"{title(dataset, name)}: ours",
@@ -195,9 +221,9 @@ def significance_tables(tests: pd.DataFrame) -> Iterator[Table]:
         here = tests[(tests["dataset"] == dataset) & (tests["sensitive"] == "-".join(sensitive))]
         epsilons = sorted(set(here["epsilon"]))
         rows = []
-        for leaf, stars in zip(_tabled(here), published.SIGNIFICANCE_COUNTS[number], strict=True):
-            of_leaf = here[(here["leaf"] - leaf).abs() < TABLED_LEAF_TOLERANCE].set_index("epsilon")
-            cells = [_starred(float(of_leaf.loc[e, "p"]), float(of_leaf.loc[e, "p_worse"])) for e in epsilons]
+        for leaf, stars in zip(TABLED_LEAVES, published.SIGNIFICANCE_COUNTS[number], strict=True):
+            of_leaf = _by_key(here[(here["leaf"] - leaf).abs() < _LEAF_TOLERANCE], "epsilon")
+            cells = [_starred(of_leaf[(epsilon,)]["p"], of_leaf[(epsilon,)]["p_worse"]) for epsilon in epsilons]
             rows.append((f"{leaf:g}", *cells, f"{stars} of 5"))
         yield Table(
             f"table-{number}",
@@ -209,13 +235,14 @@ def significance_tables(tests: pd.DataFrame) -> Iterator[Table]:
 
 def significance_at_leaf_01(tests: pd.DataFrame) -> Table:
     """The journal's Table 7: leaf fraction .01, every analysis and ε."""
-    here = tests[(tests["leaf"] - 0.01).abs() < TABLED_LEAF_TOLERANCE].set_index(["dataset", "sensitive", "epsilon"])
+    of_leaf = tests[(tests["leaf"] - 0.01).abs() < _LEAF_TOLERANCE]
+    here = _by_key(of_leaf, "dataset", "sensitive", "epsilon")
     epsilons = sorted(set(tests["epsilon"]))
     rows = []
     for dataset, sensitive in published.SIGNIFICANCE_NUMBERS:
         name = "-".join(sensitive)
-        found = [here.loc[(dataset, name, epsilon)] for epsilon in epsilons]
-        cells = [_starred(float(one["p"]), float(one["p_worse"])) for one in found]
+        found = [here[dataset, name, epsilon] for epsilon in epsilons]
+        cells = [_starred(one["p"], one["p_worse"]) for one in found]
         paper = published.NOT_SIGNIFICANT_AT_LEAF_01.get((dataset, sensitive, f"{epsilons[0]:g}"))
         said = "significant at every ε" if paper is None else f"not at ε = {epsilons[0]:g} (p = {paper})"
         rows.append((title(dataset, name), *cells, said))
@@ -228,9 +255,9 @@ def significance_at_leaf_01(tests: pd.DataFrame) -> Table:
     )
 
 
-def _tabled(tests: pd.DataFrame) -> list[float]:
-    """The three leaf fractions of the paper's tables."""
-    return [leaf for leaf in sorted(set(tests["leaf"])) if min(abs(leaf - of) for of in (0.001, 0.01, 0.2)) < 1e-9]
+def _by_key(frame: pd.DataFrame, *columns: str) -> dict[tuple[Any, ...], dict[Hashable, Any]]:
+    """Each row by its values in some columns."""
+    return {tuple(row[column] for column in columns): row for row in frame.to_dict("records")}
 
 
 def _starred(p: float, p_worse: float) -> str:

@@ -1,0 +1,137 @@
+"""People to attack, and who answers about them: nobody in between, or a running holder.
+
+The attacker has everybody's features, among them one that tells each person from all others, and knows which model
+accepts whom. What it does not have is the group: the setting of Hamman, Chen and Dutta (2022).
+"""
+
+import math
+import random
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holder_service.services.holder import initialise
+from shared.amounts import format_nano, parse_nano
+from tests.holders import TestedHolder, opened, settings_in
+
+GROUPS = ("Female", "Male")
+Counts = list[list[int]]
+"""Of each cell, the counted groups' numbers of people."""
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """A register of people, told apart by their number.
+
+    Attributes:
+        name: The dataset's.
+        groups: 0 for the first group, 1 for the second, person by person.
+    """
+
+    name: str
+    groups: tuple[int, ...]
+
+    @classmethod
+    def drawn(cls, name: str, people: int, *, of_first_group: int) -> "People":
+        """A register in which so many people, picked by chance, are of the first group."""
+        chosen = set(random.sample(range(people), of_first_group))
+        return cls(name, tuple(int(person not in chosen) for person in range(people)))
+
+    def declaration(self, relation: str, cap: str) -> dict[str, Any]:
+        """The declaration of a population of its own."""
+        return {
+            "person_key": "id", "relation": relation, "cap": {"epsilon": cap, "delta": "0"}, "records_max": 10_000,
+            "columns": [
+                {"name": "person", "type": "category", "categories": [_name(i) for i in range(len(self.groups))]},
+                {"name": "sex", "type": "category", "categories": list(GROUPS), "sensitive": True},
+            ],
+        }  # fmt: skip
+
+    @property
+    def csv(self) -> bytes:
+        """The records."""
+        lines = [f"{_name(i)},{_name(i)},{GROUPS[group]}" for i, group in enumerate(self.groups)]
+        return "\n".join(["id,person,sex", *lines, ""]).encode()
+
+
+def only(people: Sequence[int]) -> dict[str, Any]:
+    """The predicate that some people satisfy."""
+    return {"column": "person", "op": "in", "values": [_name(person) for person in people]}
+
+
+def all_but(people: Sequence[int]) -> dict[str, Any]:
+    """The predicate that all but some people satisfy."""
+    return {**only(people), "op": "not_in"}
+
+
+def cell(name: str, *predicates: dict[str, Any]) -> dict[str, Any]:
+    """A cell of one rule."""
+    return {"id": name, "all_of": list(predicates)}
+
+
+def _name(person: int) -> str:
+    return f"p{person}"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A running holder, and what an attacker calls it for."""
+
+    tested: TestedHolder
+
+    def declare(self, people: People, *, relation: str = "sensitive_attribute", cap: str = "999") -> None:
+        """Declare a register, load it and grant the attacker all of its cap."""
+        tested = self.tested
+        for answer in (
+            tested.declare(people.name, **people.declaration(relation, cap)),
+            tested.load(people.csv, people.name),
+            tested.admin("PUT", f"/datasets/{people.name}/budgets/attacker", json={"epsilon": cap}),
+        ):
+            answer.raise_for_status()
+
+    def ask(self, people: People, epsilon: str, cells: Sequence[dict[str, Any]], *, draw: int = 1) -> Counts:
+        """A release's counts, its charge checked against what the attacker reckons with."""
+        answer = self.tested.release(plan(epsilon, cells, draw=draw), dataset=people.name)
+        answer.raise_for_status()
+        [batch] = answer.json()["batches"]
+        return [one["counts"] for one in batch["cells"]]
+
+    def spent(self, people: People) -> float:
+        """What the attacker was charged, ε."""
+        return float(self.tested.spent(dataset=people.name))
+
+
+def plan(epsilon: str, cells: Sequence[dict[str, Any]], *, draw: int = 1) -> dict[str, Any]:
+    """A plan of one batch with Laplace noise."""
+    batch = {"name": "attack", "mechanism": {"name": "laplace"}, "epsilon": epsilon, "cells": list(cells)}
+    return {"sensitive": ["sex"], "draw": draw, "batches": [batch]}
+
+
+@contextmanager
+def running_holder() -> Iterator[Holder]:
+    """A new holder in a folder of its own, quantum 0, with an attacker who has an account."""
+    with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
+        home = Path(folder)
+        settings = settings_in(home, f"sqlite:///{home / 'holder.sqlite'}")
+        issued = initialise(settings)
+        if issued is None:
+            raise RuntimeError("a new holder issued no key")
+        with opened(settings, issued.text) as tested:
+            tested.auditor_key = tested.admin("POST", "/auditors", json={"name": "attacker"}).json()["key"]
+            yield Holder(tested)
+
+
+def share(epsilon: str, of: int) -> str:
+    """A part of a budget, rounded down to what the interface can write."""
+    return format_nano(parse_nano(epsilon) // of)
+
+
+def accuracy_bound(epsilon: float) -> float:
+    """How often at most an attacker is right about one of two groups that were equally likely before.
+
+    Source: the definition; 2-privacy §1. Two groups in one person's record are neighbours, at ε.
+    """
+    return 1 / (1 + math.exp(-epsilon))

@@ -1,0 +1,417 @@
+"""How often 95 % intervals hold the truth, beyond the ratio of the published analyses (3-estimation §4).
+
+`python -m benchmarks.coverage [--runs 2000] [--registers 200] [--only registers,odds,…] [--workers 2]`
+
+Registers are invented: 2 to 8 groups of 5 to 5 000 people, rates from nobody to everybody, two to eight
+rules. Each is released `--runs` times by the holder's own mechanism at one ε of .05 to .5, by one strategy,
+and every release is estimated:
+
+- `registers`: the ratio and the difference, additive noise, strategies `verdict`, `rules` and `pafer`;
+- `odds`: equalized odds from two such registers, one for either label;
+- `shares`: the shares of the rules in the disparity of the two extreme groups, all intervals counted;
+- `population`: ratio and difference of the population that the people were drawn from, drawn anew each time;
+- `supports`: with exact numbers of people, K = 2 to 4, and with one of two groups counted;
+- `exponential` and `reports`: the exponential mechanism's answers, and randomised responses.
+
+A line tells the least and the mean coverage over the registers, which of them was worst, and how many are
+below 93 % by more than chance (p < 0.001, binomial).
+"""
+
+import argparse
+import itertools
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from auditor_client.estimation.attribution import attribute
+from auditor_client.estimation.intervals import Range
+from auditor_client.estimation.likelihoods import ExponentialAnswers
+from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts
+from auditor_client.estimation.posterior import estimate_parity, parity_ranges
+from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.totals import ExponentialTotals, NoisyTotals, People, TotalNoise
+from holder_service.mechanisms.base import Mechanism
+from holder_service.mechanisms.exponential import ExponentialMechanism
+from holder_service.mechanisms.gaussian import GaussianMechanism
+from holder_service.mechanisms.laplace import LaplaceMechanism
+from shared.amounts import parse_nano
+from shared.noise import (
+    DiscreteGaussianNoise,
+    DiscreteLaplaceNoise,
+    ExponentialNoise,
+    KeptValue,
+    RandomisedResponseNoise,
+)
+
+EPSILONS: Final = ("0.05", "0.1", "0.15", "0.25", "0.5")
+ScaledNoise = TypeVar("ScaledNoise", bound=DiscreteLaplaceNoise | DiscreteGaussianNoise | ExponentialNoise)
+LEVEL: Final = 0.95
+BAR: Final = 0.93
+DRAWS: Final = 512
+RUNS_AT_ONCE: Final = 50
+DELTA_NANO: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Register:
+    """True histograms of a tree's rules.
+
+    Attributes:
+        favourable: Shape (R, K), in people.
+        unfavourable: Shape (R', K), in people.
+        rates: The population's rates that the people were drawn with, shape (K,).
+        epsilon: What each release costs.
+        strategy: "verdict", "rules" or "pafer".
+    """
+
+    favourable: IntArray
+    unfavourable: IntArray
+    rates: NDArray[np.float64]
+    epsilon: str
+    strategy: str
+
+    @classmethod
+    def invented(cls, seed: int, *, groups_max: int = 8) -> "Register":
+        """A register of its own for each seed."""
+        rng = np.random.default_rng(seed)
+        groups = int(rng.integers(2, groups_max + 1))
+        sizes = np.exp(rng.uniform(np.log(5), np.log(5_000), groups)).astype(np.int64)
+        # Half of the registers have rates near each other, half have extreme ones.
+        spread = rng.choice([0.4, 20.0])
+        middle = rng.uniform(0.1, 0.9)
+        rates = rng.beta(spread * middle, spread * (1 - middle), groups)
+        accepted = rng.binomial(sizes, rates)
+        if not accepted.any():
+            accepted[sizes.argmax()] = sizes.max() // 2
+        favourable, unfavourable = int(rng.integers(1, 5)), int(rng.integers(1, 5))
+        return cls(
+            _in_rules(accepted, favourable, rng),
+            _in_rules(sizes - accepted, unfavourable, rng),
+            rates,
+            str(rng.choice(EPSILONS)),
+            str(rng.choice(["verdict", "rules", "pafer"])),
+        )
+
+    @property
+    def accepted(self) -> IntArray:
+        """Shape (K,), in people."""
+        accepted: IntArray = self.favourable.sum(axis=0)
+        return accepted
+
+    @property
+    def sizes(self) -> IntArray:
+        """Shape (K,), in people."""
+        sizes: IntArray = self.accepted + self.unfavourable.sum(axis=0)
+        return sizes
+
+    def parity(self) -> tuple[float, float]:
+        """The true ratio and difference over the groups that have people."""
+        return _parity(self.accepted / self.sizes)
+
+    def parts(self) -> tuple[IntArray, IntArray]:
+        """The cells that the strategy asks, favourable and complement."""
+        if self.strategy == "pafer":
+            return self.favourable, self.sizes[None]
+        if self.strategy == "rules":
+            return self.favourable, self.unfavourable
+        return self.accepted[None], self.unfavourable.sum(axis=0, keepdims=True)
+
+    def epsilon_nano(self) -> int:
+        """Of each batch: half of ε where there are two."""
+        return parse_nano(self.epsilon) // (2 if self.strategy == "pafer" else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What to measure: one register's coverage.
+
+    Attributes:
+        seed: Of the register, not of the noise.
+        runs: How many releases.
+        told: The estimator is told the noise's scale times this; below 1 its intervals have to fail.
+    """
+
+    seed: int
+    runs: int
+    told: float = 1.0
+
+    def as_told(self, noise: ScaledNoise) -> ScaledNoise:
+        """The noise that the estimator hears of."""
+        told: ScaledNoise = noise.model_copy(update={"scale": self.told * noise.scale})
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """How often the intervals of one register's figure held the truth."""
+
+    name: str
+    holding: int
+    runs: int
+    width: float
+
+    @property
+    def coverage(self) -> float:
+        """Share of the runs."""
+        return self.holding / self.runs
+
+
+def released(mechanism: Mechanism, counts: IntArray, runs: int) -> IntArray:
+    """Independent releases of some true counts, shape (runs, R, K)."""
+    noisy = mechanism.release(np.tile(counts.ravel(), runs).tolist())
+    return np.array(noisy, dtype=np.int64).reshape(runs, *counts.shape)
+
+
+def additive(seed: int, epsilon_nano: int) -> LaplaceMechanism | GaussianMechanism:
+    """Laplace noise for every second register, Gaussian for the others."""
+    if seed % 2:
+        return GaussianMechanism.calibrated(epsilon_nano=epsilon_nano, delta_nano=DELTA_NANO, squared_sensitivity=1)
+    return LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=1)
+
+
+def of_registers(task: Task) -> list[Covered]:
+    """Ratio and difference of one register."""
+    register = Register.invented(task.seed)
+    found = [
+        figure for totals in _answered(register, task) for figure in parity_ranges(totals, level=LEVEL, draws=DRAWS)
+    ]
+    ratio, difference = register.parity()
+    return [
+        _covered("ratio", task.seed, [figure.ratio for figure in found], ratio),
+        _covered("difference", task.seed, [figure.difference for figure in found], difference),
+    ]
+
+
+def of_odds(task: Task) -> list[Covered]:
+    """Equalized odds of two registers of the same groups."""
+    positive = Register.invented(task.seed)
+    rng = np.random.default_rng(task.seed + 1_000_000)
+    sizes = np.exp(rng.uniform(np.log(5), np.log(5_000), len(positive.sizes))).astype(np.int64)
+    rates = rng.beta(2, 5, len(sizes))
+    accepted = rng.binomial(sizes, rates)
+    accepted[sizes.argmax()] += sizes.max() // 4 if not accepted.any() else 0
+    negative = Register(accepted[None], (sizes - accepted)[None], rates, positive.epsilon, positive.strategy)
+    found = [
+        figure
+        for both in zip(_answered(positive, task), _answered(negative, task), strict=True)
+        for figure in parity_ranges(*both, level=LEVEL, draws=DRAWS)
+    ]
+    (first, less), (second, more) = positive.parity(), negative.parity()
+    return [
+        _covered("odds ratio", task.seed, [figure.ratio for figure in found], float(np.fmin(first, second))),
+        _covered("odds difference", task.seed, [figure.difference for figure in found], max(less, more)),
+    ]
+
+
+def of_shares(task: Task) -> list[Covered]:
+    """The rules' shares in the disparity of two groups that were chosen beforehand."""
+    register = Register.invented(task.seed)
+    rates = register.accepted / register.sizes
+    pair = (int(rates.argmin()), int(rates.argmax()))
+    if pair[0] == pair[1]:
+        return []
+    first, second = (register.parts()[0][:, group] / register.sizes[group] for group in pair)
+    truths = 100 * (first - second)
+    groups = tuple((f"group {group}",) for group in range(len(rates)))
+    shares: list[list[Estimate]] = [[] for _ in truths]
+    for measurement in _measurements(register, groups, task):
+        found = attribute(measurement, pair=(groups[pair[0]], groups[pair[1]]), level=LEVEL)
+        for of_rule, share in zip(shares, found.shares, strict=True):
+            of_rule.append(share.share)
+    return [_covered("share", task.seed, of_rule, truth) for of_rule, truth in zip(shares, truths, strict=True)]
+
+
+def of_population(task: Task) -> list[Covered]:
+    """Ratio and difference of the population; people and noise are drawn anew each time."""
+    register = Register.invented(task.seed)
+    rng = np.random.default_rng(task.seed)
+    groups = tuple((f"group {group}",) for group in range(len(register.rates)))
+    found = []
+    for _ in range(task.runs):
+        accepted = rng.binomial(register.sizes, register.rates)
+        sample = Register(
+            accepted[None], (register.sizes - accepted)[None], register.rates, register.epsilon, "verdict"
+        )
+        found.append(estimate_parity(next(_measurements(sample, groups, Task(task.seed, 1, task.told))), level=LEVEL))
+    ratio, difference = _parity(register.rates)
+    return [
+        _covered("population ratio", task.seed, [figure.population_ratio for figure in found], ratio),
+        _covered("population difference", task.seed, [figure.population_difference for figure in found], difference),
+    ]
+
+
+def of_supports(task: Task) -> list[Covered]:
+    """Ratio and difference with exact numbers of people; every second time one of two groups is counted."""
+    counted = 1 if task.seed % 4 < 2 else 0
+    register = Register.invented(task.seed, groups_max=2 if counted else 4)
+    parts = register.parts()
+    found = []
+    for totals in _answered(register, task):
+        accepted, complement = totals.accepted, totals.complement
+        people = People(
+            np.full(len(accepted), parts[0].sum()),
+            np.full(len(accepted), parts[1].sum()),
+            1 if counted else len(register.sizes),
+        )
+        if counted:
+            accepted, complement = (
+                np.stack([part[:, 0], known.sum() - part[:, 0]], axis=1)
+                for part, known in zip((accepted, complement), parts, strict=True)
+            )
+        bound = NoisyTotals(accepted, complement, totals.noise, people)
+        found += parity_ranges(bound, level=LEVEL, draws=DRAWS)
+    ratio, difference = register.parity()
+    return [
+        _covered("supports ratio", task.seed, [figure.ratio for figure in found], ratio),
+        _covered("supports difference", task.seed, [figure.difference for figure in found], difference),
+    ]
+
+
+def of_exponential(task: Task) -> list[Covered]:
+    """Ratio and difference from the exponential mechanism's answers."""
+    register = Register.invented(task.seed)
+    mechanism = ExponentialMechanism.calibrated(
+        epsilon_nano=register.epsilon_nano(), upper=20_000, counts_that_change=1
+    )
+    noise = task.as_told(mechanism.noise)
+    answers = [released(mechanism, part, task.runs) for part in register.parts()]
+    found = []
+    for start in range(0, task.runs, RUNS_AT_ONCE):
+        accepted, complement = (ExponentialAnswers.of(part[start : start + RUNS_AT_ONCE], noise) for part in answers)
+        totals = ExponentialTotals(
+            accepted, complement, "everybody" if register.strategy == "pafer" else "unfavourable"
+        )
+        found += parity_ranges(totals, level=LEVEL, draws=DRAWS)
+    ratio, difference = register.parity()
+    return [
+        _covered("exponential ratio", task.seed, [figure.ratio for figure in found], ratio),
+        _covered("exponential difference", task.seed, [figure.difference for figure in found], difference),
+    ]
+
+
+def of_reports(task: Task) -> list[Covered]:
+    """Ratio and difference from randomised responses, whose people answer anew each time."""
+    register = Register.invented(task.seed, groups_max=4)
+    rng = np.random.default_rng(task.seed)
+    size = len(register.sizes)
+    kept = float(rng.choice([0.7, 0.8, 0.9]))
+    response = np.full((size, size), (1 - kept) / (size - 1))
+    np.fill_diagonal(response, kept)
+    told = 1 - task.told * (1 - kept)
+    noise = RandomisedResponseNoise(kept=(KeptValue(column="group", probability=f"{told:.3f}"),))
+    groups = tuple((f"group {group}",) for group in range(size))
+    found = []
+    for _ in range(task.runs):
+        favourable, unfavourable = (
+            NoisyCounts(np.stack([rng.multinomial(rule, response).sum(axis=0) for rule in part]), noise)
+            for part in (register.favourable, register.unfavourable)
+        )
+        found.append(estimate_parity(Measurement(groups, favourable, unfavourable, "unfavourable"), level=LEVEL))
+    ratio, difference = register.parity()
+    return [
+        _covered("reports ratio", task.seed, [figure.ratio for figure in found], ratio),
+        _covered("reports difference", task.seed, [figure.difference for figure in found], difference),
+    ]
+
+
+PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
+    "registers": (of_registers, 1.0),
+    "odds": (of_odds, 0.5),
+    "shares": (of_shares, 0.1),
+    "population": (of_population, 0.1),
+    "supports": (of_supports, 0.1),
+    "exponential": (of_exponential, 0.1),
+    "reports": (of_reports, 0.05),
+}
+"""What is measured, and on what part of the registers: some take a hundred times as long as others."""
+
+
+def _in_rules(people: IntArray, rules: int, rng: np.random.Generator) -> IntArray:
+    """People of K groups spread over some rules, shape (R, K)."""
+    shares = rng.dirichlet(np.ones(rules))
+    return np.stack([rng.multinomial(of_group, shares) for of_group in people], axis=1).astype(np.int64)
+
+
+def _parity(rates: NDArray[np.float64]) -> tuple[float, float]:
+    return float(rates.min() / rates.max()), float(rates.max() - rates.min())
+
+
+def _answered(register: Register, task: Task) -> Iterator[NoisyTotals]:
+    """Releases with noise added, some at once."""
+    mechanism = additive(task.seed, register.epsilon_nano())
+    favourable, complement = register.parts()
+    told = task.as_told(mechanism.noise)
+    noise = TotalNoise.of(
+        told,
+        told,
+        cells=(len(favourable), len(complement)),
+        complement_is="everybody" if register.strategy == "pafer" else "unfavourable",
+    )
+    for start in range(0, task.runs, RUNS_AT_ONCE):
+        number = min(RUNS_AT_ONCE, task.runs - start)
+        accepted, other = (released(mechanism, part, number).sum(axis=1) for part in (favourable, complement))
+        yield NoisyTotals(accepted, other, noise)
+
+
+def _measurements(register: Register, groups: tuple[tuple[str], ...], task: Task) -> Iterator[Measurement]:
+    """Releases with noise added, one by one."""
+    mechanism = additive(task.seed, register.epsilon_nano())
+    favourable, complement = (released(mechanism, part, task.runs) for part in register.parts())
+    noise = task.as_told(mechanism.noise)
+    for first, second in zip(favourable, complement, strict=True):
+        yield Measurement(
+            groups,
+            NoisyCounts(first, noise),
+            NoisyCounts(second, noise),
+            "everybody" if register.strategy == "pafer" else "unfavourable",
+        )
+
+
+def _covered(
+    name: str, seed: int, figures: "list[Range] | list[Estimate] | list[Estimate | None]", truth: float
+) -> Covered:
+    ends = np.array([(figure.low, figure.high) for figure in figures if figure is not None])
+    # An undefined figure claims nothing, so it is not wrong; rounding is no error.
+    low, high = np.nan_to_num(ends[:, 0], nan=-np.inf) - 1e-12, np.nan_to_num(ends[:, 1], nan=np.inf) + 1e-12
+    width = float(np.nanmean(ends[:, 1] - ends[:, 0])) if not np.isnan(ends).all() else np.nan
+    return Covered(f"{name} {seed}", int(((low <= truth) & (truth <= high)).sum()), len(ends), width)
+
+
+def _line(name: str, covered: list[Covered]) -> str:
+    coverage = [of.coverage for of in covered]
+    worst = min(covered, key=lambda of: of.coverage)
+    below = sum(float(stats.binom.cdf(of.holding, of.runs, BAR)) < 1e-3 for of in covered)
+    return (
+        f"{name:<24} {len(covered):>5} {worst.runs:>5} {min(coverage):8.1%} {np.mean(coverage):8.1%} "
+        f"{np.mean([of.width for of in covered]):8.3f} {below:>6}   {worst.name}"
+    )
+
+
+def main() -> None:
+    """Print a line for each figure."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--runs", type=int, default=200, help="releases of each register; the bars are for 2 000")
+    parser.add_argument("--registers", type=int, default=200, help="how many registers for the first part")
+    parser.add_argument("--only", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--workers", type=int, default=2, help="processes")
+    arguments = parser.parse_args()
+    print(f"{'figure':<24} {'of':>5} {'runs':>5} {'least':>8} {'mean':>8} {'width':>8} {'< 93 %':>6}   worst")
+    with ProcessPoolExecutor(arguments.workers) as processes:
+        for part in arguments.only.split(","):
+            measure, share = PARTS[part]
+            tasks = [Task(seed, arguments.runs) for seed in range(max(round(share * arguments.registers), 1))]
+            found = processes.map(measure, tasks, chunksize=2)
+            lines: dict[str, list[Covered]] = {}
+            for covered in itertools.chain.from_iterable(found):
+                lines.setdefault(covered.name.rsplit(" ", 1)[0], []).append(covered)
+            for name, of_name in lines.items():
+                print(_line(name, of_name), flush=True)
+
+
+if __name__ == "__main__":
+    main()

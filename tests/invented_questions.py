@@ -1,0 +1,111 @@
+"""Questions made by hand about an invented dataset with a label, and answers to them from invented people."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from auditor_client.models.tree import Branch, Leaf, Split, Tree
+from auditor_client.planned_noise import planned_noise
+from auditor_client.question import Question, make_question
+from auditor_client.verification import counts_that_change
+from shared.amounts import PrivacyLoss
+from shared.datasets import DatasetDescription
+from shared.limits import Limits
+from shared.plans import Plan
+from shared.releases import LedgerPosition, Release, ReleasedBatch, ReleasedCell
+from shared.rules import Cell, Predicate
+from shared.schema import Column, Value
+
+LOANS = DatasetDescription(
+    name="loans",
+    population="loans",
+    relation="add_remove",
+    version=3,
+    person_key="id",
+    columns=(
+        Column(name="age", type="integer", minimum=0, maximum=120),
+        Column(name="hours", type="number", nullable=True),
+        Column(name="region", type="category", categories=("North", "South", "East")),
+        Column(name="marital status", type="category", categories=("single", "married and well", "in a home")),
+        Column(name="citizen", type="boolean"),
+        Column(name="repaid", type="boolean", label=True),
+        Column(name="sex", type="category", categories=("Female", "Male"), sensitive=True),
+        Column(name="origin", type="category", categories=("here", "there"), sensitive=True, nullable=True),
+    ),
+    sensitive=("sex", "origin"),
+    mechanisms=("laplace", "gaussian", "exponential"),
+    records_max=10_000,
+    release_quantum_ms=0,
+    limits=Limits(),
+)
+
+Person = Mapping[str, Value | None]
+
+
+def split(column: str, threshold: float, low: Any, high: Any, name: str = "split") -> Split:
+    """A split of an ordered column."""
+    return Split(
+        f"{name}-{column}-{threshold}",
+        (
+            Branch((Predicate(column=column, op="le", value=threshold),), low),
+            Branch((Predicate(column=column, op="gt", value=threshold),), high),
+        ),
+    )
+
+
+def leaf(name: str, favourable: bool, origin: str | None = None) -> Leaf:
+    """A leaf that says yes or no."""
+    return Leaf(name, "yes" if favourable else "no", favourable, origin)
+
+
+FOUR_LEAVES = Tree(
+    split("age", 40, split("age", 20, leaf("a", True), leaf("b", False)), split("age", 60, leaf("c", False), leaf("d", True)))
+)  # fmt: skip
+"""Accepted up to 20 and beyond 60."""
+
+
+def question(model: Tree = FOUR_LEAVES, *, dataset: DatasetDescription = LOANS, **asked: Any) -> Question:
+    """A question about the invented dataset."""
+    given = {"sensitive": ["sex"], "epsilon": "0.5", "strategy": "verdict", **asked}
+    return make_question(model, dataset, **given)
+
+
+def exact_release(plan: Plan, people: Sequence[Person], dataset: DatasetDescription = LOANS) -> Release:
+    """A release whose counts are exact, counted with the reference evaluator."""
+    groups = dataset.table.groups(plan.sensitive)
+    changed = counts_that_change(dataset.relation, len(groups))
+    halved = dataset.relation == "sensitive_attribute" and len(groups) == 2
+
+    def counts(cell: Cell) -> tuple[int, ...]:
+        members = [tuple(person[name] for name in plan.sensitive) for person in people if cell.matches(person)]
+        return tuple(members.count(group) for group in (groups[:1] if halved else groups))
+
+    return Release(
+        id="sha256:" + "0" * 64,
+        dataset=dataset.name,
+        version=plan.version or 1,
+        auditor="ADR",
+        created=datetime(2026, 1, 1, tzinfo=UTC),
+        relation=dataset.relation,
+        plan=plan,
+        charge=PrivacyLoss.of_nano(sum(batch.loss_nano[0] for batch in plan.batches)),
+        remaining=PrivacyLoss.of_nano(0),
+        batches=tuple(
+            ReleasedBatch(
+                name=batch.name,
+                epsilon="0.1",
+                delta="0",
+                composition={"classes": 1},
+                groups=groups,
+                counted_groups=groups[:1] if halved else None,
+                noise=planned_noise(
+                    batch, counts_that_change=changed, schema=dataset.table, sensitive=plan.sensitive
+                ),
+                cells=tuple(ReleasedCell(id=cell.id, counts=counts(cell)) for cell in batch.cells),
+            )
+            for batch in plan.batches
+        ),
+        ledger=LedgerPosition(sequence=1, hash="sha256:" + "0" * 64),
+        key="k",
+        signature="ed25519:",
+    )

@@ -1,0 +1,226 @@
+"""Holders that are killed with SIGKILL, at random moments or exactly between two steps of 2-privacy §5.
+
+To die at a step, the holder's process watches its own function calls through the interpreter's profiling
+hook, and kills itself when the step's function is entered or left: the service has no part in it.
+"""
+
+import itertools
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from types import FrameType
+from typing import Any, Final, Literal
+
+import httpx
+
+from tests.holders import Served, TestedHolder, forked, opened, plan
+
+CLIENTS: Final = 4
+PATH: Final = "/v1/datasets/register/releases"
+BEGINS: Final = "holder_service.services.releases.prepare"
+COMMIT_S: Final = 0.003
+"""Within about this time after it was begun, a commit is on disk."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where a holder dies.
+
+    Attributes:
+        name: In the words of 2-privacy §5.
+        function: Whose event it is: module and name; of a builtin the name alone.
+        event: As the interpreter's profiling hook names it.
+        which: The how manieth such event of a release.
+        charged: Whether the dying release is charged by then; None where it may be or not.
+        within_s: Die at a random moment within so many seconds after the event.
+    """
+
+    name: str
+    function: str
+    event: Literal["call", "return", "c_call", "c_return"] = "return"
+    which: int = 1
+    charged: bool | None = False
+    within_s: float = 0.0
+
+
+_SERVICE: Final = "holder_service.services.releases"
+_STORAGE: Final = "holder_service.storage"
+_COMMIT: Final = "sqlalchemy.engine.default.DefaultDialect.do_commit"
+_SEND: Final = "uvicorn.protocols.http.httptools_impl.RequestResponseCycle.send"
+
+STEPS: Final = (
+    Step("authenticated", "holder_service.services.accounts.authenticate"),
+    Step("validated", "shared.plans.Plan.check"),
+    Step("priced", "holder_service.domain.pricing.price"),
+    Step("no stored release found", f"{_STORAGE}.releases.find"),
+    Step("budget checked", f"{_SERVICE}._require_funds"),
+    Step("counted", f"{_STORAGE}.counting.count_cells"),
+    Step("noise added", f"{_SERVICE}._noisy_batches"),
+    Step("transaction begun", "holder_service.services.bookkeeping.Transaction.__init__"),
+    Step("limits checked under lock", f"{_SERVICE}._require_funds", which=2),
+    Step("charge and entry written", f"{_STORAGE}.ledger.append"),
+    Step("release written", f"{_STORAGE}.releases.store"),
+    Step("commit begins", _COMMIT, "call"),
+    Step("during the commit", _COMMIT, "call", charged=None, within_s=COMMIT_S),
+    Step("committed", _COMMIT, charged=True),
+    Step("anchor opened", f"{_STORAGE}.anchor.Anchor.advance", "call", charged=True),
+    Step("anchor written, not durable", "pwrite", "c_return", charged=True),
+    Step("anchor durable", f"{_STORAGE}.anchor.Anchor.advance", charged=True),
+    Step("answer begins to leave", _SEND, "call", charged=True),
+    Step("head sent, body not", _SEND, charged=True),
+    Step("answer sent", _SEND, which=2, charged=None),
+)
+
+
+def die_at(step: Step, after: int) -> None:
+    """Have this process kill itself at a step, once it has begun so many releases."""
+    begun, seen = itertools.count(1), itertools.count(1)
+    last = step.function.rpartition(".")[2]
+    armed = False
+
+    def watch(frame: FrameType, event: str, arg: Any) -> None:
+        nonlocal armed
+        name = arg.__name__ if event in ("c_call", "c_return") else frame.f_code.co_name
+        if armed:
+            here = event == step.event and name == last and step.function in (name, _full_name(frame))
+            if here and next(seen) == step.which:
+                _die(step.within_s)
+        elif event == "call" and name == "prepare" and _full_name(frame) == BEGINS:
+            armed = next(begun) >= after
+
+    threading.setprofile(watch)
+    sys.setprofile(watch)
+
+
+def _full_name(frame: FrameType) -> str:
+    return f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}"
+
+
+def _die(within_s: float) -> None:
+    kill = partial(os.kill, os.getpid(), signal.SIGKILL)
+    if within_s == 0:
+        kill()
+    threading.Timer(random.uniform(0, within_s), kill).start()
+
+
+@dataclass
+class Victim:
+    """A holder that is killed again and again, and what its auditor saw.
+
+    Attributes:
+        answers: Every answer that arrived whole, by its plan's place.
+        unanswered: The places of plans whose answer did not arrive, with the step where the holder died.
+    """
+
+    holder: TestedHolder
+    answers: dict[int, bytes] = field(default_factory=dict)
+    unanswered: dict[int, Step | None] = field(default_factory=dict)
+    kills: int = 0
+    _places: Iterator[int] = field(default_factory=itertools.count)
+
+    def kill_at(self, step: Step) -> None:
+        """Start it, ask one plan after the other, and have it die at a step of the second, third or fourth.
+
+        Raises:
+            RuntimeError: It never came to that step.
+        """
+        first = partial(die_at, step, random.randint(2, 4))
+        with forked(self.holder.settings, first=first) as served, self._client(served) as client:
+            for _, place in zip(range(10), self._places, strict=False):
+                if not self._ask(client, place, step):
+                    self.kills += 1
+                    return
+        raise RuntimeError(f"the holder did not come to the step {step.name!r}")
+
+    def kill_after(self, alive_s: float) -> None:
+        """Start it, let several clients ask, and kill it some seconds after its first answer."""
+        answered = threading.Event()
+        with forked(self.holder.settings) as served, ThreadPoolExecutor(CLIENTS) as pool:
+            clients = [pool.submit(self._ask_until_it_dies, served, answered) for _ in range(CLIENTS)]
+            answered.wait(timeout=30)
+            time.sleep(alive_s)
+            served.kill()
+            for client in clients:
+                client.result()
+        self.kills += 1
+
+    def examine(self) -> "Findings":
+        """Start it once more and compare what it has with what the auditor saw."""
+        with opened(self.holder.settings, self.holder.admin_key, self.holder.auditor_key) as after:
+            charges = Counter(entry["subject"] for entry in after.entries() if entry["kind"] == "charge")
+            found = Findings(kills=self.kills, answered=len(self.answers), unanswered=len(self.unanswered))
+            found.intact = after.admin("POST", "/ledger/verify").json()["intact"]
+            for place, step in self.unanswered.items():
+                again = after.release(_plan(place))
+                found.charged_unanswered += again.status_code == 200
+                found.not_retrievable += again.status_code not in (200, 201)
+                if step is not None and step.charged is not None and step.charged != (again.status_code == 200):
+                    found.unexpected.append(step.name)
+            for place, body in self.answers.items():
+                again = after.release(_plan(place))
+                found.uncharged += charges[again.json()["id"]] == 0
+                found.changed += again.status_code != 200 or again.content != body
+            found.charged_twice = sum(count > 1 for count in charges.values())
+        return found
+
+    def _client(self, served: Served) -> httpx.Client:
+        key = f"Bearer {self.holder.auditor_key}"
+        return httpx.Client(base_url=served.url, headers={"Authorization": key}, timeout=30)
+
+    def _ask(self, client: httpx.Client, place: int, step: Step | None) -> bool:
+        try:
+            answer = client.post(PATH, json=_plan(place))
+        except httpx.TransportError:
+            self.unanswered[place] = step
+            return False
+        if answer.status_code == 201:
+            self.answers[place] = answer.content
+        return answer.status_code == 201
+
+    def _ask_until_it_dies(self, served: Served, answered: threading.Event) -> None:
+        with self._client(served) as client:
+            while self._ask(client, next(self._places), None):
+                answered.set()
+
+
+@dataclass
+class Findings:
+    """What was found after the kills; but for the first four, all has to be zero.
+
+    Attributes:
+        charged_unanswered: Plans charged whose answer did not arrive; it is there for the asking.
+        uncharged: Answers that left and that no entry charges.
+        changed: Answers that are not there any more, byte for byte.
+        not_retrievable: Plans that cannot be asked again.
+        charged_twice: Plans that more than one entry charges.
+        unexpected: Steps at which the dying release was charged too early or not yet.
+    """
+
+    kills: int
+    answered: int
+    unanswered: int
+    charged_unanswered: int = 0
+    uncharged: int = 0
+    changed: int = 0
+    not_retrievable: int = 0
+    charged_twice: int = 0
+    unexpected: list[str] = field(default_factory=list)
+    intact: bool = False
+
+    @property
+    def faultless(self) -> bool:
+        """Whether nothing left uncharged, nothing charged is lost, and the chain verifies."""
+        faults = self.uncharged + self.changed + self.not_retrievable + self.charged_twice + len(self.unexpected)
+        return self.intact and faults == 0
+
+
+def _plan(place: int) -> dict[str, Any]:
+    return plan(epsilon="0.001", draw=place % 1000 + 1, age=place // 1000)

@@ -1,0 +1,178 @@
+"""The bugs: what is changed in the source, and which tests have to fail.
+
+A bug's anchors have to be found exactly once each, so a change of the source that moves one is noticed here.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A piece of a file, and what comes in its place."""
+
+    file: str
+    anchor: str
+    planted: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """A bug, by its edits, and the tests of which one at least has to fail."""
+
+    name: str
+    edits: tuple[Edit, ...]
+    tests: tuple[str, ...]
+
+
+_RELEASES: Final = "holder_service/services/releases.py"
+_LAPLACE: Final = "holder_service/mechanisms/laplace.py"
+
+BUGS: Final = (
+    Bug(
+        "half scale",
+        (
+            Edit(
+                _LAPLACE,
+                "return LaplaceMechanism(epsilon_nano, sensitivity, scale, measurement)",
+                "return LaplaceMechanism(epsilon_nano, sensitivity, scale, make_laplace(*SPACE, scale=scale / 2))",
+            ),
+        ),
+        ("tests/statistical/test_privacy_audit.py::test_the_loss_seen_from_outside_is_at_most_the_charge[add_remove-2-laplace]",),
+    ),
+    Bug(
+        "sensitivity 1 under replace",
+        (
+            Edit(
+                "holder_service/domain/relations.py",
+                'if self.name == "add_remove":',
+                'if self.name in ("add_remove", "replace"):',
+            ),
+        ),
+        ("tests/unit/holder_service/test_relations.py",),
+    ),
+    Bug(
+        "infinite epsilon accepted",
+        (
+            Edit(
+                "shared/amounts.py",
+                "    match = _DECIMAL.fullmatch(text) if isinstance(text, str) else None\n",
+                '    if isinstance(text, str) and "e" in text:\n'
+                "        return int(min(float(text), 999.0) * NANO_PER_UNIT)\n"
+                "    match = _DECIMAL.fullmatch(text) if isinstance(text, str) else None\n",
+            ),
+            Edit("shared/amounts.py", "        if low <= nano <= high:\n", "        if low <= nano:\n"),
+        ),
+        ("tests/unit/shared/test_amounts.py",),
+    ),
+    Bug(
+        "seeded noise",
+        (
+            Edit(
+                _LAPLACE,
+                "        return self._measurement(counts)\n",
+                "        import random\n\n"
+                "        source = random.Random(0)\n"
+                "        noise = (source.expovariate(1 / self.scale) * source.choice((-1, 1)) for _ in counts)\n"
+                "        return [count + round(one) for count, one in zip(counts, noise, strict=True)]\n",
+            ),
+        ),
+        ("tests/unit/holder_service/test_laplace.py",),
+    ),
+    Bug(
+        "answer before commit",
+        (
+            Edit(
+                "holder_service/storage/database.py",
+                "        queued = self._lane.submit(self._transaction, work)\n",
+                "        import concurrent.futures\n"
+                "        import time\n\n"
+                "        early: concurrent.futures.Future[T] = concurrent.futures.Future()\n\n"
+                "        def tell(connection: Connection) -> T:\n"
+                "            try:\n"
+                "                early.set_result(work(connection))\n"
+                "            except BaseException as error:\n"
+                "                early.set_exception(error)\n"
+                "                raise\n"
+                "            time.sleep(0.02)\n"
+                "            return early.result()\n\n"
+                "        self._lane.submit(self._transaction, tell)\n"
+                "        queued = early\n",
+            ),
+        ),
+        ("tests/integration/test_kills.py::test_killed_at_some_steps_nothing_was_released_uncharged",),
+    ),
+    Bug(
+        "limit check outside the lock",
+        (
+            Edit(_RELEASES, "        _require_funds(standing, priced, now=transaction.now)\n", ""),
+        ),  # that of `prepare` stays
+        ("tests/integration/test_races.py::test_of_many_racing_plans_exactly_those_that_fit_are_released",),
+    ),
+    Bug(
+        "prover ignores missing values",
+        (
+            Edit(
+                "holder_service/domain/admitted.py",
+                "missing = (self.high, self.top) if comparison.or_missing else ()",
+                "missing = ()",
+            ),
+        ),
+        ("tests/unit/holder_service/test_disjointness.py", "tests/unit/holder_service/test_admitted.py"),
+    ),
+    Bug(
+        "one class for overlapping rules",
+        (
+            Edit(
+                "holder_service/domain/pricing.py",
+                "    classes = disjoint_classes(batch.cells, schema)\n",
+                "    classes = (tuple(range(len(batch.cells))),)\n",
+            ),
+        ),
+        ("tests/unit/holder_service/test_pricing.py",),
+    ),
+    Bug(
+        "replay draws again",
+        (
+            Edit(
+                _RELEASES,
+                "        name = identity(auditor=auditor, dataset=dataset, plan=pinned)\n",
+                "        import secrets\n\n"
+                "        name = identity(auditor=auditor + secrets.token_hex(8), dataset=dataset, plan=pinned)\n",
+            ),
+        ),
+        ("tests/integration/test_releases.py::test_the_same_plan_again_is_the_same_bytes_and_costs_nothing",),
+    ),
+    Bug(
+        "cap ignored",
+        (Edit(_RELEASES, "    if not standing.cap.affords(loss.epsilon, loss.delta, now):\n", "    if False:\n"),),
+        ("tests/integration/test_releases.py::test_the_cap_holds_over_all_auditors",),
+    ),
+    Bug(
+        "a count in a debug log",
+        (
+            Edit(
+                _RELEASES,
+                "        noisy = mechanism.release(",
+                "        import logging\n\n"
+                '        logging.getLogger(__name__).debug(f"counted {true_counts.reveal_to_mechanism().tolist()}")\n'
+                "        noisy = mechanism.release(",
+            ),
+        ),
+        (
+            "tests/unit/holder_service/test_logs.py",
+            "tests/integration/test_telemetry.py::test_no_log_and_no_metric_holds_a_count_a_key_or_a_password",
+        ),
+    ),
+    Bug(
+        "hash chain without the amount",
+        (
+            Edit(
+                "holder_service/domain/ledger.py",
+                "    values = ((name, getattr(event, name)) for name in Event.__slots__)\n",
+                "    values = ((name, getattr(event, name)) for name in Event.__slots__ if '_nano' not in name)\n",
+            ),
+        ),
+        ("tests/unit/holder_service/test_entry_hash.py",),
+    ),
+)

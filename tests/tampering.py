@@ -1,0 +1,64 @@
+"""What somebody does to a holder's database who has its file, and knows the code, but not the signing key."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict
+from typing import Final
+
+from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
+from holder_service.settings import Settings
+from holder_service.storage import ledger
+from holder_service.storage.database import Database
+
+COLUMNS: Final = (
+    "at, kind, actor, population, dataset, auditor, subject, answer, epsilon_nano, delta_nano, cap, account, detail, "
+    "previous, hash"
+)
+CHARGE: Final = "sequence = (SELECT min(sequence) FROM entries WHERE kind = 'charge')"
+LAST: Final = "(SELECT max(sequence) FROM entries)"
+HEAD_TO_LAST: Final = (
+    "UPDATE ledger_head SET (sequence, hash) = (SELECT sequence, hash FROM entries ORDER BY sequence DESC LIMIT 1)"
+)
+
+
+def database(settings: Settings) -> "closing[sqlite3.Connection]":
+    """The holder's database, opened behind its back."""
+    path = settings.database_url.removeprefix("sqlite:///")
+    return closing(sqlite3.connect(path, isolation_level=None, timeout=10))
+
+
+def edit(settings: Settings, *statements: str) -> None:
+    """Run statements behind the holder's back."""
+    with database(settings) as connection:
+        for statement in ("PRAGMA foreign_keys = OFF", *statements):
+            connection.execute(statement)
+
+
+def rechained(settings: Settings, change: Callable[[Event], Event] = lambda event: event) -> tuple[int, str]:
+    """Change entries, and make every hash and the head fit again. Gives the new head."""
+    store = Database(settings.database_url)
+    with store.read() as connection:
+        found = list(ledger.read_entries(connection))
+    store.close()
+    entry = Entry(0, "", found[0].event, "", GENESIS)
+    with database(settings) as connection:
+        connection.execute("DELETE FROM ledger_head")
+        for sequence, old in enumerate(found, start=1):
+            event = change(old.event)
+            entry = Entry.chained(sequence=sequence, at=old.at, event=event, previous=entry.hash)
+            connection.execute(
+                "UPDATE entries SET detail = ?, epsilon_nano = ?, cap = ?, account = ?, previous = ?, hash = ? "
+                "WHERE sequence = ?",
+                [
+                    json.dumps(event.detail), event.epsilon_nano, _text(event.cap), _text(event.account),
+                    entry.previous, entry.hash, sequence,
+                ],
+            )  # fmt: skip
+        connection.execute("INSERT INTO ledger_head VALUES (1, ?, ?)", [entry.sequence, entry.hash])
+    return entry.sequence, entry.hash
+
+
+def _text(balance: Balance | None) -> str | None:
+    return None if balance is None else json.dumps(asdict(balance), sort_keys=True)
