@@ -185,9 +185,7 @@ def merged_rows(has: tuple[str, ...], wanted: tuple[str, ...], schema: Schema) -
     )
 
 
-def _regrouped(
-    has: tuple[str, ...], wanted: Sequence[str], group: Group, others: Sequence[str], rest: Group
-) -> Group:
+def _regrouped(has: tuple[str, ...], wanted: Sequence[str], group: Group, others: Sequence[str], rest: Group) -> Group:
     values = {**dict(zip(wanted, group, strict=True)), **dict(zip(others, rest, strict=True))}
     return tuple(values[name] for name in has)
 

@@ -160,15 +160,21 @@ def _read(path: Path) -> dict[str, bytes]:
 
 
 def _manifest_faults(manifest: Manifest, files: Mapping[str, bytes]) -> list[str]:
-    faults = []
+    faults: list[str] = []
     if manifest.format != FORMAT:
         faults.append(f"The bundle is of format {manifest.format!r}; this version reads {FORMAT!r}.")
-    for name in sorted(manifest.files.keys() ^ files.keys()):
-        faults.append(f"{name} is {'missing' if name in manifest.files else 'not listed'}.")
-    for name in sorted(manifest.files.keys() & files.keys()):
-        if sha256_name(files[name]) != manifest.files[name]:
-            faults.append(f"{name} is not the file that the manifest lists: it was changed since.")
-    return faults
+    return [
+        *faults,
+        *(
+            f"{name} is {'missing' if name in manifest.files else 'not listed'}."
+            for name in sorted(manifest.files.keys() ^ files.keys())
+        ),
+        *(
+            f"{name} is not the file that the manifest lists: it was changed since."
+            for name in sorted(manifest.files.keys() & files.keys())
+            if sha256_name(files[name]) != manifest.files[name]
+        ),
+    ]
 
 
 def _checked(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> AuditCheck:
@@ -189,9 +195,7 @@ def _checked(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> AuditC
     return AuditCheck(name, dataset, None)
 
 
-def _recomputed(
-    note: Note, files: Mapping[str, bytes], keys: SigningKeys, document: Mapping[str, Any]
-) -> AuditResult:
+def _recomputed(note: Note, files: Mapping[str, bytes], keys: SigningKeys, document: Mapping[str, Any]) -> AuditResult:
     """The audit from its receipt and its note; from the document only what no figure depends on."""
     file = f"receipts/{note.release.removeprefix('sha256:')}.json"
     answer = parsed(_member(files, file), file)
@@ -234,7 +238,9 @@ def _difference(made: Any, said: Any, place: str) -> str | None:
         if len(made) != len(said):
             return place
         pairs = enumerate(zip(made, said, strict=True))
-        return next((found for number, (one, other) in pairs if (found := _difference(one, other, f"{place}[{number}]"))), None)
+        return next(
+            (found for number, (one, other) in pairs if (found := _difference(one, other, f"{place}[{number}]"))), None
+        )
     if isinstance(made, float) and isinstance(said, int | float):
         return None if abs(made - said) <= FIGURES_TOLERANCE * max(abs(made), 1.0) else place
     return None if made == said else place

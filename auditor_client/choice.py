@@ -22,7 +22,7 @@ WORTH_IT: Final = 1.25
 def choose_strategy(
     subject: Subject, spending: Spending, *, groups: int, counts_that_change: int, assumption: Assumption
 ) -> str:
-    """"rules" where asking rule by rule costs the ratio hardly any accuracy, else "verdict".
+    """Strategy "rules" where asking rule by rule costs the ratio hardly any accuracy, else "verdict".
 
     "pafer" is never chosen: "verdict" is more accurate at the same loss whatever the data are.
     """
@@ -51,7 +51,7 @@ def expected_error(
     accepted, sizes = assumption.counts(groups)
     relative = []
     for favoured, size in zip(accepted, sizes, strict=True):
-        if not 0 < favoured:
+        if not favoured > 0:
             return 1.0
         rate = min(favoured / size, 1.0)
         of_rate = variance * ((1 - rate) ** 2 * cells[0] + rate**2 * cells[1]) / size**2

@@ -27,9 +27,7 @@ def has_rules(finding: Finding, figure: str | None = None) -> bool:
     return whole and len(reading.favourable) > 1 and finding.estimator == "posterior" and figure != "precision"
 
 
-def attribution(
-    finding: Finding, pair: tuple[Group, Group] | None = None, figure: str | None = None
-) -> "Attribution":
+def attribution(finding: Finding, pair: tuple[Group, Group] | None = None, figure: str | None = None) -> "Attribution":
     """Each favourable rule's share in the disparity of two groups.
 
     Args:
@@ -83,7 +81,7 @@ def flipped(finding: Finding, rule: str, figure: str | None = None) -> ParityEst
 
 
 def leaf_names(finding: Finding, figure: str | None = None) -> dict[str, bool]:
-    """The leaves that the answer tells apart, and whether each is favourable; refusing ones with strategy "rules" alone."""
+    """The leaves that the answer tells apart, and whether each is favourable; with "pafer" the favourable alone."""
     reading, subject = _reading(finding, figure), finding.question.subject
     refusing = reading.complement if reading.measurement.complement_is == "unfavourable" else ()
     leaves = {leaf_of(name, subject): False for name in refusing}
@@ -101,7 +99,7 @@ def _reading(finding: Finding, figure: str | None) -> Reading:
     metric, figure = _metric(finding, figure)
     if metric == PREDICTIVE or not has_rules(finding, figure):
         raise QuestionRefused(
-            "This audit does not tell rule from rule: ask with strategy \"rules\" (or \"pafer\") and the posterior "
+            'This audit does not tell rule from rule: ask with strategy "rules" (or "pafer") and the posterior '
             "estimator, for a rate of acceptance."
         )
     return finding.readings[figure]

@@ -125,9 +125,7 @@ def finding(note: Note, kept: KeptAnswer, *, holder_url: str, budget: Budget | N
     )
 
 
-def cell_supports(
-    question: Question, given: Mapping[str, int] | None, data: "OwnData | None"
-) -> dict[str, int] | None:
+def cell_supports(question: Question, given: Mapping[str, int] | None, data: "OwnData | None") -> dict[str, int] | None:
     """How many people each cell of a question applies to, by its id; None if nobody said.
 
     Raises:

@@ -19,7 +19,7 @@ from shared.schema import Column, Schema
 from shared.text import normalise
 
 BoolArray = NDArray[np.bool_]
-_BOOLEANS: Final = {"true": True, "false": False, True: True, False: False, 1: True, 0: False}
+_BOOLEANS: Final = {"true": True, "false": False, True: True, False: False}  # 1 and 0 equal the last two
 
 
 class OwnData:
@@ -63,7 +63,7 @@ class OwnData:
         missing: BoolArray = pd.isna(values).to_numpy()
         if predicate.op in MISSING_TESTS:
             return missing if predicate.op == "is_missing" else ~missing
-        known = _compared(values, predicate).to_numpy(dtype=np.bool_, na_value=False) & ~missing
+        known: BoolArray = _compared(values, predicate).to_numpy(dtype=np.bool_, na_value=False) & ~missing
         return known | missing if predicate.or_missing else known
 
     def _values(self, column: Column) -> "pd.Series[Any]":
@@ -88,7 +88,9 @@ def _read(table: Any, schema: Schema) -> pd.DataFrame:
         if path.suffix == ".parquet":
             return pd.read_parquet(path)
         # A category may be called "None" or "NA": an empty field alone is missing.
-        return pd.read_csv(path, usecols=lambda name: name in wanted, dtype=texts, keep_default_na=False, na_values=[""])
+        return pd.read_csv(
+            path, usecols=lambda name: name in wanted, dtype=texts, keep_default_na=False, na_values=[""]
+        )
     except (OSError, ValueError, ImportError) as error:
         raise QuestionRefused(f"The data in {path} cannot be read: {error}") from error
 
@@ -99,7 +101,9 @@ def _typed(values: "pd.Series[Any]", column: Column) -> "pd.Series[Any]":
         _require_known(texts, set(column.categories or ()), column)
         return texts
     if column.type == "boolean":
-        read = values.map(lambda value: _BOOLEANS.get(value.lower() if isinstance(value, str) else value), na_action="ignore")
+        read = values.map(
+            lambda value: _BOOLEANS.get(value.lower() if isinstance(value, str) else value), na_action="ignore"
+        )
         _require_known(values[read.isna()].dropna(), set(), column)
         return read.astype("boolean")
     try:
@@ -113,7 +117,7 @@ def _require_known(values: "pd.Series[Any]", known: set[str], column: Column) ->
     unknown = set(values.dropna().unique()) - known
     if unknown:
         raise QuestionRefused(
-            f"Column {column.name!r} of your data holds {sorted(map(str, unknown))[0]!r}, which the dataset does not "
+            f"Column {column.name!r} of your data holds {min(map(str, unknown))!r}, which the dataset does not "
             "declare: supports cannot be counted."
         )
 

@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 
 from auditor_client.answers import FIGURES, AskedCells, CountSupport, Location, Place
-from auditor_client.assumption import Assumption
 from auditor_client.errors import AuditorError, QuestionRefused
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
 from auditor_client.estimation.posterior import Posterior, worst_of
@@ -29,15 +28,22 @@ from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN
 from shared.noise import Noise
 from shared.plans import Plan
 
-SIMULATED_GROUPS: Final = 80
-"""How many groups' answers a forecast draws: 40 releases of two groups, fewer of many."""
-SIMULATED_RELEASES_MIN: Final = 10
+RELEASES_AT_ONCE: Final = 10
+RELEASES_MAX: Final = 200
+GROUPS_MAX: Final = 1200
+"""How many answers a forecast simulates at most, and how many groups' answers: many groups make do with fewer."""
+PRECISION: Final = 0.03
+"""Relative standard error of the expected width at which a forecast is good enough."""
 SIMULATION_DRAWS: Final = 1024
 CURVE: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
 """At which multiples of the planned ε the curve is drawn."""
 OUTLOOK: Final = (2.0, 4.0, 8.0)
 WIDTH_TOLERANCE: Final = 0.02
 """How close to the wanted width, relative to it, the search for ε stops."""
+
+
+_NOTHING: Final = (0.5, 0.0, 1.0)
+"""A ratio that the answers leave undefined tells as little as an interval from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,20 +158,18 @@ def expectation(
     people = truths or [_supposed(question, metric, location, supports) for location in locations]
     groups = len(people[0].accepted)
     rng = np.random.default_rng(seed)
+    # Estimates that are bound by supports, or turn reported groups back, take many times as long.
     slow = supports is not None or question.spending.mechanism == "randomised_response"
-    ranges = [
-        _range(
-            [
+    most = RELEASES_AT_ONCE if slow else max(min(RELEASES_MAX, GROUPS_MAX // (groups * len(people))), RELEASES_AT_ONCE)
+    ranges: list[tuple[float, float, float]] = []
+    while len(ranges) < most and not _precise(ranges):
+        for _ in range(RELEASES_AT_ONCE):
+            measured = [
                 _measurement(question, location, truth, supports is not None, rng)
                 for location, truth in zip(locations, people, strict=True)
-            ],
-            level,
-            seed,
-        )
-        for _ in range(SIMULATED_RELEASES_MIN if slow else max(SIMULATED_GROUPS // groups, SIMULATED_RELEASES_MIN))
-    ]
-    # A ratio that the answers leave undefined tells as little as an interval from 0 to 1.
-    value, low, high = np.where(np.isnan(ranges), (0.5, 0.0, 1.0), ranges).T
+            ]
+            ranges.append(_range(measured, level, seed))
+    value, low, high = np.array(ranges).T
     true = min((truth.ratio for truth in people), default=np.nan)
     return Expectation(
         strategy=question.strategy,
@@ -292,5 +296,13 @@ def _range(measured: Sequence[Measurement], level: float, seed: int) -> tuple[fl
         posteriors = [Posterior.of(one, level=level, seed=seed, draws=SIMULATION_DRAWS) for one in measured]
         ratio, _ = worst_of(posteriors, [posterior.rates() for posterior in posteriors])
     except AuditorError:
-        return np.nan, np.nan, np.nan
-    return ratio.value, ratio.low, ratio.high
+        return _NOTHING
+    return (ratio.value, ratio.low, ratio.high) if ratio.defined else _NOTHING
+
+
+def _precise(ranges: Sequence[tuple[float, float, float]]) -> bool:
+    """Whether the mean width is known well enough; two batches at least, because one may agree by chance."""
+    if len(ranges) < 2 * RELEASES_AT_ONCE:
+        return False
+    widths = [high - low for _, low, high in ranges]
+    return bool(np.std(widths) <= PRECISION * np.mean(widths) * math.sqrt(len(widths)))

@@ -1,5 +1,6 @@
 """Findings as matplotlib figures, for notebooks; the pages of `report` draw their own pictures."""
 
+import math
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
@@ -34,7 +35,8 @@ def rates_figure(finding: Finding, metric: str | None = None) -> Figure:
     axes = figure.subplots(len(figures), squeeze=False)
     for axis, name in zip(axes[:, 0], figures, strict=True):
         rated = sorted(
-            (group for group in parity_of(estimate, name).groups if group.rate.defined), key=lambda group: group.rate.value
+            (group for group in parity_of(estimate, name).groups if group.rate.defined),
+            key=lambda group: group.rate.value,
         )
         axis.set_title(RATE_WORDS[name].name, loc="left", fontsize="medium")
         axis.set_yticks(range(len(rated)), [", ".join(group_words(group.group)) for group in rated])
@@ -50,10 +52,10 @@ def rates_figure(finding: Finding, metric: str | None = None) -> Figure:
 
 
 def _interval(axis: object, place: int, estimate: Estimate | None, width: float) -> None:
-    if estimate is not None and estimate.low == estimate.low:
+    if estimate is not None and math.isfinite(estimate.low):
         axis.plot([estimate.low, estimate.high], [place, place], color=_INK, linewidth=width, alpha=0.6)  # type: ignore[attr-defined]  # matplotlib's Axes is not exported with a type
 
 
 def _right(groups: Sequence[GroupEstimate]) -> float:
-    ends = [end for group in groups for end in (group.rate.value, group.rate.high) if end == end]
+    ends = [end for group in groups for end in (group.rate.value, group.rate.high) if math.isfinite(end)]
     return min(1.0, 1.15 * max(ends, default=1.0))

@@ -158,9 +158,7 @@ def make_question(
         raise QuestionRefused(f"Dataset {dataset.name!r} has no records yet. Ask the holder's administrator.")
     if isinstance(sensitive, str) or not sensitive:
         raise QuestionRefused(f"Name the sensitive columns as a list, of {', '.join(dataset.sensitive)}.")
-    spending = Spending.of(
-        dataset, epsilon=epsilon, sensitive=sensitive, mechanism=mechanism, delta=delta, upper=upper
-    )
+    spending = Spending.of(dataset, epsilon=epsilon, sensitive=sensitive, mechanism=mechanism, delta=delta, upper=upper)
     tree, digest = _read(model, dataset.table, favourable, columns)
     rules = tree.merged().rules()
     label = next((column for column in dataset.columns if column.label), None)

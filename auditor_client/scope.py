@@ -17,7 +17,11 @@ from shared.rules import Predicate, Rule
 from shared.schema import Column, Schema
 
 _TOKEN: Final = re.compile(
-    r"""\s*(?: "(?P<double>[^"]*)" | '(?P<single>[^']*)' | (?P<sign><=|>=|!=|==|≤|≥|≠|[<>=(),]) | (?P<word>[^\s<>=!≤≥≠(),"']+) )""",
+    r"""\s* (?:
+        "(?P<double>[^"]*)" | '(?P<single>[^']*)'
+        | (?P<sign> <= | >= | != | == | [<>=≤≥≠(),])
+        | (?P<word> [^\s<>=!≤≥≠(),"']+)
+    )""",
     re.VERBOSE,
 )
 _SIGNS: Final[Mapping[str, str]] = {
@@ -105,7 +109,7 @@ def _condition(clause: Sequence[Token], schema: Schema, text: str) -> Predicate:
             rest, or_missing = rest[:-2], True
         return _predicate(column, operator, rest, or_missing, text)
     raise QuestionRefused(
-        f"The scope {text!r} has no comparison where one should be. Write conditions such as \"age >= 18\" or "
+        f'The scope {text!r} has no comparison where one should be. Write conditions such as "age >= 18" or '
         '"region in (North, South)", joined by "and"; put names and values that hold these words into quotes.'
     )
 

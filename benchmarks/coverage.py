@@ -22,7 +22,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from auditor_client.estimation.attribution import attribute
 from auditor_client.estimation.intervals import Range
 from auditor_client.estimation.likelihoods import ExponentialAnswers
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts
-from auditor_client.estimation.posterior import estimate_parity, parity_ranges
+from auditor_client.estimation.posterior import ParityRange, estimate_parity, parity_ranges, totals_of
 from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.totals import ExponentialTotals, NoisyTotals, People, TotalNoise
 from holder_service.mechanisms.base import Mechanism
@@ -41,15 +41,11 @@ from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.amounts import parse_nano
 from shared.noise import (
-    DiscreteGaussianNoise,
-    DiscreteLaplaceNoise,
-    ExponentialNoise,
     KeptValue,
     RandomisedResponseNoise,
 )
 
 EPSILONS: Final = ("0.05", "0.1", "0.15", "0.25", "0.5")
-ScaledNoise = TypeVar("ScaledNoise", bound=DiscreteLaplaceNoise | DiscreteGaussianNoise | ExponentialNoise)
 LEVEL: Final = 0.95
 BAR: Final = 0.93
 DRAWS: Final = 512
@@ -140,10 +136,9 @@ class Task:
     runs: int
     told: float = 1.0
 
-    def as_told(self, noise: ScaledNoise) -> ScaledNoise:
-        """The noise that the estimator hears of."""
-        told: ScaledNoise = noise.model_copy(update={"scale": self.told * noise.scale})
-        return told
+    def change(self, scale: float) -> dict[str, float]:
+        """How the noise that the estimator hears of differs from a noise of this scale."""
+        return {"scale": self.told * scale}
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +273,7 @@ def of_exponential(task: Task) -> list[Covered]:
     mechanism = ExponentialMechanism.calibrated(
         epsilon_nano=register.epsilon_nano(), upper=20_000, counts_that_change=1
     )
-    noise = task.as_told(mechanism.noise)
+    noise = mechanism.noise.model_copy(update=task.change(mechanism.scale))
     answers = [released(mechanism, part, task.runs) for part in register.parts()]
     found = []
     for start in range(0, task.runs, RUNS_AT_ONCE):
@@ -305,13 +300,14 @@ def of_reports(task: Task) -> list[Covered]:
     told = 1 - task.told * (1 - kept)
     noise = RandomisedResponseNoise(kept=(KeptValue(column="group", probability=f"{told:.3f}"),))
     groups = tuple((f"group {group}",) for group in range(size))
-    found = []
+    found: list[ParityRange] = []
     for _ in range(task.runs):
         favourable, unfavourable = (
             NoisyCounts(np.stack([rng.multinomial(rule, response).sum(axis=0) for rule in part]), noise)
             for part in (register.favourable, register.unfavourable)
         )
-        found.append(estimate_parity(Measurement(groups, favourable, unfavourable, "unfavourable"), level=LEVEL))
+        totals = totals_of(Measurement(groups, favourable, unfavourable, "unfavourable"))
+        found += parity_ranges(totals, level=LEVEL, draws=DRAWS)
     ratio, difference = register.parity()
     return [
         _covered("reports ratio", task.seed, [figure.ratio for figure in found], ratio),
@@ -345,7 +341,7 @@ def _answered(register: Register, task: Task) -> Iterator[NoisyTotals]:
     """Releases with noise added, some at once."""
     mechanism = additive(task.seed, register.epsilon_nano())
     favourable, complement = register.parts()
-    told = task.as_told(mechanism.noise)
+    told = mechanism.noise.model_copy(update=task.change(mechanism.scale))
     noise = TotalNoise.of(
         told,
         told,
@@ -362,7 +358,7 @@ def _measurements(register: Register, groups: tuple[tuple[str], ...], task: Task
     """Releases with noise added, one by one."""
     mechanism = additive(task.seed, register.epsilon_nano())
     favourable, complement = (released(mechanism, part, task.runs) for part in register.parts())
-    noise = task.as_told(mechanism.noise)
+    noise = mechanism.noise.model_copy(update=task.change(mechanism.scale))
     for first, second in zip(favourable, complement, strict=True):
         yield Measurement(
             groups,

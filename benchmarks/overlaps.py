@@ -15,7 +15,7 @@ import numpy as np
 from holder_service.storage.person_keys import PersonKeys, PersonSecret, count_shared, join_hashes
 
 HASHED_MAX: Final = 1_000_000
-"""So many keys are really hashed, at a cost that grows with their number; the rest are random numbers, as hashes are."""
+"""So many keys are really hashed, at a cost that grows with their number; the others are random, as hashes are."""
 
 
 def main() -> None:
@@ -32,7 +32,12 @@ def row(folder: Path, people: int) -> str:
     """One row of the table."""
     hashed = min(people, HASHED_MAX)
     keys = PersonKeys(folder, PersonSecret.forgotten())
-    hash_s = taken_s(lambda: (keys.add(f"person-{number}" for number in range(hashed)), keys.first_repeated()))
+
+    def hash_keys() -> None:
+        keys.add(f"person-{number}" for number in range(hashed))
+        keys.first_repeated()
+
+    hash_s = taken_s(hash_keys)
     source = np.random.default_rng()
     shared = people // 10
     both = source.integers(0, 2**64, shared, dtype=np.uint64)

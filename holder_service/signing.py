@@ -8,6 +8,7 @@ import base64
 import hashlib
 import os
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -68,11 +69,12 @@ class SigningKeyFolder:
         self.path = path
 
     def ids(self) -> list[str]:
-        """The ids of all keys that are here."""
+        """The ids of all keys that are here, oldest first: what a restore lost is put in force again in that order."""
         try:
-            return sorted(file.stem for file in self.path.iterdir() if file.suffix == _ENDING)
+            files = [file for file in self.path.iterdir() if file.suffix == _ENDING]
         except FileNotFoundError:
             return []
+        return [file.stem for file in sorted(files, key=lambda file: (file.stat().st_mtime_ns, file.name))]
 
     def create(self) -> SigningKeyPair:
         """Make a new key and keep it, durably, in a file that only its owner may read."""
@@ -112,6 +114,8 @@ class SigningKeyFolder:
         with os.fdopen(descriptor, "wb") as file:
             file.write(pem)
             file.flush()
+            made_ns = time.time_ns()  # a file system's own clock may tick a hundred times a second
+            os.utime(file.fileno(), ns=(made_ns, made_ns))
             os.fsync(file.fileno())
         Path(temporary).rename(self.path / f"{SigningKeyPair.of(private).id}{_ENDING}")
         for folder in (self.path, self.path.parent):

@@ -14,14 +14,14 @@ from auditor_client.answers import Reading
 from auditor_client.assumption import Assumption
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
-from auditor_client.models.tree import DecisionRule, Leaf
 from auditor_client.estimators import Estimator
 from auditor_client.mechanisms import Spending
+from auditor_client.models.tree import DecisionRule, Leaf
 from auditor_client.notes import Note
 from auditor_client.question import ModelDigest, Question
 from auditor_client.result import AuditResult
-from shared.amounts import PrivacyLoss, parse_nano
 from auditor_client.strategies import PARITY, Subject
+from shared.amounts import PrivacyLoss, parse_nano
 from shared.datasets import Budget, DatasetDescription
 from shared.limits import Limits
 from shared.plans import Plan, identity
@@ -131,9 +131,7 @@ def invented_audit(
     )
 
 
-def _question(
-    plan: Plan, groups: tuple[Group, ...], rules: tuple[DecisionRule, ...], relation: str
-) -> Question:
+def _question(plan: Plan, groups: tuple[Group, ...], rules: tuple[DecisionRule, ...], relation: str) -> Question:
     sensitive = tuple(
         Column(
             name=name,
@@ -146,8 +144,8 @@ def _question(
     dataset = DatasetDescription.model_validate(
         {
             "name": "adult", "population": "adult", "relation": relation, "version": 3, "person_key": "id",
-            "columns": (*sensitive, *_feature_columns(rules, plan.sensitive)), "sensitive": plan.sensitive, "mechanisms": ("laplace",), "records_max": 20_000,
-            "release_quantum_ms": 0, "limits": Limits(),
+            "columns": (*sensitive, *_feature_columns(rules, plan.sensitive)), "sensitive": plan.sensitive,
+            "mechanisms": ("laplace",), "records_max": 20_000, "release_quantum_ms": 0, "limits": Limits(),
         }
     )  # fmt: skip
     return Question(

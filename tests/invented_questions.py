@@ -58,10 +58,15 @@ def leaf(name: str, favourable: bool, origin: str | None = None) -> Leaf:
     return Leaf(name, "yes" if favourable else "no", favourable, origin)
 
 
-FOUR_LEAVES = Tree(
-    split("age", 40, split("age", 20, leaf("a", True), leaf("b", False)), split("age", 60, leaf("c", False), leaf("d", True)))
-)  # fmt: skip
-"""Accepted up to 20 and beyond 60."""
+def four_leaves(*decisions: bool) -> Tree:
+    """A tree of four leaves by age: up to 20, 40, 60, and beyond."""
+    a, b, c, d = (leaf(name, favourable) for name, favourable in zip("abcd", decisions, strict=True))
+    return Tree(split("age", 40, split("age", 20, a, b), split("age", 60, c, d)))
+
+
+FOUR_LEAVES = four_leaves(True, False, False, True)
+FLIPPED = four_leaves(False, True, True, False)
+"""The same leaves, the other way round."""
 
 
 def question(model: Tree = FOUR_LEAVES, *, dataset: DatasetDescription = LOANS, **asked: Any) -> Question:
@@ -98,9 +103,7 @@ def exact_release(plan: Plan, people: Sequence[Person], dataset: DatasetDescript
                 composition={"classes": 1},
                 groups=groups,
                 counted_groups=groups[:1] if halved else None,
-                noise=planned_noise(
-                    batch, counts_that_change=changed, schema=dataset.table, sensitive=plan.sensitive
-                ),
+                noise=planned_noise(batch, counts_that_change=changed, schema=dataset.table, sensitive=plan.sensitive),
                 cells=tuple(ReleasedCell(id=cell.id, counts=counts(cell)) for cell in batch.cells),
             )
             for batch in plan.batches

@@ -128,7 +128,7 @@ class SimulatedHolder:
             "dataset": "register",
             "version": plan.version or self.dataset.version,
             "relation": self.dataset.relation,
-            "charge": {"epsilon": format_nano(sum(batch.epsilon for batch in plan.batches)), "delta": "0"},
+            "charge": {"epsilon": format_nano(sum(batch.loss_nano[0] for batch in plan.batches)), "delta": "0"},
             "batches": [self._batch(plan, place) for place in range(len(plan.batches))],
         }
         self.change_quote(document)

@@ -1,5 +1,6 @@
 """Commands that plan, make, compare and look back at audits."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +37,7 @@ from auditor_client.cli.options import (
     listed,
 )
 from auditor_client.cli.output import an_auditor, clear_errors, print_json, require_writable
+from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Verdict
 from auditor_client.history import kept_history
 from auditor_client.receipts import Receipts
@@ -68,6 +70,9 @@ def plan(
     shares: Annotated[
         list[str] | None, typer.Option(help="Assumed: each group's share, with commas between them [equal].")
     ] = None,
+    rates: Annotated[
+        list[str] | None, typer.Option(help="Assumed, instead of --ratio: each group's rate, with commas between them.")
+    ] = None,
     report: Report = None,
     records_version: RecordsVersion = None,
     draw: Draw = 1,
@@ -84,7 +89,8 @@ def plan(
             accepted=accepted,
             positive=positive,
             ratio=ratio,
-            shares=tuple(map(float, listed(shares))) if shares else None,
+            shares=_numbers(shares),
+            rates=_numbers(rates),
         )
         planned = auditor.plan(
             model,
@@ -114,6 +120,14 @@ def plan(
             print_json(planned.to_document())
         else:
             typer.echo(planned.summary() + ("" if report is None else f"\nReport: {report}"))
+
+
+def _numbers(texts: Sequence[str] | None) -> tuple[float, ...] | None:
+    """Numbers with commas between them."""
+    try:
+        return tuple(map(float, listed(texts))) if texts else None
+    except ValueError as error:
+        raise QuestionRefused(f"{error}: write numbers with commas between them.") from error
 
 
 def audit(

@@ -13,15 +13,15 @@ from auditor_client.history import kept_history
 from auditor_client.receipts import Receipts
 from auditor_client.settings import DEFAULT_RECEIPTS
 
-app = typer.Typer(no_args_is_help=True, help="Evidence bundles: plan, model, receipts, keys, figures, report in one zip.")
+app = typer.Typer(
+    no_args_is_help=True, help="Evidence bundles: plan, model, receipts, keys, figures, report in one zip."
+)
 
 
 @app.command()
 def write(
     file: Annotated[Path, typer.Argument(help="The zip file to write.")],
-    chosen: Annotated[
-        list[Path] | None, typer.Argument(help="Receipt files; by default all that have a note.")
-    ] = None,
+    chosen: Annotated[list[Path] | None, typer.Argument(help="Receipt files; by default all that have a note.")] = None,
     *,
     dataset: Annotated[str | None, typer.Option(help="Of this dataset alone.")] = None,
     receipts: ReceiptsDirectory = None,
@@ -36,7 +36,7 @@ def write(
             audits = tuple(audit for audit in audits if audit.receipt.name in wanted)
             lacking = wanted - {audit.receipt.name for audit in audits}
             if lacking:
-                raise ReceiptsDamaged(f"{sorted(lacking)[0]} is no receipt with a note in {directory.directory}.")
+                raise ReceiptsDamaged(f"{min(lacking)} is no receipt with a note in {directory.directory}.")
         write_bundle(file, audits, directory)
         typer.echo(f"{file}: {len(audits)} {'audit' if len(audits) == 1 else 'audits'}.")
 
@@ -57,7 +57,8 @@ def check(
             print_json(found.to_document())
         else:
             print_table(
-                ("Audit", "Dataset", "Finding"), [(f"{one.name[:12]}…", one.dataset, one.fault or "good") for one in found.checks]
+                ("Audit", "Dataset", "Finding"),
+                [(f"{one.name[:12]}…", one.dataset, one.fault or "good") for one in found.checks],
             )
             for fault in found.faults:
                 typer.echo(fault)

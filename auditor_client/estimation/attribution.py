@@ -165,7 +165,6 @@ def flipped(measurement: Measurement, rule: int) -> Measurement:
         complement=complement if everybody else NoisyCounts(cells[~accepts], complement.noise),
         complement_is=measurement.complement_is,
         supports=supports,
-        response=measurement.response,
     )
 
 

@@ -127,11 +127,10 @@ class ReportedGroups:
 
     @staticmethod
     def _of_part(part: UnmixedCounts, counts: IntArray, moved: IntArray, pair: IntArray) -> FloatArray:
-        precision = part.precision
         # −½(e + d)ᵀP(e + d) + ½eᵀPe = −dᵀP(e + ½d), where d is zero but for the pair.
         step = moved - counts[:, pair]
-        slope = np.einsum("ik,tkm->tim", precision[pair], counts - part.estimate[None, :, None])
-        slope += 0.5 * np.einsum("ij,tjm->tim", precision[np.ix_(pair, pair)], step)
+        slope = np.einsum("ik,tkm->tim", part.precision[pair], counts - part.estimate[None, :, None])
+        slope += 0.5 * np.einsum("ij,tjm->tim", part.precision[np.ix_(pair, pair)], step)
         change: FloatArray = -(step * slope).sum(axis=1)
         return change
 

@@ -8,6 +8,8 @@ from shared.schema import Group
 
 OPEN_RATE_WIDTH: Final = 0.5
 """A rate whose interval is wider than this is one that the answers leave open."""
+OPEN_RATIO_WIDTH: Final = 0.5
+"""Likewise of a ratio."""
 
 
 def of_parity(groups: Sequence[GroupEstimate], ratio: Estimate) -> Iterator[str]:
@@ -31,6 +33,12 @@ def of_parity(groups: Sequence[GroupEstimate], ratio: Estimate) -> Iterator[str]
             f"Too small for this epsilon: {sizes}. The noise is as large as such a group, so the data cannot tell "
             "its acceptance rate. A larger epsilon or coarser groups would."
         )
+    elif ratio.defined and ratio.width > OPEN_RATIO_WIDTH:
+        yield (
+            f"The data cannot tell the ratio: it lies between {ratio.low:.2f} and {ratio.high:.2f}, because so few "
+            "people are accepted that the noise is as large as their numbers. The difference says more; a larger "
+            "epsilon would tell the ratio."
+        )
 
 
 def of_attribution(first: Group, second: Group, *, unclear: bool) -> Iterator[str]:
@@ -39,6 +47,25 @@ def of_attribution(first: Group, second: Group, *, unclear: bool) -> Iterator[st
         yield (
             f"No rule's share in the disparity of {name(first)} and {name(second)} can be told from zero: the noise is "
             "as large as the shares. A larger epsilon would tell more."
+        )
+
+
+def of_comparison(ratio: Estimate, *, same_answer: bool) -> Iterator[str]:
+    """Of what changed between two audits."""
+    yield "The intervals of the ratio and the difference are about the people in the data of either audit."
+    if same_answer:
+        yield (
+            "Both audits read the same noisy counts, so their errors depend on each other: the intervals allow for "
+            "the worst that this can do, and are wider than for two answers that are as exact."
+        )
+    yield (
+        "The intervals about the population take the two audits' people for independent samples. If they are the same "
+        "people, as before and after a change of the model, these intervals are wider than they need be."
+    )
+    if ratio.defined and ratio.low <= 0 <= ratio.high:
+        yield (
+            f"The data cannot tell whether the ratio rose or fell: its change lies between {ratio.low:+.3f} and "
+            f"{ratio.high:+.3f}. A larger epsilon in either audit would make that narrower."
         )
 
 

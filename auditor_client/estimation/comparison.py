@@ -1,26 +1,17 @@
-"""Two models, or one model twice: how much fairer is the second (issue of the figures before and after).
+"""Two models, or one model before and after a change: how much fairer the second is.
 
-The two audits' noise is independent. An interval for the difference of two figures comes from their own
-values and intervals by *variance recovery* (Zou and Donner 2008, *Statistics in Medicine* 27, MOVER), which
-keeps what is asymmetric in them and rests on no further assumption about their distribution.
+The two audits' noise is independent unless both read one answer. An interval for the difference of two figures
+comes from their own values and intervals by *variance recovery* (Zou and Donner 2008, *Statistics in Medicine* 27,
+MOVER), which keeps what is asymmetric in them and rests on no further assumption about their distribution.
 """
 
 import math
 
+from auditor_client.estimation import caveats
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.posterior import estimate_parity
 from auditor_client.estimation.results import Change, Comparison, Estimate, ParityEstimate
 from shared.schema import Group
-
-_IN_DATA = "The intervals of the ratio and the difference are about the people in the data of either audit."
-_SHARED_NOISE = (
-    "Both audits read the same noisy counts, so their errors depend on each other: the intervals allow for the worst "
-    "that this can do, and are wider than for two answers that are as exact."
-)
-_SHARED_PEOPLE = (
-    "The intervals about the population take the two audits' people for independent samples. If they are the same "
-    "people, as before and after a change of the model, these intervals are wider than they need be."
-)
 
 
 def compare(
@@ -70,7 +61,7 @@ def compare_estimates(first: ParityEstimate, second: ParityEstimate, *, same_ans
         population_ratio=_less(second.population_ratio, first.population_ratio, same_answer),
         population_difference=_less(second.population_difference, first.population_difference, same_answer),
         change=_change(ratio),
-        notes=(_IN_DATA, *([_SHARED_NOISE] if same_answer else []), _SHARED_PEOPLE),
+        notes=tuple(caveats.of_comparison(ratio, same_answer=same_answer)),
     )
 
 

@@ -54,7 +54,7 @@ class Draws:
 
     def population_rates(self, seed: int) -> FloatArray:
         """Rates of the population that the people stand for, shape (T, K, M); NaN where a draw's group is empty."""
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng((seed, 1))  # another stream than the counts came from
         rates = self.prior.population_rates(self.accepted, self.size - self.accepted, rng)
         return np.where(self.size > 0, rates, np.nan)
 

@@ -29,11 +29,13 @@ class UnmixedCounts:
     Attributes:
         estimate: Q⁻ᵀy, shape (K,), in people; may be negative.
         covariance: Of it, shape (K, K).
+        precision: The inverse of the covariance, the same shape.
         people: Of all groups together, exact.
     """
 
     estimate: FloatArray
     covariance: FloatArray
+    precision: FloatArray
     people: int
 
     @classmethod
@@ -52,15 +54,10 @@ class UnmixedCounts:
         likely = likely * (reported.sum() / likely.sum()) if likely.sum() > 0 else likely
         spread = np.diag(likely @ response) - (response.T * likely) @ response
         covariance = inverse.T @ spread @ inverse
-        return cls(estimate, covariance, int(reported.sum()))
-
-    @property
-    def precision(self) -> FloatArray:
-        """The inverse of the covariance, shape (K, K)."""
-        precision: FloatArray = np.linalg.inv(self.covariance + _ROUNDING_VARIANCE * np.eye(len(self.estimate))).astype(
+        precision: FloatArray = np.linalg.inv(covariance + _ROUNDING_VARIANCE * np.eye(len(estimate))).astype(
             np.float64
         )
-        return precision
+        return cls(estimate, covariance, precision, int(reported.sum()))
 
     @property
     def deviations(self) -> FloatArray:

@@ -102,8 +102,6 @@ class Measurement:
         complement_is: Which of the two.
         supports: Exact numbers of people each cell applies to, all groups together, if the auditor knows them.
             Where the holder counted only the first of two groups they are needed.
-        response: For randomised response: the probability that group k is reported as group j, shape (K, K), as
-            `response_matrix` gives it. None if every sensitive column was perturbed, in the groups' order.
     """
 
     groups: tuple[Group, ...]
@@ -111,14 +109,12 @@ class Measurement:
     complement: NoisyCounts
     complement_is: ComplementKind
     supports: Supports | None = None
-    response: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         if len(self.groups) < 2:
             raise EstimationRefused("Parity compares groups: name a sensitive column with at least two values.")
         for part in (self.favourable, self.complement):
-            counted = part.counts.shape[1] if part.counts.ndim == 2 else 0
-            if not (part.counts.ndim == 2 and part.cells >= 1 and counted in (self.counted, len(self.groups))):
+            if not (part.counts.ndim == 2 and part.cells >= 1 and part.counts.shape[1] == self.counted):
                 raise EstimationRefused("The answer's counts do not fit its groups: do not use it.")
             if not _possible(part):
                 raise EstimationRefused("The answer has counts that its mechanism never answers: do not use it.")
@@ -135,9 +131,8 @@ class Measurement:
     @property
     def counted(self) -> int:
         """K': how many groups were counted: all, or the first of two."""
-        counted = self.favourable.counts.shape[1] if self.favourable.counts.ndim == 2 else 0
-        one_of_two = counted == 1 and len(self.groups) == 2 and self.complement.counts.shape[1:] == (1,)
-        return 1 if one_of_two else len(self.groups)
+        first_alone = all(part.counts.shape[1:] == (1,) for part in (self.favourable, self.complement))
+        return 1 if first_alone and len(self.groups) == 2 else len(self.groups)
 
     @property
     def is_local(self) -> bool:
@@ -170,13 +165,7 @@ class Measurement:
         noise = self.favourable.noise
         if not isinstance(noise, RandomisedResponseNoise):
             raise EstimationRefused("The answer's counts are not of reported groups.")
-        size = len(self.groups)
-        if self.response is None:
-            return response_matrix(self.groups, [kept.column for kept in noise.kept], noise)
-        sums = self.response.sum(axis=1) if self.response.shape == (size, size) else np.array(np.nan)
-        if not (np.allclose(sums, 1) and (self.response >= 0).all()):
-            raise EstimationRefused("The response probabilities do not fit the groups: do not use the answer.")
-        return self.response
+        return response_matrix(self.groups, [kept.column for kept in noise.kept], noise)
 
 
 def _possible(part: NoisyCounts) -> bool:

@@ -95,7 +95,7 @@ def rule_counts(measurement: Measurement, pair: tuple[int, int], *, draws: int, 
     Raises:
         EstimationRefused: The noise was not added to each rule's counts (exponential mechanism).
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng((seed, 2))  # another stream than the totals come from
     favourable = measurement.favourable
     if measurement.is_local:
         return RuleCounts.of_local(measurement, pair, draws, rng)

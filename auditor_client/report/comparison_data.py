@@ -1,9 +1,8 @@
 """Two audits side by side, as data."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from auditor_client.estimation.results import Change, Comparison, Estimate
+from auditor_client.estimation.results import Change, Comparison
 from auditor_client.finding import Finding
 from auditor_client.report.figures import Mark, Tick, interval_text, mark, symmetric_axis
 from auditor_client.report.sentences import level_words
@@ -32,7 +31,6 @@ class ComparisonData:
     level: str
     first: str
     second: str
-    marks: tuple[tuple[str, Mark, str], ...]
     change_mark: Mark
     change_ticks: tuple[Tick, ...]
     figures: tuple[ChangeRow, ...]
@@ -61,38 +59,28 @@ def comparison_data(first: Finding, second: Finding, metric: str, change: Compar
         level=level,
         first=_name(first),
         second=_name(second),
-        marks=tuple(
-            (name, mark(estimate.ratio, estimate.population_ratio, 0.0, 1.0), str(estimate.ratio))
-            for name, estimate in (("first", change.first), ("second", change.second))
-        ),
         change_mark=mark(change.ratio, change.population_ratio, -end, end),
         change_ticks=ticks,
         figures=(
-            _row(f"{title} ratio", (change.first.ratio, change.second.ratio), change.ratio,
-                 change.population_ratio, ratio, _signed_ratio),
-            _row(f"{title} difference, in percentage points", (change.first.difference, change.second.difference),
-                 change.difference, change.population_difference, points, _signed_points),
+            ChangeRow(
+                f"{title} ratio",
+                ratio(change.first.ratio.value),
+                ratio(change.second.ratio.value),
+                _signed_ratio(change.ratio.value),
+                interval,
+                interval_text(change.population_ratio, _signed_ratio),
+            ),
+            ChangeRow(
+                f"{title} difference, in percentage points",
+                points(change.first.difference.value),
+                points(change.second.difference.value),
+                _signed_points(change.difference.value),
+                interval_text(change.difference, _signed_points),
+                interval_text(change.population_difference, _signed_points),
+            ),
         ),
         notes=change.notes,
         cost=_cost(first, second),
-    )  # fmt: skip
-
-
-def _row(
-    name: str,
-    figures: tuple[Estimate, Estimate],
-    change: Estimate,
-    population: Estimate,
-    words: Callable[[float], str],
-    signed: Callable[[float], str],
-) -> ChangeRow:
-    return ChangeRow(
-        name,
-        words(figures[0].value),
-        words(figures[1].value),
-        signed(change.value),
-        interval_text(change, signed),
-        interval_text(population, signed),
     )
 
 

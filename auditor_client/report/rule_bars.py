@@ -18,6 +18,7 @@ from shared.rules import Rule
 FLIPS_TRIED_MAX: Final = 32
 FLIPS_SHOWN_MAX: Final = 8
 
+
 @dataclass(frozen=True, slots=True)
 class RuleBar:
     """One rule's share: its bar from zero to `mark.value`, in per cent of the axis."""

@@ -123,9 +123,7 @@ def noise_words(noise: Noise) -> str:
     if isinstance(noise, ExponentialNoise):
         # Away from the ends it is discrete Laplace; an end only makes answers nearer.
         reach = math.ceil(noise.scale * math.log(20))
-        return (
-            f"exponential of scale {noise.scale:.4g} within 0 to {whole(noise.upper)}: {_off_by(reach)}"
-        )
+        return f"exponential of scale {noise.scale:.4g} within 0 to {whole(noise.upper)}: {_off_by(reach)}"
     kept = listed([f"{value.column} with {value.probability}" for value in noise.kept])
     return f"none: everybody’s own value was kept ({kept}) or replaced by another before the holder got it"
 
@@ -144,8 +142,8 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
             "The acceptance rate of the group with the lowest rate, divided by that of the group with the highest. 1 "
             "means that all groups are accepted at the same rate; 0.5, that one is accepted half as often as another."
             if result.metrics[0] == PARITY
-            else "The rate of the group with the lowest one, divided by that of the group with the highest. 1 means that "
-            "the rates of all groups are the same; 0.5, that one group’s is half of another’s.",
+            else "The rate of the group with the lowest one, divided by that of the group with the highest. 1 means "
+            "that the rates of all groups are the same; 0.5, that one group’s is half of another’s.",
         ),
         _interval_paragraph(result, level),
         *_population_paragraph(result, level),

@@ -37,12 +37,11 @@ def _section_lines(section: MetricSection, level: str, *, titled: bool) -> list[
         lines.append(f"  {figure.name}, {figure.definition}: {figure.value}{interval}")
         if figure.population:
             lines.append(f"    in the population: {figure.population}")
-    for row in section.comparisons:
-        lines.append(
-            f"  {', '.join(row.values)} against {', '.join(section.reference)}: ratio {row.ratio} "
-            f"({row.ratio_interval}), difference {row.difference} points ({row.difference_interval})"
-        )
-    return lines
+    return lines + [
+        f"  {', '.join(row.values)} against {', '.join(section.reference)}: ratio {row.ratio} "
+        f"({row.ratio_interval}), difference {row.difference} points ({row.difference_interval})"
+        for row in section.comparisons
+    ]
 
 
 def _rate_lines(table: RateTable, level: str) -> list[str]:
@@ -58,10 +57,7 @@ def _rate_lines(table: RateTable, level: str) -> list[str]:
 def _rule_lines(bars: RuleBars, level: str) -> list[str]:
     lines = ["", f"Rules in the difference of {bars.first} and {bars.second}, {bars.difference} points:"]
     width = max(len(bar.name) for bar in bars.bars)
-    for bar in bars.bars:
-        lines.append(
-            f"  {bar.name:<{width}}  {bar.share:>6} points  ({level}: {bar.interval})"
-        )
+    lines += [f"  {bar.name:<{width}}  {bar.share:>6} points  ({level}: {bar.interval})" for bar in bars.bars]
     lines.append(f"  {bars.conclusion}")
     if bars.flips:
         lines.append("Ratio if one rule decided otherwise:")

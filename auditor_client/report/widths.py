@@ -50,7 +50,9 @@ def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
         f"undecided in {100 * better.undecided:.0f} of 100 such audits."
     )
     affordable = [
-        point for point in outlook.curve if outlook.remaining_nano is None or point.epsilon_nano <= outlook.remaining_nano
+        point
+        for point in outlook.curve
+        if outlook.remaining_nano is None or point.epsilon_nano <= outlook.remaining_nano
     ]
     if not affordable:
         words += " What is left of the budget does not suffice for more than this audit spent."

@@ -18,6 +18,8 @@ import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from auditor_client.errors import AuditorError
+
 
 class Chunk(Protocol):
     """A configuration that can be run by itself, in any process."""
@@ -125,5 +127,8 @@ def _run(chunk: Chunk, folder: Path) -> None:
     try:
         chunk.rows().to_csv(unfinished, index=False)
         unfinished.replace(folder / f"{chunk.name}.csv")
+    except AuditorError as error:
+        # The client's errors carry fields that do not travel between processes.
+        raise RuntimeError(f"{chunk.name}: {error}") from None
     finally:
         unfinished.unlink(missing_ok=True)

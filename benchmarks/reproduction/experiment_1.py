@@ -21,7 +21,7 @@ from benchmarks.reproduction.chunks import Clock
 from benchmarks.reproduction.data_sets import load
 from benchmarks.reproduction.estimates import Estimates, by_posterior, by_the_paper, counts_of, laplace_noise
 from benchmarks.reproduction.in_process import InProcessHolder, in_process_holder
-from benchmarks.reproduction.methods import EXPONENTIAL, EXPONENTIAL_AS_PUBLISHED, METHODS, Method
+from benchmarks.reproduction.methods import METHODS, Method
 from benchmarks.reproduction.published import TABLE_5, Sensitive
 from shared.amounts import NANO_PER_UNIT, parse_nano
 from shared.releases import Release
@@ -148,11 +148,6 @@ def table_5_chunks(found: Sequence[Analysis], *, runs: int) -> list[MethodRuns]:
     """The budgets above .5 that the paper's Table 5 has, on Adult by ethnicity."""
     adult = next(analysis for analysis in found if (analysis.dataset, analysis.sensitive) == ("adult", ("ethnicity",)))
     return [MethodRuns(adult, method, TABLE_5_BUDGETS, runs) for method in METHODS]
-
-
-def is_of_the_paper(rows: pd.DataFrame) -> pd.Series:
-    """Which rows are the 36 000 estimates that the paper's own experiment has: Laplace and exponential."""
-    return rows["method"].isin(["laplace", EXPONENTIAL.name, EXPONENTIAL_AS_PUBLISHED.name])
 
 
 def _rules(dataset: str) -> tuple[DecisionRule, ...]:

@@ -16,10 +16,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from auditor_client.estimation.measurements import IntArray
 from benchmarks.accuracy import Case
 from benchmarks.reproduction import as_published, experiment_1
 from benchmarks.reproduction.as_published import SlippedMechanism
-from benchmarks.reproduction.estimates import IntArray, by_the_paper
+from benchmarks.reproduction.estimates import by_the_paper
 from benchmarks.reproduction.published import TABLE_5
 
 PAPER_RUNS: Final = 50

@@ -18,7 +18,7 @@ _LAYOUT = "{:7} {:22} {:11} {:>6} {:>8} {:>6} {:>6} {:>6}  {}"
 @commands.command("audit-privacy")
 def audit_privacy(
     runs: Annotated[int, typer.Option(min=0, help="Draws through the core on each of two registers.")] = 100_000,
-    http_runs: Annotated[int, typer.Option(min=0, help="Releases over HTTP of each of two registers.")] = 5000,
+    http_runs: Annotated[int, typer.Option(min=0, help="Draws over HTTP on each of two registers.")] = 5000,
     alpha: Annotated[
         float, typer.Option(min=1e-12, max=0.1, help="Probability, at most, of a false alarm in all of it.")
     ] = 1e-6,

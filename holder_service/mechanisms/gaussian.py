@@ -66,8 +66,8 @@ def _calibrated(epsilon_nano: int, delta_nano: int, squared_sensitivity: int) ->
     delta = Fraction(delta_nano, NANO_PER_UNIT)
 
     def suffices(scale: float) -> bool:
-        profile: Any = make_zCDP_to_approxDP(make_gaussian(*_SPACE, scale=scale)).map(l2)
-        return Fraction(profile.delta(epsilon)) <= delta
+        approximate: Any = make_zCDP_to_approxDP(make_gaussian(*_SPACE, scale=scale))
+        return Fraction(approximate.map(l2).delta(epsilon)) <= delta
 
     low = high = l2 / epsilon
     while not suffices(high):

@@ -82,7 +82,15 @@ class Neighbours:
 
     def plan(self, draw: int = 1) -> Plan:
         """A plan with a batch for each mechanism, of two disjoint cells."""
-        return Plan.model_validate({"sensitive": self.sensitive, "draw": draw, "batches": _BATCHES})
+        return self._plan(draw, _BATCHES)
+
+    def plan_of_runs(self, runs: int, draw: int) -> Plan:
+        """The same with each batch so many times, which makes as many independent runs."""
+        batches = [{**batch, "name": f"{batch['name']}-{run}"} for batch in _BATCHES for run in range(runs)]
+        return self._plan(draw, batches)
+
+    def _plan(self, draw: int, batches: list[dict[str, Any]]) -> Plan:
+        return Plan.model_validate({"sensitive": self.sensitive, "draw": draw, "batches": batches})
 
 
 EVERY_PAIR: Final = (

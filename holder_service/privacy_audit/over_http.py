@@ -1,7 +1,7 @@
 """Draws through a whole holder: a process of its own that is asked over a socket (2-privacy §9).
 
-It lives in a folder of its own and ends with its context. Its quantum is 0, which only a test may have. An amount ends
-below 1000, so the register is declared as many times as the draws need budgets.
+It lives in a folder of its own and ends with its context. Its quantum is 0, which only a test may have, and it takes
+any number of requests. An amount ends below 1000, so the register is declared as often as the draws need budgets.
 """
 
 import itertools
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +34,8 @@ from shared.releases import Release
 AUDITOR: Final = "privacy-audit"
 _START_S_MAX: Final = 120.0
 _CLIENTS: Final = 4
+RUNS_PER_RELEASE: Final = 5
+"""A plan has 16 batches at most."""
 
 
 class AuditFailed(Exception):
@@ -87,7 +90,7 @@ def holder_under_audit() -> Iterator[HolderUnderAudit]:
             url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         try:
             with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
-                _wait_until_ready(client)
+                _wait_until_ready(client, process)
                 yield HolderUnderAudit(client, issued.text)
         finally:
             process.terminate()
@@ -95,7 +98,7 @@ def holder_under_audit() -> Iterator[HolderUnderAudit]:
 
 
 def draw_all(holder: HolderUnderAudit, pair: Neighbours, counts: TruePair, *, runs: int) -> dict[str, Drawn]:
-    """Draw answers to every batch on both registers: a release a run.
+    """Draw answers to every batch on both registers, several of each in a release.
 
     Args:
         holder: A new one.
@@ -107,19 +110,21 @@ def draw_all(holder: HolderUnderAudit, pair: Neighbours, counts: TruePair, *, ru
         What was drawn and stated, by the batch's name.
     """
     key = holder.administer("POST", "/auditors", json={"name": AUDITOR})["key"]
-    runs_per_budget = parse_nano(BUDGET["epsilon"]) // sum(batch.loss_nano[0] for batch in pair.plan().batches)
+    cost_nano = RUNS_PER_RELEASE * sum(batch.loss_nano[0] for batch in pair.plan().batches)
+    releases_per_budget = parse_nano(BUDGET["epsilon"]) // cost_nano
+    releases = -(-runs // RUNS_PER_RELEASE)
 
     def ask(question: tuple[str, int]) -> Release:
-        dataset, run = question
-        body = pair.plan(draw=run).document()
+        dataset, draw = question
+        body = pair.plan_of_runs(RUNS_PER_RELEASE, draw).document()
         return Release.model_validate(holder.call(key, "POST", f"/v1/datasets/{dataset}/releases", json=body))
 
     sides = []
     for side, content in enumerate(pair.registers):
-        datasets = [f"register-{side}-{number}" for number in range(-(-runs // runs_per_budget))]
+        datasets = [f"register-{side}-{number}" for number in range(-(-releases // releases_per_budget))]
         for dataset in datasets:
             _declare(holder, dataset, pair, content)
-        asked = list(itertools.product(datasets, range(1, runs_per_budget + 1)))[:runs]
+        asked = list(itertools.product(datasets, range(1, releases_per_budget + 1)))[:releases]
         with ThreadPoolExecutor(_CLIENTS) as clients:
             sides.append(list(clients.map(ask, asked)))
     return {batch.name: _drawn(batch.name, sides, counts) for batch in pair.plan().batches}
@@ -133,7 +138,7 @@ def _declare(holder: HolderUnderAudit, dataset: str, pair: Neighbours, content: 
 
 
 def _drawn(name: str, sides: list[list[Release]], counts: TruePair) -> Drawn:
-    """One batch's answers, and what all releases stated of it.
+    """One batch's answers, run by run, and what all releases stated of it.
 
     Raises:
         AuditFailed: They do not all state the same, or add no noise.
@@ -142,10 +147,11 @@ def _drawn(name: str, sides: list[list[Release]], counts: TruePair) -> Drawn:
     answers: tuple[list[Answer], list[Answer]] = ([], [])
     for side, releases in enumerate(sides):
         for release in releases:
-            batch = release.batch(name)
-            stated.add((batch.noise, batch.epsilon, batch.delta))
-            noisy = [count for cell in batch.cells for count in cell.counts]
-            answers[side].append(tuple(noisy[place] for place in counts.changed))
+            for run in range(RUNS_PER_RELEASE):
+                batch = release.batch(f"{name}-{run}")
+                stated.add((batch.noise, batch.epsilon, batch.delta))
+                noisy = [count for cell in batch.cells for count in cell.counts]
+                answers[side].append(tuple(noisy[place] for place in counts.changed))
     if len(stated) != 1:
         raise AuditFailed(f"Releases of batch {name!r} state {len(stated)} different noises or charges.")
     noise, epsilon, delta = stated.pop()
@@ -159,9 +165,9 @@ def _serve(settings: Settings, listener: socket.socket) -> None:
     uvicorn.Server(configuration).run([listener])
 
 
-def _wait_until_ready(client: httpx.Client) -> None:
+def _wait_until_ready(client: httpx.Client, process: BaseProcess) -> None:
     until_s = time.monotonic() + _START_S_MAX
-    while time.monotonic() < until_s:
+    while time.monotonic() < until_s and process.is_alive():
         try:
             if client.get("/readyz").is_success:
                 return

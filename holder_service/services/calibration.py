@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from holder_service.domain.deadlines import PlanSize, Work
-from holder_service.services import accounts, budgets, datasets, releases
+from holder_service.services import accounts, budgets, datasets, loads, releases
 from holder_service.services.holder import Holder, initialise
 from holder_service.services.releases import PricedPlan
 from holder_service.settings import Settings
@@ -146,7 +146,6 @@ def _load(holder: Holder, number: int, place: Path) -> None:
         holder.books, actor=AUDITOR, name=_register(number), declaration=DatasetDeclaration.model_validate(declaration)
     )
     rng = random.Random(number)  # noqa: S311 - invented people
-    holder.settings.incoming.mkdir(exist_ok=True)
     source = place / "people.csv"
     with source.open("w", encoding="utf-8") as file:
         file.write(",".join(["id", *(column["name"] for column in columns), "group"]) + "\n")
@@ -154,7 +153,7 @@ def _load(holder: Holder, number: int, place: Path) -> None:
             values = (f"{rng.random():.4f}" for _ in columns)
             file.write(f"{person},{','.join(values)},{rng.choice('ABCDEFGH')}\n")
     with holder.files.in_use():
-        datasets.load(
+        loads.load(
             holder.books,
             actor=AUDITOR,
             name=_register(number),

@@ -1,6 +1,5 @@
-"""Datasets: declared, loaded all or nothing, retired; and the populations whose budgets they share (2-privacy §2)."""
+"""Datasets: declared, opened to be counted, retired; and the populations whose budgets they share (2-privacy §2)."""
 
-import secrets
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,6 @@ from holder_service.domain.errors import (
     Conflict,
     InvalidRequest,
     NotFound,
-    Unavailable,
     VersionGone,
 )
 from holder_service.domain.ledger import Event
@@ -19,7 +17,7 @@ from holder_service.storage import datasets, ledger
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
 from holder_service.storage.record_files import RecordFiles
-from holder_service.storage.records import Records, load_records
+from holder_service.storage.records import Records
 from shared import canonical
 from shared.datasets import DatasetDeclaration, Relation
 from shared.schema import Schema
@@ -110,46 +108,6 @@ def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclarat
         return after
 
     return books.commit(work)
-
-
-def load(books: Books, *, actor: str, name: str, source: Path, media_type: str, files: RecordFiles) -> int:
-    """Load records as a new version: all of them, or none and the version before stays.
-
-    Args:
-        source: The uploaded file.
-        media_type: "text/csv" or "application/vnd.apache.parquet".
-        files: Where encoded records are kept; the caller holds `files.in_use()`.
-
-    Returns:
-        The number of the new version.
-
-    Raises:
-        NotFound: There is no such dataset.
-        InvalidRecords: The file does not fit the declaration.
-        Conflict: The declaration changed while the file was read.
-    """
-    dataset = find(books, name)
-    files.records.mkdir(parents=True, exist_ok=True)
-    encoded, people = secrets.token_hex(16), ""
-    hashes = files.incoming / secrets.token_hex(16)
-    try:
-        load_records(
-            source, media_type, dataset.schema, dataset.records_max, files.records / encoded,
-            secret=files.secret, hashes=hashes,
-        )  # fmt: skip
-        with files.joining():
-            people = files.join(hashes, find(books, name).people_file)
-            version, replaced = books.commit(
-                lambda transaction: _record_version(transaction, actor, dataset, encoded=encoded, people=people)
-            )
-            files.remove(records=replaced.records_file, people=replaced.people_file)
-    except BaseException:
-        if not _is_current(books, name, encoded):
-            files.remove(records=encoded, people=people)
-        raise
-    finally:
-        hashes.unlink(missing_ok=True)
-    return version
 
 
 def retire(books: Books, *, actor: str, name: str, files: RecordFiles) -> None:
@@ -299,35 +257,3 @@ def _unmerged(connection: Connection, name: str) -> Population:
     if population.merged_into is not None:
         raise Conflict(f"Population {name!r} was merged into {population.merged_into!r} already.")
     return population
-
-
-def _record_version(
-    transaction: Transaction, actor: str, dataset: Dataset, *, encoded: str, people: str
-) -> tuple[int, Dataset]:
-    """Make encoded records the current version of a dataset; gives its number, and the dataset as it was."""
-    now = existing(transaction.connection, dataset.name)
-    if (now.schema, now.records_max) != (dataset.schema, dataset.records_max):
-        raise Conflict("The dataset's declaration changed while its records were read: load them again.")
-    version = now.version_last + 1
-    datasets.put(
-        transaction.connection,
-        replace(now, version=version, version_last=version, records_file=encoded, people_file=people),
-    )
-    transaction.append(
-        Event(
-            "records", actor, population=now.population, dataset=now.name, subject=str(version),
-            cap=ledger.population_balance(transaction.connection, now.population),
-            detail={"records_file": encoded, "people_file": people},
-        )
-    )  # fmt: skip
-    return version, now
-
-
-def _is_current(books: Books, name: str, records_file: str) -> bool:
-    """Whether a file became the current version after all, although its commit was not acknowledged."""
-    try:
-        with books.database.read() as connection:
-            dataset = datasets.find(connection, name)
-    except Unavailable:
-        return True
-    return dataset is not None and dataset.records_file == records_file

@@ -44,22 +44,23 @@ class OverlapReport:
 
 def find_overlaps(books: Books, files: RecordFiles) -> OverlapReport:
     """Compare every two populations that were not merged."""
-    with books.database.read() as connection:
-        populations = [one for one in datasets.every_population(connection) if one.merged_into is None]
-        loaded = [one for one in datasets.every(connection) if one.version_last > 0]
-    people: defaultdict[str, list[Path]] = defaultdict(list)
-    not_compared = []
-    for dataset in loaded:
-        path = files.people_of(dataset.people_file)
-        if path is None:
-            not_compared.append(dataset.name)
-        else:
-            people[dataset.population].append(path)
-    found = [
-        _overlap(one, other, people)
-        for one, other in combinations(populations, 2)
-        if people[one.name] and people[other.name]
-    ]
+    with files.joining():  # nobody replaces a file meanwhile
+        with books.database.read() as connection:
+            populations = [one for one in datasets.every_population(connection) if one.merged_into is None]
+            loaded = [one for one in datasets.every(connection) if one.version_last > 0]
+        people: defaultdict[str, list[Path]] = defaultdict(list)
+        not_compared = []
+        for dataset in loaded:
+            path = files.people_of(dataset.people_file)
+            if path is None:
+                not_compared.append(dataset.name)
+            else:
+                people[dataset.population].append(path)
+        found = [
+            _overlap(one, other, people)
+            for one, other in combinations(populations, 2)
+            if people[one.name] and people[other.name]
+        ]
     found = sorted((overlap for overlap in found if overlap.people), key=lambda overlap: -overlap.people)
     return OverlapReport(tuple(found), tuple(not_compared))
 

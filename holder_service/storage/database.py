@@ -29,6 +29,9 @@ T = TypeVar("T")
 LOCK_WAIT_S: Final = 10
 """How long a write waits for those before it in its own process, and as long again for other processes."""
 STATEMENT_TIMEOUT_S: Final = 30
+SILENCE_S_MAX: Final = 30
+"""How long PostgreSQL waits for a holder that went silent within a transaction, and a holder for PostgreSQL: a machine
+that lost its power closes no connection, and the ledger's lock would be held for hours."""
 CONNECT_TIMEOUT_S: Final = 5
 CONNECTIONS_MAX: Final = 16
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
@@ -41,6 +44,9 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = url
         self._engine = _engine(url)
+        # To look something up is one statement or a few, each a transaction by itself; `_begin_sqlite` begins none.
+        alone = {} if self.kind == "SQLite" else {"isolation_level": "AUTOCOMMIT"}
+        self._reading = self._engine.execution_options(**alone)
         self._lane = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger-lane")
 
     @property
@@ -60,7 +66,7 @@ class Database:
         Raises:
             Unavailable: The store does not answer.
         """
-        with _store_faults(), self._engine.connect() as connection:
+        with _store_faults(), self._reading.connect() as connection:
             yield connection
 
     def write(self, work: Callable[[Connection], T]) -> T:
@@ -124,7 +130,9 @@ def _engine(url: str) -> Engine:
         connect_args={
             "connect_timeout": CONNECT_TIMEOUT_S,
             "options": f"-c lock_timeout={LOCK_WAIT_S}s -c statement_timeout={STATEMENT_TIMEOUT_S}s "
-            "-c synchronous_commit=on",
+            f"-c idle_in_transaction_session_timeout={SILENCE_S_MAX}s -c synchronous_commit=on",
+            "tcp_user_timeout": SILENCE_S_MAX * 1000,
+            "keepalives_idle": SILENCE_S_MAX // 2, "keepalives_interval": SILENCE_S_MAX // 6, "keepalives_count": 3,
         },
         pool_size=CONNECTIONS_MAX, max_overflow=0, pool_pre_ping=True, isolation_level="READ COMMITTED",
     )  # fmt: skip
@@ -141,8 +149,8 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 def _begin_sqlite(connection: Connection) -> None:
     """A write takes the lock at once: a deferred one would fail with "database is locked" when it upgrades."""
-    writes = connection.get_execution_options().get("writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    if connection.get_execution_options().get("writes", False):
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 @contextmanager

@@ -1,32 +1,39 @@
 """The ledger's entries in the database: append under the head's lock, look balances up, read in order."""
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Integer, Row, bindparam, insert, select, update
 
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
 from holder_service.storage.tables import datasets, entries, ledger_head, populations, releases
 from shared.datasets import Relation
 
+READ_AT_ONCE: Final = 1000
 # Built once: building a statement costs as much as running it, and every release runs these under the lock.
 _HEAD = select(ledger_head.c.sequence, ledger_head.c.hash)
 _MOVE_HEAD = update(ledger_head).where(ledger_head.c.id == 1)
 _INSERT = insert(entries)
-_AT = bindparam("at")
 _LOCK = (
     select(
         ledger_head.c.sequence,
         ledger_head.c.hash,
-        select(entries.c.hash).where(entries.c.sequence == _AT).scalar_subquery().label("hash_at"),
+        select(entries.c.hash).where(entries.c.sequence == bindparam("at")).scalar_subquery().label("hash_at"),
     )
     .where(ledger_head.c.id == 1)
     .with_for_update(of=ledger_head)
 )
-_HASH_AT = select(entries.c.hash).where(entries.c.sequence == _AT)
+_HASH_AT = select(entries.c.hash).where(entries.c.sequence == bindparam("at"))
+_ENTRIES_AFTER = (
+    select(entries)
+    .where(entries.c.sequence > bindparam("after"))
+    .order_by(entries.c.sequence)
+    .limit(bindparam("size", type_=Integer))
+)
 _POPULATION_BALANCE = (
     select(entries.c.cap).where(entries.c.population == bindparam("of")).order_by(entries.c.sequence.desc()).limit(1)
 )
@@ -148,11 +155,16 @@ def hash_at(connection: Connection, sequence: int) -> str | None:
 
 def read_entries(connection: Connection, *, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
     """Entries in order, from the one after a sequence number on."""
-    query = select(entries).where(entries.c.sequence > after).order_by(entries.c.sequence)
-    if limit is not None:
-        query = query.limit(limit)
-    for row in connection.execution_options(yield_per=1000).execute(query):
-        yield entry_of_row(row)
+    missing = math.inf if limit is None else limit
+    while missing > 0:
+        size = int(min(missing, READ_AT_ONCE))
+        rows = connection.execute(_ENTRIES_AFTER, {"after": after, "size": size}).all()
+        for row in rows:
+            yield entry_of_row(row)
+        if len(rows) < size:
+            return
+        missing -= size
+        after = rows[-1].sequence
 
 
 def entry_of_row(row: Row[Any]) -> Entry:

@@ -173,5 +173,12 @@ def _in_step(files: Sequence[_Hashes]) -> Iterator[list[_Hashes]]:
 
 
 def _distinct(parts: Sequence[_Hashes]) -> _Hashes:
-    """Sorted, each once. A single part is so already but for repetitions, which sorting it again does not mind."""
-    return np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=_HASH)
+    """All of some sorted parts, sorted, each once."""
+    if not parts:
+        return np.empty(0, dtype=_HASH)
+    merged = np.concatenate(parts)
+    if len(parts) > 1:
+        merged.sort(kind="stable")  # it merges runs that are sorted already; np.unique would hash each
+    first = np.ones(len(merged), dtype=bool)
+    np.not_equal(merged[1:], merged[:-1], out=first[1:])
+    return merged[first]

@@ -54,28 +54,29 @@ def _bearer_key(scope: Scope) -> str:
     return key
 
 
-def _holder(request: Request) -> Holder:
+# None of these waits for anything; but what is not a coroutine would be sent to a thread, for each request.
+async def _holder(request: Request) -> Holder:
     holder: Holder = request.app.state.holder
     return holder
 
 
-def _places(request: Request) -> ReleasePlaces:
+async def _places(request: Request) -> ReleasePlaces:
     places: ReleasePlaces = request.app.state.release_places
     return places
 
 
-def _caller(request: Request) -> Caller:
+async def _caller(request: Request) -> Caller:
     caller: Caller = request.state.caller
     return caller
 
 
-def _auditor(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
+async def _auditor(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
     if caller.role == "auditor":
         return caller
     raise Forbidden("Only an auditor's key may do this; an administrator asks no plans.")
 
 
-def _administrator(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
+async def _administrator(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
     if caller.role == "administrator":
         return caller
     raise Forbidden("Only an administrator's key may do this.")

@@ -13,7 +13,7 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import TooLargeBody, TooSlow, Unavailable
-from holder_service.services import datasets
+from holder_service.services import datasets, loads
 from holder_service.services.holder import Holder
 from shared import limits
 
@@ -37,7 +37,7 @@ async def load_upload(
         The number of the new version.
 
     Raises:
-        NotFound, InvalidRecords, Conflict: As `services.datasets.load`.
+        NotFound, InvalidRecords, Conflict: As `services.loads.load`.
         TooLargeBody: More comes than so many records can have.
         Unavailable: The file could not be kept.
     """
@@ -50,7 +50,7 @@ async def load_upload(
             try:
                 media_type = await receive(upload, RECORD_BYTES_MAX * declared.records_max)
                 return await run_in_threadpool(
-                    datasets.load, holder.books, actor=actor, name=dataset, source=upload, media_type=media_type,
+                    loads.load, holder.books, actor=actor, name=dataset, source=upload, media_type=media_type,
                     files=holder.files,
                 )  # fmt: skip
             finally:

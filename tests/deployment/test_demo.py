@@ -50,7 +50,7 @@ def test_the_demonstration_audits_reports_and_stops_its_holder(tmp_path: Path) -
         document = json.loads((tmp_path / f"report-{name}.json").read_text())
         assert f"report-{name}.html" in said
         assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
-        assert document["statistical_parity_ratio"]["value"] == pytest.approx(known, abs=0.01)
+        assert document["metrics"]["statistical-parity"]["ratio"]["value"] == pytest.approx(known, abs=0.01)
     assert "epsilon 9 of 12 spent, 3 left" in said
     assert "every signature holds" in said
     url = re.search(r"http://127\.0\.0\.1:\d+", said)

@@ -1,4 +1,4 @@
-"""Several audits on real parts: every figure, mechanism and relation; answers used again; comparison, history, bundle."""
+"""Several audits on real parts: figures, mechanisms, relations; answers used again; comparison, history, bundle."""
 
 import io
 import json
@@ -23,7 +23,7 @@ from auditor_client.strategies import METRICS
 from shared.canonical import sha256_name
 from shared.schema import Column
 from tests.holders import DECLARATION, TestedHolder, running_holder
-from tests.invented_questions import FOUR_LEAVES, leaf, split
+from tests.invented_questions import FLIPPED, FOUR_LEAVES
 
 PEOPLE = 6000
 SEX = {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True}
@@ -34,10 +34,6 @@ COLUMNS: list[dict[str, Any]] = [
     SEX,
     {"name": "origin", "type": "category", "categories": ["here", "there"], "sensitive": True},
 ]
-FLIPPED = Tree(
-    split("age", 40, split("age", 20, leaf("a", False), leaf("b", True)), split("age", 60, leaf("c", True), leaf("d", False)))
-)  # fmt: skip
-"""The same leaves, the other way round."""
 
 
 def invented_people() -> pd.DataFrame:
@@ -90,21 +86,25 @@ def true_rates(people: pd.DataFrame, model: Tree = FOUR_LEAVES) -> dict[str, dic
     accepted = people.apply(lambda person: model.decide(person.to_dict()).favourable, axis=1)
     table = people.assign(accepted=accepted.astype(float), repaid=people["repaid"].astype(float))
     true, false = table[table["repaid"] == 1], table[table["repaid"] == 0]
+
+    def by_sex(part: pd.DataFrame, column: str) -> dict[str, float]:
+        return {str(sex): float(rate) for sex, rate in part.groupby("sex")[column].mean().items()}
+
     return {
-        "acceptance": table.groupby("sex")["accepted"].mean().to_dict(),
-        "positive": true.groupby("sex")["accepted"].mean().to_dict(),
-        "negative": false.groupby("sex")["accepted"].mean().to_dict(),
-        "precision": table[table["accepted"] == 1].groupby("sex")["repaid"].mean().to_dict(),
+        "acceptance": by_sex(table, "accepted"),
+        "positive": by_sex(true, "accepted"),
+        "negative": by_sex(false, "accepted"),
+        "precision": by_sex(table[table["accepted"] == 1], "repaid"),
     }
 
 
 def off_by(result: AuditResult, truth: dict[str, dict[str, float]]) -> float:
     """The largest distance of an estimated rate from the true one."""
-    rates = result.to_frame()["rate"]
+    rates = result.to_frame().reset_index()
     return max(
-        abs(rates[metric, figure, sex] - truth[figure][sex])
-        for metric, figure, sex in rates.index
-    )  # fmt: skip
+        abs(float(row["rate"]) - truth[row["figure"]][row["sex"]])
+        for row in rates[["figure", "sex", "rate"]].to_dict("records")
+    )
 
 
 @pytest.mark.statistical
@@ -114,7 +114,8 @@ def test_every_strategy_and_mechanism_measures_every_figure(
     auditor: Auditor, people: pd.DataFrame, strategy: str, mechanism: str
 ) -> None:
     """Sample: one release; every group of every figure has hundreds of people, and at ε = 8 a sum of noises beyond 25
-    people has a chance below 10⁻⁹ by each mechanism (the widest, exponential with pafer: scale 0.5, four cells)."""
+    people has a chance below 10⁻⁹ by each mechanism (the widest, exponential with pafer: scale 0.5, four cells).
+    """
     result = auditor.audit(FOUR_LEAVES, "loans", ["sex"], "8", strategy=strategy, mechanism=mechanism, metrics=METRICS)
 
     assert off_by(result, true_rates(people)) < 0.06
@@ -354,9 +355,7 @@ def test_an_empty_zip_file_is_no_bundle(tmp_path: Path) -> None:
         check_bundle(tmp_path / "out.zip")
 
 
-def test_the_command_line_writes_and_checks_a_bundle_and_shows_the_history(
-    evidence: Path, tmp_path: Path
-) -> None:
+def test_the_command_line_writes_and_checks_a_bundle_and_shows_the_history(evidence: Path, tmp_path: Path) -> None:
     directory = evidence / "receipts"
 
     def run(*arguments: str | Path) -> Any:

@@ -398,6 +398,45 @@ def test_populations_are_merged(sqlite_holder: TestedHolder, administrator: Visi
     assert "was merged into 'register' already" in again.text
 
 
+def test_populations_that_share_people_are_shown_until_they_are_merged(
+    sqlite_holder: TestedHolder, administrator: Visitor
+) -> None:
+    sqlite_holder.declare("other")
+    sqlite_holder.load(register_csv(people=37), "other")
+
+    shown = administrator.get("/console/datasets")
+    administrator.send("/console/datasets", "/console/populations/merge", {"into": "register", "population": "other"})
+
+    assert "People in several populations" in shown.text
+    assert "37" in shown.text
+    assert "People in several populations" not in administrator.get("/console/datasets").text
+
+
+def test_a_signing_key_is_put_in_force_once_however_often_the_form_is_sent(
+    sqlite_holder: TestedHolder, administrator: Visitor
+) -> None:
+    before = sqlite_holder.client.get("/v1/keys").json()["keys"]
+
+    form = {"newest": before[-1]["id"]}
+    done, again = (administrator.send("/console/ledger", "/console/signing-keys", form) for _ in range(2))
+
+    after = sqlite_holder.client.get("/v1/keys").json()["keys"]
+    assert len(after) == len(before) + 1
+    assert f"Signing key {after[-1]['id']} is in force." in done.text
+    assert again.status == 409
+    assert after[-1]["id"] in administrator.get("/console").text
+
+
+def test_the_transparency_report_is_a_file(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+    sqlite_holder.release(plan())
+
+    answer = administrator.client.get("/console/datasets/register/report.html")
+
+    assert answer.headers["content-disposition"] == 'attachment; filename="transparency-register.html"'
+    assert "1 release to 1 auditor" in answer.text
+    assert administrator.get("/console/datasets/nothing/report.html").status == 404
+
+
 def test_the_ledger_is_paged_filtered_exported_and_verified(
     sqlite_holder: TestedHolder, administrator: Visitor
 ) -> None:

@@ -14,11 +14,18 @@ from typing import Any, ClassVar, Final
 import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, event, settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from holder_service.domain.errors import BudgetExhausted, CapExhausted, Conflict, HolderError, NoRecords, NotFound
 from holder_service.domain.ledger import Balance, Replay
-from holder_service.services import accounts, budgets, datasets, ledger, releases
+from holder_service.services import accounts, budgets, datasets, ledger, loads, releases
 from holder_service.services.bookkeeping import Books
 from holder_service.services.datasets import OpenRecords
 from holder_service.services.holder import Holder, initialise
@@ -134,7 +141,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 self.holder.files.incoming.mkdir(exist_ok=True)
                 source = self.holder.files.incoming / "records.csv"
                 source.write_bytes(RECORDS)
-                return datasets.load(
+                return loads.load(
                     self.books, actor="administrator", name=name, source=source, media_type="text/csv",
                     files=self.holder.files,
                 )  # fmt: skip
@@ -297,18 +304,18 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     shutil.rmtree(home)
 
 
-class TestSomeOrders(LedgerMachine.TestCase):  # type: ignore[misc]  # Hypothesis makes it at run time
-    """A few orders of events, with every run of the tests."""
-
-    settings = settings(
-        max_examples=15, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+def run(examples: int, steps: int) -> None:
+    """Try some orders of so many events; no false alarm is possible."""
+    profile = settings(
+        max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck)
     )
+    run_state_machine_as_test(LedgerMachine, settings=profile)
+
+
+def test_the_ledger_is_what_fractions_say_under_some_orders_of_events() -> None:
+    run(examples=12, steps=40)
 
 
 @pytest.mark.statistical
-class TestManyOrders(LedgerMachine.TestCase):  # type: ignore[misc]  # Hypothesis makes it at run time
-    """500 orders of 50 events; no false alarm is possible, it is only long."""
-
-    settings = settings(
-        max_examples=500, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
-    )
+def test_the_ledger_is_what_fractions_say_under_many_orders_of_events() -> None:
+    run(examples=500, steps=50)

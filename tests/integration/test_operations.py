@@ -16,6 +16,7 @@ import pytest
 
 from auditor_client.errors import HolderLied
 from auditor_client.receipts import Receipts
+from auditor_client.verification import signed_release
 from holder_service.services.backup import back_up
 from holder_service.services.holder import Holder
 from holder_service.settings import Settings
@@ -156,13 +157,14 @@ def test_a_back_up_is_put_back_and_the_restore_recorded(tmp_path: Path) -> None:
         back_up(Holder.open(settings), tmp_path / "backup")
 
 
-def test_a_restore_from_before_a_rotation_is_healed_by_the_next_rotation(stopped: TestedHolder, tmp_path: Path) -> None:
-    """The lost key is still in the home, and is handed over to once more: pinned clients go on."""
+def test_a_restore_from_before_rotations_is_healed_by_as_many(stopped: TestedHolder, tmp_path: Path) -> None:
+    """The lost keys are still in the home, and are handed over to once more, in their order: pinned clients go on."""
     receipts = Receipts(tmp_path / "receipts")
     database = Path(stopped.settings.database_url.removeprefix("sqlite:///"))
     shutil.copy(database, tmp_path / "copy")
     with opened(stopped.settings, stopped.admin_key, stopped.auditor_key) as holder:
-        rotated = holder.admin("POST", "/signing-keys").json()["id"]
+        rotated = [holder.admin("POST", "/signing-keys").json()["id"] for _ in range(3)]
+        lost = holder.release(plan(draw=4)).json()
         receipts.pin(keys_of(holder))
     for file in (database, *database.parent.glob("holder.sqlite-*")):
         file.unlink(missing_ok=True)
@@ -172,9 +174,10 @@ def test_a_restore_from_before_a_rotation_is_healed_by_the_next_rotation(stopped
         after.admin("POST", "/ledger/restore", json={"reason": "the disk failed"})
         with pytest.raises(HolderLied, match="no longer publishes"):
             receipts.pin(keys_of(after))
-        assert after.admin("POST", "/signing-keys").json()["id"] == rotated
-        assert len(receipts.pin(keys_of(after)).keys) == 2
-        assert after.release(plan(draw=5)).json()["key"] == rotated
+        assert [after.admin("POST", "/signing-keys").json()["id"] for _ in range(3)] == rotated
+        assert len(receipts.pin(keys_of(after)).keys) == 4
+        assert after.release(plan(draw=5)).json()["key"] == rotated[-1]
+        assert signed_release(lost, receipts.pinned()).key == rotated[-1], "the lost entry's receipt proves the loss"
         assert after.admin("POST", "/ledger/verify").json()["reason"] is None
 
 

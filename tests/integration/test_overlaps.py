@@ -2,6 +2,7 @@
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 from holder_service.services.overlaps import find_overlaps
@@ -109,8 +110,6 @@ def test_hashes_under_a_lost_secret_are_told_and_made_anew_by_the_next_load(sqli
 
 
 def test_two_loads_of_a_dataset_at_once_never_lose_people(sqlite_holder: TestedHolder) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(3) as pool:
         loads = [pool.submit(sqlite_holder.load, people(300 + 50 * k, 350 + 50 * k)) for k in range(3)]
         statuses = [load.result().status_code for load in loads]
@@ -119,3 +118,15 @@ def test_two_loads_of_a_dataset_at_once_never_lose_people(sqlite_holder: TestedH
     assert statuses == [200] * 3
     assert overlaps(sqlite_holder) == {("all", "register"): 450}
     assert sqlite_holder.release(plan()).status_code == 201
+
+
+def test_overlaps_are_told_while_records_are_loaded(sqlite_holder: TestedHolder) -> None:
+    """A file that is replaced meanwhile is neither missed nor stumbled over."""
+    add(sqlite_holder, "later", people(200, 420))
+
+    with ThreadPoolExecutor(3) as pool:
+        loads = [pool.submit(sqlite_holder.load, people(200, 421 + k), "later") for k in range(4)]
+        told = [pool.submit(overlaps, sqlite_holder) for _ in range(12)]
+
+        assert {load.result().status_code for load in loads} == {200}
+        assert all(report.result() == {("later", "register"): 100} for report in told)

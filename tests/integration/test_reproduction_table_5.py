@@ -21,7 +21,6 @@ from benchmarks.reproduction.slips import PAPER_RUNS, classical_gaussian, distan
 @pytest.fixture(scope="module")
 def adult(open_data: Path) -> Analysis:
     """Adult by ethnicity."""
-    assert open_data
     return next(found for found in experiment_1.analyses() if found.name == "adult-ethnicity")
 
 

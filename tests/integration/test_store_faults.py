@@ -3,9 +3,10 @@
 import resource
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -13,7 +14,7 @@ import httpx
 import psycopg
 import pytest
 
-from holder_service.storage.database import LOCK_WAIT_S
+from holder_service.storage.database import LOCK_WAIT_S, SILENCE_S_MAX
 from tests.holders import Served, TestedHolder, forked, opened, plan, running_holder
 from tests.postgres_proxy import CuttingProxy, cutting_proxy
 from tests.refusals import refused
@@ -104,6 +105,29 @@ def test_a_server_that_cuts_all_connections_is_found_again(tmp_path: Path, postg
 
 
 @pytest.mark.postgres
+def test_a_holder_that_went_silent_gives_the_lock_back(tmp_path: Path, postgres_url: str) -> None:
+    """A machine without power closes no connection: PostgreSQL has to end the session itself."""
+    with running_holder(tmp_path, postgres_url) as holder, holder.holder.books.database.read() as connection:
+        shown = connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar()
+
+    assert shown == f"{SILENCE_S_MAX}s"
+
+
+def test_an_anchor_that_cannot_be_used_stops_releases_until_it_can(sqlite_holder: TestedHolder) -> None:
+    holder, anchor = sqlite_holder, sqlite_holder.settings.anchor
+    first = ask(holder.client, holder.auditor_key, plan(draw=1)).content
+    anchor.rename(anchor.with_name("aside"))
+    anchor.mkdir()
+
+    refused(ask(holder.client, holder.auditor_key, plan(draw=2)), "unavailable", holder=holder)
+    refused(ask(holder.client, holder.auditor_key, plan(draw=1)), "unavailable", holder=holder)
+    anchor.rmdir()
+    anchor.with_name("aside").rename(anchor)
+
+    assert_charged_once(holder, [first, ask(holder.client, holder.auditor_key, plan(draw=2)).content])
+
+
+@pytest.mark.postgres
 @pytest.mark.slow
 def test_serialisation_failures_for_a_while_are_survived(tmp_path: Path, postgres_url: str) -> None:
     with running_holder(tmp_path, postgres_url) as holder:
@@ -185,11 +209,11 @@ def test_a_full_disk_charges_nothing_and_is_recovered_from_without_repair(tmp_pa
         pass
 
     with forked(holder.settings) as served, httpx.Client(base_url=served.url) as client:
-        ask_first: Callable[[dict[str, Any]], httpx.Response] = lambda body: ask(client, holder.auditor_key, body)
-        before = [ask_first(body) for body in bodies()[:2]]
+        ask_it = partial(ask, client, holder.auditor_key)
+        before = [ask_it(body) for body in bodies()[:2]]
         with full_disk(served, database.with_name("holder.sqlite-wal").stat().st_size):
-            during = [ask_first(body) for body in bodies()[2:]]
-        after = [ask_first(body) for body in bodies()[2:]]
+            during = [ask_it(body) for body in bodies()[2:]]
+        after = [ask_it(body) for body in bodies()[2:]]
 
     assert {answer.status_code for answer in before} == {201}
     assert 503 in {answer.status_code for answer in during}

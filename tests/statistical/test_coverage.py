@@ -3,6 +3,8 @@
 Each case is released 600 times by the holder's mechanism and estimated. The least number of covering
 intervals is the 10⁻⁶ quantile of the binomial with 93 %: what covers more often raises a false alarm in at
 most one run in a million. In the twin the estimator is told half the noise's scale, and must be caught.
+
+Every other figure likewise, on registers of `benchmarks.coverage`, each released 100 or 300 times.
 """
 
 import numpy as np
@@ -12,6 +14,7 @@ from scipy import stats
 from auditor_client.estimation.measurements import ComplementKind
 from auditor_client.estimation.posterior import parity_ranges
 from auditor_client.estimation.totals import NoisyTotals, TotalNoise
+from benchmarks.coverage import PARTS, Task
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.amounts import parse_nano
 from shared.noise import DiscreteLaplaceNoise
@@ -29,6 +32,19 @@ CASES = {
     "three groups treated alike": ([300, 450, 1380], [1000, 1500, 4600], "0.25"),
     "nobody accepted in one group": ([0, 600, 350], [40, 1000, 800], "0.5"),
 }
+
+OTHERS = [
+    ("odds", 9, 300),
+    ("shares", 11, 300),
+    ("supports", 5, 300),
+    ("supports", 6, 300),
+    ("exponential", 9, 300),
+    ("exponential", 11, 300),
+    ("reports", 1, 100),
+    ("population", 9, 100),
+]
+"""What of `benchmarks.coverage.PARTS`, on which of its registers, how often: groups are large enough to tell there."""
+TWINS = [("odds", 9, 300), ("shares", 11, 300), ("supports", 5, 300), ("exponential", 11, 300), ("reports", 1, 100)]
 
 pytestmark = pytest.mark.statistical
 
@@ -75,3 +91,21 @@ def test_intervals_of_the_papers_strategy_hold_the_truth_too() -> None:
 @pytest.mark.parametrize("case", ["two large groups", "four groups, three of them near the largest rate"])
 def test_an_estimator_that_is_told_half_the_noise_is_caught(case: str) -> None:
     assert max(covering(case, told=0.5)) < COVERING_MIN
+
+
+@pytest.mark.parametrize(("part", "seed", "releases"), OTHERS)
+def test_intervals_of_every_other_figure_hold_the_truth_too(part: str, seed: int, releases: int) -> None:
+    measure, _ = PARTS[part]
+
+    found = measure(Task(seed, releases))
+
+    assert min(covered.holding for covered in found) >= stats.binom.ppf(FALSE_ALARM, releases, COVERAGE)
+
+
+@pytest.mark.parametrize(("part", "seed", "releases"), TWINS)
+def test_half_the_noise_is_caught_in_every_other_figure(part: str, seed: int, releases: int) -> None:
+    measure, _ = PARTS[part]
+
+    found = measure(Task(seed, releases, told=0.5))
+
+    assert min(covered.holding for covered in found) < stats.binom.ppf(FALSE_ALARM, releases, COVERAGE)

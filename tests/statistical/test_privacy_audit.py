@@ -20,7 +20,7 @@ from holder_service.privacy_audit.over_http import draw_all, holder_under_audit
 
 RUNS = 50_000
 RUNS_FOR_A_TENTH = 100_000
-RUNS_OVER_HTTP = 600
+RUNS_OVER_HTTP = 1000
 ALPHA = 1e-6 / (3 * len(EVERY_PAIR) + 3)
 MECHANISMS = ("laplace", "gaussian", "exponential")
 

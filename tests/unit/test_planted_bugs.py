@@ -20,5 +20,5 @@ def test_its_anchors_are_where_they_were(bug: Bug) -> None:
 @every_bug
 def test_its_tests_exist(bug: Bug) -> None:
     for test in bug.tests:
-        file, _, name = test.partition("::")
-        assert f"def {name.partition("[")[0]}" in Path(TREE / file).read_text()
+        file, _, name = test.partition("[")[0].partition("::")
+        assert f"def {name}" in Path(TREE / file).read_text()

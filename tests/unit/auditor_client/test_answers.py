@@ -1,8 +1,6 @@
 """How a release is read: each figure from the cells that count it, whoever asked for them."""
 
 import itertools
-import random
-from collections.abc import Sequence
 
 import pytest
 
@@ -13,46 +11,8 @@ from auditor_client.question import Question
 from auditor_client.strategies import METRICS, STRATEGIES
 from shared.releases import Release
 from shared.rules import Cell
-from tests.invented_questions import FOUR_LEAVES, LOANS, Person, exact_release, leaf, question, split
-
-
-def invented_people(number: int = 400) -> list[Person]:
-    source = random.Random(5)
-    return [
-        {
-            "age": source.randint(0, 120),
-            "hours": None if source.random() < 0.1 else source.uniform(0, 60),
-            "region": source.choice(["North", "South", "East"]),
-            "citizen": source.random() < 0.8,
-            "repaid": source.random() < 0.6,
-            "sex": source.choice(["Female", "Male"]),
-            "origin": source.choice(["here", "there", None]),
-        }
-        for _ in range(number)
-    ]
-
-
-PEOPLE = invented_people()
-
-
-def accepted(person: Person) -> bool:
-    return FOUR_LEAVES.decide(dict(person)).favourable
-
-
-def true_counts(figure: str, sensitive: Sequence[str], people: Sequence[Person]) -> tuple[list[int], list[int]]:
-    """Numerator and the rest of a figure's rate for each group, counted one by one."""
-    members = {
-        "": lambda p: (True, accepted(p)),
-        "positive": lambda p: (p["repaid"], accepted(p)),
-        "negative": lambda p: (not p["repaid"], accepted(p)),
-        "precision": lambda p: (accepted(p), p["repaid"]),
-    }[figure]
-    counted: dict[bool, list[int]] = {True: [], False: []}
-    for group in LOANS.table.groups(sensitive):
-        inside = [members(p) for p in people if tuple(p[name] for name in sensitive) == group]
-        for outcome in (True, False):
-            counted[outcome].append(sum(belongs and bool(done) == outcome for belongs, done in inside))
-    return counted[True], counted[False]
+from tests.invented_people import PEOPLE, true_counts
+from tests.invented_questions import FLIPPED, LOANS, exact_release, leaf, question, split
 
 
 def readings_of(asked: Question, release: Release) -> dict[str, tuple[list[int], list[int]]]:
@@ -151,12 +111,9 @@ def test_an_answer_by_more_columns_also_answers_by_fewer(sensitive: list[str]) -
 
 def test_an_answer_about_another_model_is_read_if_the_leaves_are_the_same() -> None:
     """Two leaves decide otherwise after a mitigation: nothing new has to be asked."""
-    mitigated = Tree(
-        split("age", 40, split("age", 20, leaf("a", False), leaf("b", True)), split("age", 60, leaf("c", True), leaf("d", False)))
-    )  # fmt: skip
     release = exact_release(question(strategy="rules").plan, PEOPLE)
 
-    told = readings_of(question(mitigated, strategy="rules"), release)
+    told = readings_of(question(FLIPPED, strategy="rules"), release)
 
     assert told[""] == true_counts("", ["sex"], PEOPLE)[::-1]
 

@@ -33,7 +33,10 @@ def test_its_interval_holds_the_noise_of_both_audits() -> None:
 
 def test_the_same_model_twice_is_undecided() -> None:
     assert compare(BEFORE, BEFORE).change is Change.UNDECIDED
-    assert any("same people" in note for note in compare(BEFORE, BEFORE).notes)
+    notes = compare(BEFORE, BEFORE).notes
+    assert any("same people" in note for note in notes)
+    assert any("cannot tell whether" in note for note in notes)
+    assert not any("cannot tell" in note for note in compare(BEFORE, AFTER).notes)
 
 
 def test_what_is_undefined_in_either_is_undefined_in_the_comparison() -> None:

@@ -101,6 +101,14 @@ def test_a_reference_of_whom_perhaps_nobody_is_accepted_bounds_no_ratio_above() 
     assert parity.comparisons[0].difference.high < 0.8
 
 
+def test_a_ratio_of_two_rates_near_zero_is_said_to_be_left_open() -> None:
+    parity = estimate_parity(measured([[12, 8]], [[1_000, 1_000]]))
+
+    assert parity.ratio.width > 0.5
+    assert parity.groups[0].rate.width < 0.05
+    assert any("cannot tell the ratio" in warning for warning in parity.warnings)
+
+
 def test_an_unknown_reference_is_refused() -> None:
     with pytest.raises(EstimationRefused, match="There is no group 'group 7'"):
         estimate_parity(FAIR, reference=("group 7",))

@@ -118,11 +118,10 @@ def test_randomised_response_has_a_forecast_at_no_cost() -> None:
         update={"columns": columns, "relation": "sensitive_attribute", "mechanisms": ("laplace", "randomised_response")}
     )
 
-    found = forecast(question(dataset=dataset, epsilon=None))
+    found = expectation(question(dataset=dataset, epsilon=None))
 
-    assert found.chosen.epsilon_nano == 0
-    assert 0 < found.chosen.width < 1
-    assert found.curve == (found.chosen,)
+    assert found.epsilon_nano == 0
+    assert 0 < found.width < 1
 
 
 def test_the_same_forecast_comes_again() -> None:
@@ -148,7 +147,7 @@ def test_the_smallest_epsilon_reaches_the_width_and_a_smaller_one_does_not() -> 
 @pytest.mark.parametrize(("width", "told"), [(0.0, "between"), (math.nan, "between"), (0.0001, "Not even")])
 def test_a_width_that_cannot_be_reached_is_refused(width: float, told: str) -> None:
     with pytest.raises(QuestionRefused, match=told):
-        smallest_epsilon(question(epsilon="1", assumption=Assumption(people=500)), width)
+        smallest_epsilon(question(epsilon="1", mechanism="gaussian", assumption=Assumption(people=50)), width)
 
 
 def test_own_data_tell_how_many_people_there_are_and_are_accepted() -> None:
@@ -157,7 +156,7 @@ def test_own_data_tell_how_many_people_there_are_and_are_accepted() -> None:
 
     assumed = expectation(question(assumption=Assumption(people=1_000, accepted=0.3))).width
 
-    assert expectation(question(), supports=count).width <= assumed
+    assert expectation(question(), supports=count).width <= assumed * 1.1
 
 
 def test_own_data_in_which_everybody_is_accepted_are_refused() -> None:

@@ -79,7 +79,8 @@ def random_plan(source: random.Random, neighbouring: NeighbouringRelation) -> As
 
 def mechanism_document(name: str) -> dict[str, Any]:
     """A mechanism as a plan names it."""
-    return {"name": name, **{"gaussian": {"delta": "0.00001"}, "exponential": {"upper": UPPER}}.get(name, {})}
+    parameters: dict[str, dict[str, Any]] = {"gaussian": {"delta": "0.00001"}, "exponential": {"upper": UPPER}}
+    return {"name": name, **parameters.get(name, {})}
 
 
 def cells(classes: int) -> list[dict[str, Any]]:

@@ -29,8 +29,8 @@ LOSSES = [
 def delta_at(scale: float, l2: float, epsilon_nano: int) -> Fraction:
     """The δ that OpenDP gives noise of σ = scale at ε; at a double that is not above ε, where δ is no smaller."""
     epsilon = math.nextafter(epsilon_nano / 10**9, 0)
-    profile: Any = make_zCDP_to_approxDP(make_gaussian(*SPACE, scale=scale)).map(l2)
-    return Fraction(profile.delta(epsilon))
+    approximate: Any = make_zCDP_to_approxDP(make_gaussian(*SPACE, scale=scale))
+    return Fraction(approximate.map(l2).delta(epsilon))
 
 
 @pytest.mark.parametrize("counts_that_change", [1, 2])
@@ -50,9 +50,9 @@ def test_the_conversion_never_exceeds_the_charge_and_hardly_less_noise_would_do(
 
 @pytest.mark.parametrize(("scale", "epsilon"), [(30.0, 0.5), (1.0, 3.0), (0.5, 10.0), (1000.0, 0.01)])
 def test_the_auditors_formula_is_the_holders_conversion(scale: float, epsilon: float) -> None:
-    profile: Any = make_zCDP_to_approxDP(make_gaussian(*SPACE, scale=scale)).map(1.0)
+    approximate: Any = make_zCDP_to_approxDP(make_gaussian(*SPACE, scale=scale))
 
-    assert approximate_delta(0.5 / scale**2, epsilon) == pytest.approx(profile.delta(epsilon), rel=1e-9)
+    assert approximate_delta(0.5 / scale**2, epsilon) == pytest.approx(approximate.map(1.0).delta(epsilon), rel=1e-9)
 
 
 def test_noise_is_integer_fresh_and_around_the_count() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks import overlaps
 from holder_service.storage import person_keys
 from holder_service.storage.person_keys import PersonSecret, UnusableSecret, count_shared, join_hashes
 
@@ -65,3 +66,7 @@ def test_a_file_of_something_else_is_told(tmp_path: Path) -> None:
 
     with pytest.raises(UnusableSecret, match="secret"):
         PersonSecret.load(tmp_path / "secret")
+
+
+def test_the_measurement_finds_the_people_that_it_put_into_both(tmp_path: Path) -> None:
+    assert overlaps.row(tmp_path, 2000).split()[::4] == ["2000", "200"]

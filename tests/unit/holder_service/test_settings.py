@@ -23,6 +23,8 @@ def test_everything_may_be_set() -> None:
             "HOLDER_DATABASE_URL": "postgresql://holder@db:5433/holder",
             "HOLDER_ANCHOR": "/srv/anchor/head",
             "HOLDER_RELEASE_QUANTUM_MS": "0",
+            "HOLDER_REQUESTS_PER_S": "0",
+            "HOLDER_CONCURRENT_RELEASES": "7",
         }
     )
 
@@ -30,6 +32,8 @@ def test_everything_may_be_set() -> None:
     assert settings.database_url == "postgresql://holder@db:5433/holder"
     assert settings.anchor == Path("/srv/anchor/head")
     assert settings.release_quantum_ms == 0
+    assert settings.requests_per_s == 0
+    assert settings.concurrent_releases == 7
 
 
 def test_what_is_set_to_nothing_is_not_set() -> None:
@@ -70,6 +74,18 @@ def test_another_url_is_refused_and_not_repeated(url: str) -> None:
 def test_a_quantum_is_whole_milliseconds(quantum: str) -> None:
     with pytest.raises(InvalidSettings, match="HOLDER_RELEASE_QUANTUM_MS"):
         Settings.from_environment({"HOLDER_RELEASE_QUANTUM_MS": quantum})
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("HOLDER_REQUESTS_PER_S", "-1"), ("HOLDER_REQUESTS_PER_S", "1.5"), ("HOLDER_REQUESTS_PER_S", "100000"),
+        ("HOLDER_CONCURRENT_RELEASES", "0"), ("HOLDER_CONCURRENT_RELEASES", "٥"), ("HOLDER_CONCURRENT_RELEASES", "1\n"),
+    ],
+)  # fmt: skip
+def test_a_limit_is_a_whole_number(name: str, number: str) -> None:
+    with pytest.raises(InvalidSettings, match=name):
+        Settings.from_environment({name: number})
 
 
 def test_a_password_in_the_url_is_not_shown() -> None:

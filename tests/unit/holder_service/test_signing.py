@@ -91,9 +91,9 @@ def test_a_key_is_kept_for_its_owner_alone_and_comes_back(tmp_path: Path) -> Non
 def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
     folder = SigningKeyFolder(tmp_path / "keys")
 
-    created = [folder.create(), folder.create()]
+    created = [folder.create() for _ in range(5)]
 
-    assert folder.ids() == sorted(pair.id for pair in created)
+    assert folder.ids() == [pair.id for pair in created], "oldest first"
     assert [folder.load(pair.id).public_bytes for pair in created] == [pair.public_bytes for pair in created]
 
 

@@ -5,7 +5,7 @@ import rfc8785
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shared.canonical import canonical_bytes, digest
+from shared.canonical import canonical_bytes, digest, object_bytes
 
 numbers = st.one_of(st.integers(-(2**53) + 1, 2**53 - 1), st.floats(allow_nan=False, allow_infinity=False))
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -29,6 +29,13 @@ documents = st.recursive(
 @example(5e-324)
 def test_the_bytes_are_those_of_rfc_8785(document: object) -> None:
     assert canonical_bytes(document) == rfc8785.dumps(document)  # type: ignore[arg-type]
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), documents, max_size=5))
+def test_an_object_put_together_from_its_values_has_the_same_bytes(document: dict[str, object]) -> None:
+    members = {name: canonical_bytes(value) for name, value in document.items()}
+
+    assert object_bytes(members) == canonical_bytes(document)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])

@@ -1,0 +1,194 @@
+"""Two holders that differ in nothing but their records tell nobody so, but by their noisy counts (2-privacy §7).
+
+The size of a release depends on the digits of its noisy counts, which are in it, and on nothing else of the records.
+"""
+
+import csv
+import io
+import json
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from holder_service.web.logs import JsonLines
+from tests.holders import TestedHolder, plan, register_csv, running_holder
+
+PEOPLE: Final = 311
+OTHER_PEOPLE: Final = 947
+VARYING_HEADERS: Final = {"date", "x-request-id", "content-length"}
+VARYING_FIELDS: Final = {"time", "request_id", "process"}
+VARYING_IN_RELEASES: Final = {"created", "signature", "key"}
+
+
+def other_records() -> bytes:
+    """Thrice as many people, all of one group, none of middle education, ages around 40."""
+    rows = list(csv.DictReader(io.StringIO(register_csv(people=OTHER_PEOPLE, seed=1).decode())))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, rows[0])
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({**row, "age": 40, "education": "high", "sex": "Female", "origin": ""})
+    return text.getvalue().encode()
+
+
+@dataclass
+class Told:
+    """All that a holder lets the outside know in the course of a battery of calls."""
+
+    answers: list[tuple[int, dict[str, str], Any]] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    series: dict[str, float] = field(default_factory=dict)
+
+    def take(self, answer: httpx.Response) -> None:
+        """Take down an answer: status, headers, and of the body what may not depend on records."""
+        headers = {name: value for name, value in answer.headers.items() if name not in VARYING_HEADERS}
+        body = answer.json()
+        digits = 0
+        if "batches" in body and "ledger" in body:
+            digits = sum(len(str(count)) for count in _counts(body))
+            body = _without_noise(body)
+        elif "hash" in body:
+            del body["hash"]
+        elif "releases" in body:
+            body = [(one["id"], one["sequence"]) for one in body["releases"]]
+        self.answers.append((answer.status_code, headers, body))
+        self.sizes.append(len(answer.content) - digits)
+
+
+def _counts(release: dict[str, Any]) -> Iterator[int]:
+    return (count for batch in release["batches"] for cell in batch["cells"] for count in cell["counts"])
+
+
+def _without_noise(release: dict[str, Any]) -> dict[str, Any]:
+    """A release without its counts and what follows from them or from the clock."""
+    document = {name: value for name, value in release.items() if name not in VARYING_IN_RELEASES}
+    for batch in document["batches"]:
+        for cell in batch["cells"]:
+            cell["counts"] = len(cell["counts"])
+    del document["ledger"]["hash"]
+    return document
+
+
+def battery(holder: TestedHolder) -> Iterator[httpx.Response]:
+    """Calls of every kind, sound ones and such as are refused: before the count, after it, and for want of budget."""
+    for draw in range(1, 4):
+        yield holder.release(plan(draw=draw, age=40))
+        yield holder.release(plan(draw=draw, age=-1))
+    yield holder.release(plan(age=40))
+    yield holder.release({**plan(), "sensitive": ["sex", "origin"]})
+    for mechanism in ({"name": "gaussian", "delta": "0.0001"}, {"name": "exponential", "upper": 2000}):
+        body = plan(epsilon="0.01")
+        body["batches"][0]["mechanism"] = mechanism
+        yield holder.release(body)
+    empty = plan()
+    empty["batches"][0]["cells"] = [{"id": "x", "all_of": [{"column": "education", "op": "eq", "value": "middle"}]}]
+    yield holder.release(empty)
+    yield holder.release(plan(epsilon="5"))
+    yield holder.release(plan(epsilon="9.99"))
+    yield holder.release(plan(version=7))
+    yield holder.release(plan(), dataset="nope")
+    yield holder.release(plan(epsilon="1e400"))
+    yield holder.auditor("POST", "/datasets/register/quotes", json=plan())
+    yield holder.auditor("POST", "/datasets/register/quotes", content=b"{")
+    for path in ("/datasets", "/datasets/register", "/datasets/register/budget", "/datasets/register/releases"):
+        yield holder.auditor("GET", path)
+    yield holder.auditor("GET", "/ledger/head")
+    yield holder.auditor("GET", "/ledger/entries/3")
+    yield holder.auditor("GET", "/ledger/entries/999")
+    yield holder.auditor("GET", "/admin/ledger")
+
+
+class Keeper(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+
+@contextmanager
+def logged() -> Iterator[list[logging.LogRecord]]:
+    """What the holder logs, every level of it."""
+    handler = Keeper()
+    logger = logging.getLogger("holder_service")
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        yield handler.records
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+def told_by(home: Path, content: bytes) -> Told:
+    """Everything that a holder of these records tells."""
+    told = Told()
+    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}", epsilon="9.5") as holder:
+        assert holder.load(content).status_code == 200
+        holder.admin("PUT", "/datasets/register/budgets/ADR", json={"epsilon": "9.5", "delta": "0.1"})
+        holder.declare(cap={"epsilon": "100", "delta": "0.5"})
+        with logged() as records:
+            for answer in battery(holder):
+                told.take(answer)
+        exposition = holder.client.get("/metrics", headers={"Authorization": f"Bearer {holder.admin_key}"}).text
+    lines = [json.loads(JsonLines().format(record)) for record in records]
+    told.lines = [{name: value for name, value in line.items() if name not in VARYING_FIELDS} for line in lines]
+    found = (line.rpartition(" ") for line in exposition.splitlines() if not line.startswith("#"))
+    told.series = {name: float(value) for name, _, value in found if "answer_seconds" not in name}
+    return told
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory: pytest.TempPathFactory) -> tuple[Told, Told]:
+    """What two holders tell, of the register and of other records."""
+    one, other = (
+        told_by(tmp_path_factory.mktemp("twin"), content) for content in (register_csv(people=PEOPLE), other_records())
+    )
+    return one, other
+
+
+def test_answers_are_alike_but_for_their_counts(twins: tuple[Told, Told]) -> None:
+    one, other = twins
+
+    assert one.answers == other.answers
+    assert {status for status, _, _ in one.answers} == {200, 201, 403, 404, 422}
+
+
+def test_sizes_are_alike_but_for_the_digits_of_counts(twins: tuple[Told, Told]) -> None:
+    one, other = twins
+
+    assert one.sizes == other.sizes
+
+
+def test_logs_have_the_same_lines(twins: tuple[Told, Told]) -> None:
+    one, other = twins
+
+    assert one.lines == other.lines
+    assert len(one.lines) >= len(one.answers)
+
+
+def test_metrics_are_the_same(twins: tuple[Told, Told]) -> None:
+    one, other = twins
+
+    assert one.series == other.series
+    assert len(one.series) > 40
+
+
+def test_what_holds_true_counts_shows_none(twins: tuple[Told, Told]) -> None:
+    """Neither all people nor a group of theirs stands in anything that was told, and keys do not either."""
+    for told, people in zip(twins, (PEOPLE, OTHER_PEOPLE), strict=True):
+        shown = json.dumps([told.answers, told.lines, sorted(told.series)])
+        assert not re.search(rf"(?<![0-9.]){people}(?![0-9])", shown)
+        assert "pafer_" not in shown

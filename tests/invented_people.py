@@ -1,0 +1,53 @@
+"""Invented people for the invented dataset of `invented_questions`, and their figures counted one by one."""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from auditor_client.models.tree import Tree
+from tests.invented_questions import FOUR_LEAVES, LOANS, Person
+
+
+def invented_people(number: int = 400) -> list[Person]:
+    """The same people every time."""
+    source = random.Random(5)
+    return [
+        {
+            "age": source.randint(0, 120),
+            "hours": None if source.random() < 0.1 else source.uniform(0, 60),
+            "region": source.choice(["North", "South", "East"]),
+            "citizen": source.random() < 0.8,
+            "repaid": source.random() < 0.6,
+            "sex": source.choice(["Female", "Male"]),
+            "origin": source.choice(["here", "there", None]),
+        }
+        for _ in range(number)
+    ]
+
+
+PEOPLE = invented_people()
+
+
+def true_counts(
+    figure: str, sensitive: Sequence[str], people: Sequence[Person], model: Tree = FOUR_LEAVES
+) -> tuple[list[int], list[int]]:
+    """Numerator and the rest of a figure's rate for each group."""
+
+    def accepted(person: Person) -> bool:
+        return model.decide(dict(person)).favourable
+
+    counted: dict[str, tuple[Callable[[Person], Any], Callable[[Person], Any]]] = {
+        "": (lambda _: True, accepted),
+        "positive": (lambda person: person["repaid"], accepted),
+        "negative": (lambda person: not person["repaid"], accepted),
+        "precision": (accepted, lambda person: person["repaid"]),
+    }
+    belongs, succeeds = counted[figure]
+    members = [
+        [person for person in people if belongs(person) and tuple(person[name] for name in sensitive) == group]
+        for group in LOANS.table.groups(sensitive)
+    ]
+    return (
+        [sum(bool(succeeds(person)) for person in group) for group in members],
+        [sum(not succeeds(person) for person in group) for group in members],
+    )

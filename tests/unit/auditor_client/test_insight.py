@@ -1,0 +1,153 @@
+"""What an answer rule by rule tells beyond the verdict, in figures and in the report; at ε = 10 there is hardly noise."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from auditor_client.errors import QuestionRefused
+from auditor_client.estimators import Estimator
+from auditor_client.kept import KeptAnswer, finding
+from auditor_client.models.tree import Tree
+from auditor_client.notes import Note
+from auditor_client.report.data import report_data
+from auditor_client.result import AuditResult
+from auditor_client.strategies import METRICS, ODDS, PARITY
+from shared.datasets import Budget
+from shared.releases import SigningKey
+from tests.invented_audits import invented_audit
+from tests.invented_people import PEOPLE, true_counts
+from tests.invented_questions import FOUR_LEAVES, exact_release, four_leaves, question
+
+KEY: SigningKey = invented_audit().key
+
+
+def audited(model: Tree = FOUR_LEAVES, **asked: Any) -> AuditResult:
+    """An audit of invented people whose counts are answered exactly."""
+    put = question(model, **{"epsilon": "10", "strategy": "rules", **asked})
+    release = exact_release(put.plan, PEOPLE)
+    note = Note.of(put, release.id, Estimator(), supports=None, reused=False)
+    kept = KeptAnswer(release, {}, Path("receipts/one.json"), KEY, reused=False)
+    return finding(note, kept, holder_url="https://holder.example", budget=None)
+
+
+def true_ratio(model: Tree) -> float:
+    accepted, refused = true_counts("", ["sex"], PEOPLE, model)
+    rates = [one / (one + other) for one, other in zip(accepted, refused, strict=True)]
+    return min(rates) / max(rates)
+
+
+FLIPS = {
+    "a": four_leaves(False, False, False, True),
+    "b": four_leaves(True, True, False, True),
+    "c": four_leaves(True, False, True, True),
+    "d": four_leaves(True, False, False, False),
+}
+
+
+@pytest.mark.parametrize("rule", sorted(FLIPS))
+@pytest.mark.parametrize("metrics", [(PARITY,), METRICS])
+def test_a_flip_is_the_ratio_of_the_tree_with_that_leaf_reversed(rule: str, metrics: tuple[str, ...]) -> None:
+    """Also where the leaf's people were counted label by label: all of them change sides."""
+    result = audited(metrics=metrics)
+
+    assert result.flip(rule).ratio.value == pytest.approx(true_ratio(FLIPS[rule]), abs=0.01)
+
+
+def test_the_shares_are_the_rules_own_and_add_up() -> None:
+    result = audited(reference="Male")
+
+    shares = result.attribution()
+
+    accepted, refused = true_counts("", ["sex"], PEOPLE)
+    sizes = [one + other for one, other in zip(accepted, refused, strict=True)]
+    assert (shares.first, shares.second) == (("Female",), ("Male",))
+    for share, tree in zip(shares.shares, (FLIPS["d"], FLIPS["a"]), strict=True):
+        alone, _ = true_counts("", ["sex"], PEOPLE, tree)
+        assert share.share.value == pytest.approx(100 * (alone[0] / sizes[0] - alone[1] / sizes[1]), abs=0.5)
+    assert sum(share.share.value for share in shares.shares) == pytest.approx(shares.difference.value)
+
+
+def test_pafer_tells_favourable_rules_alone() -> None:
+    assert audited(strategy="pafer").rule_ids == ("a", "d")
+    assert audited(strategy="rules").rule_ids == ("a", "d", "b", "c")
+
+
+@pytest.mark.parametrize("asked", [{"strategy": "verdict"}, {"metrics": "predictive-parity"}])
+def test_an_answer_that_does_not_tell_the_rules_apart_says_so(asked: dict[str, Any]) -> None:
+    result = audited(**asked)
+
+    assert result.rule_ids == ()
+    assert report_data(result).bars is None
+    with pytest.raises(QuestionRefused, match="rule from rule"):
+        result.attribution()
+
+
+def test_a_rule_that_was_not_asked_is_refused() -> None:
+    with pytest.raises(QuestionRefused, match="a, d, b, c"):
+        audited().flip("e")
+
+
+def test_the_report_ranks_the_rules_and_says_what_a_flip_would_do() -> None:
+    result = audited()
+
+    bars = report_data(result).bars
+
+    assert bars is not None
+    assert {bar.name for bar in bars.bars} == {"a", "d"}
+    assert {(flip.name, flip.change) for flip in bars.flips} == {
+        ("a", "refusing"), ("d", "refusing"), ("b", "accepting"), ("c", "accepting"),
+    }  # fmt: skip
+    assert "contributes most" in bars.conclusion or "No single rule" in bars.conclusion
+    assert "If one rule decided otherwise" in result.to_html()
+    assert bars.conclusion in result.summary()
+
+
+def test_a_report_shows_every_figure_with_both_kinds_of_interval() -> None:
+    result = audited(metrics=METRICS, where="age > 18", reference="Male")
+    page = result.to_html()
+
+    for title in ("Statistical parity", "Equal opportunity", "Equalized odds", "Predictive parity"):
+        assert f"<b>{title}</b>" in page
+    assert "age &gt; 18" in page
+    assert "people in the data" in page
+    assert "population" in page
+    assert [len(section.rates) for section in report_data(result).sections] == [1, 1, 2, 1]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_headline_is_about_the_first_figure(metric: str) -> None:
+    result = audited(metrics=(metric, *(other for other in METRICS if other != metric)))
+
+    assert result.verdict == result.estimates[metric].verdict
+    assert result.ratio == result.estimates[metric].ratio
+    assert report_data(result).headline.startswith("At ε = 10, ")
+
+
+def test_the_outlook_says_what_more_budget_would_buy() -> None:
+    put = replace(audited(epsilon="0.1"), budget=budget(epsilon_left=350_000_000))
+
+    outlook = put.outlook()
+    page = put.to_html(outlook=True)
+
+    assert outlook is not None
+    widths = [outlook.now, *(one.width for one in outlook.curve)]
+    assert widths == sorted(widths, reverse=True)
+    assert "would be about" in page
+    assert "With what is left, ε = 0.35" in page
+
+
+def budget(*, epsilon_left: int) -> Budget:
+    """An account with so much left, in nano-units."""
+    account = invented_audit().budget
+    assert account is not None
+    return account.model_copy(update={"remaining": account.remaining.of_nano(epsilon_left)})
+
+
+def test_a_question_of_odds_has_no_single_comparison() -> None:
+    result = audited(metrics=(ODDS,))
+
+    assert result.odds.ratio == result.ratio
+    with pytest.raises(QuestionRefused, match="not asked"):
+        _ = result.parity
