@@ -38,7 +38,7 @@ def main() -> None:
             *map(str, (found.uncharged, found.changed + found.not_retrievable, found.charged_twice)),
             str(len(found.unexpected)), "intact" if found.intact else "broken",
         )  # fmt: skip
-    Console().print(table)
+    Console(width=110).print(table)
     raise SystemExit(not faultless)
 
 

@@ -49,7 +49,7 @@ def main() -> None:
             store, str(processes), str(given.runs), str(statuses[201]), str(statuses[403]), str(other), str(overspent),
             f"{statuses.total() / took_s:.0f}", "intact" if intact else "broken",
         )  # fmt: skip
-    Console().print(table)
+    Console(width=110).print(table)
     raise SystemExit(not exact)
 
 

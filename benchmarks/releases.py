@@ -179,7 +179,7 @@ def main() -> None:
         for store in given.stores:
             for row in store_rows(pool, given, store):
                 table.add_row(*row.figures())
-    Console().print(table)
+    Console(width=110).print(table)
 
 
 def bare_rows(pool: Pool, given: argparse.Namespace) -> Iterator[Row]:

@@ -180,10 +180,10 @@ def serving(settings: Settings, *, workers: int = 1, environment: dict[str, str]
 
 
 @contextmanager
-def forked(settings: Settings, *, first: Callable[[], object] = int) -> Iterator[Served]:
+def forked(settings: Settings, *, first: Callable[[], None] | None = None) -> Iterator[Served]:
     """The same application in a process forked from one that has imported it: up in a moment, to be killed.
 
-    The process calls `first`, which has to be picklable, before it does anything.
+    The process calls `first`, if it is given, before it does anything; it has to be picklable.
     """
     listener = socket.create_server(("127.0.0.1", 0))
     process = FORKING.Process(target=_serve, args=(settings, listener, first), daemon=True)
@@ -198,8 +198,9 @@ def forked(settings: Settings, *, first: Callable[[], object] = int) -> Iterator
         served.kill()
 
 
-def _serve(settings: Settings, listener: socket.socket, first: Callable[[], object]) -> None:
-    first()
+def _serve(settings: Settings, listener: socket.socket, first: Callable[[], None] | None) -> None:
+    if first is not None:
+        first()
     uvicorn.Server(uvicorn.Config(create_app(settings), log_level="critical", access_log=False)).run([listener])
 
 

@@ -35,7 +35,7 @@ class WidthCurve:
 def planned_curve(forecast: Forecast) -> WidthCurve:
     """Width against ε before an audit; the planned ε is marked."""
     chosen = forecast.chosen
-    words = f"At ε = {chosen.epsilon} the interval of the ratio is expected to be {chosen.width:.3f} wide."
+    words = f"At ε = {chosen.epsilon} the interval of the ratio is expected to be {_width(chosen.width)} wide."
     return _curve(forecast.curve, chosen.epsilon_nano, words)
 
 
@@ -46,7 +46,7 @@ def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
     better = outlook.curve[-1]
     words = (
         f"The interval of the ratio is {outlook.now:.3f} wide at ε = {format_nano(outlook.epsilon_nano)}. With "
-        f"ε = {better.epsilon}, asked as a new question, it would be about {better.width:.3f} wide, and the verdict "
+        f"ε = {better.epsilon}, asked as a new question, it would be about {_width(better.width)} wide, and the verdict "
         f"undecided in {100 * better.undecided:.0f} of 100 such audits."
     )
     affordable = [
@@ -58,11 +58,15 @@ def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
         words += " What is left of the budget does not suffice for more than this audit spent."
     elif outlook.remaining_nano is not None:
         words += (
-            f" With what is left, ε = {format_nano(outlook.remaining_nano)}, up to about "
-            f"{affordable[-1].width:.3f} can be reached."
+            f" What is left, ε = {format_nano(outlook.remaining_nano)}, suffices for an interval about "
+            f"{_width(affordable[-1].width)} wide."
         )
     here = Expectation("", outlook.epsilon_nano, outlook.now, 0.0, math.nan)
     return _curve((here, *outlook.curve), outlook.epsilon_nano, words)
+
+
+def _width(width: float) -> str:
+    return f"{width:.3f}" if width >= 0.0005 else "0.001 or less"
 
 
 def _curve(expected: Sequence[Expectation], marked_nano: int, words: str) -> WidthCurve:

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from benchmarks.attacks import channels, counts, float_noise
 from benchmarks.attacks.attribute_conceal import concealed_parity
-from benchmarks.attacks.people import Holder, People, accuracy_bound, running_holder, share
+from benchmarks.attacks.people import Holder, NoDefence, People, accuracy_bound, running_holder, share
 from benchmarks.attacks.statistical_parity import (
     Parity,
     balanced_accuracy,
@@ -95,16 +95,21 @@ def _attack(queries: int, people: People, parity: Parity) -> float:
 
 def count_rows(people: int) -> Iterator[Row]:
     """Attacks on the counts."""
+    exact = People.drawn("exact", PEOPLE, of_first_group=PEOPLE // 2)
     with running_holder() as holder:
         for epsilon in EPSILONS:
             register = partial(_declared, holder, epsilon)
             for relation, steps in (("sensitive_attribute", 1), ("add_remove", 2)):
                 found = counts.isolating_rules(holder, register(relation, people, relation=relation), epsilon, draws=4)
-                yield _row(f"isolating rules, {relation}", epsilon, 1.0, found.right, steps * found.spent)
+                free = counts.isolating_rules(NoDefence(), exact, epsilon)
+                yield _row(f"isolating rules, {relation}", epsilon, free.right, found.right, steps * found.spent)
             found = counts.differencing(holder, register("differencing", PEOPLE), epsilon, range(PEOPLE))
-            yield _row("differencing", epsilon, 1.0, found.right, found.spent)
-            found = counts.overlapping_rules(holder, register("overlap", 400), epsilon, copies=10)
-            yield _row("overlapping rules, 10 copies", epsilon, 1.0, found.right, found.spent)
+            free = counts.differencing(NoDefence(), exact, epsilon, range(PEOPLE))
+            yield _row("differencing", epsilon, free.right, found.right, found.spent)
+            overlapped = register("overlap", 400)
+            free = counts.averaging_without_ledger(overlapped, epsilon, times=10)
+            found = counts.overlapping_rules(holder, overlapped, epsilon, copies=10)
+            yield _row("overlapping rules, 10 copies", epsilon, free.right, found.right, found.spent)
             replayed = register("replay", people)
             free = counts.averaging_without_ledger(replayed, epsilon, times=1000)
             found, answers = counts.replay(holder, replayed, epsilon, times=20)

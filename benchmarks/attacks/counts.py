@@ -9,7 +9,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.attacks.people import Holder, People, all_but, cell, only, plan, share
+from benchmarks.attacks.people import Answering, Holder, People, all_but, cell, only, plan, share
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.amounts import parse_nano
 
@@ -27,7 +27,7 @@ class Outcome:
     spent: float
 
 
-def isolating_rules(holder: Holder, people: People, epsilon: str, *, draws: int = 1) -> Outcome:
+def isolating_rules(holder: Answering, people: People, epsilon: str, *, draws: int = 1) -> Outcome:
     """A cell for each person that nobody else is in; all of them disjoint, so they cost ε together."""
     cells = [cell(f"only-{person}", only([person])) for person in range(len(people.groups))]
     right = []
@@ -37,7 +37,7 @@ def isolating_rules(holder: Holder, people: People, epsilon: str, *, draws: int 
     return Outcome(_share(right), holder.spent(people) / draws)
 
 
-def differencing(holder: Holder, people: People, epsilon: str, targets: Sequence[int]) -> Outcome:
+def differencing(holder: Answering, people: People, epsilon: str, targets: Sequence[int]) -> Outcome:
     """Everybody, and everybody but the target: the difference is the target. The two cells overlap."""
     half = share(epsilon, 2)
     right = []
@@ -53,22 +53,17 @@ def overlapping_rules(holder: Holder, people: People, epsilon: str, *, copies: i
     cells = [
         cell(f"only-{person}-{copy}", only([person])) for person in range(len(people.groups)) for copy in range(copies)
     ]
-    answers = holder.ask(people, share(epsilon, copies), cells)
-    summed = [
-        [sum(column) for column in zip(*answers[first : first + copies], strict=True)]
-        for first in range(0, len(answers), copies)
-    ]
-    right = [_guess(counts, of=copies) == group for counts, group in zip(summed, people.groups, strict=True)]
-    return Outcome(_share(right), holder.spent(people))
+    answers = [first for first, *_ in holder.ask(people, share(epsilon, copies), cells)]
+    by_person = [answers[first : first + copies] for first in range(0, len(answers), copies)]
+    return Outcome(_voted(by_person, people), holder.spent(people))
 
 
 def replay(holder: Holder, people: People, epsilon: str, *, times: int) -> tuple[Outcome, int]:
     """The same plan again and again, written in other ways; gives also how many different answers came."""
     cells = [cell(f"only-{person}", only([person])) for person in range(len(people.groups))]
     answers = [holder.ask(people, epsilon + "0" * (time % 3), cells) for time in range(times)]
-    means = [[sum(answer[person][0] for answer in answers)] for person in range(len(people.groups))]
-    right = [_guess(mean, of=times) == group for mean, group in zip(means, people.groups, strict=True)]
-    return Outcome(_share(right), holder.spent(people)), len({str(answer) for answer in answers})
+    by_person = [[answer[person][0] for answer in answers] for person in range(len(people.groups))]
+    return Outcome(_voted(by_person, people), holder.spent(people)), len({str(answer) for answer in answers})
 
 
 def averaging_without_ledger(people: People, epsilon: str, *, times: int) -> Outcome:
@@ -76,15 +71,11 @@ def averaging_without_ledger(people: People, epsilon: str, *, times: int) -> Out
     mechanism = LaplaceMechanism.calibrated(epsilon_nano=parse_nano(epsilon), sensitivity=1)
     truth = [int(group == 0) for group in people.groups]
     answers = [mechanism.release(truth) for _ in range(times)]
-    right = [
-        _guess([sum(column)], of=times) == group
-        for column, group in zip(zip(*answers, strict=True), people.groups, strict=True)
-    ]
-    return Outcome(_share(right), parse_nano(epsilon) / 1e9)
+    return Outcome(_voted(list(zip(*answers, strict=True)), people), parse_nano(epsilon) / 1e9)
 
 
 def collusion(holder: Holder, people: People, epsilon: str, *, auditors: int) -> tuple[Outcome, int]:
-    """Auditors who each have a budget of ε ask the same and add their answers; gives also how many got one.
+    """Auditors who each have a budget of ε ask the same and put their answers together; gives also how many got one.
 
     The population's cap decides how many of them do.
     """
@@ -96,17 +87,26 @@ def collusion(holder: Holder, people: People, epsilon: str, *, auditors: int) ->
         answer = tested.release(plan(epsilon, cells), dataset=people.name, key=key)
         if answer.status_code == 201:
             answers.append([one["counts"][0] for one in answer.json()["batches"][0]["cells"]])
-    right = [
-        _guess([sum(column)], of=len(answers)) == group
-        for column, group in zip(zip(*answers, strict=True), people.groups, strict=True)
-    ]
-    return Outcome(_share(right), float(epsilon) * len(answers)), len(answers)
+    return Outcome(_voted(list(zip(*answers, strict=True)), people), float(epsilon) * len(answers)), len(answers)
 
 
-def _guess(counts: Sequence[int], *, of: int = 1) -> int:
-    """The group of a person from counts that are 1 for it, summed over so many answers."""
+def _voted(by_person: Sequence[Sequence[int]], people: People) -> float:
+    """How often several answers about the first group of one person are right together.
+
+    Each is as telling as any: discrete Laplace noise makes an answer of 1 or more e^ε times likelier from a count of 1,
+    and one of 0 or less as much likelier from 0. So the larger number of them decides.
+    """
+    right = []
+    for answers, group in zip(by_person, people.groups, strict=True):
+        votes = sum(1 if answer >= 1 else -1 for answer in answers)
+        right.append((random.random() < 0.5 if votes == 0 else votes < 0) == bool(group))
+    return _share(right)
+
+
+def _guess(counts: Sequence[int]) -> int:
+    """The group of a person from the counts of its groups, or of the first alone."""
     if len(counts) == 1:
-        return int(2 * counts[0] < of or (2 * counts[0] == of and random.random() < 0.5))
+        return int(counts[0] < 1)
     first, second = counts
     return int(first < second or (first == second and random.random() < 0.5))
 

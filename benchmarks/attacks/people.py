@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from holder_service.services.holder import initialise
 from shared.amounts import format_nano, parse_nano
+from shared.rules import Cell
 from tests.holders import TestedHolder, opened, settings_in
 
 GROUPS = ("Female", "Male")
@@ -74,6 +75,30 @@ def cell(name: str, *predicates: dict[str, Any]) -> dict[str, Any]:
 
 def _name(person: int) -> str:
     return f"p{person}"
+
+
+class Answering(Protocol):
+    """Who answers an attacker's questions about counts."""
+
+    def ask(self, people: People, epsilon: str, cells: Sequence[dict[str, Any]], *, draw: int = 1) -> Counts:
+        """The counts of some cells."""
+
+    def spent(self, people: People) -> float:
+        """What the attacker was charged, ε."""
+
+
+class NoDefence:
+    """Answers the first group's counts as they are, for nothing."""
+
+    def ask(self, people: People, epsilon: str, cells: Sequence[dict[str, Any]], *, draw: int = 1) -> Counts:
+        """The counts of some cells."""
+        asked = [Cell.model_validate(one) for one in cells]
+        records = [{"person": _name(person)} for person, group in enumerate(people.groups) if group == 0]
+        return [[sum(one.matches(record) for record in records)] for one in asked]
+
+    def spent(self, people: People) -> float:
+        """Nothing."""
+        return 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ range. Missing, in a nullable column, is the point +infinity, which is no value.
 
 The rules at hand cut each column into *atoms*, which no predicate divides, numbered in order. The
 atom of a number is how many cuts lie below it; of a category or boolean it is its place in declared
-order, and missing is the last atom. No atom is empty, so two sets meet exactly if a value can lie in both.
+order. Missing is in the last atom, and alone there if any predicate tells it from the largest values.
+No atom is empty, so two sets meet exactly if a value can lie in both.
 """
 
 import itertools
@@ -27,10 +28,10 @@ from shared.rules import Predicate, Rule
 from shared.schema import Column, Schema, Value
 
 RUNS_ADDED_MAX: Final = 8
+"""Beyond so many runs it is quicker to write a set down digit by digit."""
 
 Runs = tuple[tuple[int, int], ...]
 """A set of atoms as its runs of consecutive ones, ascending: of each the first, and the one behind the last."""
-
 
 Path = list[tuple[str, int]]
 

@@ -89,23 +89,24 @@ def _overlaps(rules: Mapping[int, Rule], schema: Schema) -> dict[int, int]:
 class _Meeting:
     """Whom a set of atoms of one column meets.
 
-    Missing apart, most rules admit one run of atoms. Such a rule meets another run if it begins before that ends and
-    has not ended where that begins, so two sets tell all of them. For rules of several runs there are unions over
-    atoms, from a segment tree. A rule that does not name the column admits all of its atoms.
+    The last atom of a nullable column, where missing is, stands apart; of the others most rules admit one run. Such a
+    rule meets another run if it begins before that ends and has not ended where that begins, so two sets tell all of
+    them. For rules of several runs there are unions over atoms, from a segment tree. A rule that does not name the
+    column admits all of its atoms.
     """
 
     def __init__(self, partition: Partition, sets: Mapping[int, Runs], everyone: int) -> None:
         self._everyone = everyone
         self._unconstrained = everyone & ~_union(sets)
-        self._present = partition.atoms - partition.column.nullable
-        self._admit_missing = 0
-        begin: list[list[int]] = [[] for _ in range(self._present + 1)]
-        end: list[list[int]] = [[] for _ in range(self._present + 1)]
+        self._atoms = partition.atoms - partition.column.nullable
+        self._admit_last = 0
+        begin: list[list[int]] = [[] for _ in range(self._atoms + 1)]
+        end: list[list[int]] = [[] for _ in range(self._atoms + 1)]
         several: dict[int, Runs] = {}
         for number, admitted in sets.items():
-            runs, missing = self._apart(admitted)
-            if missing:
-                self._admit_missing |= 1 << number
+            runs, last = self._apart(admitted)
+            if last:
+                self._admit_last |= 1 << number
             if len(runs) == 1:
                 begin[runs[0][0]].append(number)
                 end[runs[0][1]].append(number)
@@ -113,17 +114,17 @@ class _Meeting:
                 several[number] = runs
         self._begun = [0, *_growing(begin)]
         self._ended = list(_growing(end))
-        self._unions = _Unions(admitting_rules(several, self._present)) if several else None
+        self._unions = _Unions(admitting_rules(several, self._atoms)) if several else None
         self._known: dict[Runs, int] = {}
 
     def rules(self, atoms: Runs) -> int:
         """The set of rules that admit at least one of some atoms."""
         met = self._known.get(atoms)
         if met is None:
-            runs, missing = self._apart(atoms)
+            runs, last = self._apart(atoms)
             met = self._unconstrained if atoms else 0
-            if missing:
-                met |= self._admit_missing
+            if last:
+                met |= self._admit_last
             for start, end in runs:
                 met |= self._begun[end] & ~self._ended[start]
                 if self._unions:
@@ -134,11 +135,11 @@ class _Meeting:
         return met
 
     def _apart(self, runs: Runs) -> tuple[Runs, bool]:
-        """The runs of values that are there, and whether missing, the last atom, is in them too."""
-        if not runs or runs[-1][1] <= self._present:
+        """The runs of all atoms but a nullable column's last one, and whether that is in them."""
+        if not runs or runs[-1][1] <= self._atoms:
             return runs, False
         start = runs[-1][0]
-        return runs[:-1] + (((start, self._present),) if start < self._present else ()), True
+        return runs[:-1] + (((start, self._atoms),) if start < self._atoms else ()), True
 
 
 def _union(numbers: Iterable[int]) -> int:

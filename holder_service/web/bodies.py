@@ -22,20 +22,13 @@ class StrictRequest(Request):
 
         Raises:
             InvalidRequest: It is no JSON, nests too deeply, or names a field twice.
-            TooLargeBody: It is longer than the public limit, refused unread where its length is told; or it holds more
-                lists and objects than any request needs.
-            TooSlow: It does not come in time.
+            TooLargeBody, TooSlow: As `read_bounded`.
+            TooManyParts: It holds more lists and objects than any request needs.
         """
         media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":
             raise InvalidRequest("Send a JSON document with the content type application/json.")
-        if int(self.headers.get("content-length", "0")) > limits.BODY_BYTES_MAX:  # the server refuses what is no number
-            raise TooLargeBody(limit_bytes=limits.BODY_BYTES_MAX)
-        try:
-            async with asyncio.timeout(limits.BODY_READ_S):
-                self._body = await self._bounded()
-        except TimeoutError:
-            raise TooSlow(limit_s=limits.BODY_READ_S) from None
+        self._body = await read_bounded(self, bytes_max=limits.BODY_BYTES_MAX)
         if self._body.count(b"{") + self._body.count(b"[") > limits.LISTS_AND_OBJECTS_PER_BODY_MAX:
             raise TooManyParts(limit=limits.LISTS_AND_OBJECTS_PER_BODY_MAX)
         try:
@@ -44,17 +37,30 @@ class StrictRequest(Request):
             # jiter quotes at most a key, which is the caller's own word.
             raise InvalidRequest(f"The body is no admissible JSON: {error}.") from None
 
-    async def _bounded(self) -> bytes:
-        body = bytearray()
-        async for chunk in self.stream():
-            body += chunk
-            if len(body) > limits.BODY_BYTES_MAX:
-                raise TooLargeBody(limit_bytes=limits.BODY_BYTES_MAX)
-        return bytes(body)
-
     async def json(self) -> Any:
         """The document that `read_document` read."""
         return self._document
+
+
+async def read_bounded(request: Request, *, bytes_max: int) -> bytes:
+    """A whole body.
+
+    Raises:
+        TooLargeBody: It is longer than the limit; refused unread where it says so, and else as soon as it is.
+        TooSlow: It does not come in time.
+    """
+    if int(request.headers.get("content-length", "0")) > bytes_max:  # the server has refused what is no number
+        raise TooLargeBody(limit_bytes=bytes_max)
+    body = bytearray()
+    try:
+        async with asyncio.timeout(limits.BODY_READ_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > bytes_max:
+                    raise TooLargeBody(limit_bytes=bytes_max)
+    except TimeoutError:
+        raise TooSlow(limit_s=limits.BODY_READ_S) from None
+    return bytes(body)
 
 
 class StrictRoute(APIRoute):

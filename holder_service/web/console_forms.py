@@ -10,7 +10,8 @@ from urllib.parse import parse_qsl
 import jiter
 from fastapi import Request
 
-from holder_service.domain.errors import InvalidRequest, TooLargeBody
+from holder_service.domain.errors import InvalidRequest
+from holder_service.web.bodies import read_bounded
 from shared import limits
 from shared.text import NAME_PATTERN
 
@@ -92,15 +93,11 @@ async def read_form(request: Request, *, bytes_max: int = limits.BODY_BYTES_MAX)
 
     Raises:
         InvalidRequest: It is no form, not UTF-8, has too many fields or one twice.
-        TooLargeBody: It is longer than its limit; what is beyond is not read.
+        TooLargeBody, TooSlow: As `read_bounded`.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:
         raise InvalidRequest("Send the form from its page.")
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > bytes_max:
-            raise TooLargeBody(limit_bytes=bytes_max)
+    body = await read_bounded(request, bytes_max=bytes_max)
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=FIELDS_MAX, errors="strict")
     except ValueError:

@@ -28,6 +28,12 @@ class Impatient(BoundedConnection):
     head_read_s = 0.2
 
 
+class Patient(BoundedConnection):
+    """A connection that waits for a head for ever, so that only its length can end it."""
+
+    head_read_s = 3600.0
+
+
 @contextmanager
 def limited(
     tmp_path: Path, *, requests_per_s: int = 0, concurrent_releases: int = 32, quantum_ms: int = 0
@@ -138,20 +144,19 @@ def test_a_length_beyond_the_limit_is_refused_before_the_body(standing_holder: T
     ],
 )
 def test_a_head_that_does_not_come_in_time_ends_the_connection(standing_holder: TestedHolder, head: bytes) -> None:
-    app = create_app(standing_holder.settings)
-    with listening(uvicorn.Config(app, log_level="critical", **{**SERVER_OPTIONS, "http": Impatient})) as url:
-        answer = _sent(httpx.URL(url), head)
+    with serving_with(standing_holder, Impatient) as url:
+        answer = _sent(url, head)
 
     assert answer.count(b"HTTP/1.1 200") == head.count(b"\r\n\r\n")
 
 
-def test_a_head_beyond_the_limit_ends_the_connection(standing_holder: TestedHolder) -> None:
-    for filler in (b"a", b"X-More: y\r\n"):
-        head = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: " + filler * (16 * limits.HEAD_BYTES_MAX // len(filler))
+@pytest.mark.parametrize("filler", [b"a", b"X-More: y\r\n"])
+def test_a_head_beyond_the_limit_ends_the_connection(standing_holder: TestedHolder, filler: bytes) -> None:
+    head = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: " + filler * (16 * limits.HEAD_BYTES_MAX // len(filler))
+    with serving_with(standing_holder, Patient) as url:
+        answer = _sent(url, head)
 
-        answer = _sent(standing_holder.client.base_url, head)
-
-        assert answer[:12] in (b"", b"HTTP/1.1 400")
+    assert answer[:12] in (b"", b"HTTP/1.1 400")
 
 
 def test_a_request_after_a_long_body_may_have_a_head_again(standing_holder: TestedHolder) -> None:
@@ -161,6 +166,14 @@ def test_a_request_after_a_long_body_may_have_a_head_again(standing_holder: Test
             "POST", "/datasets/register/quotes", content=body, headers={"Content-Type": "application/json"}
         )
         assert answer.status_code == 422
+
+
+@contextmanager
+def serving_with(holder: TestedHolder, connection: type[BoundedConnection]) -> Iterator[httpx.URL]:
+    """The same holder, served once more through other connections."""
+    options = {**SERVER_OPTIONS, "http": connection}
+    with listening(uvicorn.Config(create_app(holder.settings), log_level="critical", **options)) as url:
+        yield httpx.URL(url)
 
 
 def _sent(url: httpx.URL, request: bytes) -> bytes:

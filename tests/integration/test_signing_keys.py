@@ -20,7 +20,6 @@ from shared.releases import SigningKeys
 from tests.holders import FORKING, TestedHolder, opened, plan, running_holder, serving
 from tests.refusals import refused
 
-
 KILLS = 4
 
 

@@ -120,7 +120,7 @@ BUGS: Final = (
                 "missing = ()",
             ),
         ),
-        ("tests/unit/holder_service/test_disjointness.py", "tests/unit/holder_service/test_admitted.py"),
+        ("tests/unit/holder_service/test_disjointness.py",),
     ),
     Bug(
         "one class for overlapping rules",

@@ -1,4 +1,4 @@
-"""What an answer rule by rule tells beyond the verdict, in figures and in the report; at ε = 10 there is hardly noise."""
+"""What an answer rule by rule tells beyond the verdict, in figures and in the report; at ε = 10 hardly any noise."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -135,7 +135,7 @@ def test_the_outlook_says_what_more_budget_would_buy() -> None:
     widths = [outlook.now, *(one.width for one in outlook.curve)]
     assert widths == sorted(widths, reverse=True)
     assert "would be about" in page
-    assert "With what is left, ε = 0.35" in page
+    assert "What is left, ε = 0.35" in page
 
 
 def budget(*, epsilon_left: int) -> Budget:

@@ -311,7 +311,7 @@ def test_a_notebook_shows_the_page_in_a_frame_that_cannot_run() -> None:
 def test_a_report_is_written_where_it_is_wanted(tmp_path: Path) -> None:
     path = EVERY_KIND["fails"].write_report(tmp_path / "report.html")
 
-    assert path.read_text(encoding="utf-8") == EVERY_KIND["fails"].to_html()
+    assert path.read_text(encoding="utf-8") == EVERY_KIND["fails"].to_html(outlook=True)
 
 
 @given(st.floats(min_value=0, max_value=1), st.sampled_from([0.8, 0.5, 0.9]))
