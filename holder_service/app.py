@@ -12,7 +12,8 @@ from starlette.concurrency import run_in_threadpool
 from holder_service.core_dumps import forbid_core_dumps
 from holder_service.services.holder import Holder
 from holder_service.settings import Settings
-from holder_service.web import admin, admin_ledger, auditors, console, documentation, health, metrics, problems
+from holder_service.web import admin, admin_ledger, auditors, documentation, health, metrics, problems
+from holder_service.web.console import overview as console
 from holder_service.web.dependencies import Authentication, needs_key
 from holder_service.web.metrics import Metrics
 from holder_service.web.rate_limits import RateLimits

@@ -12,7 +12,7 @@ from holder_service.services import holder, ledger
 from holder_service.services.backup import back_up
 from holder_service.services.transparency import transparency_report
 from holder_service.settings import Settings
-from holder_service.web.transparency import transparency_document, transparency_page
+from holder_service.web.console.transparency import transparency_document, transparency_page
 from shared.amounts import PrivacyLoss
 
 commands = typer.Typer()

@@ -13,10 +13,10 @@ from holder_service.services import ledger, signing_keys
 from holder_service.services.transparency import transparency_report
 from holder_service.storage.ledger_views import EntryFilter
 from holder_service.web.bodies import StrictRoute
+from holder_service.web.console.transparency import transparency_document, transparency_page
 from holder_service.web.dependencies import Administrator, TheHolder
 from holder_service.web.documentation import PROBLEM_RESPONSES
 from holder_service.web.ledger_export import EXPORT_PAGE_ENTRIES, MEDIA_TYPES, csv_pages, json_pages
-from holder_service.web.transparency import transparency_document, transparency_page
 from shared import limits
 from shared.messages import Message
 from shared.releases import LedgerPosition, SigningKey

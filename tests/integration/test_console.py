@@ -14,15 +14,8 @@ from fastapi.routing import APIRoute
 
 from holder_service.services.sessions import SESSION_LIFETIME
 from holder_service.storage.anchor import Anchor
-from holder_service.web import (
-    console,
-    console_auditors,
-    console_budgets,
-    console_datasets,
-    console_ledger,
-    console_log_in,
-)
-from holder_service.web.console_log_in import FAILURES_MAX
+from holder_service.web.console import auditors, budgets, datasets, ledger, log_in
+from holder_service.web.console.log_in import FAILURES_MAX
 from tests.console_visitors import Page, Visitor, visitor
 from tests.holders import DECLARATION, TestedHolder, plan, register_csv, running_holder
 
@@ -81,7 +74,7 @@ def test_too_many_failures_are_slowed_down_by_address(
     with visitor(sqlite_holder, logged_in=False) as visits:
         failures = [visits.log_in("none").status for _ in range(FAILURES_MAX)]
         limited = visits.log_in(sqlite_holder.admin_key)
-        monkeypatch.setattr(console_log_in, "FAILURES_WITHIN_S", 0.0)
+        monkeypatch.setattr(log_in, "FAILURES_WITHIN_S", 0.0)
         later = visits.log_in(sqlite_holder.admin_key)
 
         assert failures == [403] * FAILURES_MAX
@@ -177,7 +170,7 @@ def test_the_way_back_after_a_log_in_leads_nowhere_else(standing_holder: TestedH
 # Forms
 
 FILLED: Final = {"{dataset}": "register", "{auditor}": "ADR", "{key}": "0123456789ab"}
-PARTS: Final = (console, console_auditors, console_budgets, console_datasets, console_ledger, console_log_in)
+PARTS: Final = (overview, auditors, budgets, datasets, ledger, log_in)
 
 
 def actions() -> list[str]:

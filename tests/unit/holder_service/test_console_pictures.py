@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holder_service.domain.ledger import Balance
-from holder_service.web.console_pictures import TICKS_MAX, UNITS, balance_bar, spending_chart
+from holder_service.web.console.pictures import TICKS_MAX, UNITS, balance_bar, spending_chart
 from shared.amounts import NANO_PER_UNIT
 
 BEGIN = datetime(2026, 11, 20, 22, 35, tzinfo=UTC)

@@ -15,7 +15,7 @@ from fastapi.responses import RedirectResponse
 from holder_service.domain.errors import Forbidden, HolderError, RateLimited, Unauthenticated
 from holder_service.services import sessions
 from holder_service.services.sessions import SESSION_LIFETIME
-from holder_service.web.console_cookies import (
+from holder_service.web.console.cookies import (
     check_origin,
     delete_cookie,
     form_token,
@@ -23,9 +23,9 @@ from holder_service.web.console_cookies import (
     read_cookie,
     set_cookie,
 )
-from holder_service.web.console_forms import Form, read_form
-from holder_service.web.console_pages import LOG_IN, ROOT, Refusal, render
-from holder_service.web.console_session import SESSION_COOKIE, CheckedForm, ConsoleRoute, Visitor
+from holder_service.web.console.forms import Form, read_form
+from holder_service.web.console.pages import LOG_IN, ROOT, Refusal, render
+from holder_service.web.console.session import SESSION_COOKIE, CheckedForm, ConsoleRoute, Visitor
 from holder_service.web.dependencies import TheHolder
 
 LOG_IN_COOKIE: Final = "holder-log-in"

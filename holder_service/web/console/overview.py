@@ -10,11 +10,11 @@ from fastapi.staticfiles import StaticFiles
 from holder_service.domain.errors import NotFound
 from holder_service.services import overview
 from holder_service.storage.ledger_views import EntryFilter
-from holder_service.web import console_auditors, console_budgets, console_datasets, console_ledger, console_log_in
-from holder_service.web.console_log_in import LogInLimit
-from holder_service.web.console_pages import ROOT, STATIC, STATIC_FOLDER, SecurityHeaders
-from holder_service.web.console_pictures import spending_chart
-from holder_service.web.console_session import ConsoleRoute, Visitor
+from holder_service.web.console import auditors, budgets, datasets, ledger, log_in
+from holder_service.web.console.log_in import LogInLimit
+from holder_service.web.console.pages import ROOT, STATIC, STATIC_FOLDER, SecurityHeaders
+from holder_service.web.console.pictures import spending_chart
+from holder_service.web.console.session import ConsoleRoute, Visitor
 
 ENTRIES_SHOWN: Final = 8
 
@@ -25,7 +25,7 @@ def install(app: FastAPI) -> None:
     """Add the console to the holder's application."""
     app.state.log_in_limit = LogInLimit()
     app.mount(STATIC, StaticFiles(directory=STATIC_FOLDER))
-    for part in (console_log_in, console_datasets, console_auditors, console_budgets, console_ledger):
+    for part in (log_in, datasets, auditors, budgets, ledger):
         app.include_router(part.router)
     app.include_router(router)
     app.add_middleware(SecurityHeaders)

@@ -8,9 +8,9 @@ from holder_service.domain.ledger import Balance
 from holder_service.services import overview
 from holder_service.services.bookkeeping import Books
 from holder_service.services.transparency import ReportedRelease, TransparencyReport
-from holder_service.web.console_pages import STATIC_FOLDER, rendered
-from holder_service.web.console_pictures import spending_chart
-from holder_service.web.console_words import what_happened
+from holder_service.web.console.pages import STATIC_FOLDER, rendered
+from holder_service.web.console.pictures import spending_chart
+from holder_service.web.console.words import what_happened
 from shared.amounts import PrivacyLoss
 
 FORMAT: Final = "pafer-transparency/1"

@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from holder_service.services import accounts, budgets, overview
-from holder_service.web.console_forms import Form
-from holder_service.web.console_pages import ROOT, Refusal
-from holder_service.web.console_session import CheckedForm, ConsoleRoute, Visit, Visitor
-from holder_service.web.console_words import loss
+from holder_service.web.console.forms import Form
+from holder_service.web.console.pages import ROOT, Refusal
+from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor
+from holder_service.web.console.words import loss
 from shared.datasets import BudgetGrant
 
 router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)

@@ -12,9 +12,9 @@ from holder_service.domain.ledger import Kind
 from holder_service.services import accounts, ledger, overview, signing_keys
 from holder_service.storage.ledger_views import EntryFilter
 from holder_service.web.admin_ledger import Restore
-from holder_service.web.console_forms import Form
-from holder_service.web.console_pages import ROOT, Refusal
-from holder_service.web.console_session import CheckedForm, ConsoleRoute, Visit, Visitor
+from holder_service.web.console.forms import Form
+from holder_service.web.console.pages import ROOT, Refusal
+from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor
 from holder_service.web.ledger_export import csv_pages
 from shared import limits
 

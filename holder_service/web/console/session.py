@@ -19,7 +19,7 @@ from holder_service.services import sessions
 from holder_service.services.bookkeeping import Books
 from holder_service.services.holder import Holder
 from holder_service.services.sessions import Session
-from holder_service.web.console_cookies import (
+from holder_service.web.console.cookies import (
     check_origin,
     delete_cookie,
     form_token,
@@ -28,8 +28,8 @@ from holder_service.web.console_cookies import (
     sealed,
     set_cookie,
 )
-from holder_service.web.console_forms import Form, read_form
-from holder_service.web.console_pages import LOG_IN, ROOT, Refusal, render
+from holder_service.web.console.forms import Form, read_form
+from holder_service.web.console.pages import LOG_IN, ROOT, Refusal, render
 from holder_service.web.dependencies import TheHolder
 
 SESSION_COOKIE: Final = "holder-session"
