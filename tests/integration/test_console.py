@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 
 from holder_service.services.sessions import SESSION_LIFETIME
 from holder_service.storage.anchor import Anchor
-from holder_service.web.console import auditors, budgets, datasets, ledger, log_in
+from holder_service.web.console import auditors, budgets, datasets, ledger, log_in, overview
 from holder_service.web.console.log_in import FAILURES_MAX
 from tests.console_visitors import Page, Visitor, visitor
 from tests.holders import DECLARATION, TestedHolder, plan, register_csv, running_holder
