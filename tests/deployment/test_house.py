@@ -40,9 +40,9 @@ def pins(name: str) -> dict[str, str]:
 def test_every_command_of_the_readme_exists() -> None:
     """A `./run` command that a code block of the README or the documents shows is one that `./run help` lists."""
     texts = [README, *(path.read_text() for path in (ROOT / "docs").glob("*.md"))]
-    shown = {name for text in texts for name in re.findall(r"\./run ([a-z]+)", text)}
+    shown = {name for text in texts for name in re.findall(r"\./run ([a-z-]+)", text)}
 
-    listed = set(re.findall(r"^  ([a-z]+) ", run("help").stdout, re.MULTILINE))
+    listed = set(re.findall(r"^  ([a-z-]+) ", run("help").stdout, re.MULTILINE))
 
     assert {"demo", "test"} <= shown <= listed
 
