@@ -33,8 +33,8 @@ from auditor_client.strategies import EVERYBODY
 from benchmarks.published_trees import PUBLISHED_TREES, PublishedTree
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from holder_service.storage.counting import count_cells
-from holder_service.storage.records import Records, load_records
+from holder_service.records.counting import count_cells
+from holder_service.records.encoded import Records, load_records
 from pafer_demo.open_data import LOADERS
 from shared.amounts import parse_nano
 from shared.rules import Cell

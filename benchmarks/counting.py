@@ -30,8 +30,8 @@ from rich.console import Console
 from rich.table import Table
 
 from holder_service.domain.disjointness import disjoint_classes
-from holder_service.storage.counting import count_cells
-from holder_service.storage.records import Records, load_records
+from holder_service.records.counting import count_cells
+from holder_service.records.encoded import Records, load_records
 from shared.rules import Cell, Predicate, Rule
 from shared.schema import Column, Schema
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from holder_service.storage.person_keys import PersonKeys, PersonSecret, count_shared, join_hashes
+from holder_service.records.person_keys import PersonKeys, PersonSecret, count_shared, join_hashes
 
 HASHED_MAX: Final = 1_000_000
 """So many keys are really hashed, at a cost that grows with their number; the others are random, as hashes are."""

@@ -21,10 +21,10 @@ from auditor_client.verification import check_quote, verified_release
 from benchmarks.accuracy import Case
 from holder_service.app import create_app
 from holder_service.domain.disjointness import disjoint_classes
+from holder_service.records.counting import count_cells
+from holder_service.records.encoded import Records, load_records
 from holder_service.services.holder import initialise
 from holder_service.settings import Settings
-from holder_service.storage.counting import count_cells
-from holder_service.storage.records import Records, load_records
 from pafer_demo.open_data import OpenData
 from shared.datasets import DatasetDescription
 from shared.plans import Plan, Quote

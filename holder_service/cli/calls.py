@@ -13,10 +13,10 @@ from rich.console import Console
 
 from holder_service.app import create_app
 from holder_service.domain.errors import HolderError
+from holder_service.records.person_keys import UnusableSecret
 from holder_service.services.holder import Holder, NotInitialised
 from holder_service.settings import InvalidSettings, Settings
 from holder_service.signing import UnusableSigningKey
-from holder_service.storage.person_keys import UnusableSecret
 
 Url = Annotated[str, typer.Option(envvar="HOLDER_URL", help="A running holder; without it, this machine's own.")]
 AdminKey = Annotated[

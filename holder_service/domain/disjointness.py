@@ -79,9 +79,11 @@ def _overlaps(rules: Mapping[int, Rule], schema: Schema) -> dict[int, int]:
     everyone = _union(rules)
     overlaps = dict.fromkeys(rules, everyone)
     for partition, sets in admitted_sets(rules, schema):
-        meeting = _Meeting(partition, sets, everyone)
-        for number, admitted in sets.items():
-            overlaps[number] &= meeting.rules(admitted)
+        undecided = [number for number in sets if overlaps[number] & ~(1 << number)]
+        if undecided:
+            meeting = _Meeting(partition, sets, everyone)
+            for number in undecided:
+                overlaps[number] &= meeting.rules(sets[number])
     nobody = _union(number for number, overlap in overlaps.items() if not overlap)
     return {number: overlap & ~nobody for number, overlap in overlaps.items()}
 

@@ -11,8 +11,8 @@ from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.privacy_audit.findings import Drawn
 from holder_service.privacy_audit.neighbours import Neighbours
 from holder_service.privacy_audit.telling import Answer
-from holder_service.storage.counting import count_cells
-from holder_service.storage.records import Records, load_records
+from holder_service.records.counting import count_cells
+from holder_service.records.encoded import Records, load_records
 from shared.amounts import NANO_PER_UNIT
 from shared.noise import RandomisedResponseNoise
 from shared.plans import Batch

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from holder_service.domain.deadlines import PlanSize, Work
+from holder_service.records.counting import count_cells
 from holder_service.services import accounts, budgets, datasets, loads, releases
 from holder_service.services.holder import Holder, initialise
 from holder_service.services.releases import PricedPlan
 from holder_service.settings import Settings
-from holder_service.storage.counting import count_cells
 from holder_service.storage.releases import StoredRelease
 from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.plans import Plan

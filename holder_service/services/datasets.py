@@ -12,12 +12,12 @@ from holder_service.domain.errors import (
 )
 from holder_service.domain.ledger import Event
 from holder_service.domain.pricing import AMOUNT_NANO_MAX
+from holder_service.records.encoded import Records
+from holder_service.records.files import RecordFiles
 from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.storage import datasets, ledger
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
-from holder_service.storage.record_files import RecordFiles
-from holder_service.storage.records import Records
 from shared import canonical
 from shared.datasets import DatasetDeclaration, Relation
 from shared.schema import Schema

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from holder_service.domain.deadlines import Work
 from holder_service.domain.errors import Conflict, Unavailable
+from holder_service.records.files import RecordFiles
+from holder_service.records.person_keys import PersonSecret
 from holder_service.services import accounts
 from holder_service.services.accounts import IssuedKey
 from holder_service.services.bookkeeping import Books
@@ -17,8 +19,6 @@ from holder_service.storage import datasets, ledger, signing_keys
 from holder_service.storage.accounts import every as every_account
 from holder_service.storage.anchor import Anchor
 from holder_service.storage.database import Database
-from holder_service.storage.person_keys import PersonSecret
-from holder_service.storage.record_files import RecordFiles
 from shared.datasets import NewAuditor
 from shared.releases import SigningKey, SigningKeys
 

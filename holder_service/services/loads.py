@@ -6,12 +6,12 @@ from pathlib import Path
 
 from holder_service.domain.errors import Conflict, Unavailable
 from holder_service.domain.ledger import Event
+from holder_service.records.encoded import load_records
+from holder_service.records.files import RecordFiles
 from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.services.datasets import existing, find
 from holder_service.storage import datasets, ledger
 from holder_service.storage.datasets import Dataset
-from holder_service.storage.record_files import RecordFiles
-from holder_service.storage.records import load_records
 
 
 def load(books: Books, *, actor: str, name: str, source: Path, media_type: str, files: RecordFiles) -> int:

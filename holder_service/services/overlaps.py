@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
+from holder_service.records.files import RecordFiles
+from holder_service.records.person_keys import count_shared
 from holder_service.services.bookkeeping import Books
 from holder_service.storage import datasets
 from holder_service.storage.datasets import Population
-from holder_service.storage.person_keys import count_shared
-from holder_service.storage.record_files import RecordFiles
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,11 @@ from holder_service.domain.pricing import Price, price
 from holder_service.domain.relations import NeighbouringRelation, relation
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
+from holder_service.records.counting import count_cells
 from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.services.datasets import OpenRecords, existing, relation_of
 from holder_service.services.signing_keys import Signer
 from holder_service.storage import datasets, ledger, releases
-from holder_service.storage.counting import count_cells
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.ledger import Standing

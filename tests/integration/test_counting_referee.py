@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from benchmarks.counting import SCHEMA, compare, into_duckdb, write_records
 from holder_service.domain.disjointness import disjoint_classes
-from holder_service.storage.counting import count_cells
-from holder_service.storage.records import Records, load_records
+from holder_service.records.counting import count_cells
+from holder_service.records.encoded import Records, load_records
 from shared.rules import Cell, Predicate
 from shared.schema import Schema
 from tests.invented_plans import cells, schemas, telling_values

@@ -15,8 +15,8 @@ import pytest
 from auditor_client.models.sklearn_tree import read_tree
 from auditor_client.models.tree import DecisionRule
 from holder_service.domain.disjointness import disjoint_classes
-from holder_service.storage.counting import count_cells
-from holder_service.storage.records import Records, load_records
+from holder_service.records.counting import count_cells
+from holder_service.records.encoded import Records, load_records
 from shared.rules import Cell
 from tests.invented_models import SCHEMA, Record, edge_people, invent, people
 

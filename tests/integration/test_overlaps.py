@@ -5,8 +5,8 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
+from holder_service.records.person_keys import PersonSecret
 from holder_service.services.overlaps import find_overlaps
-from holder_service.storage.person_keys import PersonSecret
 from tests.holders import TestedHolder, plan, register_csv
 from tests.refusals import refused
 

@@ -9,8 +9,8 @@ import pytest
 from auditor_client.strategies import EVERYBODY
 from benchmarks.published_trees import PUBLISHED_TREES, PublishedTree
 from holder_service.domain.disjointness import disjoint_classes
-from holder_service.storage.counting import count_cells
-from holder_service.storage.records import Records, load_records
+from holder_service.records.counting import count_cells
+from holder_service.records.encoded import Records, load_records
 from pafer_demo.open_data import LOADERS, OpenData
 from shared.rules import Cell
 

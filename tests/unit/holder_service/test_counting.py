@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holder_service.domain.disjointness import disjoint_classes
-from holder_service.storage import counting
-from holder_service.storage.counting import TrueCounts, count_cells
-from holder_service.storage.records import EDGES_MAX, Records, load_records
+from holder_service.records import counting
+from holder_service.records.counting import TrueCounts, count_cells
+from holder_service.records.encoded import EDGES_MAX, Records, load_records
 from shared.rules import Cell, Operator, Predicate, Record, Rule
 from shared.schema import Column, Schema
 from tests import invented_plans

@@ -7,9 +7,9 @@ import pyarrow.parquet
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holder_service.storage.matching import WORD_BITS, RuleWords
-from holder_service.storage.records import Records, load_records
-from holder_service.storage.walking import TreeWalk
+from holder_service.records.encoded import Records, load_records
+from holder_service.records.matching import WORD_BITS, RuleWords
+from holder_service.records.walking import TreeWalk
 from tests import invented_plans
 
 ARROW_TYPES = {"boolean": pa.bool_(), "category": pa.string(), "integer": pa.int64(), "number": pa.float64()}

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks import overlaps
-from holder_service.storage import person_keys
-from holder_service.storage.person_keys import PersonSecret, UnusableSecret, count_shared, join_hashes
+from holder_service.records import person_keys
+from holder_service.records.person_keys import PersonSecret, UnusableSecret, count_shared, join_hashes
 
 HASHES = st.sets(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 40), st.integers(2**64 - 40, 2**64 - 1)))
 

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holder_service.domain.errors import InvalidRecords, Unavailable
-from holder_service.storage.csv_records import PIECE_BYTES, csv_pieces
-from holder_service.storage.records import EDGES_MAX, Records, load_records
+from holder_service.records.csv_records import PIECE_BYTES, csv_pieces
+from holder_service.records.encoded import EDGES_MAX, Records, load_records
 from shared.schema import Column, Schema
 
 CSV = "text/csv"

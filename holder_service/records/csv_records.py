@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from holder_service.domain.errors import InvalidRecords
-from holder_service.storage.pieces import Piece, declared_names
+from holder_service.records.pieces import Piece, declared_names
 from shared.schema import Schema
 
 PIECE_BYTES: Final = 4 * 1024 * 1024

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from holder_service.domain.admitted import admitted_paths
 from holder_service.domain.decision_diagram import DecisionDiagram
-from holder_service.storage.atoms import ColumnAtoms
-from holder_service.storage.records import Chunk, Records
+from holder_service.records.atoms import ColumnAtoms
+from holder_service.records.encoded import Chunk, Records
 from shared.rules import Rule
 
 ENTRIES_MAX: Final = 2**23

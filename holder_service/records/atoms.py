@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holder_service.domain.admitted import Partition
-from holder_service.storage.records import Chunk, Records
+from holder_service.records.encoded import Chunk, Records
 
 _Array = npt.NDArray[Any]
 

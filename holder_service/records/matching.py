@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from holder_service.domain.admitted import admitted_sets, admitting_rules
-from holder_service.storage.atoms import ColumnAtoms
-from holder_service.storage.records import Chunk, Records
+from holder_service.records.atoms import ColumnAtoms
+from holder_service.records.encoded import Chunk, Records
 from shared.rules import Rule
 
 WORD_BITS: Final = 64

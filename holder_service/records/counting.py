@@ -18,9 +18,9 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from holder_service.storage.matching import WORD_BITS, RuleWords
-from holder_service.storage.records import Chunk, Records
-from holder_service.storage.walking import TreeWalk
+from holder_service.records.encoded import Chunk, Records
+from holder_service.records.matching import WORD_BITS, RuleWords
+from holder_service.records.walking import TreeWalk
 from shared.rules import Cell, Rule
 from shared.schema import Schema
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from holder_service.domain.errors import InvalidRecords
-from holder_service.storage.pieces import Piece, declared_names
-from holder_service.storage.values import is_text, type_fits
+from holder_service.records.pieces import Piece, declared_names
+from holder_service.records.values import is_text, type_fits
 from shared.schema import Schema
 
 CELLS_PER_PIECE: Final = 2**20

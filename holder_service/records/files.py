@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from holder_service.storage.person_keys import PersonSecret, join_hashes
+from holder_service.records.person_keys import PersonSecret, join_hashes
 
 
 @dataclass(frozen=True, slots=True)

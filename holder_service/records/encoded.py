@@ -28,11 +28,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from holder_service.domain.errors import InvalidRecords, Unavailable
-from holder_service.storage.csv_records import csv_pieces
-from holder_service.storage.parquet_records import parquet_pieces
-from holder_service.storage.person_keys import PersonKeys, PersonSecret
-from holder_service.storage.pieces import Piece
-from holder_service.storage.values import checked_values, expectation, place_type
+from holder_service.records.csv_records import csv_pieces
+from holder_service.records.parquet_records import parquet_pieces
+from holder_service.records.person_keys import PersonKeys, PersonSecret
+from holder_service.records.pieces import Piece
+from holder_service.records.values import checked_values, expectation, place_type
 from shared import canonical
 from shared.schema import Column, Schema
 
