@@ -215,7 +215,7 @@ def _holder() -> Iterator[tuple[Asked, dict[str, Any]]]:
             names = ["person", *(column.name for column in SCHEMA.columns)]
             holder.load((",".join(names) + "\n").encode(), "hostile")
             document = holder.client.get("/openapi.json").json()
-        with serving(holder.settings, environment={"HOLDER_REQUESTS_PER_S": "0"}) as served:
+        with serving(holder.settings) as served:
             asked = Asked(holder, served.url, served.process.pid or 0)
             try:
                 yield asked, document

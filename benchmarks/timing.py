@@ -22,8 +22,6 @@ from typing import Final
 
 import httpx
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from scipy import stats
 
 from tests.holders import TestedHolder, plan, register_csv, running_holder, serving
@@ -124,7 +122,7 @@ def stopwatch(*, quantum_ms: int, clients: int) -> Iterator[Stopwatch]:
                 loaded.raise_for_status()
                 holder.admin("PUT", f"/datasets/{dataset}/budgets/ADR", json={"epsilon": "999"})
         settings = replace(holder.settings, release_quantum_ms=quantum_ms)
-        with serving(settings, environment={"HOLDER_REQUESTS_PER_S": "0"}) as served:
+        with serving(settings) as served:
             watch = Stopwatch(holder, served.url, clients)
             for kinds in COMPARISONS.values():
                 watch.compare(kinds, 20 * clients)  # the first releases open files and fill caches
@@ -139,14 +137,15 @@ def main() -> None:
     options.add_argument("--quantum", type=int, default=25, help="in milliseconds")
     options.add_argument("--clients", type=int, default=1, help="who ask at once")
     given = options.parse_args()
-    table = Table("quantum ms", "what", "releases of each", "AUC", "median ms", "overruns")
+    layout = "{:>10}  {:26} {:>8} {:>6}  {:>15} {:>9}"
+    print(layout.format("quantum ms", "what", "releases", "AUC", "median ms", "overruns"))
     for quantum_ms, releases in ((given.quantum, given.releases), (0, given.without)):
         with stopwatch(quantum_ms=quantum_ms, clients=given.clients) as watch:
             for what, kinds in COMPARISONS.items():
                 found = watch.compare(kinds, releases)
                 medians = " / ".join(f"{one:.1f}" for one in found.median_ms)
-                table.add_row(str(quantum_ms), what, f"{releases:,}", f"{found.auc:.3f}", medians, str(found.overruns))
-    Console().print(table)
+                line = layout.format(quantum_ms, what, releases, f"{found.auc:.3f}", medians, found.overruns)
+                print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from auditor_client.errors import EstimationRefused
 from auditor_client.mechanisms import Spending
 from auditor_client.models.sklearn_tree import read_tree
 from auditor_client.strategies import Subject, build_plan
@@ -196,10 +195,8 @@ def _estimated(holder: InProcessHolder, subject: Subject, sensitive: Sensitive, 
 
 def _subject(model: Pipeline, data: OpenData) -> Subject | None:
     """What to ask of a tree; None if it decides alike on everybody, so that there is nothing to ask."""
-    try:
-        return Subject(read_tree(model, data.declaration.table).merged().rules())
-    except EstimationRefused:
-        return None
+    rules = read_tree(model, data.declaration.table).merged().rules()
+    return Subject(rules) if len({rule.favourable for rule in rules}) > 1 else None
 
 
 @lru_cache(maxsize=1)
