@@ -22,6 +22,7 @@ SCHEMA: Final = Schema(
     ),
 )
 Predicates = list[dict[str, Any]]
+RULES_OF_EIGHT: Final = limits.PREDICATES_PER_PLAN_MAX // 8
 
 
 def plan(cells: Sequence[Sequence[Predicates]], *, epsilon: str = "0.001") -> dict[str, Any]:
@@ -54,7 +55,7 @@ def _grouped(rules: Sequence[Predicates]) -> list[Sequence[Predicates]]:
 
 def _intervals(rng: random.Random) -> Iterator[Predicates]:
     """Every rule an interval of each of four columns, all ends different: the longest lines of atoms, missing too."""
-    for _ in range(limits.RULES_PER_PLAN_MAX - 1):
+    for _ in range(RULES_OF_EIGHT - 1):
         rule: Predicates = []
         for column in range(4):
             low, high = sorted((rng.random(), rng.random()))
@@ -63,7 +64,7 @@ def _intervals(rng: random.Random) -> Iterator[Predicates]:
 
 
 def _many_columns(rng: random.Random) -> Iterator[Predicates]:
-    for rule in range(limits.RULES_PER_PLAN_MAX):
+    for rule in range(RULES_OF_EIGHT):
         yield [
             {"column": f"x{(rule * 8 + place) % 512}", "op": "le", "value": rng.random()} for place in range(8)
         ]  # fmt: skip
@@ -95,7 +96,7 @@ def _lists_together(rng: random.Random) -> Iterator[Predicates]:
 
 def _boxes(rng: random.Random) -> Iterator[Predicates]:
     """Eight half-lines each, in no order: nobody is on one side of anything, so a diagram of them explodes."""
-    for _ in range(limits.RULES_PER_PLAN_MAX):
+    for _ in range(RULES_OF_EIGHT):
         columns = rng.sample(range(16), 8)
         yield [
             {"column": f"x{column}", "op": rng.choice(("le", "gt")), "value": rng.random()} for column in columns
@@ -104,7 +105,7 @@ def _boxes(rng: random.Random) -> Iterator[Predicates]:
 
 def _narrow(rng: random.Random) -> Iterator[Predicates]:
     """Disjoint slices of one column, each cut further by seven others."""
-    for rule in range(limits.RULES_PER_PLAN_MAX):
+    for rule in range(RULES_OF_EIGHT):
         yield [
             {"column": "x0", "op": "gt", "value": rule}, {"column": "x0", "op": "le", "value": rule + 1},
             *({"column": f"x{place}", "op": "le", "value": rng.random()} for place in range(1, 7)),
@@ -113,7 +114,7 @@ def _narrow(rng: random.Random) -> Iterator[Predicates]:
 
 def _long_paths(rng: random.Random) -> Iterator[Predicates]:
     """A chain: rule n is what n others left over, as the paths of a list of decisions are."""
-    for length in range(1, 361):
+    for length in range(1, 256):
         yield [
             {"column": f"x{step % 512}", "op": "le" if step == length - 1 else "gt", "value": rng.random()}
             for step in range(min(length, limits.PREDICATES_PER_RULE_MAX))
@@ -133,9 +134,9 @@ HOSTILE: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "four lists together": lambda: plan(_grouped(list(_lists_together(random.Random(8))))),
     "boxes of 8 of 16 columns": lambda: plan(_grouped(list(_boxes(random.Random(9))))),
     "slices cut by 6 columns": lambda: plan(_grouped(list(_narrow(random.Random(10))))),
-    "chain of 360 decisions": lambda: plan(_grouped(list(_long_paths(random.Random(11))))),
-    "tree of 4 000 leaves": lambda: tree(4000),
-    "deep tree of 1 200 leaves": lambda: tree(1200, fixed_ends=16),
+    "chain of 255 decisions": lambda: plan(_grouped(list(_long_paths(random.Random(11))))),
+    "tree of 2 000 leaves": lambda: tree(2000),
+    "deep tree of 600 leaves": lambda: tree(600, fixed_ends=16),
 }
 """The plans by name."""
 

@@ -115,7 +115,7 @@ def test_json_that_is_no_plan_is_refused(unmoved_holder: TestedHolder, body: Any
     [
         "NaN", "Infinity", "-Infinity", "1e400", "1e-1", "1_0", "-1", "-0.1", "0", "0.0", "+1", "0x1", "", " 0.1",
         "0.1 ", "0.1\n", "0.1\u0000", "٠.١", "０.１", ".5", "1.", "1,5", "01", "0.0000000001", "0.0009",
-        "10.000000001", "999", "1000", "9" * 100_000, 0.1, 1, 1e400, -1, True, None, [], {}, ["0.1"],
+        "10.000000001", "999", "1000", "9" * 100_000, 0.1, 1, 1e400, -1, True, [], {}, ["0.1"],
     ],
     ids=lambda value: repr(value)[:20],
 )  # fmt: skip
@@ -130,6 +130,7 @@ def test_no_other_way_to_write_an_epsilon_is_taken(unmoved_holder: TestedHolder,
 @pytest.mark.parametrize(
     ("place", "value", "code"),
     [
+        (("batches", 0, "epsilon"), None, "invalid-plan"),
         (("sensitive",), ..., "invalid-plan"),
         (("sensitive",), [], "invalid-plan"),
         (("sensitive",), "sex", "invalid-plan"),
