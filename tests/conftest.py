@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from pafer_demo.open_data import data_directory
 from tests.postgres import PostgresServer, running_server
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
 
 
 def pytest_configure() -> None:
-    """Undo what a shell does to a job in the background: it ignores SIGINT, and so would the programs under test."""
+    """Let no test fail because the machine is busy, and undo what a shell does to a job in the background.
+
+    Such a job ignores SIGINT, and so would the programs under test.
+    """
+    settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("patient")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
