@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -99,16 +100,13 @@ def bare_transactions(database_url: str, seconds: float) -> Measured:
     database = Database(database_url)
     took = []
 
-    def work(connection: Connection, number: int) -> None:
-        row = {"id": f"bare-{number}", "auditor": "ADR", "dataset": "register", "version": 1, "sequence": 1}
+    def work(connection: Connection) -> None:
+        row = {"id": f"bare-{uuid.uuid4()}", "auditor": "ADR", "dataset": "register", "version": 1, "sequence": 1}
         connection.execute(insert(tables.releases), {**row, "created": "", "body": RELEASE_BODY})
 
     until = time.perf_counter() + seconds
-    for number in itertools.count():
-        started = time.perf_counter()
-        if started >= until:
-            break
-        database.write(partial(work, number=number))
+    while (started := time.perf_counter()) < until:
+        database.write(work)
         took.append(time.perf_counter() - started)
     database.close()
     took.sort()
