@@ -219,11 +219,14 @@ class Auditor:
         known = cell_supports(question, supports, data)
         budget = self._holder.budget(dataset)
         count = None if data is None else data.count
-        kept = reusable_answer(self._receipts, question, budget.auditor, count) if reuse else None
+        # Supports that were given by cell are of the question's own cells, not of a kept answer's.
+        wanted = reuse and supports is None
+        kept = reusable_answer(self._receipts, question, budget.auditor, count) if wanted else None
         if kept is None:
             quote = self._quote(question)
             kept = self._release(question, quote, budget.auditor)
-        elif known is not None:
+        else:
+            self._receipts.pin(self._holder.keys())  # a holder whose key changed is noticed here too
             known = None if data is None else kept_supports(kept, data)
         self._on_step("Estimating")
         note = Note.of(question, kept.release.id, chosen, supports=known, reused=kept.reused)

@@ -81,6 +81,8 @@ def reusable_answer(
         release = kept.release
         if (release.auditor, release.dataset, release.version) != (auditor, question.dataset.name, plan.version):
             continue
+        if release.relation != question.dataset.relation:
+            continue
         noise = _kept_noise(kept, question, supports)
         if noise is not None and noise <= bought * (1 + 1e-9) and (found is None or noise < found[0]):
             found = noise, kept

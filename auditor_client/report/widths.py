@@ -46,8 +46,8 @@ def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
     better = outlook.curve[-1]
     words = (
         f"The interval of the ratio is {outlook.now:.3f} wide at ε = {format_nano(outlook.epsilon_nano)}. With "
-        f"ε = {better.epsilon}, asked as a new question, it would be about {_width(better.width)} wide, and the verdict "
-        f"undecided in {100 * better.undecided:.0f} of 100 such audits."
+        f"ε = {better.epsilon}, asked as a new question, it would be about {_width(better.width)} wide, and the "
+        f"verdict undecided in {100 * better.undecided:.0f} of 100 such audits."
     )
     affordable = [
         point

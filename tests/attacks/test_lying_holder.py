@@ -148,7 +148,7 @@ def test_an_earlier_release_is_no_answer_to_another_question(
     holder.take_over = replay
     for sensitive, epsilon, draw in ((["origin"], "0.5", 1), (["sex"], "0.4", 1), (["sex"], "0.5", 2)):
         with pytest.raises(HolderLied, match="another plan"):
-            auditor.audit(TREE, "register", sensitive, epsilon, draw=draw)
+            auditor.audit(TREE, "register", sensitive, epsilon, draw=draw, reuse=False)
 
     assert len(receipts_in(tmp_path)) == 1
 

@@ -7,6 +7,7 @@ import pytest
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.measurements import response_matrix
+from auditor_client.estimation.noise_sums import noise_sum
 from auditor_client.estimation.plausibility import check_supports
 from auditor_client.estimation.posterior import estimate_parity
 from shared.noise import KeptValue, Noise, RandomisedResponseNoise
@@ -56,6 +57,18 @@ def test_one_implausible_cell_among_many_refuses_the_supports() -> None:
 
     with pytest.raises(EstimationRefused):
         check_supports(measured(cells, [[50, 50]], supports=((*supports[1:], 150), (100,))))
+
+
+def test_the_more_cells_the_rarer_a_sum_has_to_be() -> None:
+    """One sum that noise makes once in two million, two-sided: enough against one cell, not against fifty."""
+    noise = noise_sum(LAPLACE, 2)
+    off = next(off for off in range(200) if 2 * noise.at_least(np.array([off])) < 0.5e-6)
+    plain, wrong = [[10, 10]] * 49, [10, 10 + off]
+
+    check_supports(measured([*plain, wrong], [[50, 50]], supports=((20,) * 50, (100,))))
+
+    with pytest.raises(EstimationRefused):
+        check_supports(measured([wrong], [[50, 50]], supports=((20,), (100,))))
 
 
 @pytest.mark.parametrize(("support", "refused"), [(395, False), (300, True)])
