@@ -8,9 +8,12 @@
 What stands in `__all__` is the public surface; everything else may change.
 """
 
-from auditor_client.assumption import Assumption
+from auditor_client.asking.assumption import Assumption
 from auditor_client.auditor import Auditor
-from auditor_client.comparing import ModelComparison
+from auditor_client.audits.comparing import ModelComparison
+from auditor_client.audits.history import History
+from auditor_client.audits.planned import PlannedAudit
+from auditor_client.audits.result import AuditResult
 from auditor_client.errors import AuditorError
 from auditor_client.estimation.results import (
     Attribution,
@@ -21,11 +24,8 @@ from auditor_client.estimation.results import (
     ParityEstimate,
     Verdict,
 )
-from auditor_client.history import History
+from auditor_client.exchange.receipts import ReceiptsReport
 from auditor_client.models.tree import Branch, DecisionRule, Leaf, Split, Tree
-from auditor_client.planned import PlannedAudit
-from auditor_client.receipts import ReceiptsReport
-from auditor_client.result import AuditResult
 
 __all__ = [
     "Assumption",

@@ -11,26 +11,26 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from auditor_client.calls import HttpClient
-from auditor_client.comparing import ModelComparison, compare_results
+from auditor_client.asking.question import Asked, Question, make_question
+from auditor_client.audits.comparing import ModelComparison, compare_results
+from auditor_client.audits.history import History, kept_history
+from auditor_client.audits.kept import KeptAnswer, cell_supports, finding, kept_supports, reusable_answer
+from auditor_client.audits.planned import PlannedAudit
+from auditor_client.audits.result import AuditResult
 from auditor_client.errors import HolderLied, HolderRefused, HolderUnavailable, QuestionRefused, ReceiptsDamaged
-from auditor_client.estimators import Estimator
-from auditor_client.history import History, kept_history
-from auditor_client.holder import HolderClient
-from auditor_client.kept import KeptAnswer, cell_supports, finding, kept_supports, reusable_answer
-from auditor_client.notes import Note, Notes
-from auditor_client.planned import PlannedAudit
-from auditor_client.question import Asked, Question, make_question
-from auditor_client.receipts import Receipts, ReceiptsReport, check_receipts
-from auditor_client.result import AuditResult
+from auditor_client.exchange.calls import HttpClient
+from auditor_client.exchange.holder import HolderClient
+from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
+from auditor_client.exchange.verification import check_quote, verified_release
+from auditor_client.findings.estimators import Estimator
+from auditor_client.findings.notes import Note, Notes
 from auditor_client.settings import Settings, load_settings
-from auditor_client.verification import check_quote, verified_release
 from shared.amounts import PrivacyLoss
 from shared.datasets import Budget, DatasetDescription
 from shared.plans import Quote
 
 if TYPE_CHECKING:
-    from auditor_client.own_data import OwnData
+    from auditor_client.asking.own_data import OwnData
 
 Step = Callable[[str], None]
 """Told what is being done, in a few words: for progress on long work."""
@@ -149,7 +149,7 @@ class Auditor:
         self._on_step("Reading the model")
         data = _own_data(supports_from, description)
         question = make_question(model, description, sensitive=sensitive, epsilon=epsilon or "1", **asked)
-        from auditor_client.planning import forecast, smallest_epsilon  # noqa: PLC0415 - see Estimator
+        from auditor_client.planning.forecasting import forecast, smallest_epsilon  # noqa: PLC0415 - see Estimator
 
         people = None if data is None else data.count
         if target_width is not None:
@@ -334,6 +334,6 @@ def _own_data(table: Any, dataset: DatasetDescription) -> "OwnData | None":
     if table is None:
         return None
     # pandas takes a second to import, and only counting needs it.
-    from auditor_client.own_data import OwnData  # noqa: PLC0415
+    from auditor_client.asking.own_data import OwnData  # noqa: PLC0415
 
     return OwnData(table, dataset.table)

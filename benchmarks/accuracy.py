@@ -25,11 +25,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor_client.asking.strategies import EVERYBODY
 from auditor_client.estimation.measurements import IntArray, Supports
 from auditor_client.estimation.plug_in import Policy, plug_in_counts
 from auditor_client.estimation.posterior import ParityRange, parity_ranges
 from auditor_client.estimation.totals import NoisyTotals, TotalNoise
-from auditor_client.strategies import EVERYBODY
 from benchmarks.published_trees import PUBLISHED_TREES, PublishedTree
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.mechanisms.laplace import LaplaceMechanism

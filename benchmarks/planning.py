@@ -20,15 +20,15 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from auditor_client.answers import read
-from auditor_client.assumption import Assumption
+from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.own_data import OwnData
+from auditor_client.asking.question import Question, make_question
+from auditor_client.asking.strategies import STRATEGIES
 from auditor_client.errors import AuditorError
 from auditor_client.estimation.posterior import estimate_parity
+from auditor_client.findings.answers import read
 from auditor_client.models.tree import Tree
-from auditor_client.own_data import OwnData
-from auditor_client.planning import expectation
-from auditor_client.question import Question, make_question
-from auditor_client.strategies import STRATEGIES
+from auditor_client.planning.forecasting import expectation
 from benchmarks.published_trees import PUBLISHED_TREES
 from holder_service.domain.relations import relation
 from holder_service.mechanisms.calibration import mechanism_of

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from auditor_client import Auditor, AuditorError
-from auditor_client.result import AuditResult
+from auditor_client.audits.result import AuditResult
 from pafer_demo.model import save, trained_tree
 from pafer_demo.open_data import OpenData
 from pafer_demo.register import register

@@ -10,17 +10,17 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from auditor_client.answers import Reading
-from auditor_client.assumption import Assumption
+from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.mechanisms import Spending
+from auditor_client.asking.question import ModelDigest, Question
+from auditor_client.asking.strategies import PARITY, Subject
+from auditor_client.audits.result import AuditResult
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
-from auditor_client.estimators import Estimator
-from auditor_client.mechanisms import Spending
+from auditor_client.findings.answers import Reading
+from auditor_client.findings.estimators import Estimator
+from auditor_client.findings.notes import Note
 from auditor_client.models.tree import DecisionRule, Leaf
-from auditor_client.notes import Note
-from auditor_client.question import ModelDigest, Question
-from auditor_client.result import AuditResult
-from auditor_client.strategies import PARITY, Subject
 from shared.amounts import PrivacyLoss, parse_nano
 from shared.datasets import Budget, DatasetDescription
 from shared.limits import Limits

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from auditor_client.asking.question import Question, make_question
+from auditor_client.exchange.verification import counts_that_change
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
-from auditor_client.planned_noise import planned_noise
-from auditor_client.question import Question, make_question
-from auditor_client.verification import counts_that_change
+from auditor_client.planning.planned_noise import planned_noise
 from shared.amounts import PrivacyLoss
 from shared.datasets import DatasetDescription
 from shared.limits import Limits

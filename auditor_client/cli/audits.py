@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from auditor_client.assumption import Assumption
-from auditor_client.bundle import write_bundle
+from auditor_client.asking.assumption import Assumption
+from auditor_client.audits.bundle import write_bundle
+from auditor_client.audits.history import kept_history
 from auditor_client.cli.options import (
     AsJson,
     Columns,
@@ -39,8 +40,7 @@ from auditor_client.cli.options import (
 from auditor_client.cli.output import an_auditor, clear_errors, print_json, require_writable
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Verdict
-from auditor_client.history import kept_history
-from auditor_client.receipts import Receipts
+from auditor_client.exchange.receipts import Receipts
 from auditor_client.settings import DEFAULT_RECEIPTS
 
 

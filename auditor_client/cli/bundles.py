@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from auditor_client.bundle import check_bundle, write_bundle
+from auditor_client.audits.bundle import check_bundle, write_bundle
+from auditor_client.audits.history import kept_history
 from auditor_client.cli.options import AsJson, ReceiptsDirectory
 from auditor_client.cli.output import clear_errors, fail, print_json, print_table, require_writable
 from auditor_client.errors import ReceiptsDamaged
-from auditor_client.history import kept_history
-from auditor_client.receipts import Receipts
+from auditor_client.exchange.receipts import Receipts
 from auditor_client.settings import DEFAULT_RECEIPTS
 
 app = typer.Typer(

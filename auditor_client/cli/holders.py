@@ -7,7 +7,7 @@ import typer
 
 from auditor_client.cli.options import AsJson, Config, Dataset, HolderUrl, KeyFile
 from auditor_client.cli.output import an_auditor, clear_errors, fail, print_json, print_table
-from auditor_client.receipts import Receipts, ReceiptsReport, check_receipts
+from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.report.words import loss
 from auditor_client.settings import DEFAULT_RECEIPTS
 from auditor_client.text import readable

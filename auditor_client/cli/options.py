@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from auditor_client.question import Asked
-from auditor_client.strategies import METRICS
+from auditor_client.asking.question import Asked
+from auditor_client.asking.strategies import METRICS
 
 ModelFile = Annotated[Path, typer.Argument(help="A fitted scikit-learn tree in a skops file.")]
 Dataset = Annotated[str, typer.Option(help="The dataset's name at the holder; `auditor datasets` lists them.")]

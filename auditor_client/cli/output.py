@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from auditor_client.auditor import Auditor
-from auditor_client.calls import tell_retries
 from auditor_client.errors import AuditorError, InvalidSettings
+from auditor_client.exchange.calls import tell_retries
 from auditor_client.settings import load_settings
 from auditor_client.text import readable
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from auditor_client.estimation.results import Change, Comparison
-from auditor_client.finding import Finding
+from auditor_client.findings.finding import Finding
 from auditor_client.report.figures import Mark, Tick, interval_text, mark, symmetric_axis
 from auditor_client.report.sentences import level_words
 from auditor_client.report.vocabulary import METRIC_WORDS

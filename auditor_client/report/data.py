@@ -8,8 +8,8 @@ import shlex
 from dataclasses import dataclass
 from datetime import UTC
 
-from auditor_client.finding import Finding
-from auditor_client.forecasts import Outlook
+from auditor_client.findings.finding import Finding
+from auditor_client.planning.forecasts import Outlook
 from auditor_client.report import sentences
 from auditor_client.report.figures import MetricSection, metric_section
 from auditor_client.report.rule_bars import RuleBars, rule_bars

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from auditor_client.errors import AuditorError
 from auditor_client.estimation.results import Comparison, Estimate, OddsEstimate, ParityEstimate
-from auditor_client.finding import Finding, MetricEstimate
-from auditor_client.insight import attribution, has_rules
+from auditor_client.findings.finding import Finding, MetricEstimate
+from auditor_client.findings.insight import attribution, has_rules
 from auditor_client.report import sentences
 
 FORMAT: Final = "pafer-audit/2"

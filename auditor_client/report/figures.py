@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.answers import FIGURES
+from auditor_client.asking.strategies import ODDS
 from auditor_client.estimation.results import Estimate, GroupComparison, GroupEstimate, OddsEstimate, ParityEstimate
-from auditor_client.finding import Finding, MetricEstimate
-from auditor_client.insight import parity_of
+from auditor_client.findings.answers import FIGURES
+from auditor_client.findings.finding import Finding, MetricEstimate
+from auditor_client.findings.insight import parity_of
 from auditor_client.report import sentences
 from auditor_client.report.vocabulary import METRIC_WORDS, RATE_WORDS, RateWords
 from auditor_client.report.words import group_words, percent, points, ratio, threshold_percent, whole
-from auditor_client.strategies import ODDS
 from shared.schema import Group
 
 _AXES: Final = {0.05: 5, 0.1: 5, 0.2: 4, 0.3: 3, 0.4: 4, 0.5: 5, 0.6: 6, 0.8: 4, 1.0: 5}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC
 
-from auditor_client.finding import Finding
+from auditor_client.findings.finding import Finding
 from auditor_client.report.figures import Mark, interval_text, mark
 from auditor_client.report.vocabulary import METRIC_WORDS
 from auditor_client.report.words import loss, ratio

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from auditor_client.forecasts import Expectation, Forecast
-from auditor_client.question import Question
+from auditor_client.asking.question import Question
+from auditor_client.planning.forecasts import Expectation, Forecast
 from auditor_client.report.data import Fact
 from auditor_client.report.sentences import noise_words
 from auditor_client.report.vocabulary import METRIC_WORDS

@@ -13,10 +13,10 @@ from typing import Any, Final
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from auditor_client.asking.question import Question
 from auditor_client.estimation.results import Comparison
-from auditor_client.finding import Finding
-from auditor_client.forecasts import Forecast, Outlook
-from auditor_client.question import Question
+from auditor_client.findings.finding import Finding
+from auditor_client.planning.forecasts import Forecast, Outlook
 from auditor_client.report.comparison_data import comparison_data
 from auditor_client.report.data import report_data
 from auditor_client.report.history_data import history_rows

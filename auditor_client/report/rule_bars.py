@@ -4,15 +4,15 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.answers import FIGURES
+from auditor_client.asking.strategies import leaf_of
 from auditor_client.errors import AuditorError
 from auditor_client.estimation.results import Attribution, Estimate, ParityEstimate
-from auditor_client.finding import Finding
-from auditor_client.insight import RULES_SHOWN_MAX, attribution, flipped, has_rules, leaf_names
+from auditor_client.findings.answers import FIGURES
+from auditor_client.findings.finding import Finding
+from auditor_client.findings.insight import RULES_SHOWN_MAX, attribution, flipped, has_rules, leaf_names
 from auditor_client.report.figures import Mark, Tick, interval_text, mark, symmetric_axis
 from auditor_client.report.vocabulary import RATE_WORDS
 from auditor_client.report.words import group_words, ratio, rule_words
-from auditor_client.strategies import leaf_of
 from shared.rules import Rule
 
 FLIPS_TRIED_MAX: Final = 32

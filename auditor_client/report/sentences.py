@@ -4,12 +4,12 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.answers import FIGURES
+from auditor_client.asking.strategies import PARITY
 from auditor_client.estimation.results import Estimate, GroupEstimate, OddsEstimate, ParityEstimate, Verdict
-from auditor_client.finding import Finding, MetricEstimate
+from auditor_client.findings.answers import FIGURES
+from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.report.vocabulary import METRIC_WORDS, RATE_WORDS
 from auditor_client.report.words import group_words, listed, loss, percent, threshold_percent, whole
-from auditor_client.strategies import PARITY
 from shared.amounts import NANO_PER_UNIT
 from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from auditor_client.forecasts import Expectation, Forecast, Outlook
+from auditor_client.planning.forecasts import Expectation, Forecast, Outlook
 from auditor_client.report.figures import Tick
 from shared.amounts import NANO_PER_UNIT, format_nano
 

@@ -13,8 +13,8 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
+from auditor_client.asking.strategies import Subject, build_plan
 from auditor_client.models.tree import DecisionRule
-from auditor_client.strategies import Subject, build_plan
 from benchmarks.accuracy import Case, published_cases
 from benchmarks.published_trees import PUBLISHED_TREES
 from benchmarks.reproduction.chunks import Clock

@@ -23,9 +23,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from auditor_client.mechanisms import Spending
+from auditor_client.asking.mechanisms import Spending
+from auditor_client.asking.strategies import Subject, build_plan
 from auditor_client.models.sklearn_tree import read_tree
-from auditor_client.strategies import Subject, build_plan
 from benchmarks.reproduction.binning import bin_edges, binned
 from benchmarks.reproduction.chunks import Clock
 from benchmarks.reproduction.data_sets import load, sensitive_choices

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import httpx
 
-from auditor_client.holder import HolderClient
-from auditor_client.verification import check_quote, verified_release
+from auditor_client.exchange.holder import HolderClient
+from auditor_client.exchange.verification import check_quote, verified_release
 from benchmarks.accuracy import Case
 from holder_service.app import create_app
 from holder_service.domain.disjointness import disjoint_classes

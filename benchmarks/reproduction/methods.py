@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.mechanisms import Spending
+from auditor_client.asking.mechanisms import Spending
 from benchmarks.reproduction import as_published
 from benchmarks.reproduction.as_published import SlippedMechanism
 

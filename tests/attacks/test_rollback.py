@@ -22,7 +22,7 @@ from psycopg import sql
 from typer.testing import CliRunner
 
 from auditor_client.auditor import Auditor
-from auditor_client.receipts import Receipts
+from auditor_client.exchange.receipts import Receipts
 from holder_service.cli import app as holder_command
 from holder_service.domain.ledger import Balance, Event
 from holder_service.services import ledger

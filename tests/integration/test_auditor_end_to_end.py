@@ -18,6 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from auditor_client import Auditor
+from auditor_client.audits.result import AuditResult
 from auditor_client.errors import (
     BudgetExhausted,
     InvalidPlanRefused,
@@ -26,7 +27,6 @@ from auditor_client.errors import (
     Unauthenticated,
     VersionGone,
 )
-from auditor_client.result import AuditResult
 from shared.amounts import format_nano
 from tests.holders import TestedHolder, register_csv, running_holder
 

@@ -15,11 +15,11 @@ import pytest
 from typer.testing import CliRunner
 
 from auditor_client import Auditor, AuditResult, Tree
-from auditor_client.bundle import check_bundle, write_bundle
+from auditor_client.asking.strategies import METRICS
+from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.cli import app
 from auditor_client.errors import QuestionRefused, ReceiptsDamaged
 from auditor_client.estimation.results import Change
-from auditor_client.strategies import METRICS
 from shared.canonical import sha256_name
 from shared.schema import Column
 from tests.holders import DECLARATION, TestedHolder, running_holder

@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from auditor_client.errors import HolderLied
-from auditor_client.receipts import Receipts
-from auditor_client.verification import signed_release
+from auditor_client.exchange.receipts import Receipts
+from auditor_client.exchange.verification import signed_release
 from holder_service.services.backup import back_up
 from holder_service.services.holder import Holder
 from holder_service.settings import Settings

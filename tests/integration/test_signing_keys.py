@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from auditor_client.errors import HolderLied
-from auditor_client.holder import HolderClient
-from auditor_client.receipts import Receipts, check_receipts
-from auditor_client.verification import signed_release
+from auditor_client.exchange.holder import HolderClient
+from auditor_client.exchange.receipts import Receipts, check_receipts
+from auditor_client.exchange.verification import signed_release
 from holder_service.domain.errors import Conflict
 from holder_service.services.holder import Holder, NotInitialised, initialise, replace_lost_key
 from shared.releases import SigningKeys

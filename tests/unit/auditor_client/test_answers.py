@@ -4,11 +4,11 @@ import itertools
 
 import pytest
 
-from auditor_client.answers import FIGURES, read
+from auditor_client.asking.question import Question
+from auditor_client.asking.strategies import METRICS, STRATEGIES
 from auditor_client.errors import EstimationRefused, HolderLied
+from auditor_client.findings.answers import FIGURES, read
 from auditor_client.models.tree import Tree
-from auditor_client.question import Question
-from auditor_client.strategies import METRICS, STRATEGIES
 from shared.releases import Release
 from shared.rules import Cell
 from tests.invented_people import PEOPLE, true_counts

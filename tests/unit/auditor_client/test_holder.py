@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from auditor_client import errors
-from auditor_client.calls import CallLimits
 from auditor_client.errors import HolderLied, HolderRefused, HolderUnavailable, InvalidSettings
-from auditor_client.holder import HolderClient
+from auditor_client.exchange.calls import CallLimits
+from auditor_client.exchange.holder import HolderClient
 from shared.plans import Plan
 from shared.problems import TITLES
 from tests.simulated_holder import KEY, SimulatedHolder, problem, send, simulated_holder

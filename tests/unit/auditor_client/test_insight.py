@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from auditor_client.asking.strategies import METRICS, ODDS, PARITY
+from auditor_client.audits.kept import KeptAnswer, finding
+from auditor_client.audits.result import AuditResult
 from auditor_client.errors import QuestionRefused
-from auditor_client.estimators import Estimator
-from auditor_client.kept import KeptAnswer, finding
+from auditor_client.findings.estimators import Estimator
+from auditor_client.findings.notes import Note
 from auditor_client.models.tree import Tree
-from auditor_client.notes import Note
 from auditor_client.report.data import report_data
-from auditor_client.result import AuditResult
-from auditor_client.strategies import METRICS, ODDS, PARITY
 from shared.datasets import Budget
 from shared.releases import SigningKey
 from tests.invented_audits import invented_audit

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from auditor_client.asking.own_data import OwnData
 from auditor_client.errors import QuestionRefused
-from auditor_client.own_data import OwnData
 from shared.rules import Cell, Predicate, Rule
 from tests.invented_questions import LOANS
 

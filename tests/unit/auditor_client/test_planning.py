@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from auditor_client.assumption import Assumption
+from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.question import Question
+from auditor_client.asking.strategies import METRICS, STRATEGIES
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.posterior import estimate_parity
-from auditor_client.forecasts import Expectation
-from auditor_client.planning import expectation, forecast, smallest_epsilon
-from auditor_client.question import Question
-from auditor_client.strategies import METRICS, STRATEGIES
+from auditor_client.planning.forecasting import expectation, forecast, smallest_epsilon
+from auditor_client.planning.forecasts import Expectation
 from shared.rules import Cell
 from shared.schema import Column
 from tests.invented_questions import FOUR_LEAVES, LOANS, question

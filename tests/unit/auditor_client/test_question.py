@@ -10,9 +10,9 @@ import skops.io
 from sklearn.tree import DecisionTreeClassifier
 
 import auditor_client
+from auditor_client.asking.question import Question, make_question
 from auditor_client.errors import AuditorError, EstimationRefused, ModelRefused, QuestionRefused
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
-from auditor_client.question import Question, make_question
 from shared.canonical import sha256_name
 from shared.datasets import DatasetDescription
 from shared.rules import Predicate

@@ -10,8 +10,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from auditor_client.errors import HolderLied, ReceiptsDamaged
-from auditor_client.holder import HolderClient
-from auditor_client.receipts import Receipts, check_receipts
+from auditor_client.exchange.holder import HolderClient
+from auditor_client.exchange.receipts import Receipts, check_receipts
 from holder_service.signing import SigningKeyPair
 from shared.plans import Plan
 from shared.releases import SigningKey, SigningKeys

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from auditor_client.audits.result import AuditResult
 from auditor_client.report.data import report_data
 from auditor_client.report.sentences import noise_words
 from auditor_client.report.words import percent, ratio, rule_words
-from auditor_client.result import AuditResult
 from shared.noise import DiscreteLaplaceNoise
 from shared.releases import SigningKeys, verify_signature
 from shared.rules import Predicate, Rule

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from auditor_client.asking.scope import scope_predicates
 from auditor_client.errors import QuestionRefused
-from auditor_client.scope import scope_predicates
 from shared.rules import Predicate
 from tests.invented_questions import LOANS
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor_client.assumption import Assumption
-from auditor_client.choice import choose_strategy
+from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.choice import choose_strategy
+from auditor_client.asking.mechanisms import Spending
+from auditor_client.asking.strategies import METRICS, STRATEGIES, Subject, build_plan
 from auditor_client.errors import EstimationRefused, QuestionRefused
-from auditor_client.mechanisms import Spending
 from auditor_client.models.tree import Branch, DecisionRule, Leaf, Node, Split, Tree
-from auditor_client.strategies import METRICS, STRATEGIES, Subject, build_plan
 from shared.amounts import format_nano
 from shared.plans import Plan
 from shared.rules import Predicate, Rule

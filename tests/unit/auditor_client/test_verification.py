@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditor_client.errors import HolderLied
-from auditor_client.verification import check_quote, verified_release
+from auditor_client.exchange.verification import check_quote, verified_release
 from shared.amounts import format_nano
 from shared.datasets import DatasetDescription
 from shared.plans import Plan, Quote, identity

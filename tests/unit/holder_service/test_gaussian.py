@@ -11,7 +11,7 @@ from opendp.domains import atom_domain, vector_domain
 from opendp.measurements import make_gaussian
 from opendp.metrics import l2_distance
 
-from auditor_client.expected_noise import approximate_delta
+from auditor_client.exchange.expected_noise import approximate_delta
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from shared.amounts import DELTA_NANO_MAX, DELTA_NANO_MIN, EPSILON_NANO_MAX, EPSILON_NANO_MIN
 

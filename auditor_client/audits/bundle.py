@@ -14,14 +14,14 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from auditor_client.calls import parsed
+from auditor_client.asking.question import rules_digest
+from auditor_client.audits.kept import KeptAnswer, finding
+from auditor_client.audits.result import AuditResult
 from auditor_client.errors import AuditorError, ReceiptsDamaged
-from auditor_client.kept import KeptAnswer, finding
-from auditor_client.notes import Note, read_note
-from auditor_client.question import rules_digest
-from auditor_client.receipts import Receipts
-from auditor_client.result import AuditResult
-from auditor_client.verification import signed_release
+from auditor_client.exchange.calls import parsed
+from auditor_client.exchange.receipts import Receipts
+from auditor_client.exchange.verification import signed_release
+from auditor_client.findings.notes import Note, read_note
 from shared.canonical import sha256_name
 from shared.datasets import Budget
 from shared.releases import SigningKeys

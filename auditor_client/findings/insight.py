@@ -5,11 +5,11 @@ Which rules cause the disparity of two groups, and what the figure would be if a
 
 from typing import TYPE_CHECKING, Final
 
-from auditor_client.answers import FIGURES, Reading
+from auditor_client.asking.strategies import PREDICTIVE, leaf_of
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import OddsEstimate, ParityEstimate
-from auditor_client.finding import Finding, MetricEstimate
-from auditor_client.strategies import PREDICTIVE, leaf_of
+from auditor_client.findings.answers import FIGURES, Reading
+from auditor_client.findings.finding import Finding, MetricEstimate
 from shared.schema import Group
 
 if TYPE_CHECKING:

@@ -9,23 +9,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from auditor_client.answers import FIGURES, AskedCells, CountSupport, Location, merged_rows, read
-from auditor_client.calls import parsed
-from auditor_client.choice import count_variance
+from auditor_client.asking.choice import count_variance
+from auditor_client.asking.mechanisms import Spending
+from auditor_client.asking.question import Question
+from auditor_client.audits.result import AuditResult, program_versions
 from auditor_client.errors import AuditorError, EstimationRefused, QuestionRefused
-from auditor_client.mechanisms import Spending
-from auditor_client.notes import Note
-from auditor_client.question import Question
-from auditor_client.receipts import Receipts
-from auditor_client.result import AuditResult, program_versions
-from auditor_client.verification import counts_that_change, signed_release
+from auditor_client.exchange.calls import parsed
+from auditor_client.exchange.receipts import Receipts
+from auditor_client.exchange.verification import counts_that_change, signed_release
+from auditor_client.findings.answers import FIGURES, AskedCells, CountSupport, Location, merged_rows, read
+from auditor_client.findings.notes import Note
 from shared.datasets import Budget
 from shared.plans import Plan, identity
 from shared.releases import Release, SigningKey
 from shared.rules import Cell
 
 if TYPE_CHECKING:
-    from auditor_client.own_data import OwnData
+    from auditor_client.asking.own_data import OwnData
 
 
 @dataclass(frozen=True, slots=True)

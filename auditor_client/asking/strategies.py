@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from auditor_client.asking.mechanisms import Spending
 from auditor_client.errors import EstimationRefused, QuestionRefused
-from auditor_client.mechanisms import Spending
 from auditor_client.models.tree import DecisionRule
 from shared.plans import Batch, Plan
 from shared.rules import Cell, Predicate, Rule

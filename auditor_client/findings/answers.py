@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from auditor_client.asking.strategies import EVERYBODY, ODDS, OPPORTUNITY, PARITY, PREDICTIVE, Subject, Truth
 from auditor_client.errors import EstimationRefused, HolderLied
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts, Supports
-from auditor_client.strategies import EVERYBODY, ODDS, OPPORTUNITY, PARITY, PREDICTIVE, Subject, Truth
 from shared.plans import Plan
 from shared.releases import Release
 from shared.rules import Cell, Rule

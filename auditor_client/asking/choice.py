@@ -7,9 +7,9 @@ and be charged again. So it is made from a formula, not from a simulation.
 import math
 from typing import Final
 
-from auditor_client.assumption import Assumption
-from auditor_client.mechanisms import Spending
-from auditor_client.strategies import Subject
+from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.mechanisms import Spending
+from auditor_client.asking.strategies import Subject
 from shared.amounts import NANO_PER_UNIT
 
 AUTO: Final = "auto"

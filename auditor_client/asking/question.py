@@ -7,14 +7,14 @@ from typing import Any, Final, TypedDict
 
 from pydantic import ValidationError
 
-from auditor_client.assumption import Assumption
-from auditor_client.choice import AUTO, choose_strategy
+from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.choice import AUTO, choose_strategy
+from auditor_client.asking.mechanisms import Spending
+from auditor_client.asking.scope import scope_predicates
+from auditor_client.asking.strategies import PARITY, Subject, build_plan
 from auditor_client.errors import QuestionRefused
-from auditor_client.mechanisms import Spending
+from auditor_client.exchange.verification import counts_that_change
 from auditor_client.models.tree import DecisionRule, Tree
-from auditor_client.scope import scope_predicates
-from auditor_client.strategies import PARITY, Subject, build_plan
-from auditor_client.verification import counts_that_change
 from shared import canonical
 from shared.datasets import DatasetDescription
 from shared.plans import Plan

@@ -8,10 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor_client import insight
-from auditor_client.finding import Finding
-from auditor_client.forecasts import Outlook
-from auditor_client.notes import Note
+from auditor_client.findings import insight
+from auditor_client.findings.finding import Finding
+from auditor_client.findings.notes import Note
+from auditor_client.planning.forecasts import Outlook
 from auditor_client.report.document import audit_document
 from auditor_client.report.render import audit_frame, audit_page, audit_summary
 from shared.schema import Group
@@ -67,13 +67,13 @@ class AuditResult(Finding):
 
     def to_frame(self) -> "pd.DataFrame":
         """Every metric's rate of every group as a pandas DataFrame, indexed by metric, figure and group."""
-        from auditor_client.frames import frame  # noqa: PLC0415
+        from auditor_client.audits.frames import frame  # noqa: PLC0415
 
         return frame(self)
 
     def plot(self, metric: str | None = None) -> "Figure":
         """The groups' rates with their intervals, as a matplotlib figure."""
-        from auditor_client.plots import rates_figure  # noqa: PLC0415
+        from auditor_client.audits.plots import rates_figure  # noqa: PLC0415
 
         return rates_figure(self, metric)
 
@@ -91,7 +91,7 @@ class AuditResult(Finding):
 
     def outlook(self) -> Outlook | None:
         """What more budget would buy: expected widths at larger ε, by simulation; None without intervals or noise."""
-        from auditor_client.planning import outlook  # noqa: PLC0415 - takes a second to import
+        from auditor_client.planning.forecasting import outlook  # noqa: PLC0415 - takes a second to import
 
         return outlook(self)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from auditor_client.assumption import Assumption
+from auditor_client.asking.assumption import Assumption
 from shared.amounts import format_nano
 
 

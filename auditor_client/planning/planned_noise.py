@@ -2,7 +2,7 @@
 
 import math
 
-from auditor_client.expected_noise import approximate_delta
+from auditor_client.exchange.expected_noise import approximate_delta
 from shared.amounts import NANO_PER_UNIT, format_nano
 from shared.noise import (
     DiscreteGaussianNoise,

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from auditor_client.answers import FIGURES
 from auditor_client.estimation.results import Estimate
-from auditor_client.finding import Finding
-from auditor_client.insight import parity_of
+from auditor_client.findings.answers import FIGURES
+from auditor_client.findings.finding import Finding
+from auditor_client.findings.insight import parity_of
 
 
 def frame(finding: Finding) -> pd.DataFrame:

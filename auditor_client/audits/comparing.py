@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from auditor_client.audits.result import AuditResult
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Comparison, ParityEstimate
 from auditor_client.report.document import comparison_document
 from auditor_client.report.render import comparison_frame, comparison_page, comparison_summary
-from auditor_client.result import AuditResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,7 @@ class ModelComparison:
 
     def to_frame(self) -> "pd.DataFrame":
         """Both audits' rates as a pandas DataFrame, with a further level "audit" on the index."""
-        from auditor_client.frames import joined  # noqa: PLC0415 - pandas takes a second to import
+        from auditor_client.audits.frames import joined  # noqa: PLC0415 - pandas takes a second to import
 
         return joined({"first": self.first.to_frame(), "second": self.second.to_frame()})
 

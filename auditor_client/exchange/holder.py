@@ -13,8 +13,8 @@ from urllib.parse import quote as quoted
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from auditor_client.calls import Caller, CallLimits, HttpClient, parsed
 from auditor_client.errors import HolderLied
+from auditor_client.exchange.calls import Caller, CallLimits, HttpClient, parsed
 from auditor_client.text import readable
 from shared.datasets import Budget, DatasetDescription
 from shared.plans import Plan, Quote

@@ -11,13 +11,13 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from auditor_client.assumption import Assumption
+from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.mechanisms import Spending
+from auditor_client.asking.question import ModelDigest, Question
+from auditor_client.asking.strategies import Subject
 from auditor_client.errors import ReceiptsDamaged
-from auditor_client.estimators import Estimator
-from auditor_client.mechanisms import Spending
+from auditor_client.findings.estimators import Estimator
 from auditor_client.models.tree import DecisionRule, Leaf
-from auditor_client.question import ModelDigest, Question
-from auditor_client.strategies import Subject
 from shared.canonical import digest
 from shared.datasets import DatasetDescription
 from shared.plans import Plan

@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from auditor_client.forecasts import Expectation, Forecast
-from auditor_client.question import Question
+from auditor_client.asking.question import Question
+from auditor_client.planning.forecasts import Expectation, Forecast
 from auditor_client.report.render import plan_frame, plan_page, plan_summary
 from shared.datasets import Budget
 from shared.plans import Plan, Quote

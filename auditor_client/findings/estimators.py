@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from auditor_client.answers import FIGURES, Reading
+from auditor_client.asking.strategies import ODDS
 from auditor_client.errors import QuestionRefused
-from auditor_client.strategies import ODDS
+from auditor_client.findings.answers import FIGURES, Reading
 from shared.schema import Group
 
 if TYPE_CHECKING:

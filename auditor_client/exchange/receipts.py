@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from auditor_client.calls import parsed
 from auditor_client.errors import AuditorError, HolderLied, NotFound, ReceiptsDamaged
-from auditor_client.holder import HolderClient
-from auditor_client.verification import signed_release
+from auditor_client.exchange.calls import parsed
+from auditor_client.exchange.holder import HolderClient
+from auditor_client.exchange.verification import signed_release
 from shared.canonical import sha256_name
 from shared.handovers import UnvouchedKey, require_vouched
 from shared.releases import LedgerPosition, Release, SigningKey, SigningKeys

@@ -12,18 +12,18 @@ from typing import Final
 
 import numpy as np
 
-from auditor_client.answers import FIGURES, AskedCells, CountSupport, Location, Place
+from auditor_client.asking.question import Question
+from auditor_client.asking.strategies import PREDICTIVE, STRATEGIES
 from auditor_client.errors import AuditorError, QuestionRefused
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
 from auditor_client.estimation.posterior import Posterior, worst_of
-from auditor_client.finding import Finding
-from auditor_client.forecasts import Expectation, Forecast, Outlook
-from auditor_client.insight import parity_of
-from auditor_client.planned_noise import planned_noise
-from auditor_client.question import Question
-from auditor_client.simulation import simulated_answers
-from auditor_client.strategies import PREDICTIVE, STRATEGIES
-from auditor_client.verification import counts_that_change
+from auditor_client.exchange.verification import counts_that_change
+from auditor_client.findings.answers import FIGURES, AskedCells, CountSupport, Location, Place
+from auditor_client.findings.finding import Finding
+from auditor_client.findings.insight import parity_of
+from auditor_client.planning.forecasts import Expectation, Forecast, Outlook
+from auditor_client.planning.planned_noise import planned_noise
+from auditor_client.planning.simulation import simulated_answers
 from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN
 from shared.noise import Noise
 from shared.plans import Plan

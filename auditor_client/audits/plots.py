@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from auditor_client.answers import FIGURES
 from auditor_client.estimation.results import Estimate, GroupEstimate
-from auditor_client.finding import Finding
-from auditor_client.insight import parity_of
+from auditor_client.findings.answers import FIGURES
+from auditor_client.findings.finding import Finding
+from auditor_client.findings.insight import parity_of
 from auditor_client.report.vocabulary import METRIC_WORDS, RATE_WORDS
 from auditor_client.report.words import group_words
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from auditor_client.errors import HolderLied
-from auditor_client.expected_noise import is_expected
+from auditor_client.exchange.expected_noise import is_expected
 from auditor_client.text import readable
 from shared.amounts import PrivacyLoss, parse_nano
 from shared.datasets import DatasetDescription

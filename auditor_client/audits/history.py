@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from auditor_client.audits.kept import KeptAnswer, finding, kept_answers
+from auditor_client.audits.result import AuditResult
 from auditor_client.errors import AuditorError
-from auditor_client.kept import KeptAnswer, finding, kept_answers
-from auditor_client.notes import Notes
-from auditor_client.receipts import Receipts
+from auditor_client.exchange.receipts import Receipts
+from auditor_client.findings.notes import Notes
 from auditor_client.report.document import estimate_document
 from auditor_client.report.render import history_frame, history_page, history_summary
-from auditor_client.result import AuditResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +65,7 @@ class History:
 
     def to_frame(self) -> "pd.DataFrame":
         """One row for each audit and metric, as a pandas DataFrame."""
-        from auditor_client.frames import history_frame as frame  # noqa: PLC0415 - pandas takes a second
+        from auditor_client.audits.frames import history_frame as frame  # noqa: PLC0415 - pandas takes a second
 
         return frame(self.audits)
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from auditor_client.answers import Reading
+from auditor_client.asking.question import ModelDigest, Question
+from auditor_client.asking.strategies import ODDS, PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, Verdict
+from auditor_client.findings.answers import Reading
 from auditor_client.models.tree import DecisionRule
-from auditor_client.question import ModelDigest, Question
-from auditor_client.strategies import ODDS, PARITY
 from shared.datasets import Budget
 from shared.plans import Plan
 from shared.releases import Release, SigningKey
