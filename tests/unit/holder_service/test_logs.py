@@ -3,21 +3,18 @@
 import ast
 import json
 import logging
-import logging.config
 import re
+import subprocess
 import sys
-import warnings
 from collections.abc import Iterator
-from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import holder_service
-from holder_service.web.logs import EVENTS, FIELDS, JsonLines, Level, configuration
+from holder_service.web.logs import EVENTS, FIELDS, JsonLines
 
 ALWAYS: Final = {"time", "level", "event", "logger", "process"}
 SECRET: Final = "the count is 4711"
@@ -104,27 +101,24 @@ def test_whatever_the_holder_logs_is_an_event_with_admitted_fields() -> None:
     assert len(calls) >= 9
 
 
-@pytest.fixture
-def configured(monkeypatch: pytest.MonkeyPatch) -> Iterator[StringIO]:
-    """Logging as `holder serve` configures it, with its output."""
-    output = StringIO()
-    monkeypatch.setattr(sys, "stderr", output)
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    logging.config.dictConfig(configuration(Level.DEBUG))
-    yield output
-    logging.captureWarnings(capture=False)
-    root.handlers[:] = handlers
-    root.setLevel(level)
+LOGGING_AS_SERVED: Final = """
+import logging, logging.config, sys, warnings
+from holder_service.web.logs import Level, configuration
+
+logging.config.dictConfig(configuration(Level.DEBUG))
+for name in ("uvicorn.error", "uvicorn", "sqlalchemy.engine.Engine", "asyncio", "anything"):
+    logging.getLogger(name).error(sys.argv[1])
+warnings.warn(sys.argv[1])
+"""
 
 
-@pytest.mark.filterwarnings("default")
-def test_every_logger_and_every_warning_goes_through_it(configured: StringIO) -> None:
-    for name in ("uvicorn.error", "uvicorn", "sqlalchemy.engine.Engine", "asyncio", "anything"):
-        logging.getLogger(name).error(SECRET)
-    warnings.warn(SECRET, stacklevel=1)
+def test_every_logger_and_every_warning_goes_through_it() -> None:
+    """In a process of its own: configuring logging closes every handler there is, pytest's too."""
+    served = subprocess.run(
+        [sys.executable, "-W", "default", "-c", LOGGING_AS_SERVED, SECRET], capture_output=True, text=True, check=True
+    )
 
-    lines = [json.loads(line) for line in configured.getvalue().splitlines()]
+    lines = [json.loads(line) for line in served.stderr.splitlines()]
 
     assert [line["logger"] for line in lines][-1] == "py.warnings"
     assert len(lines) == 6
