@@ -62,7 +62,7 @@ STEPS: Final = (
     Step("priced", "holder_service.domain.pricing.price"),
     Step("no stored release found", f"{_STORAGE}.releases.find"),
     Step("budget checked", f"{_SERVICE}._require_funds"),
-    Step("counted", f"{_STORAGE}.counting.count_cells"),
+    Step("counted", "holder_service.records.counting.count_cells"),
     Step("noise added", f"{_SERVICE}._noisy_batches"),
     Step("transaction begun", "holder_service.services.bookkeeping.Transaction.__init__"),
     Step("limits checked under lock", f"{_SERVICE}._require_funds", which=2),
