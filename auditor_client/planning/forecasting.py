@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from auditor_client.asking.mechanisms import Spending
 from auditor_client.asking.question import Question
 from auditor_client.asking.strategies import PREDICTIVE, STRATEGIES
 from auditor_client.errors import AuditorError, QuestionRefused
@@ -24,9 +25,10 @@ from auditor_client.findings.insight import parity_of
 from auditor_client.planning.forecasts import Expectation, Forecast, Outlook
 from auditor_client.planning.planned_noise import planned_noise
 from auditor_client.planning.simulation import simulated_answers
-from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN
+from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN, NANO_PER_UNIT
 from shared.noise import Noise
 from shared.plans import Plan
+from shared.schema import Schema
 
 RELEASES_AT_ONCE: Final = 10
 RELEASES_MAX: Final = 200
@@ -183,13 +185,21 @@ def expectation(
 def outlook(finding: Finding) -> Outlook | None:
     """What more budget would buy after an audit: the same question at larger ε, for people as they were estimated.
 
+    Where nothing was to be paid, because the groups were perturbed at their source: what that perturbation's loss
+    would have bought of a holder who has the true groups.
+
     Returns:
-        None where there is no interval, nothing is to be paid, or nobody is accepted as far as can be told.
+        None where there is no interval, or nobody is accepted as far as can be told.
     """
     question, metric = finding.question, finding.metrics[0]
-    if finding.estimator != "posterior" or not question.spending.epsilon_nano or not finding.ratio.defined:
+    if finding.estimator != "posterior" or not finding.ratio.defined:
         return None
     truths = [_estimated(finding, metric, figure) for figure in FIGURES[metric]]
+    if question.spending.mechanism == "randomised_response":
+        spent = perturbation_nano(question.dataset.table, question.plan.sensitive)
+        central = question.with_plan(question.strategy, Spending("laplace", spent))
+        expected = expectation(central, truths=truths, threshold=finding.threshold, level=finding.ratio.level)
+        return Outlook(now=finding.ratio.width, epsilon_nano=0, curve=(), remaining_nano=None, central=expected)
     reading = next(iter(finding.readings.values()))
     known = reading.measurement.supports is not None
     curve = []
@@ -213,6 +223,19 @@ def outlook(finding: Finding) -> Outlook | None:
         curve=tuple(curve),
         remaining_nano=None if budget is None else budget.remaining.epsilon,
     )
+
+
+def perturbation_nano(schema: Schema, sensitive: Sequence[str]) -> int:
+    """What a person's perturbed report has cost, ε in units of 10⁻⁹, within the public range of ε.
+
+    Source: Kairouz, Bonawitz, Ramage (2016): ln(p·(K − 1)/(1 − p)) for a value kept with probability p among K.
+    """
+    loss = 0.0
+    for column in (schema.by_name[name] for name in sensitive):
+        if column.randomised_response is not None:
+            kept = column.randomised_response.kept / NANO_PER_UNIT
+            loss += math.log(kept * (len(column.values) - 1) / (1 - kept))
+    return min(max(round(loss * NANO_PER_UNIT), EPSILON_NANO_MIN), EPSILON_NANO_MAX)
 
 
 def _supposed(question: Question, metric: str, location: Location, supports: CountSupport | None) -> Truth:

@@ -58,9 +58,12 @@ class Outlook:
         epsilon_nano: What it cost.
         curve: What could be expected at larger ε, ascending.
         remaining_nano: How much ε is left of the budget; None if it is not known.
+        central: In the local model: what the same question would show at the loss that the perturbation cost, if the
+            holder had the true groups and added Laplace noise. Else None.
     """
 
     now: float
     epsilon_nano: int
     curve: tuple[Expectation, ...]
     remaining_nano: int | None
+    central: Expectation | None = None

@@ -17,6 +17,7 @@ from auditor_client.report.sentences import Paragraph
 from auditor_client.report.vocabulary import METRIC_WORDS
 from auditor_client.report.widths import WidthCurve, remaining_curve
 from auditor_client.report.words import listed, loss, rule_words
+from shared.amounts import NANO_PER_UNIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def report_data(finding: Finding, outlook: Outlook | None = None) -> ReportData:
         scope=tuple(map(str, finding.question.subject.scope)),
         favourable=_rules(finding, favourable=True),
         unfavourable=_rules(finding, favourable=False),
-        cost=_cost(finding),
+        cost=(*_cost(finding), *_central(outlook)),
         more=remaining_curve(outlook),
         meaning=sentences.paragraphs(finding),
         warnings=tuple(dict.fromkeys([*warnings, *(bars.warnings if bars else ())])),
@@ -140,6 +141,19 @@ def _cost(finding: Finding) -> tuple[Fact, ...]:
     )
     noises = dict.fromkeys(batch.noise for batch in release.batches)
     return (*facts, *(Fact("Noise on each count", sentences.noise_words(noise)) for noise in noises))
+
+
+def _central(outlook: Outlook | None) -> tuple[Fact, ...]:
+    """How the local model's error compares with the central one's at the same loss."""
+    if outlook is None or outlook.central is None:
+        return ()
+    central = outlook.central
+    words = (
+        f"the perturbation cost each person ε = {central.epsilon_nano / NANO_PER_UNIT:.3g}. Of a holder who has the "
+        f"true groups, that loss would buy an interval of the ratio about {central.width:.3f} wide, off by "
+        f"{central.error:.3f} on average; this one is {outlook.now:.3f} wide"
+    )
+    return (Fact("Perturbed at the source", words),)
 
 
 def _receipt(finding: Finding) -> tuple[Fact, ...]:

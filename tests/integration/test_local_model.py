@@ -1,0 +1,122 @@
+"""Data perturbed at their source, audited end to end: free, unbiased, compared with what the same loss would buy."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from auditor_client import Auditor, AuditResult
+from auditor_client.errors import QuestionRefused
+from tests.holders import DECLARATION, TestedHolder, running_holder
+from tests.invented_questions import four_leaves
+
+PEOPLE = 40_000
+KEPT = 0.8
+ORIGINS = ["here", "there", "elsewhere"]
+OVER_40 = four_leaves(False, False, True, True)
+
+
+def perturbed(value: str, values: list[str], source: random.Random) -> str:
+    """Randomised response, as the person who is asked would do it."""
+    return value if source.random() < KEPT else source.choice([other for other in values if other != value])
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    """Everybody, with their true groups, which nobody but they themselves knows."""
+    source = random.Random(11)
+    rows = []
+    for person in range(PEOPLE):
+        sex, origin = source.choice(["Female", "Male"]), source.choices(ORIGINS, [0.5, 0.3, 0.2])[0]
+        scale = {"here": 9, "there": 11, "elsewhere": 8}[origin] + (2 if sex == "Female" else 0)
+        age = min(int(source.gammavariate(4, scale)), 120)
+        rows.append({"id": f"p{person}", "age": age, "sex": sex, "origin": origin})
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def holder(tmp_path_factory: pytest.TempPathFactory, people: pd.DataFrame) -> Iterator[TestedHolder]:
+    """A holder that was only ever given reports."""
+    home = tmp_path_factory.mktemp("holder")
+    source = random.Random(12)
+    reports = people.assign(
+        sex=[perturbed(value, ["Female", "Male"], source) for value in people["sex"]],
+        origin=[perturbed(value, ORIGINS, source) for value in people["origin"]],
+    )
+    response = {"sensitive": True, "randomised_response": {"kept": str(KEPT)}}
+    columns = [
+        DECLARATION["columns"][0],
+        {"name": "sex", "type": "category", "categories": ["Female", "Male"], **response},
+        {"name": "origin", "type": "category", "categories": ORIGINS, **response},
+    ]
+    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}") as tested:
+        assert tested.declare(
+            "survey", columns=columns, relation="sensitive_attribute", records_max=PEOPLE
+        ).status_code == 200  # fmt: skip
+        assert tested.load(reports.to_csv(index=False).encode(), "survey").status_code == 200
+        tested.admin("PUT", "/datasets/survey/budgets/ADR", json={"epsilon": "1"})
+        yield tested
+
+
+@pytest.fixture(scope="module")
+def by_origin(holder: TestedHolder, tmp_path_factory: pytest.TempPathFactory) -> AuditResult:
+    """An audit by origin: three groups."""
+    with auditor(holder, tmp_path_factory.mktemp("receipts")) as asking:
+        return asking.audit(OVER_40, "survey", ["origin"])
+
+
+def auditor(holder: TestedHolder, receipts: Path) -> Auditor:
+    """The auditor of the holder."""
+    return Auditor(str(holder.client.base_url), holder.auditor_key, receipts=receipts)
+
+
+def true_ratio(people: pd.DataFrame, accepted: pd.Series, column: str) -> float:
+    """The ratio that nobody sees."""
+    rates = accepted.groupby(people[column]).mean()
+    return float(rates.min() / rates.max())
+
+
+def accepts(people: pd.DataFrame) -> pd.Series:
+    """What the tree decides; it looks at age alone here."""
+    rules = [rule.rule for rule in OVER_40.rules() if rule.favourable]
+    records = people[["age"]].to_dict("records")
+    return pd.Series([any(rule.matches(record) for rule in rules) for record in records])
+
+
+def test_an_audit_of_perturbed_groups_costs_nothing_and_finds_the_truth(
+    by_origin: AuditResult, holder: TestedHolder, people: pd.DataFrame
+) -> None:
+    truth = true_ratio(people, accepts(people), "origin")
+
+    assert by_origin.ratio.low <= truth <= by_origin.ratio.high
+    assert by_origin.ratio.width < 0.3, "an interval that wide would show nothing"
+    assert holder.spent(dataset="survey") == "0"
+
+
+def test_two_groups_need_the_auditors_own_data(holder: TestedHolder, people: pd.DataFrame, tmp_path: Path) -> None:
+    truth = true_ratio(people, accepts(people), "sex")
+    own = tmp_path / "own.csv"
+    people[["age"]].to_csv(own, index=False)
+
+    with auditor(holder, tmp_path / "receipts") as asking:
+        found = asking.audit(OVER_40, "survey", ["sex"], supports_from=own)
+
+    assert found.ratio.low <= truth <= found.ratio.high
+    assert truth < 0.95, "reports taken for true groups would lie nearer to parity"
+
+
+def test_the_report_compares_with_what_the_same_loss_would_buy(by_origin: AuditResult) -> None:
+    outlook = by_origin.outlook()
+
+    assert outlook is not None
+    assert outlook.central is not None
+    assert outlook.central.epsilon_nano == pytest.approx(2.0794e9, rel=1e-4), "ln(0.8 · 2/0.2)"
+    assert outlook.central.width < by_origin.ratio.width
+    assert "off by" in by_origin.to_html(outlook=True)
+
+
+def test_noise_is_not_asked_for_on_top(holder: TestedHolder, tmp_path: Path) -> None:
+    with auditor(holder, tmp_path) as asking, pytest.raises(QuestionRefused, match="perturbed"):
+        asking.audit(OVER_40, "survey", ["origin"], "0.5", mechanism="laplace")
