@@ -72,17 +72,17 @@ def auditor(holder: TestedHolder, receipts: Path) -> Auditor:
     return Auditor(str(holder.client.base_url), holder.auditor_key, receipts=receipts)
 
 
-def true_ratio(people: pd.DataFrame, accepted: pd.Series, column: str) -> float:
+def true_ratio(people: pd.DataFrame, accepted: "pd.Series[bool]", column: str) -> float:
     """The ratio that nobody sees."""
     rates = accepted.groupby(people[column]).mean()
     return float(rates.min() / rates.max())
 
 
-def accepts(people: pd.DataFrame) -> pd.Series:
+def accepts(people: pd.DataFrame) -> "pd.Series[bool]":
     """What the tree decides; it looks at age alone here."""
     rules = [rule.rule for rule in OVER_40.rules() if rule.favourable]
-    records = people[["age"]].to_dict("records")
-    return pd.Series([any(rule.matches(record) for rule in rules) for record in records])
+    decisions = [any(rule.matches({"age": int(age)}) for rule in rules) for age in people["age"]]
+    return pd.Series(decisions, index=people.index)
 
 
 def test_an_audit_of_perturbed_groups_costs_nothing_and_finds_the_truth(
