@@ -303,9 +303,9 @@ class Auditor:
             raise HolderUnavailable(
                 f"{error} The plan was made for version {plan.version} of the records: pin it if you ask again later."
             ) from error
-        if all(key.id != unverified.document.get("key") for key in keys.keys):
-            keys = self._receipts.pin(self._holder.keys())  # signed with a key that was made in between
         try:
+            if all(key.id != unverified.document.get("key") for key in keys.keys):
+                keys = self._receipts.pin(self._holder.keys())  # signed with a key that was made in between
             release = verified_release(
                 unverified.document, keys=keys, plan=plan, quote=quote, dataset=question.dataset, auditor=auditor
             )
