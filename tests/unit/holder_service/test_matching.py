@@ -40,5 +40,6 @@ def test_words_and_walks_match_as_the_rules_do(data: st.DataObject, tmp_path: Pa
         [bool(int(words[n // WORD_BITS][row]) >> n % WORD_BITS & 1) for n in range(len(rules))]
         for row in range(len(people))
     ] == matching
-    assert walk is not None
-    assert walk.first_matching(chunk).tolist() == [[*row, True].index(True) for row in matching]
+    # Many rules that overlap pass more nodes than a diagram may have: then words alone match them.
+    assert walk is not None or len(rules) > 1
+    assert walk is None or walk.first_matching(chunk).tolist() == [[*row, True].index(True) for row in matching]
