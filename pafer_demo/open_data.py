@@ -1,8 +1,8 @@
 """Adult, COMPAS and German credit with the paper's preprocessing (1-method §5).
 
 The files are not part of the project. They are looked for in the folder that `PAFER_DATA` names, else
-in `../shared/data` beside the checkout, and each is checked against its SHA-256 before it is read, so
-every figure rests on the same bytes.
+in `../shared/data` beside the checkout, else in `data`, where `./run data` puts them. Each is checked
+against its SHA-256 before it is read, so every figure rests on the same bytes.
 """
 
 import csv
@@ -27,6 +27,9 @@ SHA256: Final = {
     "compas.csv": "7f355cf431d03d7918d1bf177c013af5fd40c3f8f41d5503916bac8c84da0ddc",
     "german.data": "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871",
 }
+
+DOWNLOADED: Final = Path(__file__).resolve().parents[1] / "data"
+"""Where `./run data` puts the files unless `PAFER_DATA` names a folder."""
 
 Row = dict[str, str | int | bool]
 
@@ -68,9 +71,14 @@ class OpenData:
 
 def data_directory() -> Path | None:
     """Where the public data lie, or None where there are none."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    directory = Path(os.environ.get("PAFER_DATA") or beside)
-    return directory if directory.is_dir() else None
+    named = os.environ.get("PAFER_DATA")
+    places = [Path(named)] if named else [DOWNLOADED.parents[1] / "shared" / "data", DOWNLOADED]
+    return next((place for place in places if place.is_dir()), None)
+
+
+def is_published(path: Path, sha256: str) -> bool:
+    """Whether a file is there and has these bytes; `sha256` in hexadecimal digits."""
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256
 
 
 def adult(directory: Path | None = None) -> OpenData:
@@ -122,11 +130,12 @@ LOADERS: Final[dict[str, Callable[[Path | None], OpenData]]] = {"adult": adult, 
 def _lines(directory: Path | None, name: str) -> list[str]:
     directory = directory or data_directory()
     if directory is None or not (directory / name).is_file():
-        raise OpenDataMissing(f"There is no {name} in the data directory: set PAFER_DATA to the folder that has it.")
-    content = (directory / name).read_bytes()
-    if hashlib.sha256(content).hexdigest() != SHA256[name]:
-        raise OpenDataMissing(f"{name} is not the published file (its SHA-256 differs): fetch it again.")
-    return content.decode().splitlines()
+        raise OpenDataMissing(
+            f"There is no {name} in the data directory: `./run data` fetches it, or set PAFER_DATA to its folder."
+        )
+    if not is_published(directory / name, SHA256[name]):
+        raise OpenDataMissing(f"{name} is not the published file (its SHA-256 differs): `./run data` fetches it again.")
+    return (directory / name).read_text(encoding="utf-8").splitlines()
 
 
 def _adult_rows(lines: Sequence[str], part: str) -> Iterator[Row]:
