@@ -19,7 +19,7 @@ from shared.plans import Plan
 from shared.problems import TooLarge
 
 WORD_RULES: Final = 64
-"""So many rules are looked up together (`storage.matching`)."""
+"""So many rules are looked up together (`records.matching`)."""
 NOISE_COUNT_MS: Final[Mapping[str, float]] = {
     "laplace": 0.01, "gaussian": 0.02, "exponential": 0.08, "randomised_response": 0.001,
 }  # fmt: skip
@@ -34,6 +34,7 @@ class PlanSize:
         predicates: Of all rules.
         values: Of all predicates' lists.
         counts: By mechanism, how many counts get its noise: cells times groups.
+        gaussians: Batches of Gaussian noise, whose scale has to be searched for.
         classes: Of disjoint cells, over all batches.
         words: At most how many words of rules are intersected for each record, over all batches.
         word_columns: The same, times the columns that each batch's rules name.
@@ -43,6 +44,7 @@ class PlanSize:
     predicates: int
     values: int
     counts: Mapping[str, int]
+    gaussians: int
     classes: int
     words: int
     word_columns: int
@@ -51,7 +53,7 @@ class PlanSize:
     def of(cls, plan: Plan, price: Price, groups: int) -> Self:
         """The size of a priced plan that counts so many groups."""
         counts: dict[str, int] = {}
-        rules = predicates = values = classes = words = word_columns = 0
+        rules = predicates = values = gaussians = classes = words = word_columns = 0
         for batch, paid in zip(plan.batches, price.batches, strict=True):
             name = batch.mechanism.name
             counts[name] = counts.get(name, 0) + len(batch.cells) * groups
@@ -62,10 +64,11 @@ class PlanSize:
             rules += len(asked)
             predicates += sum(len(rule.all_of) for rule in asked)
             values += sum(len(one.values or ()) for rule in asked for one in rule.all_of)
+            gaussians += name == "gaussian"
             classes += len(paid.classes)
             words += batch_words
             word_columns += batch_words * len(named)
-        return cls(rules, predicates, values, counts, classes, words, word_columns)
+        return cls(rules, predicates, values, counts, gaussians, classes, words, word_columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ class Work:
         millions = records_max / 1e6
         counts = sum(size.counts.values())
         return cls(
-            pricing=2 + 0.02 * size.predicates + 0.006 * size.values + 0.01 * size.rules,
+            pricing=2 + 0.02 * size.predicates + 0.006 * size.values + 0.01 * size.rules + 5 * size.gaussians,
             counting=(
                 1 + 0.3 * size.words + 0.015 * size.predicates + 0.003 * size.values + 0.002 * counts
                 + millions * (5 + 8 * size.classes + 3 * size.words + 1.4 * size.word_columns)

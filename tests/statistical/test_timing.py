@@ -24,7 +24,9 @@ AT_ONCE: Final = 20
 AUC_MAX: Final = 0.6
 SHORT_S: Final = 0.002
 LONG_S: Final = 0.022
-SIZE: Final = PlanSize(rules=2, predicates=2, values=0, counts={"laplace": 4}, classes=1, words=1, word_columns=1)
+SIZE: Final = PlanSize(
+    rules=2, predicates=2, values=0, counts={"laplace": 4}, gaussians=0, classes=1, words=1, word_columns=1
+)
 
 
 async def times(quantum_ms: int) -> tuple[list[float], list[float]]:

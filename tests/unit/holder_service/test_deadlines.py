@@ -27,12 +27,14 @@ from shared.problems import TooLarge
 from tests.hostile_plans import SCHEMA
 
 SIZE = PlanSize(
-    rules=16, predicates=64, values=8, counts={"laplace": 32, "gaussian": 4}, classes=1, words=1, word_columns=5
-)
+    rules=16, predicates=64, values=8, counts={"laplace": 32, "gaussian": 4}, gaussians=1, classes=1, words=1,
+    word_columns=5,
+)  # fmt: skip
 sizes = st.builds(
     PlanSize, rules=st.integers(1, 8192), predicates=st.integers(0, 32_768), values=st.integers(0, 262_144),
     counts=st.dictionaries(st.sampled_from(sorted(NOISE_COUNT_MS)), st.integers(1, 16_384), min_size=1),
-    classes=st.integers(1, 4096), words=st.integers(1, 500), word_columns=st.integers(0, 10_000),
+    gaussians=st.integers(0, 16), classes=st.integers(1, 4096), words=st.integers(1, 500),
+    word_columns=st.integers(0, 10_000),
 )  # fmt: skip
 
 
@@ -79,11 +81,15 @@ def test_a_plan_s_size_is_what_it_asks() -> None:
         {"id": "b", "all_of": [{"column": "c0", "op": "in", "values": ["c1", "c2", "c3"]}]},
     ]
     batch = {"name": "1", "mechanism": {"name": "laplace"}, "epsilon": "1", "cells": cells}
-    plan = Plan.model_validate({"sensitive": ["sex"], "batches": [batch, {**batch, "name": "2"}]})
+    gaussian = {**batch, "name": "2", "mechanism": {"name": "gaussian", "delta": "0.001"}}
+    plan = Plan.model_validate({"sensitive": ["sex"], "batches": [batch, gaussian]})
 
     size = PlanSize.of(plan, price(plan, SCHEMA), 2)
 
-    assert size == PlanSize(rules=6, predicates=4, values=6, counts={"laplace": 8}, classes=4, words=2, word_columns=4)
+    assert size == PlanSize(
+        rules=6, predicates=4, values=6, counts={"laplace": 4, "gaussian": 4}, gaussians=1, classes=4, words=2,
+        word_columns=4,
+    )  # fmt: skip
 
 
 def test_a_plan_that_would_count_for_minutes_is_refused() -> None:

@@ -1,5 +1,6 @@
-"""σ costs exactly what is charged: OpenDP's own conversion confirms it, and no smaller one would do."""
+"""σ costs what is charged: OpenDP's own conversion confirms it exactly, and hardly a smaller one would do."""
 
+import itertools
 import math
 import random
 from fractions import Fraction
@@ -16,35 +17,36 @@ from holder_service.mechanisms.gaussian import GaussianMechanism
 from shared.amounts import DELTA_NANO_MAX, DELTA_NANO_MIN, EPSILON_NANO_MAX, EPSILON_NANO_MIN
 
 SPACE = vector_domain(atom_domain(T="i64")), l2_distance(T="f64")
-SOURCE = random.Random(4)
-LOSSES = [
-    (EPSILON_NANO_MIN, DELTA_NANO_MIN),
-    (EPSILON_NANO_MIN, DELTA_NANO_MAX),
-    (EPSILON_NANO_MAX, DELTA_NANO_MIN),
-    (EPSILON_NANO_MAX, DELTA_NANO_MAX),
-    *((round(10 ** SOURCE.uniform(6, 10)), round(10 ** SOURCE.uniform(0, 6))) for _ in range(150)),
-]
+CORNERS = list(itertools.product((EPSILON_NANO_MIN, EPSILON_NANO_MAX), (DELTA_NANO_MIN, DELTA_NANO_MAX)))
 
 
 def delta_at(scale: float, l2: float, epsilon_nano: int) -> Fraction:
-    """The δ that OpenDP gives noise of σ = scale at ε; at a double that is not above ε, where δ is no smaller."""
-    epsilon = math.nextafter(epsilon_nano / 10**9, 0)
+    """The δ that OpenDP gives noise of σ = scale at ε; at the largest double that is not above ε."""
+    exact = Fraction(epsilon_nano, 10**9)
+    epsilon = float(exact) if Fraction(float(exact)) <= exact else math.nextafter(float(exact), 0)
     approximate: Any = make_zCDP_to_approxDP(make_gaussian(*SPACE, scale=scale))
     return Fraction(approximate.map(l2).delta(epsilon))
 
 
+# Whether a loss is above the charge by a digit that doubles cannot hold is for many values of ε and δ to show.
+@pytest.mark.parametrize("samples", [200, pytest.param(4000, marks=[pytest.mark.slow, pytest.mark.statistical])])
 @pytest.mark.parametrize("counts_that_change", [1, 2])
-def test_the_conversion_never_exceeds_the_charge_and_hardly_less_noise_would_do(counts_that_change: int) -> None:
-    l2 = math.nextafter(math.sqrt(counts_that_change), 2) if counts_that_change == 2 else 1.0
+def test_the_conversion_never_exceeds_the_charge_and_hardly_less_noise_would_do(
+    counts_that_change: int, samples: int
+) -> None:
+    l2 = math.sqrt(counts_that_change)
+    assert Fraction(l2) ** 2 >= counts_that_change
+    source = random.Random(4)
+    losses = [(round(10 ** source.uniform(6, 10)), round(10 ** source.uniform(0, 6))) for _ in range(samples)]
 
-    for epsilon_nano, delta_nano in LOSSES:
+    for epsilon_nano, delta_nano in [*CORNERS, *losses]:
         mechanism = GaussianMechanism.calibrated(
             epsilon_nano=epsilon_nano, delta_nano=delta_nano, squared_sensitivity=counts_that_change
         )
 
         charged = Fraction(delta_nano, 10**9)
-        assert delta_at(mechanism.scale, l2, epsilon_nano) <= charged * (1 + Fraction(1, 10**9))
-        assert delta_at(mechanism.scale * (1 - 1e-9), l2, epsilon_nano) > charged
+        assert delta_at(mechanism.scale, l2, epsilon_nano) <= charged
+        assert delta_at(mechanism.scale * (1 - 1e-11), l2, epsilon_nano) > charged
         assert mechanism.noise.scale == mechanism.scale
 
 

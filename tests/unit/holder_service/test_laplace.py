@@ -21,7 +21,7 @@ def loss(scale: float, sensitivity: int) -> Fraction:
 @pytest.mark.parametrize("sensitivity", [1, 2])
 def test_the_map_never_exceeds_the_charge_and_no_smaller_scale_would_do(sensitivity: int) -> None:
     source = random.Random(1)
-    samples = [source.randint(EPSILON_NANO_MIN, EPSILON_NANO_MAX) for _ in range(2000)]
+    samples = [source.randint(EPSILON_NANO_MIN, EPSILON_NANO_MAX) for _ in range(4000)]
 
     for epsilon_nano in [EPSILON_NANO_MIN, EPSILON_NANO_MAX, 10**8, 3 * 10**8, *samples]:
         scale = LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=sensitivity).scale
