@@ -59,8 +59,7 @@ class PlanSize:
             counts[name] = counts.get(name, 0) + len(batch.cells) * groups
             asked = [rule for cell in batch.cells for rule in cell.any_of]
             named = {predicate.column for rule in asked for predicate in rule.all_of}
-            # Classes share a word as long as they fit, so of two words in a row one at least is half full.
-            batch_words = len(asked) // WORD_RULES + min(len(paid.classes), 2 * len(asked) // WORD_RULES + 1)
+            batch_words = -(-len(asked) // WORD_RULES)
             rules += len(asked)
             predicates += sum(len(rule.all_of) for rule in asked)
             values += sum(len(one.values or ()) for rule in asked for one in rule.all_of)

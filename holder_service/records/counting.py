@@ -65,7 +65,7 @@ def count_cells(
         Counts in people, shape (cells, groups), the groups in the order of `Schema.groups`.
     """
     groups = _Groups.of_columns(records.schema, sensitive)
-    counters = [_counter(together, cells, groups.size, records) for together in _together(cells, classes)]
+    counters = list(_counters(classes, cells, groups.size, records))
 
     def count(chunk: Chunk) -> npt.NDArray[np.int64]:
         counts = np.zeros((len(cells), groups.size), dtype=np.int64)
@@ -109,31 +109,25 @@ class _Groups:
         return place
 
 
-def _together(cells: Sequence[Cell], classes: Sequence[Sequence[int]]) -> Iterator[list[Sequence[int]]]:
-    """Consecutive classes, as many as have rules for one word; a class with more is alone."""
-    together: list[Sequence[int]] = []
-    size = 0
-    for places in classes:
-        rules = sum(len(cells[place].any_of) for place in places)
-        if together and size + rules > WORD_BITS:
-            yield together
-            together, size = [], 0
-        together.append(places)
-        size += rules
-    if together:
-        yield together
-
-
-def _counter(
+def _counters(
     classes: Sequence[Sequence[int]], cells: Sequence[Cell], groups: int, records: Records
-) -> "_WordCounter | _WalkCounter":
-    """The quicker way to count some classes: a step of a walk takes about as long as four look-ups in tables."""
-    rules = [rule for places in classes for place in places for rule in cells[place].any_of]
-    words = -(-len(rules) // WORD_BITS)
-    walk = TreeWalk.compiled(rules, records) if words > 1 else None
-    if walk is not None and 4 * walk.steps <= words * (len(walk.columns) + 2):
-        return _WalkCounter(list(classes[0]), walk, _keys(classes[0], cells, groups))
-    return _WordCounter.compiled(rules, classes, cells, groups, records)
+) -> Iterator["_WordCounter | _WalkCounter"]:
+    """The quicker way to count each class: a step of a walk takes about as long as four look-ups in tables."""
+    looked_up = []
+    for places in classes:
+        rules = _rules(cells, places)
+        words = -(-len(rules) // WORD_BITS)
+        walk = TreeWalk.compiled(rules, records) if words > 1 else None
+        if walk is not None and 4 * walk.steps <= words * (len(walk.columns) + 2):
+            yield _WalkCounter(list(places), walk, _keys(places, cells, groups))
+        else:
+            looked_up.append(places)
+    if looked_up:
+        yield _WordCounter.compiled(looked_up, cells, groups, records)
+
+
+def _rules(cells: Sequence[Cell], places: Sequence[int]) -> list[Rule]:
+    return [rule for place in places for rule in cells[place].any_of]
 
 
 def _keys(places: Sequence[int], cells: Sequence[Cell], groups: int) -> _Array:
@@ -165,47 +159,64 @@ class _WalkCounter:
 
 
 @dataclass(frozen=True, slots=True)
+class _Part:
+    """The rules of one class in one word.
+
+    Attributes:
+        bits: Theirs; `None` for all of the word.
+        key_at: The key of each bit, shape (WORD_BITS + 1,).
+        cells: The places of the class's cells if these are its last rules, else `None`.
+    """
+
+    bits: int | None
+    key_at: _Array
+    cells: list[int] | None
+
+
+@dataclass(frozen=True, slots=True)
 class _WordCounter:
     """Counts classes by the lowest bit among the rules that match.
 
     Attributes:
-        words: The rules of all the classes; those of one class follow each other.
-        classes: For each class the places of its cells, the bits of its rules (`None` for all), and the key of
-            each bit, shape (words, WORD_BITS + 1).
+        words: The rules of all the classes, one class after the other.
+        parts: Of each word, the parts of classes in it.
     """
 
     words: RuleWords
-    classes: Sequence[tuple[list[int], int | None, _Array]]
+    parts: Sequence[Sequence[_Part]]
 
     @classmethod
     def compiled(
-        cls,
-        rules: Sequence[Rule],
-        classes: Sequence[Sequence[int]],
-        cells: Sequence[Cell],
-        groups: int,
-        records: Records,
+        cls, classes: Sequence[Sequence[int]], cells: Sequence[Cell], groups: int, records: Records
     ) -> "_WordCounter":
-        words = RuleWords.compiled(rules, records)
-        compiled, first = [], 0
+        words = RuleWords.compiled([rule for places in classes for rule in _rules(cells, places)], records)
+        parts: list[list[_Part]] = [[] for _ in words.rules]
+        begin = 0
         for places in classes:
             keys = _keys(places, cells, groups)[:-1]
-            key_at = np.zeros((len(words.rules), WORD_BITS + 1), dtype=keys.dtype)
-            numbers = np.arange(first, first + len(keys))
-            key_at[numbers // WORD_BITS, numbers % WORD_BITS] = keys
-            compiled.append((list(places), ((1 << len(keys)) - 1) << first if len(classes) > 1 else None, key_at))
-            first += len(keys)
-        return cls(words, compiled)
+            end = begin + len(keys)
+            for word in range(begin // WORD_BITS, -(-end // WORD_BITS)):
+                first, behind = max(begin - word * WORD_BITS, 0), min(end - word * WORD_BITS, WORD_BITS)
+                key_at = np.zeros(WORD_BITS + 1, dtype=keys.dtype)
+                key_at[first:behind] = keys[word * WORD_BITS + first - begin :][: behind - first]
+                bits = (1 << behind) - (1 << first)
+                last = end <= (word + 1) * WORD_BITS
+                whole = bits == words.rules[word]
+                parts[word].append(_Part(None if whole else bits, key_at, list(places) if last else None))
+            begin = end
+        return cls(words, parts)
 
     def keys(self, chunk: Chunk) -> Iterator[tuple[list[int], _Array]]:
         """For each class its cells, and the key of the one that counts each record, shape (records,)."""
-        keys = [np.zeros(chunk.records, dtype=np.uint8)] * len(self.classes)
-        for word, matching in enumerate(self.words.matching(chunk)):
-            for place, (_, bits, key_at) in enumerate(self.classes):
-                lowest = _lowest_bit(matching if bits is None else matching & bits)
-                keys[place] = np.maximum(keys[place], key_at[word].take(lowest, mode="clip"))
-        for (places, _, _), key in zip(self.classes, keys, strict=True):
-            yield places, key
+        before: _Array | None = None
+        for parts, matching in zip(self.parts, self.words.matching(chunk), strict=True):
+            for part in parts:
+                lowest = _lowest_bit(matching if part.bits is None else matching & part.bits)
+                key = part.key_at.take(lowest, mode="clip")
+                key = key if before is None else np.maximum(before, key)
+                before = key if part.cells is None else None
+                if part.cells is not None:
+                    yield part.cells, key
 
 
 def _lowest_bit(words: _Array) -> _Array:

@@ -6,14 +6,14 @@ record are the intersection of what its columns' tables say. The work depends on
 columns and records there are, and nothing that an auditor wrote is evaluated.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from holder_service.domain.admitted import admitted_sets, admitting_rules
+from holder_service.domain.admitted import Runs, admitted_sets
 from holder_service.records.atoms import ColumnAtoms
 from holder_service.records.encoded import Chunk, Records
 from shared.rules import Rule
@@ -40,14 +40,13 @@ class RuleWords:
     @classmethod
     def compiled(cls, rules: Sequence[Rule], records: Records) -> "RuleWords":
         """The tables of rules that fit the records' schema; rule n is bit n % 64 of word n // 64."""
-        everyone = (1 << len(rules)) - 1
+        everyone = _words(range(len(rules)), len(rules))
         columns, tables = [], []
         for partition, sets in admitted_sets(dict(enumerate(rules)), records.schema):
-            unconstrained = everyone & ~sum(1 << number for number in sets)
-            admitting = [unconstrained | admitting for admitting in admitting_rules(sets, partition.atoms)]
+            unconstrained = everyone & ~_words(sets, len(rules))
             columns.append(ColumnAtoms.compiled(partition, records))
-            tables.append(_words(admitting, len(rules)))
-        return cls(_words([everyone], len(rules))[:, 0], columns, tables)
+            tables.append(_admitting(sets, partition.atoms, unconstrained))
+        return cls(everyone, columns, tables)
 
     def matching(self, chunk: Chunk) -> Iterator[_Array]:
         """Word by word, the rules that match each record: unsigned integers, shape (records,)."""
@@ -61,9 +60,24 @@ class RuleWords:
             yield matching
 
 
-def _words(sets: Sequence[int], rules: int) -> _Array:
-    """Sets of so many rules as words, shape (words, sets); of a smaller type if they are few."""
-    words = -(-rules // WORD_BITS)
-    packed = b"".join(admitting.to_bytes(words * WORD_BITS // 8, "little") for admitting in sets)
-    kind = np.min_scalar_type(2 ** min(rules, WORD_BITS) - 1)
-    return np.ascontiguousarray(np.frombuffer(packed, dtype="<u8").reshape(len(sets), words).T, dtype=kind)
+def _words(numbers: Iterable[int], rules: int) -> _Array:
+    """A set of some of so many rules as words, shape (words,); of a smaller type if they are few."""
+    words = np.zeros(-(-rules // WORD_BITS), dtype=np.min_scalar_type(2 ** min(rules, WORD_BITS) - 1))
+    places = np.fromiter(numbers, dtype=np.intp)
+    np.bitwise_or.at(words, places // WORD_BITS, _bits(places, words.dtype))
+    return words
+
+
+def _admitting(sets: Mapping[int, Runs], atoms: int, unconstrained: _Array) -> _Array:
+    """The rules that admit each atom, shape (words, atoms): the ones that admit all of them, and those of `sets`."""
+    rules = np.fromiter((number for number, runs in sets.items() for _ in runs for _ in (0, 1)), dtype=np.intp)
+    ends = np.fromiter((end for runs in sets.values() for run in runs for end in run), dtype=np.intp)
+    changes = np.zeros((len(unconstrained), atoms + 1), dtype=unconstrained.dtype)
+    changes[:, 0] = unconstrained
+    np.bitwise_xor.at(changes, (rules // WORD_BITS, ends), _bits(rules, unconstrained.dtype))
+    return np.bitwise_xor.accumulate(changes, axis=1)[:, :-1]
+
+
+def _bits(rules: _Array, kind: np.dtype[Any]) -> _Array:
+    """The bit of each rule in its word."""
+    return np.left_shift(np.uint64(1), (rules % WORD_BITS).astype(np.uint64)).astype(kind)

@@ -153,7 +153,8 @@ def test_a_large_tree_over_many_columns_is_counted_by_walking(tmp_path: Path) ->
     everybody = wide_people(60)
     records = load(tmp_path, WIDE, everybody)
 
-    assert isinstance(counting._counter([range(600)], asked, 2, records), counting._WalkCounter)
+    [counter] = counting._counters([range(600)], asked, 2, records)
+    assert isinstance(counter, counting._WalkCounter)
     assert counted(records, asked, ["origin"]) == by_reference(everybody, asked, WIDE, ["origin"])
 
 
@@ -168,7 +169,8 @@ def test_many_rules_that_are_no_tree_are_counted_by_words(tmp_path: Path) -> Non
     everybody = wide_people(200)
     records = load(tmp_path, WIDE, everybody)
 
-    assert isinstance(counting._counter([[0]], asked, 2, records), counting._WordCounter)
+    [counter] = counting._counters([[0]], asked, 2, records)
+    assert isinstance(counter, counting._WordCounter)
     assert counted(records, asked, ["origin"]) == by_reference(everybody, asked, WIDE, ["origin"])
 
 
@@ -186,7 +188,7 @@ def test_two_cells_of_many_rules_are_counted(tmp_path: Path) -> None:
 
 
 def test_many_classes_share_words(tmp_path: Path) -> None:
-    """Two trees that cut across each other, the empty rule and a contradiction, with a class that starts a new word."""
+    """Two trees that cut across each other, the empty rule and a contradiction, with a class that lies in two words."""
     nobody = Rule(all_of=(Predicate(column="age", op="is_missing"), Predicate(column="age", op="not_missing")))
     rules = [Rule(all_of=()), *tree(40, seed=5), nobody, *tree(50, seed=6), Rule(all_of=())]
     asked = [Cell(id=f"cell-{place}", any_of=(rule,)) for place, rule in enumerate(rules)]
