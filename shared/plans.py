@@ -187,7 +187,15 @@ def identity(*, auditor: str, dataset: str, plan: Plan) -> str:
     """
     if plan.version is None:
         raise ValueError("Pin the plan to a version before its identity is taken.")
-    return canonical.digest({"auditor": auditor, "dataset": dataset, "version": plan.version, "plan": plan.document()})
+    document = canonical.canonical_bytes(plan.document())
+    return identity_of_document(document, auditor=auditor, dataset=dataset, version=plan.version)
+
+
+def identity_of_document(document: bytes, *, auditor: str, dataset: str, version: int) -> str:
+    """The same of a pinned plan's canonical bytes."""
+    names = {"auditor": auditor, "dataset": dataset, "version": version}
+    members = {name: canonical.canonical_bytes(value) for name, value in names.items()}
+    return canonical.sha256_name(canonical.object_bytes({**members, "plan": document}))
 
 
 def check_size(plan: Plan) -> None:

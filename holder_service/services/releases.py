@@ -36,15 +36,19 @@ from holder_service.storage.releases import StoredRelease
 from shared.amounts import PrivacyLoss, format_nano
 from shared.canonical import canonical_bytes, object_bytes, sha256_name
 from shared.datasets import Relation
-from shared.plans import BatchQuote, Plan, Quote, check_size, identity
+from shared.plans import BatchQuote, Plan, Quote, check_size, identity_of_document
 from shared.schema import Group
 
 
 @dataclass(frozen=True, slots=True)
 class PricedPlan:
-    """A valid plan for the current records, its price and noise; nothing of it depends on the records."""
+    """A valid plan for the current records, its price and noise; nothing of it depends on the records.
+
+    `identity` and `document`, its canonical bytes, are empty where it is only quoted.
+    """
 
     identity: str
+    document: bytes
     plan: Plan
     dataset: Dataset
     relation: NeighbouringRelation
@@ -71,7 +75,7 @@ def quote(books: Books, *, dataset: str, plan: Plan) -> Quote:
         declared = existing(connection, dataset)
         name = relation_of(connection, declared)
     plan.check(declared.schema)
-    priced = _priced("", plan, declared, name)
+    priced = _priced(plan, declared, name)
     return Quote(
         dataset=dataset,
         version=plan.version if plan.version is not None else declared.version,
@@ -103,13 +107,14 @@ def prepare(books: Books, *, auditor: str, dataset: str, plan: Plan) -> StoredRe
         if version is None:
             raise NoRecords(f"Dataset {dataset!r} has no records yet, or none any more.")
         pinned = plan.pinned(version)
-        name = identity(auditor=auditor, dataset=dataset, plan=pinned)
+        document = canonical_bytes(pinned.document())
+        name = identity_of_document(document, auditor=auditor, dataset=dataset, version=version)
         stored = releases.find(connection, name)
         if stored is None:
             _require_current(declared, version)
             pinned.check(declared.schema)
             standing = _standing(connection, declared, auditor)
-            priced = _priced(name, pinned, declared, standing.relation)
+            priced = _priced(pinned, declared, standing.relation, identity=name, document=document)
             _require_funds(standing, priced, now=books.clock())
             return priced
     books.ensure_anchored(stored.sequence)
@@ -129,11 +134,11 @@ def answer(books: Books, *, auditor: str, priced: PricedPlan, records: OpenRecor
     batches = _noisy_batches(priced, records)
     unsigned = {
         "id": priced.identity, "dataset": priced.dataset.name, "version": priced.plan.version, "auditor": auditor,
-        "relation": priced.relation.name, "plan": priced.plan.document(),
+        "relation": priced.relation.name,
         "charge": priced.price.charge.model_dump(mode="json"), "batches": batches,
     }  # fmt: skip
     # Serialised once, and outside the ledger's lock: digest, signature and stored bytes are all put together from it.
-    members = {name: canonical_bytes(value) for name, value in unsigned.items()}
+    members = {name: canonical_bytes(value) for name, value in unsigned.items()} | {"plan": priced.document}
     answer_digest = sha256_name(object_bytes(members))
 
     def charge(transaction: Transaction) -> StoredRelease:
@@ -219,7 +224,9 @@ def _require_funds(standing: Standing, priced: PricedPlan, *, now: datetime) -> 
         raise CapExhausted(requested=loss, remaining=PrivacyLoss.of_nano(*standing.cap.remaining(now)))
 
 
-def _priced(name: str, plan: Plan, dataset: Dataset, relation_name: Relation) -> PricedPlan:
+def _priced(
+    plan: Plan, dataset: Dataset, relation_name: Relation, *, identity: str = "", document: bytes = b""
+) -> PricedPlan:
     groups = dataset.schema.groups(plan.sensitive)
     neighbouring = relation(relation_name)
     mechanisms = tuple(
@@ -229,7 +236,7 @@ def _priced(name: str, plan: Plan, dataset: Dataset, relation_name: Relation) ->
     paid = price(plan, dataset.schema)
     size = PlanSize.of(plan, paid, len(groups))
     require_bounded(size, records_max=dataset.records_max)
-    return PricedPlan(name, plan, dataset, neighbouring, paid, size, groups, mechanisms)
+    return PricedPlan(identity, document, plan, dataset, neighbouring, paid, size, groups, mechanisms)
 
 
 def _batch_documents(priced: PricedPlan) -> list[dict[str, Any]]:

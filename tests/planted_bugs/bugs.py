@@ -138,9 +138,10 @@ BUGS: Final = (
         (
             Edit(
                 _RELEASES,
-                "        name = identity(auditor=auditor, dataset=dataset, plan=pinned)\n",
+                "        name = identity_of_document(document, auditor=auditor, dataset=dataset, version=version)\n",
                 "        import secrets\n\n"
-                "        name = identity(auditor=auditor + secrets.token_hex(8), dataset=dataset, plan=pinned)\n",
+                "        asker = auditor + secrets.token_hex(8)\n"
+                "        name = identity_of_document(document, auditor=asker, dataset=dataset, version=version)\n",
             ),
         ),
         ("tests/integration/test_releases.py::test_the_same_plan_again_is_the_same_bytes_and_costs_nothing",),
