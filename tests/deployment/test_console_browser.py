@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.holders import DECLARATION, TestedHolder, plan, running_holder
 
@@ -18,6 +18,8 @@ PAGES: Final = (
     "/console/auditors/ADR", "/console/budgets", "/console/ledger", "/console/ledger/3", "/console/restore",
 )  # fmt: skip
 ARGUMENTS: Final = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+PATIENCE_MS: Final = 60_000
+"""A key that was pressed is answered by and by: `expect` looks again until it is, on a busy machine too."""
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +40,7 @@ def browser() -> Iterator[Browser]:
         pytest.skip("there is no Chromium: on Debian and Ubuntu, apt install chromium")
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        expect.set_options(timeout=PATIENCE_MS)
         yield launched
         launched.close()
 
@@ -49,7 +52,7 @@ def opened(browser: Browser, holder: TestedHolder, **options: object) -> Iterato
         base_url=str(holder.client.base_url),
         **{"java_script_enabled": False, **options},  # type: ignore[arg-type]
     )
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE_MS)
     page, complaints = context.new_page(), list[str]()
     page.on(
         "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
@@ -72,7 +75,7 @@ def log_in(page: Page, holder: TestedHolder) -> None:
     page.goto("/console")
     page.get_by_label("Administrator’s key").fill(holder.admin_key)
     page.get_by_role("button", name="Log in").click()
-    assert page.get_by_role("heading", level=1).inner_text() == "Overview"
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
 
 
 def test_everything_is_reached_by_keyboard(browser: Browser, holder: TestedHolder) -> None:
@@ -84,26 +87,28 @@ def test_everything_is_reached_by_keyboard(browser: Browser, holder: TestedHolde
         page.wait_for_url("**/console")
 
         page.keyboard.press("Tab")
-        assert page.locator(":focus").inner_text() == "Skip to the content"
+        expect(page.locator(":focus")).to_have_text("Skip to the content")
         assert page.locator(":focus").bounding_box()["x"] >= 0  # type: ignore[index]  # it is shown now
         page.keyboard.press("Enter")
-        assert page.locator("main:focus").count() == 1
+        expect(page.locator("main")).to_be_focused()
         page.goto("/console")
         for _ in range(6):
             page.keyboard.press("Tab")
-        assert page.locator(":focus").inner_text() == "Budgets"
+        expect(page.locator(":focus")).to_have_text("Budgets")
         assert page.locator(":focus").evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
         page.keyboard.press("Enter")
         page.wait_for_url("**/console/budgets")
 
         page.get_by_role("link", name="Change the budget of ADR with register").focus()
         page.keyboard.press("Enter")
+        page.wait_for_url("**/console/budgets?*")
         page.get_by_label("Limit, ε").focus()
         page.keyboard.press("Control+A")
         page.keyboard.type("12.5")
         page.keyboard.press("Enter")
 
-        assert "The budget of ADR with population register is now ε 12.5" in page.get_by_role("status").inner_text()
+        expect(page.get_by_role("status")).to_contain_text("The budget of ADR with population register is now ε 12.5")
+        page.wait_for_load_state()
         page.reload()
         assert page.get_by_role("status").count() == 0, "a message is shown once"
 
@@ -119,7 +124,7 @@ def test_an_administrator_works_through_a_day(browser: Browser, holder: TestedHo
             {"name": "a.csv", "mimeType": "text/csv", "buffer": content}
         )
         page.get_by_role("button", name="Load").click()
-        assert "Version 2 of register is loaded." in page.get_by_role("status").inner_text()
+        expect(page.get_by_role("status")).to_contain_text("Version 2 of register is loaded.")
 
         page.get_by_role("link", name="Auditors").click()
         page.get_by_label("Name").fill("ombudsman")
@@ -128,23 +133,26 @@ def test_an_administrator_works_through_a_day(browser: Browser, holder: TestedHo
         key = page.locator(".secret code").inner_text()
         assert holder.auditor("GET", "/datasets", key=key).status_code == 200
         page.get_by_role("link", name="I have copied it").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("ombudsman auditor")
+        page.wait_for_load_state()
         assert key not in page.content()
 
         page.get_by_text("Withdraw", exact=True).click()
         page.get_by_role("button", name="Withdraw key").click()
-        assert "is withdrawn." in page.get_by_role("status").inner_text()
+        expect(page.get_by_role("status")).to_contain_text("is withdrawn.")
         assert holder.auditor("GET", "/datasets", key=key).status_code == 401
 
         page.get_by_role("link", name="Ledger", exact=True).click()
         page.get_by_role("button", name="Verify the ledger").click()
-        assert page.get_by_role("status").inner_text().startswith("Intact: ")
+        expect(page.get_by_role("status")).to_contain_text("Intact: ")
         with page.expect_download() as download:
             page.get_by_role("link", name="Export as CSV").click()
         assert download.value.suggested_filename == "ledger.csv"
 
         page.get_by_role("button", name="Log out").click()
+        page.wait_for_url("**/console/log-in")
         page.goto("/console/ledger")
-        assert "/console/log-in" in page.url
+        page.wait_for_url("**/console/log-in?*")
 
 
 def test_spending_is_seen(browser: Browser, holder: TestedHolder) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.holders import TestedHolder, plan, register_csv
 from tests.refusals import refused
+from tests.waits import wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -245,11 +246,7 @@ def test_a_load_cut_short_leaves_the_records_and_no_file(
     )
 
     raw(standing_holder, head.encode(), then=register_csv())
-    deadline = time.monotonic() + 5
-    while list(standing_holder.settings.incoming.iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.01)
-
-    assert not list(standing_holder.settings.incoming.iterdir())
+    wait_until(lambda: not list(standing_holder.settings.incoming.iterdir()))
     assert standing_holder.auditor("GET", "/datasets/register").json()["version"] == 1
     assert "internal error" not in caplog.text
 

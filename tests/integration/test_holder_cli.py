@@ -24,6 +24,7 @@ from holder_service.cli import app
 from holder_service.services.holder import initialise
 from holder_service.settings import Settings
 from tests.holders import DECLARATION, TestedHolder, plan, register_csv, running_holder
+from tests.waits import wait_until
 
 HOLDER: Final = (sys.executable, "-c", "from holder_service.cli import app; app()")
 QUANTUM_MS: Final = 800
@@ -105,9 +106,10 @@ def test_set_up_serve_ask_and_stop_gracefully(tmp_path: Path) -> None:
         with ThreadPoolExecutor(1) as pool:
             headers = {"Authorization": f"Bearer {asking}"}
             answer = pool.submit(client.post, "/v1/datasets/register/releases", json=plan(), headers=headers)
-            time.sleep(QUANTUM_MS / 4000)
+            budget = "/v1/datasets/register/budget"
+            wait_until(lambda: client.get(budget, headers=headers).json()["spent"]["epsilon"] == "0.1")
             process.send_signal(signal.SIGTERM)
-            output, _ = process.communicate(timeout=30)
+            output, _ = process.communicate(timeout=60)
 
         assert answer.result().status_code == 201
     assert process.returncode == 0

@@ -24,6 +24,7 @@ from shared.releases import SigningKeys
 from tests.holders import Served, TestedHolder, forked, opened, plan, register_csv, running_holder, serving
 from tests.postgres import binaries
 from tests.refusals import refused
+from tests.waits import wait_until
 
 
 def leave_things_behind(settings: Settings) -> list[Path]:
@@ -113,7 +114,8 @@ def test_told_to_end_it_answers_what_it_was_asked_and_ends_with_success(stopped:
         headers = {"Authorization": f"Bearer {stopped.auditor_key}"}
         url = f"{served.url}/v1/datasets/register/releases"
         asked = pool.submit(httpx.post, url, json=plan(draw=3), headers=headers, timeout=60)
-        time.sleep(0.3)
+        budget = f"{served.url}/v1/datasets/register/budget"
+        wait_until(lambda: httpx.get(budget, headers=headers).json()["spent"]["epsilon"] == "0.2")
         assert isinstance(served.process, subprocess.Popen)
         served.process.send_signal(signal.SIGTERM)
 

@@ -297,7 +297,7 @@ def test_an_interruption_is_clean(holder: SimulatedHolder, tmp_path: Path) -> No
 
     def hang(handler: BaseHTTPRequestHandler) -> bool:
         asked.set()
-        go_on.wait(30)
+        go_on.wait(120)
         handler.close_connection = True
         return True
 
@@ -306,7 +306,7 @@ def test_an_interruption_is_clean(holder: SimulatedHolder, tmp_path: Path) -> No
     with start(holder, tmp_path, "datasets") as process:
         assert asked.wait(60)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=60)
     go_on.set()
 
     assert process.returncode == 130

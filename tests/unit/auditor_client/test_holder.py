@@ -129,7 +129,7 @@ def test_a_wait_beyond_the_limit_is_not_begun(simulated: SimulatedHolder, client
     with pytest.raises(HolderUnavailable, match="The store is away"):
         client.budget("register")
 
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 3, "the shortest of these waits"
     assert len(simulated.requests) == 1
 
 
@@ -300,7 +300,7 @@ def test_a_huge_answer_is_not_read_to_its_end(simulated: SimulatedHolder) -> Non
         pytest.raises(HolderLied, match="1000000 bytes"),
     ):
         client.budget("register")
-    assert hung_up.wait(timeout=5)
+    assert hung_up.wait(timeout=60)
 
 
 def test_no_compressed_answer_is_asked_for(simulated: SimulatedHolder, client: HolderClient) -> None:
@@ -355,7 +355,7 @@ def test_a_dripping_answer_ends_at_the_total_time(where: str) -> None:
     ):
         client.keys()
 
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 60, "at this pace the answer takes eight minutes"
     stop.set()
     thread.join(timeout=5)
     listener.close()
