@@ -4,7 +4,8 @@ Each attack guesses groups that were equally likely before. A test fails if more
 probability of 10⁻⁷ by chance. `python -m benchmarks.attacks` measures the same on 2 000 people.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 
 import pytest
 from scipy import stats
@@ -33,6 +34,22 @@ def attacked() -> Iterator[Holder]:
 def admissible(epsilon: float, guesses: int) -> float:
     """The share of right guesses that an attacker who gets all that ε allows exceeds once in ten million times."""
     return float(stats.binom.isf(FALSE_ALARM, guesses, accuracy_bound(epsilon)) / guesses)
+
+
+def members_named(guesses: Sequence[int], groups: Sequence[int]) -> int:
+    """How many of the first group were guessed to be of it."""
+    return sum(guess == group == 0 for guess, group in zip(guesses, groups, strict=True))
+
+
+def admissible_members(epsilon: float, members: int, people: int) -> int:
+    """How many of a small group an attacker names, who names as many people as it has, but for once in 10⁷ times.
+
+    By lot the number is hypergeometric. A register whose j named members are others, whom nobody named, differs by 2j
+    people's groups: what the attacker sees of it is at most e^(2jε) times likelier.
+    """
+    by_lot = stats.hypergeom(people, members, members)
+    odds = [math.exp(2 * number * epsilon) * by_lot.pmf(number) / by_lot.pmf(0) for number in range(members + 1)]
+    return next(number for number in range(members + 1) if sum(odds[number + 1 :]) <= FALSE_ALARM)
 
 
 def declared(holder: Holder, name: str, people: int, **options: str) -> People:
@@ -112,17 +129,20 @@ def test_the_cap_holds_for_auditors_in_league(attacked: Holder) -> None:
 
 
 def test_without_a_cap_a_league_gets_more(attacked: Holder) -> None:
-    """So the attack is one."""
+    """So the attack is one: seven votes are right 99.5 % of the time, which is missed less than once in 10¹⁰ times."""
     people = declared(attacked, "uncapped", 400)
 
-    found, admitted = counts.collusion(attacked, people, "2", auditors=5)
+    found, admitted = counts.collusion(attacked, people, "2", auditors=7)
 
-    assert admitted == 5
+    assert admitted == 7
     assert found.right > admissible(2, 400)
 
 
 def test_exact_answers_about_parity_give_everybody_away() -> None:
-    """Hamman, Chen and Dutta's attacks work, so that it says something where they do not."""
+    """Hamman, Chen and Dutta's attacks work, so that it says something where they do not.
+
+    The last needs 100 random models to name all ten; 44 sufficed all but once in 400 times, and 40 all but 12 times.
+    """
     people = People.drawn("exact", 100, of_first_group=50)
     sparse = People.drawn("sparse", 200, of_first_group=10)
 
@@ -143,7 +163,7 @@ def test_parity_through_the_holder_gives_no_more_away_than_epsilon(attacked: Hol
 
     assert balanced_accuracy(one, once.groups) <= admissible(0.5, 100)
     assert balanced_accuracy(two, twice.groups) <= admissible(0.5, 100)
-    assert balanced_accuracy(sensed, sparse.groups) <= admissible(0.5, 20), "ten of either group weigh alike"
+    assert members_named(sensed, sparse.groups) <= admissible_members(0.5, 10, 200) < 10
     assert attacked.spent(sparse) == pytest.approx(0.5)
 
 
