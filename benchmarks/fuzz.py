@@ -144,7 +144,7 @@ class Asked:
         """Send a request, and note status and time."""
         self._requests += 1
         if self._requests % RESTOCKED_EVERY == 0:
-            self._restock()
+            self.restock()
         start_s, start_cpu_s = time.perf_counter(), self._cpu_s()
         try:
             status = send()
@@ -172,7 +172,7 @@ class Asked:
         """Whether the holder finds its ledger intact."""
         return bool(self._client.post("/v1/admin/ledger/verify", headers=self.key(admin=True)).json()["intact"])
 
-    def _restock(self) -> None:
+    def restock(self) -> None:
         """Undo what requests with an administrator's key may have done to register and auditor."""
         as_admin = self.key(admin=True)
         self._client.put("/v1/admin/datasets/register", json=DECLARATION, headers=as_admin)
@@ -194,6 +194,7 @@ def fuzz(number: int, seed: int, by_hand: Sequence[HostileRequest]) -> Fuzzed:
         rng = random.Random(seed)
         for _ in range(number - len(made_up.took_s)):
             _ask_changed(asked, changed, rng)
+        asked.restock()
         for request in by_hand:
             _ask_hostile(asked, hostile, request)
         answers = {"made up from the schema": made_up, "changed at random": changed, "made by hand": hostile}

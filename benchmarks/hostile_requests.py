@@ -103,15 +103,15 @@ def _large() -> Iterator[bytes]:
     yield _rules(",".join(["{}"] * 100_000))
     yield _rules(",".join(['{"all_of":[' + ",".join([PREDICATE] * 256) + "]}"] * 257))
     yield _rules('{"all_of":[' + ",".join([PREDICATE] * 100_000) + "]}")
-    yield _with(("batches",), "[" + ",".join("0" * 4_000_000) + "]")
+    yield _with(("batches",), "[" + ",".join("0" * 2_000_000) + "]")
     yield _with(("sensitive",), "[" + ",".join(['"sex"'] * 1_000_000) + "]")
     yield _with(("batches", 0, "name"), '"' + "\\u0061" * 1_300_000 + '"')
-    yield b"{" + b",".join(b'"%d":0' % number for number in range(700_000)) + b"}"
-    yield b"[" + b",".join([b"{}"] * 2_600_000) + b"]"
-    yield b'"' + b"\\" * 8_000_000
+    yield b"{" + b",".join(b'"%d":0' % number for number in range(350_000)) + b"}"
+    yield b"[" + b",".join([b"{}"] * 1_300_000) + b"]"
+    yield b'"' + b"\\" * 4_000_000
     yield b" " * limits.BODY_BYTES_MAX
     yield b" " * (limits.BODY_BYTES_MAX + 1)
-    yield b"1" * 8_000_000
+    yield b"1" * 4_000_000
 
 
 def _broken() -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import rfc8785
 
-_FLOAT_WRITTEN_OTHERWISE: Final = re.compile(r"(?:^|(?<=[:\[,]))-?[0-9]+(?:\.0(?![0-9])|(?:\.[0-9]+)?e[-+][0-9]+)")
+_FLOAT_WRITTEN_OTHERWISE: Final = re.compile(r"([:\[,])(-?[0-9]+(?:\.0(?![0-9])|(?:\.[0-9]+)?e[-+][0-9]+))")
 
 
 def canonical_bytes(document: Any) -> bytes:
@@ -25,6 +25,8 @@ def canonical_bytes(document: Any) -> bytes:
     Raises:
         ValueError: A number is not finite or not exact in a double.
     """
+    if isinstance(document, float):
+        return rfc8785.dumps(document)
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return (_with_floats_rewritten(text) if _FLOAT_WRITTEN_OTHERWISE.search(text) else text).encode()
 
@@ -38,7 +40,9 @@ def _with_floats_rewritten(text: str) -> str:
     # JSON holds no bare control characters, so two of them can stand for what is escaped. Then every other piece
     # between quotation marks is outside strings.
     pieces = text.replace("\\\\", "\0").replace('\\"', "\1").split('"')
-    outside = _FLOAT_WRITTEN_OTHERWISE.sub(lambda found: rfc8785.dumps(float(found[0])).decode(), '"'.join(pieces[::2]))
+    outside = _FLOAT_WRITTEN_OTHERWISE.sub(
+        lambda found: found[1] + rfc8785.dumps(float(found[2])).decode(), '"'.join(pieces[::2])
+    )
     pieces[::2] = outside.split('"')
     return '"'.join(pieces).replace("\1", '\\"').replace("\0", "\\\\")
 

@@ -9,18 +9,19 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 HEAD_BYTES_MAX: Final = 64 * 1024
-BODY_BYTES_MAX: Final = 8 * 1024 * 1024
+BODY_BYTES_MAX: Final = 4 * 1024 * 1024
 BODY_READ_S: Final = 60.0
-LISTS_AND_OBJECTS_PER_BODY_MAX: Final = 262_144
-"""The largest plan has some 170 000; a body of nothing but empty lists would take fifty times its size in memory."""
+LISTS_AND_OBJECTS_PER_BODY_MAX: Final = 131_072
+"""The largest plan has some 75 000; a body of nothing but empty lists would take fifty times its size in memory."""
 FIELDS_PER_OBJECT_MAX: Final = 32
 BATCHES_PER_PLAN_MAX: Final = 16
 CELLS_PER_PLAN_MAX: Final = 4096
 RULES_PER_PLAN_MAX: Final = 8192
-PREDICATES_PER_PLAN_MAX: Final = 32_768
+PREDICATES_PER_PLAN_MAX: Final = 24_576
+"""A tree of 1 024 leaves that was grown on Adult has some 17 000."""
 PREDICATES_PER_RULE_MAX: Final = 256
 VALUES_PER_PREDICATE_MAX: Final = 1024
-VALUES_PER_PLAN_MAX: Final = 262_144
+VALUES_PER_PLAN_MAX: Final = 65_536
 CUTS_PER_COLUMN_MAX: Final = 2 * RULES_PER_PLAN_MAX
 """No tree comes near it: a split makes one cut, or two if it is `eq`, and there are fewer splits than rules."""
 COUNTS_PER_PLAN_MAX: Final = 16_384

@@ -1,6 +1,6 @@
 """What a caller may send: frozen, without fields that nobody knows, and refused in bounded time (2-privacy §7).
 
-A validator that reported every error of a hostile document would do work without bound: eight
+A validator that reported every error of a hostile document would do work without bound: a few
 megabytes hold millions of errors. So a message refuses an object with too many fields at once, and
 every list in one stops at its first bad item (`fail_fast`).
 """

@@ -114,7 +114,7 @@ def _narrow(rng: random.Random) -> Iterator[Predicates]:
 
 def _long_paths(rng: random.Random) -> Iterator[Predicates]:
     """A chain: rule n is what n others left over, as the paths of a list of decisions are."""
-    for length in range(1, 256):
+    for length in range(1, 222):
         yield [
             {"column": f"x{step % 512}", "op": "le" if step == length - 1 else "gt", "value": rng.random()}
             for step in range(min(length, limits.PREDICATES_PER_RULE_MAX))
@@ -134,8 +134,8 @@ HOSTILE: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "four lists together": lambda: plan(_grouped(list(_lists_together(random.Random(8))))),
     "boxes of 8 of 16 columns": lambda: plan(_grouped(list(_boxes(random.Random(9))))),
     "slices cut by 6 columns": lambda: plan(_grouped(list(_narrow(random.Random(10))))),
-    "chain of 255 decisions": lambda: plan(_grouped(list(_long_paths(random.Random(11))))),
-    "tree of 2 000 leaves": lambda: tree(2000),
+    "chain of 221 decisions": lambda: plan(_grouped(list(_long_paths(random.Random(11))))),
+    "tree of 1 800 leaves": lambda: tree(1800),
     "deep tree of 600 leaves": lambda: tree(600, fixed_ends=16),
 }
 """The plans by name."""

@@ -31,7 +31,7 @@ SIZE = PlanSize(
     word_columns=5,
 )  # fmt: skip
 sizes = st.builds(
-    PlanSize, rules=st.integers(1, 8192), predicates=st.integers(0, 32_768), values=st.integers(0, 262_144),
+    PlanSize, rules=st.integers(1, 8192), predicates=st.integers(0, 24_576), values=st.integers(0, 65_536),
     counts=st.dictionaries(st.sampled_from(sorted(NOISE_COUNT_MS)), st.integers(1, 16_384), min_size=1),
     gaussians=st.integers(0, 16), classes=st.integers(1, 4096), words=st.integers(1, 500),
     word_columns=st.integers(0, 10_000),
@@ -94,7 +94,7 @@ def test_a_plan_s_size_is_what_it_asks() -> None:
 
 def test_a_plan_that_would_count_for_minutes_is_refused() -> None:
     """Its 8 192 rules name other columns each; about fewer people, or about one column, as many are taken."""
-    heavy = replace(SIZE, rules=8192, predicates=32_768, classes=4096, words=385, word_columns=385 * 512)
+    heavy = replace(SIZE, rules=8192, predicates=24_576, classes=4096, words=385, word_columns=385 * 512)
 
     require_bounded(heavy, records_max=10_000)
     require_bounded(replace(heavy, word_columns=385), records_max=10**6)
