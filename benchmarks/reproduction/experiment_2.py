@@ -90,6 +90,8 @@ class LeafRuns:
     dataset: str
     leaf: float
     trees: int
+    first: int = 0
+    """The number of the first tree."""
 
     def __post_init__(self) -> None:
         if not 0 < self.trees <= TREES_MAX:
@@ -98,7 +100,8 @@ class LeafRuns:
     @property
     def name(self) -> str:
         """Of the file."""
-        return f"{self.dataset}.leaf-{self.leaf:.6f}.{self.trees}-trees.seed-{SEED}"
+        trees = f"{self.trees}-trees-from-{self.first}"
+        return f"{self.dataset}.leaf-{self.leaf:.6f}.{trees}.seed-{SEED}"
 
     @property
     def estimates(self) -> int:
@@ -111,7 +114,7 @@ class LeafRuns:
         data = training.data
         tables = [pd.DataFrame(columns=COLUMNS)]
         with in_process_holder(data) as holder:
-            for number in range(self.trees):
+            for number in range(self.first, self.first + self.trees):
                 clock = Clock()
                 subject = _subject(fitted_tree(training, leaf=self.leaf, number=number), data)
                 if subject is not None:
@@ -123,7 +126,7 @@ class LeafRuns:
                     )
                     tables.append(found.assign(tree=number, **clock.columns(len(found))))
         rows = pd.concat(tables[1:] or tables, ignore_index=True)
-        guesses = np.random.default_rng([SEED, round(self.leaf * 10**6), 1]).uniform(size=len(rows))
+        guesses = np.random.default_rng([SEED, round(self.leaf * 10**6), self.first, 1]).uniform(size=len(rows))
         return rows.assign(dataset=self.dataset, leaf=self.leaf, baseline=guesses)[list(COLUMNS)]
 
 
