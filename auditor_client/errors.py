@@ -72,6 +72,10 @@ class HolderRefused(AuditorError):
         self.status = status
         self.fields = fields or {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """With all its fields, so that it can travel between processes: by itself an exception keeps its text alone."""
+        return _again, (type(self), str(self)), self.__dict__
+
     def loss(self, name: str) -> PrivacyLoss | None:
         """A privacy loss among the fields ("requested", "remaining"), if the holder told it."""
         try:
@@ -114,6 +118,11 @@ class InvalidPlanRefused(HolderRefused):
 
 class RateLimited(HolderRefused):
     """Too many requests, also after waiting as the holder asked."""
+
+
+def _again(kind: type[HolderRefused], detail: str) -> HolderRefused:
+    """A refusal that came from another process, before its fields are put in."""
+    return kind.__new__(kind, detail)
 
 
 _REFUSALS: Final[Mapping[str, type[HolderRefused]]] = {

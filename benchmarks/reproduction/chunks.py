@@ -128,7 +128,7 @@ def _run(chunk: Chunk, folder: Path) -> None:
         chunk.rows().to_csv(unfinished, index=False)
         unfinished.replace(folder / f"{chunk.name}.csv")
     except AuditorError as error:
-        # The client's errors carry fields that do not travel between processes.
-        raise RuntimeError(f"{chunk.name}: {error}") from None
+        error.add_note(f"In {chunk.name}.")
+        raise
     finally:
         unfinished.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import pickle
 import socket
 import threading
 import time
@@ -13,7 +14,14 @@ import httpx
 import pytest
 
 from auditor_client import errors
-from auditor_client.errors import HolderLied, HolderRefused, HolderUnavailable, InvalidSettings
+from auditor_client.errors import (
+    BudgetExhausted,
+    HolderLied,
+    HolderRefused,
+    HolderUnavailable,
+    InvalidSettings,
+    refusal,
+)
 from auditor_client.exchange.calls import CallLimits
 from auditor_client.exchange.holder import HolderClient
 from shared.plans import Plan
@@ -149,6 +157,18 @@ def test_attempts_are_bounded(simulated: SimulatedHolder, client: HolderClient) 
         client.budget("register")
 
     assert len(simulated.requests) == QUICK.attempts
+
+
+def test_a_refusal_travels_between_processes_with_its_fields() -> None:
+    refused = refusal(
+        "Too little is left.", code="budget-exhausted", status=403, fields={"remaining": {"epsilon": "0.1"}}
+    )
+    refused.add_note("Of the second model.")
+
+    arrived = pickle.loads(pickle.dumps(refused))  # noqa: S301 - our own bytes
+
+    assert (type(arrived), str(arrived), arrived.code) == (BudgetExhausted, "Too little is left.", "budget-exhausted")
+    assert (arrived.status, arrived.fields, arrived.__notes__) == (403, refused.fields, ["Of the second model."])
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 409, 413, 422, 500])
