@@ -262,8 +262,8 @@ def _by_key(frame: pd.DataFrame, *columns: str) -> dict[tuple[Any, ...], dict[Ha
 
 def _starred(p: float, p_worse: float) -> str:
     if p < SIGNIFICANT:
-        return f"* (p = {p:.1e})" if p < 0.001 else f"* (p = {p:.3f})"
-    return f"worse (p = {p_worse:.3f})" if p_worse < SIGNIFICANT else f"p = {p:.2f}"
+        return f"* (p = {p:.2g})"
+    return f"worse (p = {p_worse:.2g})" if p_worse < SIGNIFICANT else f"p = {p:.2f}"
 
 
 def _with_error(value: float, error: float) -> str:
