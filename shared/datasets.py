@@ -3,12 +3,13 @@
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StrictInt, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
 
 from shared import limits
 from shared.amounts import PrivacyLoss
 from shared.limits import Limits
 from shared.messages import Message
+from shared.moments import Moment
 from shared.schema import Column, Schema
 from shared.text import Name, Text
 
@@ -83,7 +84,7 @@ class Budget(BaseModel):
 class BudgetGrant(PrivacyLoss):
     """A new limit for an auditor on a dataset's population; "0" revokes it."""
 
-    expires: AwareDatetime | None = None
+    expires: Moment | None = None
 
 
 class NewAuditor(Message):
@@ -91,4 +92,4 @@ class NewAuditor(Message):
 
     name: Name
     role: Role = "auditor"
-    expires: AwareDatetime | None = None
+    expires: Moment | None = None

@@ -27,7 +27,7 @@ class EntryFilter:
     Attributes:
         kind, population, dataset, auditor: What the entry is of and about.
         account: By or about it, as actor, auditor, subject or owner of a key.
-        since, until: Of that time or later; before that time.
+        since, until: Of that time or later; before that time; in UTC.
     """
 
     kind: Kind | None = None
@@ -58,9 +58,9 @@ class EntryFilter:
             )  # fmt: skip
         # Times are kept as ISO 8601 in UTC, and such texts sort as the times do.
         if self.since is not None:
-            found.append(entries.c.at >= self.since.astimezone(UTC).isoformat())
+            found.append(entries.c.at >= self.since.isoformat())
         if self.until is not None:
-            found.append(entries.c.at < self.until.astimezone(UTC).isoformat())
+            found.append(entries.c.at < self.until.isoformat())
         return found
 
 

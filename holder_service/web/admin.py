@@ -4,7 +4,7 @@ from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
-from pydantic import AwareDatetime, BaseModel, StrictBool
+from pydantic import BaseModel, StrictBool
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import InvalidRequest
@@ -18,6 +18,7 @@ from holder_service.web.documentation import PROBLEM_RESPONSES
 from holder_service.web.uploads import MEDIA_TYPES, load_upload, receive_body
 from shared.datasets import Budget, BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.messages import Message
+from shared.moments import Moment
 from shared.text import Name
 
 router = APIRouter(prefix="/v1/admin", tags=["administrator"], route_class=StrictRoute, responses=PROBLEM_RESPONSES)
@@ -27,7 +28,7 @@ PathName = Annotated[Name, Path()]
 class NewKey(Message):
     """A further key; without an expiry it holds until it is withdrawn."""
 
-    expires: AwareDatetime | None = None
+    expires: Moment | None = None
 
 
 class AccountChange(Message):

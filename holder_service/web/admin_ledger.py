@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
-from pydantic import AwareDatetime
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.ledger import Kind
@@ -19,6 +18,7 @@ from holder_service.web.documentation import PROBLEM_RESPONSES
 from holder_service.web.ledger_export import EXPORT_PAGE_ENTRIES, MEDIA_TYPES, csv_pages, json_pages
 from shared import limits
 from shared.messages import Message
+from shared.moments import Moment
 from shared.releases import LedgerPosition, SigningKey
 from shared.text import Name, Text
 
@@ -38,8 +38,8 @@ def _filter(
     dataset: Annotated[Name | None, Query()] = None,
     auditor: Annotated[Name | None, Query()] = None,
     account: Annotated[Name | None, Query(description="What it did, and what was done about it.")] = None,
-    since: Annotated[AwareDatetime | None, Query(description="From this time on, with its zone.")] = None,
-    until: Annotated[AwareDatetime | None, Query(description="Before this time, with its zone.")] = None,
+    since: Annotated[Moment | None, Query(description="From this time on, with its zone.")] = None,
+    until: Annotated[Moment | None, Query(description="Before this time, with its zone.")] = None,
 ) -> EntryFilter:
     return EntryFilter(kind, population, dataset, auditor, account, since, until)
 

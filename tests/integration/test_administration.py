@@ -220,6 +220,15 @@ def test_populations_that_differ_are_not_merged(sqlite_holder: TestedHolder) -> 
         refused(answer, "conflict", holder=sqlite_holder)
 
 
+def test_an_expiry_is_kept_in_utc(sqlite_holder: TestedHolder) -> None:
+    """So that whoever reads it, or is shown it to change it, need not ask for its zone."""
+    sqlite_holder.admin(
+        "PUT", "/datasets/register/budgets/ADR", json={"epsilon": "1", "expires": "2030-01-31T00:30:00+02:00"}
+    )
+
+    assert sqlite_holder.entries()[-1]["account"]["expires"] == "2030-01-30T22:30:00+00:00"
+
+
 def test_populations_that_have_spent_more_together_than_an_amount_can_say_are_not_merged(
     sqlite_holder: TestedHolder,
 ) -> None:

@@ -341,3 +341,17 @@ def test_a_plan_that_costs_more_than_an_amount_can_say_is_refused(unmoved_holder
     body = cells(many(200)).replace(b'"0.1"', b'"10"')
 
     refused(ask(unmoved_holder, body), "invalid-plan", holder=unmoved_holder)
+
+
+@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00", "2030-01-31T12:00:00"])
+def test_a_time_that_utc_cannot_name_is_refused(unmoved_holder: TestedHolder, moment: str) -> None:
+    answers = [
+        unmoved_holder.admin("GET", "/ledger", params={"since": moment}),
+        unmoved_holder.admin("GET", "/ledger", params={"until": moment}),
+        unmoved_holder.admin("POST", "/auditors", json={"name": "late", "expires": moment}),
+        unmoved_holder.admin("POST", "/auditors/ADR/keys", json={"expires": moment}),
+        unmoved_holder.admin("PUT", "/datasets/register/budgets/ADR", json={"epsilon": "1", "expires": moment}),
+    ]
+
+    for answer in answers:
+        refused(answer, "invalid-request", holder=unmoved_holder)
