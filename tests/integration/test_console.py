@@ -448,6 +448,8 @@ def test_the_ledger_is_paged_filtered_exported_and_verified(
     about = administrator.get("/console/ledger?account=ADR&before=20")
     other = administrator.get("/console/ledger?population=other")
     nothing = administrator.get("/console/ledger?kind=charge&population=nope&account=%25")
+    of_dataset = administrator.get("/console/ledger?dataset=register")
+    older_of_dataset = administrator.get(next(one["href"] for one in of_dataset.all("a") if one.get("rel") == "next"))
     exported = list(csv.DictReader(administrator.client.get("/console/ledger.csv").text.splitlines()))
     verified = administrator.send("/console/ledger", "/console/ledger/verify", {})
 
@@ -456,6 +458,8 @@ def test_the_ledger_is_paged_filtered_exported_and_verified(
     assert {entries[one - 1]["kind"] for one in shown(about)} == {"account", "key", "budget", "charge"}
     assert [entries[one - 1]["kind"] for one in shown(other)] == ["dataset", "population"]
     assert "No entry is like that." in nothing.text
+    about_register = [entry["sequence"] for entry in reversed(entries) if entry.get("dataset") == "register"]
+    assert shown(of_dataset) + shown(older_of_dataset) == about_register
     assert [int(row["sequence"]) for row in exported[:-1]] == [entry["sequence"] for entry in entries]
     assert exported[-1]["kind"] == "end-of-export"
     assert f"Intact: {len(entries)} entries were recomputed" in verified.text
@@ -463,6 +467,43 @@ def test_the_ledger_is_paged_filtered_exported_and_verified(
         entries[-1][name] in administrator.get(f"/console/ledger/{len(entries)}").text for name in ("hash", "subject")
     )
     assert administrator.get("/console/ledger/9999").status == 404
+
+
+def test_the_ledger_is_filtered_by_time_and_exported_as_it_is_shown(
+    sqlite_holder: TestedHolder, administrator: Visitor
+) -> None:
+    """From a minute on, up to but not including another; what was chosen is still chosen, and the export has it."""
+    charged = datetime.fromisoformat(sqlite_holder.release(plan()).json()["created"])
+    minute = charged.replace(second=0, microsecond=0, tzinfo=None)
+    begin, end, later = ((minute + timedelta(minutes=minutes)).isoformat(timespec="minutes") for minutes in (-60, 1, 2))
+
+    within = administrator.get(f"/console/ledger?kind=charge&dataset=register&since={begin}&until={end}")
+    after = administrator.get(f"/console/ledger?kind=charge&since={later}")
+    [export] = [one["href"] for one in within.all("a") if "ledger.csv" in one["href"]]
+    exported = list(csv.DictReader(administrator.client.get(export).text.splitlines()))
+
+    assert "charged ε" in within.text
+    assert "No entry is like that." in after.text
+    assert [row["kind"] for row in exported] == ["charge", "end-of-export"]
+    assert (within.values["since"], within.values["until"]) == (begin, end)
+    assert all(f"<option selected>{one}</option>" in within.answer.text for one in ("charge", "register"))
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("since=yesterday", "From: write date and time"),
+        ("until=2026-01-31T12:00%2B02:00", "Before: write date and time"),
+        ("since=9999-99-99T00:00", "From: write date and time"),
+        ("kind=nothing", "There is no such kind of entry"),
+    ],
+)
+def test_a_filter_that_means_nothing_is_refused(standing_visitor: Visitor, query: str, told: str) -> None:
+    for path in ("/console/ledger", "/console/ledger.csv"):
+        page = standing_visitor.get(f"{path}?{query}")
+
+        assert page.status == 422
+        assert told in page.text
 
 
 def test_a_ledger_that_was_changed_is_told(sqlite_holder: TestedHolder, administrator: Visitor) -> None:

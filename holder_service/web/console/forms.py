@@ -70,11 +70,7 @@ class Form:
         Raises:
             InvalidRequest: It is neither.
         """
-        text = self.filled(name)
-        try:
-            return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
-        except ValueError:
-            raise InvalidRequest(f"{name}: write date and time as 2027-01-31T12:00, in UTC.") from None
+        return read_moment(name, self.text(name))
 
     def document(self, name: str) -> Any:
         """A JSON document that somebody typed or pasted.
@@ -86,6 +82,23 @@ class Form:
             return jiter.from_json(self.text(name).encode(), catch_duplicate_keys=True, allow_inf_nan=False)
         except ValueError as error:
             raise InvalidRequest(f"The {name} is no admissible JSON: {error}.") from None
+
+
+def read_moment(name: str, text: str) -> datetime | None:
+    """A date and time that somebody typed where the page says that it is in UTC; None if it is empty.
+
+    Raises:
+        InvalidRequest: It is neither.
+    """
+    if not text:
+        return None
+    try:
+        typed = datetime.fromisoformat(text)
+    except ValueError:
+        typed = None
+    if typed is not None and typed.tzinfo is None:
+        return typed.replace(tzinfo=UTC)
+    raise InvalidRequest(f"{name}: write date and time as 2027-01-31T12:00, in UTC.")
 
 
 async def read_form(request: Request, *, bytes_max: int = limits.BODY_BYTES_MAX) -> Form:

@@ -1,18 +1,20 @@
 """The console's pages about the ledger: entries a page at a time, one of them, export, verification, a restore."""
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, get_args
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import StreamingResponse
 
-from holder_service.domain.errors import Conflict
-from holder_service.domain.ledger import Kind
+from holder_service.domain.errors import Conflict, InvalidRequest
+from holder_service.domain.ledger import Entry, Kind
 from holder_service.services import accounts, ledger, overview, signing_keys
+from holder_service.storage import datasets
 from holder_service.storage.ledger_views import EntryFilter
 from holder_service.web.admin_ledger import Restore
-from holder_service.web.console.forms import Form
+from holder_service.web.console.forms import Form, read_moment
 from holder_service.web.console.pages import ROOT, Refusal
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor
 from holder_service.web.ledger_export import csv_pages
@@ -24,29 +26,35 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)
 
 
-@router.get("/ledger")
-def list_entries(
-    visit: Visitor,
+def _asked(
+    *,
     kind: Annotated[str, Query()] = "",
     population: Annotated[str, Query()] = "",
+    dataset: Annotated[str, Query()] = "",
     account: Annotated[str, Query()] = "",
-    before: Annotated[int | None, Query(ge=1, le=limits.INTEGER_MAX)] = None,
+    since: Annotated[str, Query()] = "",
+    until: Annotated[str, Query()] = "",
+) -> dict[str, str]:
+    return {
+        "kind": kind, "population": population, "dataset": dataset, "account": account, "since": since, "until": until,
+    }  # fmt: skip
+
+
+Asked = Annotated[dict[str, str], Depends(_asked)]
+"""What somebody chose or typed to filter by; empty where nothing."""
+
+
+@router.get("/ledger")
+def list_entries(
+    visit: Visitor, asked: Asked, before: Annotated[int | None, Query(ge=1, le=limits.INTEGER_MAX)] = None
 ) -> Response:
-    """Entries, newest first, of a kind, about a population, by or about an account."""
-    which = EntryFilter(
-        next((one for one in KINDS if one == kind), None), population=population or None, account=account or None
-    )
-    found = overview.newest_entries(visit.books, which, before=before, limit=PAGE_ENTRIES + 1)
-    shown = found[:PAGE_ENTRIES]
-    asked = {name: value for name, value in (("kind", kind), ("population", population), ("account", account)) if value}
-    older = {**asked, "before": shown[-1].sequence} if len(found) > PAGE_ENTRIES else None
-    return visit.page(
-        "ledger.html.j2", section="ledger", entries=shown, which=which, before=before, kinds=KINDS,
-        populations=[state.population.name for state in overview.every_population(visit.books)],
-        accounts=[found.name for found, _ in accounts.every_account(visit.books)],
-        newest=urlencode(asked), older=urlencode(older) if older else None,
-        signing_keys=visit.holder.public_keys().keys,
-    )  # fmt: skip
+    """Entries that pass all filters, newest first."""
+
+    def work() -> Response:
+        found = overview.newest_entries(visit.books, _filter(asked), before=before, limit=PAGE_ENTRIES + 1)
+        return _list_page(visit, asked, before=before, found=found)
+
+    return visit.attempt(work, lambda refusal: _list_page(visit, asked, refusal=refusal))
 
 
 @router.get("/ledger/{sequence}")
@@ -59,10 +67,10 @@ def show_entry(visit: Visitor, sequence: Annotated[int, Path(ge=1, le=limits.INT
 
 
 @router.get("/ledger.csv")
-def export_entries(visit: Visitor) -> Response:
-    """The whole ledger, as the REST interface exports it."""
+def export_entries(visit: Visitor, asked: Asked) -> Response:
+    """All entries that pass all filters, as the REST interface exports them."""
     headers = {"Content-Disposition": 'attachment; filename="ledger.csv"'}
-    return StreamingResponse(csv_pages(visit.books), media_type="text/csv", headers=headers)
+    return StreamingResponse(csv_pages(visit.books, which=_filter(asked)), media_type="text/csv", headers=headers)
 
 
 @router.post("/ledger/verify")
@@ -109,6 +117,52 @@ def record_restore(visit: Visitor, form: CheckedForm) -> Response:
         return visit.done(f"{ROOT}/restore", f"The restore is entry {entry.sequence}; the holder may release again.")
 
     return visit.attempt(work, lambda refusal: _restore_page(visit, form, refusal))
+
+
+def _filter(asked: Mapping[str, str]) -> EntryFilter:
+    """What the texts mean.
+
+    Raises:
+        InvalidRequest: There is no such kind, or a time is none.
+    """
+    kind = next((kind for kind in KINDS if kind == asked["kind"]), None)
+    if asked["kind"] and kind is None:
+        raise InvalidRequest("There is no such kind of entry: choose one of the list.")
+    return EntryFilter(
+        kind, asked["population"] or None, asked["dataset"] or None, account=asked["account"] or None,
+        since=read_moment("From", asked["since"]), until=read_moment("Before", asked["until"]),
+    )  # fmt: skip
+
+
+def _list_page(
+    visit: Visit,
+    asked: Mapping[str, str],
+    *,
+    before: int | None = None,
+    found: list[Entry] | None = None,
+    refusal: Refusal | None = None,
+) -> Response:
+    """The page of the entries that were found, one more than it shows if there are older ones; `None` if refused."""
+    shown = (found or [])[:PAGE_ENTRIES]
+    given = {name: text for name, text in asked.items() if text}
+    older = {**given, "before": shown[-1].sequence} if found and len(found) > PAGE_ENTRIES else None
+    with visit.books.database.read() as connection:
+        populations = [population.name for population in datasets.every_population(connection)]
+        named = [dataset.name for dataset in datasets.every(connection)]
+    return visit.page(
+        "ledger.html.j2", section="ledger", refusal=refusal, entered=None, asked=asked, entries=shown, before=before,
+        kinds=KINDS,
+        populations=_with(populations, asked["population"]),
+        datasets=_with(named, asked["dataset"]),
+        accounts=_with((account.name for account, _ in accounts.every_account(visit.books)), asked["account"]),
+        query=urlencode(given), older=urlencode(older) if older else None,
+        signing_keys=visit.holder.public_keys().keys,
+    )  # fmt: skip
+
+
+def _with(names: Iterable[str], chosen: str) -> list[str]:
+    """Names to choose from, with the one that is chosen even if it is none of them."""
+    return sorted({*names, chosen} - {""})
 
 
 def _restore_page(visit: Visit, form: Form | None = None, refusal: Refusal | None = None) -> Response:
