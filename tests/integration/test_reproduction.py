@@ -98,7 +98,9 @@ def test_the_trees_of_experiment_2_are_read_asked_and_estimated_and_come_again_a
 def test_trees_that_came_out_alike_are_asked_anew() -> None:
     rows = LeafRuns("compas", 0.2, 4).rows()
 
-    alike = rows[rows["epsilon"] == 0.05].groupby(["sensitive", "truth"])["estimate"]
+    # Two answers may give the same estimate at one ε, but hardly at five.
+    of_trees = rows.groupby(["sensitive", "truth", "tree"])["estimate"].apply(tuple)
+    alike = of_trees.groupby(["sensitive", "truth"])
 
     assert alike.size().max() > 1
     assert (alike.nunique() == alike.size()).all()
