@@ -36,6 +36,10 @@ Text = Annotated[
 """An id, a column's name, a category: 1 to 200 characters, compared after NFC."""
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+NAME_WORDS: Final = (
+    f"A name has up to {limits.NAME_CHARACTERS_MAX} letters (A to Z), digits, dots, dashes and underscores, and begins "
+    "with a letter or digit."
+)
 
 Name = Annotated[
     str, StringConstraints(strict=True, min_length=1, max_length=limits.NAME_CHARACTERS_MAX, pattern=NAME_PATTERN)

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final, NoReturn
 from urllib.parse import quote
 
@@ -53,6 +54,20 @@ async def chunks(file: BinaryIO) -> AsyncIterator[bytes]:
 
 
 @contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which is there once it is whole: what ends the command before that leaves none."""
+    if path.exists():
+        fail(f"{path} is there already; name a new file.")
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with partial.open("w+b") as written:
+            yield written
+        partial.rename(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
 def own_holder() -> Iterator[Holder]:
     """This machine's own holder, open."""
     holder = Holder.open(Settings.from_environment())
@@ -71,8 +86,10 @@ def clear_errors() -> Iterator[None]:
         fail(error.detail)
     except (InvalidSettings, NotInitialised, UnusableSecret, UnusableSigningKey) as error:
         fail(str(error))
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        fail(f"The holder does not answer: {type(error).__name__}.")
+    except (httpx.UnsupportedProtocol, httpx.InvalidURL):
+        fail("HOLDER_URL, or --url, takes the address of a running holder, such as http://127.0.0.1:8080.")
+    except httpx.HTTPError as error:
+        fail(f"The holder does not answer: {type(error).__name__}. Is it running, and at the address in HOLDER_URL?")
     except OSError as error:
         fail(f"{error.strerror or error}: {error.filename or ''}")
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from holder_service.cli.calls import AdminKey, Url, call, chunks, clear_errors, download, path_of, tell
+from holder_service.cli.calls import AdminKey, Url, call, chunks, clear_errors, download, new_file, path_of, tell
 from holder_service.cli.output import AsJson, show, show_fields
 
 commands = typer.Typer()
@@ -85,7 +85,7 @@ def report(
 ) -> None:  # fmt: skip
     """Write the transparency report of a dataset: what was released, to whom, when and at what loss."""
     as_format = "json" if file.suffix == ".json" else "html"
-    with clear_errors(), file.open("xb") as written:
+    with clear_errors(), new_file(file) as written:
         download(path_of("datasets", dataset, "report"), url, key, written, params={"format": as_format})
 
 
@@ -118,7 +118,12 @@ def list_budgets(
 def _show_budgets(found: list[dict[str, Any]], as_json: bool) -> None:
     rows = [
         (one["auditor"], one["population"], *(f"{one[name]['epsilon']}, {one[name]['delta']}"
-         for name in ("limit", "spent", "remaining")))
+         for name in ("limit", "spent", "remaining")), one["expires"] or "never")
         for one in found
     ]  # fmt: skip
-    show({"budgets": found}, ("auditor", "population", "limit ε, δ", "spent ε, δ", "remaining ε, δ"), rows, as_json)
+    show(
+        {"budgets": found},
+        ("auditor", "population", "limit ε, δ", "spent ε, δ", "remaining ε, δ", "expires"),
+        rows,
+        as_json,
+    )

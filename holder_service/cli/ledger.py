@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, tell
+from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, new_file, tell
 from holder_service.cli.output import AsJson, show, show_fields
 from holder_service.web.ledger_export import is_whole
 
@@ -67,19 +67,11 @@ def export_ledger(
 ) -> None:  # fmt: skip
     """Write all entries that pass all filters into a file, which is there once it is whole."""
     asked = _asked(after, upto, kind, population, dataset, auditor, account, since, until)
-    with clear_errors():
-        if file.exists():
-            fail(f"{file} is there already; name a new file.")
-        partial = file.with_name(f".{file.name}.partial")
-        try:
-            with partial.open("w+b") as written:
-                as_format = "jsonl" if file.suffix == ".jsonl" else "csv"
-                download(LEDGER, url, key, written, params={**asked, "format": as_format})
-                if not is_whole(written):
-                    fail("The export broke off: its last line is missing. Nothing was kept; try again.")
-            partial.rename(file)
-        finally:
-            partial.unlink(missing_ok=True)
+    with clear_errors(), new_file(file) as written:
+        as_format = "jsonl" if file.suffix == ".jsonl" else "csv"
+        download(LEDGER, url, key, written, params={**asked, "format": as_format})
+        if not is_whole(written):
+            fail("The export broke off: its last line is missing. Nothing was kept; try again.")
 
 
 @commands.command("verify-ledger")

@@ -24,4 +24,10 @@ def show(document: Any, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]
 
 def show_fields(document: dict[str, Any], as_json: bool) -> None:
     """Print a small document, as JSON or as a table of one row."""
-    show(document, tuple(document), [tuple(str(value) for value in document.values())], as_json)
+    show(document, tuple(document), [tuple(map(_word, document.values()))], as_json)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)

@@ -18,6 +18,7 @@ from holder_service.web.logs import described_error
 from holder_service.web.request_facts import note_problem
 from shared.amounts import InvalidAmount
 from shared.problems import PROBLEM_MEDIA_TYPE, PROBLEM_TYPE_BASE, TITLES, PlanRefused
+from shared.text import NAME_PATTERN, NAME_WORDS
 
 STATUS_BY_CODE: Final[Mapping[str, int]] = {
     "unauthenticated": 401,
@@ -54,6 +55,10 @@ PLAIN_WORDS: Final[Mapping[str, str]] = {
     "model_type": "This has to be a JSON object.",
     "too_long": "This list has at most {max_length} items.",
     "too_short": "This list has at least {min_length} items.",
+    **dict.fromkeys(
+        ("datetime_parsing", "datetime_from_date_parsing", "datetime_type", "timezone_aware"),
+        "Write date and time with their zone, such as 2027-01-31T12:00:00Z.",
+    ),
 }
 """What to say for the validator's own words, by its kind of error, where those do not say what to do."""
 _log = logging.getLogger(__name__)
@@ -177,6 +182,8 @@ def _validation_code(error: Mapping[str, Any], *, is_plan: bool) -> str:
 
 def _detail(error: Mapping[str, Any]) -> str:
     plain = PLAIN_WORDS.get(error["type"])
+    if error.get("ctx", {}).get("pattern") == NAME_PATTERN:
+        return NAME_WORDS
     return plain.format_map(error.get("ctx", {})) if plain else _shortened(error["msg"].removeprefix("Value error, "))
 
 

@@ -216,14 +216,14 @@ def test_every_call_of_the_administrator_has_a_command(env: dict[str, str], tmp_
         (["retire", "nope"], "no dataset"),
         (["retire", ".."], "nothing"),
         (["retire", "../auditors"], "nothing"),
-        (["retire", "nope?x=1"], "pattern"),
+        (["retire", "nope?x=1"], "letters"),
         (["retire", ""], "nothing"),
         (["grant", "register", "ADR", "1e400"], "decimal string"),
         (["grant", "register", "ADR", "1_0"], "decimal string"),
-        (["grant", "register", "ADR", "1", "--expires", "tomorrow"], "expires"),
+        (["grant", "register", "ADR", "1", "--expires", "tomorrow"], "expires: Write date and time with their zone"),
         (["grant", "register", "nobody", "1"], "nobody"),
         (["add-auditor", "ADR"], "already"),
-        (["add-auditor", "a b"], "pattern"),
+        (["add-auditor", "a b"], "letters"),
         (["add-auditor", "new", "--role", "root"], "role"),
         (["withdraw-key", "ADR", "none"], "no key"),
         (["disable-auditor", "administrator"], "No administrator"),
@@ -243,6 +243,11 @@ def test_every_call_of_the_administrator_has_a_command(env: dict[str, str], tmp_
 )
 def test_a_refusal_is_one_line_that_says_what_is_wrong(env: dict[str, str], arguments: list[str], said: str) -> None:
     assert said in failed(run(["admin", *arguments], env))
+
+
+def test_a_report_that_is_refused_leaves_no_file(env: dict[str, str], tmp_path: Path) -> None:
+    assert "never was" in failed(run(["admin", "report", "nope", str(tmp_path / "report.html")], env))
+    assert not list(tmp_path.iterdir())
 
 
 class Silent(http.server.SimpleHTTPRequestHandler):
@@ -267,9 +272,9 @@ def something_else() -> Iterator[str]:
         ({"HOLDER_ADMIN_KEY": "schlüssel"}, "HOLDER_ADMIN_KEY"),
         ({"HOLDER_ADMIN_KEY": "two\nlines"}, "HOLDER_ADMIN_KEY"),
         ({"HOLDER_ADMIN_KEY": "wrong"}, "valid key"),
-        ({"HOLDER_URL": "127.0.0.1:8080"}, "does not answer"),
-        ({"HOLDER_URL": "ftp://127.0.0.1"}, "does not answer"),
-        ({"HOLDER_URL": "http://127.0.0.1:port"}, "does not answer"),
+        ({"HOLDER_URL": "127.0.0.1:8080"}, "such as http://"),
+        ({"HOLDER_URL": "ftp://127.0.0.1"}, "such as http://"),
+        ({"HOLDER_URL": "http://127.0.0.1:port"}, "such as http://"),
         ({"HOLDER_URL": "http://127.0.0.1:1"}, "does not answer"),
         ({"HOLDER_URL": "http://holder.example"}, "unencrypted"),
     ],

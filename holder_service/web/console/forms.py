@@ -13,7 +13,7 @@ from fastapi import Request
 from holder_service.domain.errors import InvalidRequest
 from holder_service.web.bodies import read_bounded
 from shared import limits
-from shared.text import NAME_PATTERN
+from shared.text import NAME_PATTERN, NAME_WORDS
 
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 FIELDS_MAX: Final = 20
@@ -48,10 +48,7 @@ class Form:
         text = self.text(name)
         if re.fullmatch(NAME_PATTERN, text) and len(text) <= limits.NAME_CHARACTERS_MAX:
             return text
-        raise InvalidRequest(
-            f"A name has up to {limits.NAME_CHARACTERS_MAX} letters, digits, dots, dashes and underscores, "
-            "and begins with a letter or digit."
-        )
+        raise InvalidRequest(NAME_WORDS)
 
     def whole_number(self, name: str) -> int:
         """A whole number of at most fifteen digits.
