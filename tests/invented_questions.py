@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from auditor_client.asking.question import Question, make_question
+from auditor_client.exchange.expected_noise import expected_noise
 from auditor_client.exchange.verification import counts_that_change
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
-from auditor_client.planning.planned_noise import planned_noise
 from shared.amounts import PrivacyLoss
 from shared.datasets import DatasetDescription
 from shared.limits import Limits
@@ -103,7 +103,7 @@ def exact_release(plan: Plan, people: Sequence[Person], dataset: DatasetDescript
                 composition={"classes": 1},
                 groups=groups,
                 counted_groups=groups[:1] if halved else None,
-                noise=planned_noise(batch, counts_that_change=changed, schema=dataset.table, sensitive=plan.sensitive),
+                noise=expected_noise(batch, counts_that_change=changed, schema=dataset.table, sensitive=plan.sensitive),
                 cells=tuple(ReleasedCell(id=cell.id, counts=counts(cell)) for cell in batch.cells),
             )
             for batch in plan.batches

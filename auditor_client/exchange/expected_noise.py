@@ -1,7 +1,8 @@
-"""Is the noise that a holder describes the noise of the loss that it charges? Computed again from public facts.
+"""The noise that an honest holder's answer has, from the plan and public facts alone (2-privacy §4).
 
-Noise that is too small would cost the people in the data more than the ledger says; noise that is too large, or
-described as smaller than it is, would cost the auditor its budget or its interval.
+A forecast simulates it, and what a holder describes is compared with it. Noise that is too small would cost the people
+in the data more than the ledger says; noise that is too large, or described as smaller than it is, would cost
+the auditor its budget or its interval.
 """
 
 import math
@@ -20,37 +21,47 @@ from shared.noise import (
 from shared.plans import Batch, Exponential, Gaussian, Laplace
 from shared.schema import Schema
 
-_ULPS_TOLERANCE: Final = Fraction(1, 10**12)
+_RAISED_TOLERANCE: Final = 1e-12
 """The holder raises a scale by a few ulps (2-privacy §3), each some 2·10⁻¹⁶ of it."""
 _GAUSSIAN_TOLERANCE: Final = 1e-9
 """The holder finds σ by OpenDP's arithmetic, which rounds otherwise than the one here."""
 
 
-def is_expected(
-    noise: Noise, batch: Batch, *, counts_that_change: int, schema: Schema, sensitive: tuple[str, ...]
-) -> bool:
-    """Whether a batch's noise is as large as its ε and δ say, and no larger.
+def expected_noise(batch: Batch, *, counts_that_change: int, schema: Schema, sensitive: tuple[str, ...]) -> Noise:
+    """The noise on each count of a batch.
 
     Args:
-        noise: What the holder describes.
-        batch: What was asked.
+        batch: What is asked.
         counts_that_change: Of one class of disjoint cells, between neighbours; each by one person.
         schema: The dataset's declaration.
         sensitive: The plan's sensitive columns.
-
-    Source: 2-privacy §4.
     """
-    asked = batch.mechanism
-    epsilon_nano, _ = batch.loss_nano
+    asked, (epsilon_nano, delta_nano) = batch.mechanism, batch.loss_nano
     if isinstance(asked, Laplace):
-        needed = Fraction(counts_that_change * NANO_PER_UNIT, epsilon_nano)
-        return isinstance(noise, DiscreteLaplaceNoise) and _is_raised(noise.scale, needed)
+        return DiscreteLaplaceNoise(scale=_not_below(Fraction(counts_that_change * NANO_PER_UNIT, epsilon_nano)))
     if isinstance(asked, Exponential):
-        needed = Fraction(2 * counts_that_change * NANO_PER_UNIT, epsilon_nano)
-        return isinstance(noise, ExponentialNoise) and noise.upper == asked.upper and _is_raised(noise.scale, needed)
+        scale = _not_below(Fraction(2 * counts_that_change * NANO_PER_UNIT, epsilon_nano))
+        return ExponentialNoise(scale=scale, upper=asked.upper)
     if isinstance(asked, Gaussian):
-        return isinstance(noise, DiscreteGaussianNoise) and _is_gaussian(noise.scale, batch, counts_that_change)
-    return isinstance(noise, RandomisedResponseNoise) and noise.kept == _declared(schema, sensitive)
+        loss = epsilon_nano / NANO_PER_UNIT, delta_nano / NANO_PER_UNIT
+        return DiscreteGaussianNoise(scale=_sigma(*loss, counts_that_change))
+    perturbed = ((name, schema.by_name[name].randomised_response) for name in sensitive)
+    return RandomisedResponseNoise(
+        kept=tuple(
+            KeptValue(column=name, probability=format_nano(response.kept)) for name, response in perturbed if response
+        )
+    )
+
+
+def is_expected(noise: Noise, expected: Noise) -> bool:
+    """Whether a noise that a holder describes is the expected one, but for how scales are rounded."""
+    if isinstance(noise, RandomisedResponseNoise) or isinstance(expected, RandomisedResponseNoise):
+        return noise == expected
+    gaussian = isinstance(expected, DiscreteGaussianNoise)
+    least = 1 - _GAUSSIAN_TOLERANCE if gaussian else 1
+    most = 1 + (_GAUSSIAN_TOLERANCE if gaussian else _RAISED_TOLERANCE)
+    alike = noise.model_copy(update={"scale": expected.scale}) == expected
+    return alike and least <= noise.scale / expected.scale <= most
 
 
 def approximate_delta(rho: float, epsilon: float) -> float:
@@ -66,25 +77,17 @@ def approximate_delta(rho: float, epsilon: float) -> float:
     return math.exp((high - 1) * (high * rho - epsilon) + high * math.log1p(-1 / high)) / (high - 1)
 
 
-def _is_raised(scale: float, needed: Fraction) -> bool:
-    return needed <= Fraction(scale) <= needed * (1 + _ULPS_TOLERANCE)
+def _not_below(needed: Fraction) -> float:
+    """The smallest double that is at least so large."""
+    scale = float(needed)
+    return scale if Fraction(scale) >= needed else math.nextafter(scale, math.inf)
 
 
-def _is_gaussian(sigma: float, batch: Batch, counts_that_change: int) -> bool:
-    epsilon_nano, delta_nano = batch.loss_nano
-
-    def delta(scale: float) -> float:
-        return approximate_delta(counts_that_change / (2 * scale**2), epsilon_nano / NANO_PER_UNIT)
-
-    wanted = delta_nano / NANO_PER_UNIT
-    # Within bounds that no ε and δ of the public range leave, so that nothing here overflows.
-    return 1e-3 <= sigma <= 1e6 and (
-        delta(sigma * (1 + _GAUSSIAN_TOLERANCE)) <= wanted <= delta(sigma * (1 - _GAUSSIAN_TOLERANCE))
-    )
-
-
-def _declared(schema: Schema, sensitive: tuple[str, ...]) -> tuple[KeptValue, ...]:
-    perturbed = ((name, schema.by_name[name].randomised_response) for name in sensitive)
-    return tuple(
-        KeptValue(column=name, probability=format_nano(response.kept)) for name, response in perturbed if response
-    )
+def _sigma(epsilon: float, delta: float, counts_that_change: int) -> float:
+    """The smallest σ that gives (ε, δ) by zero-concentrated differential privacy."""
+    low, high = 1e-3, 1e6
+    while high > low * (1 + _RAISED_TOLERANCE):
+        middle = math.sqrt(low * high)
+        enough = approximate_delta(counts_that_change / (2 * middle**2), epsilon) <= delta
+        low, high = (low, middle) if enough else (middle, high)
+    return high

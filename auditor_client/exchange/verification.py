@@ -13,7 +13,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from auditor_client.errors import HolderLied
-from auditor_client.exchange.expected_noise import is_expected
+from auditor_client.exchange.expected_noise import expected_noise, is_expected
 from auditor_client.text import readable
 from shared.amounts import PrivacyLoss, parse_nano
 from shared.datasets import DatasetDescription
@@ -153,15 +153,14 @@ def _check_groups_and_noise(
         answered.counted_groups == expected,
         f"{place}it counts other groups than the relation {dataset.relation} lets it",
     )
-    expected_noise = is_expected(
-        answered.noise,
+    noise = expected_noise(
         asked,
         counts_that_change=counts_that_change(dataset.relation, len(declared)),
         schema=dataset.table,
         sensitive=plan.sensitive,
     )
     _require(
-        expected_noise,
+        is_expected(answered.noise, noise),
         f"{place}its noise ({answered.noise}) is not the one of {asked.mechanism.name!r} at "
         f"{PrivacyLoss.of_nano(*asked.loss_nano)}",
     )

@@ -18,12 +18,12 @@ from auditor_client.asking.strategies import PREDICTIVE, STRATEGIES
 from auditor_client.errors import AuditorError, QuestionRefused
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
 from auditor_client.estimation.posterior import Posterior, worst_of
+from auditor_client.exchange.expected_noise import expected_noise
 from auditor_client.exchange.verification import counts_that_change
 from auditor_client.findings.answers import FIGURES, AskedCells, CountSupport, Location, Place
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of
 from auditor_client.planning.forecasts import Expectation, Forecast, Outlook
-from auditor_client.planning.planned_noise import planned_noise
 from auditor_client.planning.simulation import simulated_answers
 from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN, NANO_PER_UNIT
 from shared.noise import Noise
@@ -299,7 +299,7 @@ def _measurement(
 
 def _noise(question: Question, place: Place) -> Noise:
     groups = len(question.dataset.table.groups(question.plan.sensitive))
-    return planned_noise(
+    return expected_noise(
         question.plan.batches[place.batch],
         counts_that_change=counts_that_change(question.dataset.relation, groups),
         schema=question.dataset.table,
