@@ -30,7 +30,7 @@ from auditor_client.findings.answers import read
 from auditor_client.models.tree import Tree
 from auditor_client.planning.forecasting import expectation
 from benchmarks.published_trees import PUBLISHED_TREES
-from holder_service.domain.relations import relation
+from holder_service.domain.relations import NeighbouringRelation
 from holder_service.mechanisms.calibration import mechanism_of
 from pafer_demo.model import trained_tree
 from pafer_demo.open_data import LOADERS, OpenData, OpenDataMissing
@@ -162,7 +162,7 @@ def _answered_width(asked: Question, counts: dict[str, list[int]]) -> float:
     batches = []
     for batch in asked.plan.batches:
         mechanism = mechanism_of(
-            batch, relation=relation(asked.dataset.relation), schema=schema, sensitive=asked.plan.sensitive
+            batch, relation=NeighbouringRelation(asked.dataset.relation), schema=schema, sensitive=asked.plan.sensitive
         )
         cells = tuple(
             ReleasedCell(id=cell.id, counts=tuple(mechanism.release(counts[cell.id]))) for cell in batch.cells

@@ -9,18 +9,17 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from shared.handovers import handover_bytes
-from shared.releases import SIGNATURE_PREFIX, Handover, SigningKey, signed_bytes
+from shared.releases import SIGNATURE_PREFIX, Handover, SigningKey
 
 _ENDING: Final = ".pem"
 
@@ -43,10 +42,6 @@ class SigningKeyPair:
         public = private.public_key().public_bytes_raw()
         return cls(hashlib.sha256(public).hexdigest()[:16], public, private)
 
-    def sign(self, release: Mapping[str, Any]) -> str:
-        """The signature of a release that names this key and has none yet, as "ed25519:<base64>"."""
-        return self.sign_bytes(signed_bytes(release))
-
     def public_key(self, *, valid_from: datetime) -> SigningKey:
         """The public half, as the first key of a holder is published."""
         public = base64.b64encode(self.public_bytes).decode()
@@ -58,7 +53,7 @@ class SigningKeyPair:
         return successor.model_copy(update={"handover": Handover(by=self.id, signature=signature)})
 
     def sign_bytes(self, content: bytes) -> str:
-        """The signature of what was serialised before, in the same form."""
+        """The signature of some canonical bytes, as "ed25519:<base64>"."""
         return SIGNATURE_PREFIX + base64.b64encode(self._private.sign(content)).decode()
 
 

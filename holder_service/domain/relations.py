@@ -45,8 +45,3 @@ class NeighbouringRelation:
 
     def _first_group_suffices(self, groups: int) -> bool:
         return self.name == "sensitive_attribute" and groups == 2
-
-
-def relation(name: Relation) -> NeighbouringRelation:
-    """The relation of a name."""
-    return NeighbouringRelation(name)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holder_service.domain.pricing import price
-from holder_service.domain.relations import relation
+from holder_service.domain.relations import NeighbouringRelation
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.privacy_audit.findings import Drawn
@@ -25,7 +25,7 @@ Calibration = Callable[[Neighbours, Batch], Mechanism]
 def as_charged(pair: Neighbours, batch: Batch) -> Mechanism:
     """The mechanism that the service answers a batch with."""
     return mechanism_of(
-        batch, relation=relation(pair.relation), schema=pair.declaration.table, sensitive=pair.sensitive
+        batch, relation=NeighbouringRelation(pair.relation), schema=pair.declaration.table, sensitive=pair.sensitive
     )
 
 
@@ -64,7 +64,7 @@ def _counted(pair: Neighbours, content: bytes, folder: Path) -> tuple[int, ...]:
     classes = price(plan, schema).batches[0].classes
     counts = count_cells(Records.open(folder / "encoded", schema), batch.cells, classes, plan.sensitive)
     groups = schema.groups(plan.sensitive)
-    counted = relation(pair.relation).counted_groups(groups) or groups
+    counted = NeighbouringRelation(pair.relation).counted_groups(groups) or groups
     revealed = counts.reveal_to_mechanism()[:, : len(counted)]
     return tuple(int(count) for count in revealed.ravel())
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from holder_service.domain.relations import relation
+from holder_service.domain.relations import NeighbouringRelation
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.privacy_audit.core import Calibration
@@ -26,7 +26,7 @@ def _calibrated(pair: Neighbours, batch: Batch, name: Relation, factor: float) -
     epsilon_nano = int(batch.loss_nano[0] * factor)
     return mechanism_of(
         batch.model_copy(update={"epsilon": epsilon_nano}),
-        relation=relation(name), schema=pair.declaration.table, sensitive=pair.sensitive,
+        relation=NeighbouringRelation(name), schema=pair.declaration.table, sensitive=pair.sensitive,
     )  # fmt: skip
 
 

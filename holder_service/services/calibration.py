@@ -27,7 +27,6 @@ from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.plans import Plan
 
 COLUMNS: Final = 12
-GROUPS: Final = 8
 AUDITOR: Final = "calibration"
 MARGIN: Final = 1.5
 """What the middle of the measured times is raised by; what is rarer than that, pauses, is measured apart."""

@@ -21,7 +21,7 @@ from holder_service.domain.errors import (
 )
 from holder_service.domain.ledger import Event
 from holder_service.domain.pricing import Price, price
-from holder_service.domain.relations import NeighbouringRelation, relation
+from holder_service.domain.relations import NeighbouringRelation
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.records.counting import count_cells
@@ -228,7 +228,7 @@ def _priced(
     plan: Plan, dataset: Dataset, relation_name: Relation, *, identity: str = "", document: bytes = b""
 ) -> PricedPlan:
     groups = dataset.schema.groups(plan.sensitive)
-    neighbouring = relation(relation_name)
+    neighbouring = NeighbouringRelation(relation_name)
     mechanisms = tuple(
         mechanism_of(batch, relation=neighbouring, schema=dataset.schema, sensitive=plan.sensitive)
         for batch in plan.batches

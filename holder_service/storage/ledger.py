@@ -1,13 +1,12 @@
 """The ledger's entries in the database: append under the head's lock, look balances up, read in order."""
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Integer, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
 from holder_service.storage.tables import datasets, entries, ledger_head, populations, releases
@@ -29,10 +28,7 @@ _LOCK = (
 )
 _HASH_AT = select(entries.c.hash).where(entries.c.sequence == bindparam("at"))
 _ENTRIES_AFTER = (
-    select(entries)
-    .where(entries.c.sequence > bindparam("after"))
-    .order_by(entries.c.sequence)
-    .limit(bindparam("size", type_=Integer))
+    select(entries).where(entries.c.sequence > bindparam("after")).order_by(entries.c.sequence).limit(READ_AT_ONCE)
 )
 _POPULATION_BALANCE = (
     select(entries.c.cap).where(entries.c.population == bindparam("of")).order_by(entries.c.sequence.desc()).limit(1)
@@ -153,17 +149,11 @@ def hash_at(connection: Connection, sequence: int) -> str | None:
     return connection.execute(_HASH_AT, {"at": sequence}).scalar()
 
 
-def read_entries(connection: Connection, *, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
+def read_entries(connection: Connection, *, after: int = 0) -> Iterator[Entry]:
     """Entries in order, from the one after a sequence number on."""
-    missing = math.inf if limit is None else limit
-    while missing > 0:
-        size = int(min(missing, READ_AT_ONCE))
-        rows = connection.execute(_ENTRIES_AFTER, {"after": after, "size": size}).all()
+    while rows := connection.execute(_ENTRIES_AFTER, {"after": after}).all():
         for row in rows:
             yield entry_of_row(row)
-        if len(rows) < size:
-            return
-        missing -= size
         after = rows[-1].sequence
 
 

@@ -35,10 +35,6 @@ class Form:
             return self.values[name].strip()
         raise InvalidRequest(f"The form lacks its field {name!r}: load the page again.")
 
-    def filled(self, name: str) -> str | None:
-        """A field's text, None if it is empty."""
-        return self.text(name) or None
-
     def name(self, name: str) -> str:
         """A new dataset's or account's name.
 

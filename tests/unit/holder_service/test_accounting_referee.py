@@ -15,7 +15,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from holder_service.domain.pricing import price
-from holder_service.domain.relations import NeighbouringRelation, relation
+from holder_service.domain.relations import NeighbouringRelation
 from holder_service.mechanisms.calibration import mechanism_of
 from shared.datasets import DatasetDeclaration, Relation
 from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
@@ -46,7 +46,7 @@ class Asked:
 @pytest.mark.parametrize("name", ["add_remove", "replace", "sensitive_attribute"])
 @pytest.mark.parametrize("seed", range(8))
 def test_the_charge_is_never_below_the_tight_loss(name: Relation, seed: int) -> None:
-    asked = random_plan(random.Random(f"{name}-{seed}"), relation(name))
+    asked = random_plan(random.Random(f"{name}-{seed}"), NeighbouringRelation(name))
 
     epsilon, delta = asked.charge
     assert tight_epsilon(asked.events, delta) <= epsilon * (1 + 1e-6)
@@ -55,7 +55,7 @@ def test_the_charge_is_never_below_the_tight_loss(name: Relation, seed: int) -> 
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian", "exponential"])
 def test_noise_of_half_the_scale_is_found_too_cheap(mechanism: str) -> None:
     batch = {"name": "one", "mechanism": mechanism_document(mechanism), "epsilon": "0.5", "cells": cells(1)}
-    asked = priced(Plan.model_validate({"sensitive": ["sex"], "batches": [batch]}), relation("add_remove"))
+    asked = priced(Plan.model_validate({"sensitive": ["sex"], "batches": [batch]}), NeighbouringRelation("add_remove"))
 
     halved = [(noise.model_copy(update={"scale": noise.scale / 2}), times) for noise, times in asked.events]  # type: ignore[union-attr]  # all three have a scale
 

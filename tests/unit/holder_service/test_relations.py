@@ -2,7 +2,7 @@
 
 import pytest
 
-from holder_service.domain.relations import relation
+from holder_service.domain.relations import NeighbouringRelation
 from shared.datasets import Relation
 from shared.schema import Group
 
@@ -25,7 +25,7 @@ FOUR: tuple[Group, ...] = tuple((sex, origin) for sex in ("Female", "Male") for 
 def test_sensitivities(
     name: Relation, groups: tuple[Group, ...], counts: int, counted: tuple[Group, ...] | None
 ) -> None:
-    neighbouring = relation(name)
+    neighbouring = NeighbouringRelation(name)
 
     assert neighbouring.name == name
     assert neighbouring.counts_that_change(len(groups)) == counts
@@ -36,4 +36,4 @@ def test_sensitivities(
 
 def test_an_unknown_relation_is_refused() -> None:
     with pytest.raises(ValueError, match="add-remove"):
-        relation("add-remove")  # type: ignore[arg-type]  # that is the point
+        NeighbouringRelation("add-remove")  # type: ignore[arg-type]  # that is the point
