@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import httpx
 import typer
-from rich.console import Console
 
 from holder_service.app import create_app
+from holder_service.cli.output import tell
 from holder_service.domain.errors import HolderError
 from holder_service.records.person_keys import UnusableSecret
 from holder_service.services.holder import Holder, NotInitialised
@@ -27,7 +27,6 @@ UPLOAD_TIMEOUT_S: Final = 3600.0
 CALL_TIMEOUT_S: Final = 60.0
 UPLOAD_CHUNK_BYTES: Final = 1 << 20
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-_errors = Console(stderr=True)
 
 
 def call(method: str, path: str, url: str, key: str, *, media: str | None = None, **request: Any) -> Any:
@@ -98,11 +97,6 @@ def fail(text: str) -> NoReturn:
     """Say why, and end with 2."""
     tell(text)
     raise typer.Exit(2)
-
-
-def tell(text: str) -> None:
-    """Say something on standard error."""
-    _errors.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _answer(method: str, path: str, url: str, key: str, *, media: str | None = None, **request: Any) -> httpx.Response:

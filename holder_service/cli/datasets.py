@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from holder_service.cli.calls import AdminKey, Url, call, chunks, clear_errors, download, new_file, path_of, tell
-from holder_service.cli.output import AsJson, show, show_fields
+from holder_service.cli.calls import AdminKey, Url, call, chunks, clear_errors, download, new_file, path_of
+from holder_service.cli.output import AsJson, show, show_fields, tell
 
 commands = typer.Typer()
 
@@ -118,7 +118,7 @@ def list_budgets(
 def _show_budgets(found: list[dict[str, Any]], as_json: bool) -> None:
     rows = [
         (one["auditor"], one["population"], *(f"{one[name]['epsilon']}, {one[name]['delta']}"
-         for name in ("limit", "spent", "remaining")), one["expires"] or "never")
+         for name in ("limit", "spent", "remaining")), (one["expires"] or "never")[:10])
         for one in found
     ]  # fmt: skip
     show(

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, new_file, tell
-from holder_service.cli.output import AsJson, show, show_fields
+from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, new_file
+from holder_service.cli.output import AsJson, show, show_fields, show_verification, tell
 from holder_service.web.ledger_export import is_whole
 
 commands = typer.Typer()
@@ -77,10 +77,7 @@ def export_ledger(
 @commands.command("verify-ledger")
 def verify_ledger(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
     """Have the holder recompute its ledger."""
-    found = call("POST", f"{LEDGER}/verify", url, key)
-    show_fields(found, as_json)
-    if not found["intact"]:
-        raise typer.Exit(1)
+    show_verification(call("POST", f"{LEDGER}/verify", url, key), as_json)
 
 
 @commands.command("record-restore")

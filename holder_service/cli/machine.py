@@ -1,13 +1,14 @@
 """Commands about this machine's own holder that need no key: whoever may read its home may run them."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from holder_service.cli.calls import clear_errors, own_holder, tell
-from holder_service.cli.output import AsJson
+from holder_service.cli.calls import clear_errors, own_holder
+from holder_service.cli.output import AsJson, show_verification, tell
 from holder_service.services import holder, ledger
 from holder_service.services.backup import back_up
 from holder_service.services.transparency import transparency_report
@@ -24,15 +25,7 @@ def verify(as_json: AsJson = False) -> None:
     """Recompute the chain, every balance and every stored release of this machine's holder."""
     with clear_errors(), own_holder() as holder:
         found = ledger.verify(holder.books)
-    if as_json:
-        print(json.dumps({"intact": found.intact, "entries": found.entries, "head": found.head,
-                          "broken_at": found.broken_at, "reason": found.reason}))  # fmt: skip
-    elif found.intact:
-        print(f"Intact: {found.entries} entries, head {found.head}.")
-    else:
-        tell(f"Broken at entry {found.broken_at}: {found.reason}.")
-    if not found.intact:
-        raise typer.Exit(1)
+    show_verification({"intact": found.intact, **asdict(found)}, as_json)
 
 
 @commands.command("replace-lost-key")
