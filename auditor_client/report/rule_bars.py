@@ -9,7 +9,7 @@ from auditor_client.errors import AuditorError
 from auditor_client.estimation.results import Attribution, Estimate, ParityEstimate
 from auditor_client.findings.answers import FIGURES
 from auditor_client.findings.finding import Finding
-from auditor_client.findings.insight import RULES_SHOWN_MAX, attribution, flipped, has_rules, leaf_names
+from auditor_client.findings.insight import RULES_SHOWN_MAX, attribution, flipped, has_rules, leaf_names, parity_of
 from auditor_client.report.figures import Mark, Tick, interval_text, mark, symmetric_axis
 from auditor_client.report.vocabulary import RATE_WORDS
 from auditor_client.report.words import group_words, ratio, rule_words
@@ -69,6 +69,7 @@ def rule_bars(finding: Finding) -> RuleBars | None:
     figure = FIGURES[finding.metrics[0]][0]
     if not has_rules(finding, figure):
         return None
+    now = parity_of(finding.first, figure).ratio.value
     try:
         shares = attribution(finding, figure=figure)
     except AuditorError:
@@ -87,10 +88,10 @@ def rule_bars(finding: Finding) -> RuleBars | None:
         bars=bars,
         left_out=len(shares.shares) - len(ranked),
         ticks=ticks,
-        flips=_flips(finding, figure),
+        flips=_flips(finding, figure, now),
         ratio_ticks=tuple(Tick(25.0 * part, f"{0.25 * part:g}") for part in range(5)),
         threshold=100 * finding.threshold,
-        ratio=ratio(finding.ratio.value, apart_from=finding.threshold),
+        ratio=ratio(now, apart_from=finding.threshold),
         conclusion=_conclusion(shares, bars, first, second),
         warnings=shares.warnings,
     )
@@ -107,14 +108,14 @@ def _bar(finding: Finding, figure: str, name: str, share: Estimate, end: float) 
     )
 
 
-def _flips(finding: Finding, figure: str) -> tuple[Flip, ...]:
-    """The rules whose reversal moves the ratio most."""
+def _flips(finding: Finding, figure: str, now: float) -> tuple[Flip, ...]:
+    """The rules whose reversal moves the ratio, as it is now, most."""
     leaves = leaf_names(finding, figure)
     if len(leaves) > FLIPS_TRIED_MAX:
         return ()
     tried = [(name, favourable, _flip(finding, name, figure)) for name, favourable in leaves.items()]
     moved = [(name, favourable, flip) for name, favourable, flip in tried if flip is not None and flip.ratio.defined]
-    moved.sort(key=lambda one: -abs(one[2].ratio.value - finding.ratio.value))
+    moved.sort(key=lambda one: -abs(one[2].ratio.value - now))
     return tuple(
         Flip(
             name=name,
@@ -163,4 +164,4 @@ def _conclusion(shares: Attribution, bars: tuple[RuleBar, ...], first: str, seco
 def _signed(number: float) -> str:
     if not math.isfinite(number):
         return "undefined"
-    return f"{number:+.1f}".replace("-", "−")
+    return f"{number:+.1f}".replace("-", "−") if round(number, 1) else "0.0"

@@ -55,12 +55,12 @@ def _rate_lines(table: RateTable, level: str) -> list[str]:
 
 
 def _rule_lines(bars: RuleBars, level: str) -> list[str]:
-    lines = ["", f"Rules in the difference of {bars.first} and {bars.second}, {bars.difference} points:"]
+    lines = ["", f"Rules in the {bars.rate} of {bars.first} less that of {bars.second}, {bars.difference} points:"]
     width = max(len(bar.name) for bar in bars.bars)
     lines += [f"  {bar.name:<{width}}  {bar.share:>6} points  ({level}: {bar.interval})" for bar in bars.bars]
     lines.append(f"  {bars.conclusion}")
     if bars.flips:
-        lines.append("Ratio if one rule decided otherwise:")
+        lines.append(f"Lowest {bars.rate} divided by the highest, now {bars.ratio}, if one rule decided otherwise:")
     width = max((len(flip.name) for flip in bars.flips), default=0)
     return lines + [
         f"  {flip.name:<{width}}  {flip.change:<9}  {flip.ratio}  ({level}: {flip.interval})  {flip.verdict}"
@@ -85,7 +85,7 @@ def comparison_lines(comparison: ComparisonData) -> list[str]:
     lines = [comparison.headline, ""]
     for row in comparison.figures:
         interval = f"  ({comparison.level}: {row.interval})" if row.interval else ""
-        lines.append(f"  {row.name}: {row.first} before, {row.second} after, change {row.change}{interval}")
+        lines.append(f"  {row.name}: first {row.first}, second {row.second}, change {row.change}{interval}")
     return [*lines, *comparison.notes]
 
 

@@ -104,6 +104,15 @@ def test_the_report_ranks_the_rules_and_says_what_a_flip_would_do() -> None:
     assert bars.conclusion in result.summary()
 
 
+def test_what_the_rules_do_to_equalized_odds_is_told_of_one_rate_by_name() -> None:
+    result = audited(metrics=ODDS)
+    now = f"{result.odds.true_positive.ratio.value:.3f}"
+
+    assert now != f"{result.ratio.value:.3f}"
+    assert f"Lowest true-positive rate divided by the highest, now {now}, if one rule" in result.summary()
+    assert f"The lowest true-positive rate divided by the highest, now {now}," in result.to_html()
+
+
 def test_a_report_shows_every_figure_with_both_kinds_of_interval() -> None:
     result = audited(metrics=METRICS, where="age > 18", reference="Male")
     page = result.to_html()
