@@ -74,6 +74,35 @@ def rules(draw: st.DrawFn, schema: Schema, *, predicates_max: int = 4) -> Rule:
     return Rule(all_of=tuple(draw(predicates(column)) for column in chosen))
 
 
+_ELSE: dict[Operator, Operator] = {
+    "lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq", "in": "not_in", "not_in": "in",
+    "is_missing": "not_missing", "not_missing": "is_missing",
+}  # fmt: skip
+
+
+def _otherwise(predicate: Predicate, column: Column) -> Predicate:
+    """What holds for everybody for whom a predicate does not."""
+    if predicate.op in ("is_missing", "not_missing"):
+        return predicate.model_copy(update={"op": _ELSE[predicate.op]})
+    or_missing = column.nullable and not predicate.or_missing
+    if column.type == "boolean":
+        return predicate.model_copy(update={"value": not predicate.value, "or_missing": or_missing})
+    return predicate.model_copy(update={"op": _ELSE[predicate.op], "or_missing": or_missing})
+
+
+@st.composite
+def trees(draw: st.DrawFn, schema: Schema, *, splits_max: int = 12) -> list[Rule]:
+    """The rules of a tree, whatever it tests: everybody matches one of them. Their order says nothing."""
+    features = [column for column in schema.columns if not column.sensitive]
+    paths: list[tuple[Predicate, ...]] = [()]
+    for _ in range(draw(st.integers(0, splits_max))):
+        path = paths.pop(draw(st.integers(0, len(paths) - 1)))
+        column = draw(st.sampled_from(features))
+        predicate = draw(predicates(column))
+        paths += [(*path, predicate), (*path, _otherwise(predicate, column))]
+    return [Rule(all_of=path) for path in draw(st.permutations(paths))]
+
+
 @st.composite
 def cells(draw: st.DrawFn, schema: Schema, *, cells_max: int = 6) -> list[Cell]:
     """Unions of rules that may overlap, within a cell and between cells."""

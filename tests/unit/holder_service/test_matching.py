@@ -1,5 +1,6 @@
 """Both ways to match rules agree with the reference evaluator, record by record."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,26 +11,21 @@ from hypothesis import strategies as st
 from holder_service.records.encoded import Records, load_records
 from holder_service.records.matching import WORD_BITS, RuleWords
 from holder_service.records.walking import TreeWalk
+from shared.schema import Schema, Value
 from tests import invented_plans
 
 ARROW_TYPES = {"boolean": pa.bool_(), "category": pa.string(), "integer": pa.int64(), "number": pa.float64()}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_words_and_walks_match_as_the_rules_do(data: st.DataObject, tmp_path: Path) -> None:
     """For rules of every kind, some more than once, so that they fill one word or several."""
     schema = data.draw(invented_plans.schemas())
-    people = data.draw(st.lists(invented_plans.records(schema), min_size=1, max_size=30))
     rules = data.draw(st.lists(invented_plans.rules(schema), min_size=1, max_size=8))
     rules *= data.draw(st.sampled_from((1, 2, 9, 20)))
-    columns = {
-        column.name: pa.array([person[column.name] for person in people], ARROW_TYPES[column.type])
-        for column in schema.columns
-    }
-    pa.parquet.write_table(pa.table({"person": range(len(people)), **columns}), tmp_path / "upload")
-    load_records(tmp_path / "upload", "application/vnd.apache.parquet", schema, 100, tmp_path / "encoded")
-    records = Records.open(tmp_path / "encoded", schema)
+    people = data.draw(people_of(schema))
+    records = encoded(people, schema, tmp_path)
     [chunk] = records.chunks
 
     words = list(RuleWords.compiled(rules, records).matching(chunk))
@@ -43,3 +39,36 @@ def test_words_and_walks_match_as_the_rules_do(data: st.DataObject, tmp_path: Pa
     # Many rules that overlap pass more nodes than a diagram may have: then words alone match them.
     assert walk is not None or len(rules) > 1
     assert walk is None or walk.first_matching(chunk).tolist() == [[*row, True].index(True) for row in matching]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_every_tree_is_walked_as_its_rules_match(data: st.DataObject, tmp_path: Path) -> None:
+    schema = data.draw(invented_plans.schemas())
+    rules = data.draw(invented_plans.trees(schema))
+    people = data.draw(people_of(schema))
+    records = encoded(people, schema, tmp_path)
+    [chunk] = records.chunks
+
+    walk = TreeWalk.compiled(rules, records)
+
+    assert walk is not None
+    matching = [[rule.matches(person) for rule in rules] for person in people]
+    assert [sum(row) for row in matching] == [1] * len(people), "a tree has one rule for everybody"
+    assert walk.first_matching(chunk).tolist() == [row.index(True) for row in matching]
+
+
+def people_of(schema: Schema) -> st.SearchStrategy[list[dict[str, Value | None]]]:
+    """Some people whose values lie where rules could tell them apart."""
+    return st.lists(invented_plans.records(schema), min_size=1, max_size=30)
+
+
+def encoded(people: Sequence[dict[str, Value | None]], schema: Schema, folder: Path) -> Records:
+    """The records of some people, as the holder keeps them."""
+    columns = {
+        column.name: pa.array([person[column.name] for person in people], ARROW_TYPES[column.type])
+        for column in schema.columns
+    }
+    pa.parquet.write_table(pa.table({"person": range(len(people)), **columns}), folder / "upload")
+    load_records(folder / "upload", "application/vnd.apache.parquet", schema, 100, folder / "encoded")
+    return Records.open(folder / "encoded", schema)
