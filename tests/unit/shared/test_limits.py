@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from holder_service.domain.pricing import price
+from shared import limits
 from shared.limits import PREDICATES_PER_PLAN_MAX, VALUES_PER_PLAN_MAX, VALUES_PER_PREDICATE_MAX, Limits
 from shared.plans import Plan
 from shared.problems import TooLarge
-from tests.hostile_plans import HOSTILE, SCHEMA, parsed, plan
+from tests.hostile_plans import HOSTILE, SCHEMA, parsed, plan, tree
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "limits.md"
 
@@ -20,6 +21,22 @@ def test_a_limit_is_documented(name: str) -> None:
 
     assert len(rows) == 1
     assert re.search(rf"(?<![0-9.]){re.escape(str(getattr(Limits(), name)))}(?![0-9.])", rows[0])
+
+
+def test_a_real_audit_fits_by_far() -> None:
+    """Every leaf of a tree of 1 024, counted by eight groups, each leaf at the end of 24 tests."""
+    asked = parsed(tree(1024))
+
+    assert len(asked.batches[0].cells) == 1024
+    assert limits.COUNTS_PER_PLAN_MAX >= 2 * 1024 * 8
+    assert limits.PREDICATES_PER_PLAN_MAX >= 1024 * 24
+
+
+def test_no_plan_within_the_limits_has_more_lists_and_objects_than_a_body_may() -> None:
+    """Each predicate, rule and cell is an object that holds one list; the rest is a handful for each batch."""
+    most = 2 * (limits.PREDICATES_PER_PLAN_MAX + limits.RULES_PER_PLAN_MAX + limits.CELLS_PER_PLAN_MAX)
+
+    assert most + 3 * limits.BATCHES_PER_PLAN_MAX + 3 <= limits.LISTS_AND_OBJECTS_PER_BODY_MAX
 
 
 def test_a_predicate_too_many_is_refused() -> None:
