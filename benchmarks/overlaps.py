@@ -22,8 +22,9 @@ def main() -> None:
     """Measure once for each number of people."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--people", type=int, nargs="+", default=[10_000, 100_000])
+    given = parser.parse_args()
     print(f"{'people':>12} {'hash, s':>10} {'join, s':>10} {'count, s':>10} {'shared':>10}")
-    for people in parser.parse_args().people:
+    for people in given.people:
         with tempfile.TemporaryDirectory() as name:
             print(row(Path(name), people))
 
