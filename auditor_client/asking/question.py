@@ -194,7 +194,7 @@ def make_question(
         strategy,
         spending,
         plan,
-        _reference(reference, groups),
+        None if reference is None else group_named(reference, groups),
         assumption or _ASSUMED,
     )
 
@@ -225,16 +225,18 @@ def _groups(dataset: DatasetDescription, sensitive: Sequence[str]) -> tuple[Grou
     return groups
 
 
-def _reference(wanted: Sequence[Any] | str | None, groups: Sequence[Group]) -> Group | None:
-    """The group of a name: its values, as they are or as texts, with commas between them."""
-    if wanted is None:
-        return None
+def group_named(wanted: Sequence[Any] | str, groups: Sequence[Group]) -> Group:
+    """The group of a name: its values, as they are or as texts, with commas between them.
+
+    Raises:
+        QuestionRefused: There is no such group.
+    """
     values = [part.strip() for part in wanted.split(",")] if isinstance(wanted, str) else list(wanted)
     for group in groups:
         if list(group) == values or [_shown(value) for value in group] == [_shown(value) for value in values]:
             return group
     raise QuestionRefused(
-        f"There is no group {wanted!r} to refer to: name one of "
+        f"There is no group {wanted!r}: name one of "
         f"{'; '.join(', '.join(_shown(value) for value in group) for group in groups[:20])}."
     )
 

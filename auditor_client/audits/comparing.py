@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ModelComparison:
     """What changed from one audit to another.
 
@@ -46,6 +46,9 @@ class ModelComparison:
         from auditor_client.audits.frames import joined  # noqa: PLC0415 - pandas takes a second to import
 
         return joined({"first": self.first.to_frame(), "second": self.second.to_frame()})
+
+    def __repr__(self) -> str:
+        return f"<ModelComparison: {self.summary().splitlines()[0]}>"
 
     def _repr_html_(self) -> str:
         return comparison_frame(self.first, self.second, self.metric, self.change)

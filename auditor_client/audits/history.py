@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class History:
     """Kept audits, the earliest first.
 
@@ -68,6 +68,9 @@ class History:
         from auditor_client.audits.frames import history_frame as frame  # noqa: PLC0415 - pandas takes a second
 
         return frame(self.audits)
+
+    def __repr__(self) -> str:
+        return f"<History: {len(self)} {'audit' if len(self) == 1 else 'audits'}>"
 
     def _repr_html_(self) -> str:
         return history_frame(self.audits)

@@ -11,7 +11,7 @@ from shared.datasets import Budget
 from shared.plans import Plan, Quote
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PlannedAudit:
     """An audit before it is asked.
 
@@ -75,6 +75,9 @@ class PlannedAudit:
             "assumption": {**asdict(self.forecast.assumption), "from_supports": self.forecast.from_supports},
             "budget": self.budget.model_dump(mode="json"),
         }
+
+    def __repr__(self) -> str:
+        return f"<PlannedAudit: {self.summary().splitlines()[0]}>"
 
     def _repr_html_(self) -> str:
         return plan_frame(self.question, self.quote, self.forecast, self.budget)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Estimate, GroupEstimate
 from auditor_client.findings.answers import FIGURES
 from auditor_client.findings.finding import Finding
@@ -26,9 +27,11 @@ def rates_figure(finding: Finding, metric: str | None = None) -> Figure:
         A figure of its own, with one panel for each rate; nothing is shown or kept by matplotlib.
 
     Raises:
-        KeyError: The audit was not asked for that metric.
+        QuestionRefused: The audit was not asked for that metric.
     """
     metric = metric or finding.metrics[0]
+    if metric not in finding.metrics:
+        raise QuestionRefused(f"The audit was not asked for {metric!r}, only {', '.join(finding.metrics)}.")
     estimate, figures = finding.estimates[metric], FIGURES[metric]
     groups = len(parity_of(estimate, figures[0]).groups)
     figure = Figure(figsize=(7, len(figures) * (1.1 + 0.38 * groups)), layout="constrained")

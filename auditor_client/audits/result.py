@@ -14,6 +14,7 @@ from auditor_client.findings.notes import Note
 from auditor_client.planning.forecasts import Outlook
 from auditor_client.report.document import audit_document
 from auditor_client.report.render import audit_frame, audit_page, audit_summary
+from auditor_client.report.sentences import headline
 from shared.schema import Group
 
 if TYPE_CHECKING:  # importing the estimators takes a second, pandas and matplotlib another
@@ -25,7 +26,7 @@ if TYPE_CHECKING:  # importing the estimators takes a second, pandas and matplot
 _PROGRAMS: Final = ("pafer", "numpy", "scipy", "scikit-learn", "skops", "pydantic", "cryptography")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AuditResult(Finding):
     """One audit, with ways to look at it. What it holds is in `Finding`.
 
@@ -35,12 +36,14 @@ class AuditResult(Finding):
 
     note: Note
 
-    def attribution(self, pair: tuple[Group, Group] | None = None, *, figure: str | None = None) -> "Attribution":
+    def attribution(
+        self, pair: tuple[Group | str, Group | str] | None = None, *, figure: str | None = None
+    ) -> "Attribution":
         """Each favourable rule's share in the disparity of two groups; no further budget.
 
         Args:
-            pair: Two groups; by default those of the lowest and the highest rate, or with a reference group
-                the one farthest from it and that one.
+            pair: Two groups by their values or names; by default those of the lowest and the highest rate,
+                or with a reference group the one farthest from it and that one.
             figure: Of `answers.FIGURES`: "positive" for the rates among y = 1; by default the first metric's.
 
         Raises:
@@ -72,7 +75,11 @@ class AuditResult(Finding):
         return frame(self)
 
     def plot(self, metric: str | None = None) -> "Figure":
-        """The groups' rates with their intervals, as a matplotlib figure."""
+        """The groups' rates with their intervals, as a matplotlib figure.
+
+        Raises:
+            QuestionRefused: The audit was not asked for that metric.
+        """
         from auditor_client.audits.plots import rates_figure  # noqa: PLC0415
 
         return rates_figure(self, metric)
@@ -112,6 +119,9 @@ class AuditResult(Finding):
         target = Path(path)
         target.write_text(self.to_html(outlook=True), encoding="utf-8")
         return target
+
+    def __repr__(self) -> str:
+        return f"<AuditResult: {headline(self)}>"
 
     def _repr_html_(self) -> str:
         return audit_frame(self)

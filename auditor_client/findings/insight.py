@@ -5,6 +5,7 @@ Which rules cause the disparity of two groups, and what the figure would be if a
 
 from typing import TYPE_CHECKING, Final
 
+from auditor_client.asking.question import group_named
 from auditor_client.asking.strategies import PREDICTIVE, leaf_of
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import OddsEstimate, ParityEstimate
@@ -27,23 +28,27 @@ def has_rules(finding: Finding, figure: str | None = None) -> bool:
     return whole and len(reading.favourable) > 1 and finding.estimator == "posterior" and figure != "precision"
 
 
-def attribution(finding: Finding, pair: tuple[Group, Group] | None = None, figure: str | None = None) -> "Attribution":
+def attribution(
+    finding: Finding, pair: tuple[Group | str, Group | str] | None = None, figure: str | None = None
+) -> "Attribution":
     """Each favourable rule's share in the disparity of two groups.
 
     Args:
         finding: An audit that was asked rule by rule.
-        pair: Two groups; by default those of the lowest and the highest rate, or with a reference group the
-            one farthest from it and that one.
+        pair: Two groups by their values or names; by default those of the lowest and the highest rate,
+            or with a reference group the one farthest from it and that one.
         figure: Of `answers.FIGURES`; by default the first metric's.
 
     Raises:
         QuestionRefused: The audit does not tell rule from rule, or there is no such pair.
     """
     reading = _reading(finding, figure)
+    groups = reading.measurement.groups
+    named = None if pair is None else (group_named(pair[0], groups), group_named(pair[1], groups))
     from auditor_client.estimation import attribution as estimation  # noqa: PLC0415 - takes a second to import
 
     return estimation.attribute(
-        reading.measurement, pair=pair, reference=finding.question.reference, level=finding.ratio.level
+        reading.measurement, pair=named, reference=finding.question.reference, level=finding.ratio.level
     )
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from auditor_client.asking.strategies import METRICS, ODDS, PARITY
+from auditor_client.audits.comparing import compare_results
+from auditor_client.audits.history import History
 from auditor_client.audits.kept import KeptAnswer, finding
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import QuestionRefused
@@ -67,6 +69,27 @@ def test_the_shares_are_the_rules_own_and_add_up() -> None:
         alone, _ = true_counts("", ["sex"], PEOPLE, tree)
         assert share.share.value == pytest.approx(100 * (alone[0] / sizes[0] - alone[1] / sizes[1]), abs=0.5)
     assert sum(share.share.value for share in shares.shares) == pytest.approx(shares.difference.value)
+
+
+def test_a_pair_of_groups_is_named_as_a_reference_is() -> None:
+    result = audited()
+
+    assert result.attribution(("Male", "Female")) == result.attribution((("Male",), ("Female",)))
+    with pytest.raises(QuestionRefused, match="no group 'female': name one of Female; Male"):
+        result.attribution(("Male", "female"))
+
+
+def test_a_result_says_in_one_line_what_it_is() -> None:
+    result = audited()
+
+    assert repr(result) == f"<AuditResult: {report_data(result).headline}>"
+    assert repr(History((result,))) == "<History: 1 audit>"
+    assert repr(compare_results(result, result)).startswith("<ModelComparison: Whether the second model is fairer is")
+
+
+def test_a_picture_of_what_was_not_asked_is_refused() -> None:
+    with pytest.raises(QuestionRefused, match="only statistical-parity"):
+        audited().plot(ODDS)
 
 
 def test_pafer_tells_favourable_rules_alone() -> None:
