@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import rfc8785
 
-_FLOAT_WRITTEN_OTHERWISE: Final = re.compile(r"([:\[,])(-?[0-9]+(?:\.0(?![0-9])|(?:\.[0-9]+)?e[-+][0-9]+))")
+_FLOAT_WRITTEN_OTHERWISE: Final = re.compile(r"[:\[,](-?[0-9]+(?:\.0(?![0-9])|(?:\.[0-9]+)?e[-+][0-9]+))")
 
 
 def canonical_bytes(document: Any) -> bytes:
@@ -28,7 +28,7 @@ def canonical_bytes(document: Any) -> bytes:
     if isinstance(document, float):
         return rfc8785.dumps(document)
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return (_with_floats_rewritten(text) if _FLOAT_WRITTEN_OTHERWISE.search(text) else text).encode()
+    return _with_floats_rewritten(text).encode()
 
 
 def object_bytes(members: Mapping[str, bytes]) -> bytes:
@@ -37,14 +37,17 @@ def object_bytes(members: Mapping[str, bytes]) -> bytes:
 
 
 def _with_floats_rewritten(text: str) -> str:
-    # JSON holds no bare control characters, so two of them can stand for what is escaped. Then every other piece
-    # between quotation marks is outside strings.
-    pieces = text.replace("\\\\", "\0").replace('\\"', "\1").split('"')
-    outside = _FLOAT_WRITTEN_OTHERWISE.sub(
-        lambda found: found[1] + rfc8785.dumps(float(found[2])).decode(), '"'.join(pieces[::2])
-    )
-    pieces[::2] = outside.split('"')
-    return '"'.join(pieces).replace("\1", '\\"').replace("\0", "\\\\")
+    # Without what is escaped, a place is outside strings if an even number of quotation marks stands before it.
+    bare = text.replace("\\\\", "  ").replace('\\"', "  ")
+    pieces = []
+    marks = looked_at = copied = 0
+    for found in _FLOAT_WRITTEN_OTHERWISE.finditer(bare):
+        marks += bare.count('"', looked_at, found.start())
+        looked_at = found.start()
+        if marks % 2 == 0:
+            pieces += text[copied : found.start(1)], rfc8785.dumps(float(found[1])).decode()
+            copied = found.end()
+    return "".join([*pieces, text[copied:]])
 
 
 def sha256_name(content: bytes) -> str:

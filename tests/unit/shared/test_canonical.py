@@ -27,6 +27,7 @@ documents = st.recursive(
 @example(37.0)
 @example({"text": "3.0 and 1e5", "number": 9007199254740991})
 @example(5e-324)
+@example({"a": 'x",1e-07\\', "b": 1e-07, "c": [1e-07, "y:2e-07", 3.0], 'd"\\': ['\\"[4.0', 1e30]})
 def test_the_bytes_are_those_of_rfc_8785(document: object) -> None:
     assert canonical_bytes(document) == rfc8785.dumps(document)  # type: ignore[arg-type]
 
