@@ -39,7 +39,7 @@ def object_bytes(members: Mapping[str, bytes]) -> bytes:
 def _with_floats_rewritten(text: str) -> str:
     # Without what is escaped, a place is outside strings if an even number of quotation marks stands before it.
     bare = text.replace("\\\\", "  ").replace('\\"', "  ")
-    pieces = []
+    pieces: list[str] = []
     marks = looked_at = copied = 0
     for found in _FLOAT_WRITTEN_OTHERWISE.finditer(bare):
         marks += bare.count('"', looked_at, found.start())
