@@ -22,4 +22,5 @@ def test_no_bad_request_makes_a_holder_fail() -> None:
     assert found.intact, seed
     for kind, answers in found.answers.items():
         assert len(answers.took_s) >= 50, kind
-        assert len(answers.statuses) >= 3, kind
+        assert answers.statuses[422] > 0, kind
+    assert {200, 422} < set().union(*(answers.statuses for answers in found.answers.values())), "of every sort"
