@@ -176,7 +176,7 @@ def secrets_of(holder: TestedHolder, releases: list[dict[str, Any]]) -> set[str]
         count for one in releases for batch in one["batches"] for cell in batch["cells"] for count in cell["counts"]
     }
     counts = {str(count) for count in true | noisy if abs(count) >= 1_000}
-    assert len(counts) > 10
+    assert len(counts) > 5
     return {holder.admin_key, holder.auditor_key, PASSWORD, *counts, "person-4711", "person_"}
 
 
