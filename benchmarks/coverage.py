@@ -9,9 +9,11 @@ and every release is estimated:
 - `registers`: the ratio and the difference, additive noise, strategies `verdict`, `rules` and `pafer`;
 - `odds`: equalized odds from two such registers, one for either label;
 - `shares`: the shares of the rules in the disparity of the two extreme groups, all intervals counted;
+- `exponential-shares`: the same from the exponential mechanism's answers;
 - `population`: ratio and difference of the population that the people were drawn from, drawn anew each time;
 - `supports`: with exact numbers of people, K = 2 to 4, and with one of two groups counted;
-- `exponential` and `reports`: the exponential mechanism's answers, and randomised responses.
+- `exponential`, `empty-rules` and `reports`: the exponential mechanism's answers, the same with twenty empty rules
+  beside the others, and randomised responses.
 
 A line tells the least and the mean coverage over the registers, which of them was worst, and how many are
 below 93 % by more than chance (p < 0.001, binomial).
@@ -21,7 +23,8 @@ import argparse
 import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -162,11 +165,20 @@ def released(mechanism: Mechanism, counts: IntArray, runs: int) -> IntArray:
     return np.array(noisy, dtype=np.int64).reshape(runs, *counts.shape)
 
 
+def exponential(_seed: int, epsilon_nano: int) -> ExponentialMechanism:
+    """The exponential mechanism, for every register."""
+    return ExponentialMechanism.calibrated(epsilon_nano=epsilon_nano, upper=20_000, counts_that_change=1)
+
+
 def additive(seed: int, epsilon_nano: int) -> LaplaceMechanism | GaussianMechanism:
     """Laplace noise for every second register, Gaussian for the others."""
     if seed % 2:
         return GaussianMechanism.calibrated(epsilon_nano=epsilon_nano, delta_nano=DELTA_NANO, squared_sensitivity=1)
     return LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=1)
+
+
+Mechanisms = Callable[[int, int], LaplaceMechanism | GaussianMechanism | ExponentialMechanism]
+"""The mechanism for a register's number and an ε in nano-units."""
 
 
 def of_registers(task: Task) -> list[Covered]:
@@ -203,7 +215,7 @@ def of_odds(task: Task) -> list[Covered]:
     ]
 
 
-def of_shares(task: Task) -> list[Covered]:
+def of_shares(task: Task, *, answers: Mechanisms = additive, name: str = "share") -> list[Covered]:
     """The rules' shares in the disparity of two groups that were chosen beforehand."""
     register = Register.invented(task.seed)
     rates = register.accepted / register.sizes
@@ -214,11 +226,11 @@ def of_shares(task: Task) -> list[Covered]:
     truths = 100 * (first - second)
     groups = tuple((f"group {group}",) for group in range(len(rates)))
     shares: list[list[Estimate]] = [[] for _ in truths]
-    for measurement in _measurements(register, groups, task):
+    for measurement in _measurements(register, groups, task, answers):
         found = attribute(measurement, pair=(groups[pair[0]], groups[pair[1]]), level=LEVEL)
         for of_rule, share in zip(shares, found.shares, strict=True):
             of_rule.append(share.share)
-    return [_covered("share", task.seed, of_rule, truth) for of_rule, truth in zip(shares, truths, strict=True)]
+    return [_covered(name, task.seed, of_rule, truth) for of_rule, truth in zip(shares, truths, strict=True)]
 
 
 def of_population(task: Task) -> list[Covered]:
@@ -267,12 +279,13 @@ def of_supports(task: Task) -> list[Covered]:
     ]
 
 
-def of_exponential(task: Task) -> list[Covered]:
-    """Ratio and difference from the exponential mechanism's answers."""
+def of_exponential(task: Task, *, name: str = "exponential", empty: int = 0) -> list[Covered]:
+    """Ratio and difference from the exponential mechanism's answers, perhaps with empty rules beside the others."""
     register = Register.invented(task.seed)
-    mechanism = ExponentialMechanism.calibrated(
-        epsilon_nano=register.epsilon_nano(), upper=20_000, counts_that_change=1
-    )
+    if empty:
+        none = np.zeros((empty, len(register.sizes)), dtype=np.int64)
+        register = replace(register, favourable=np.vstack([register.favourable, none]), strategy="rules")
+    mechanism = exponential(task.seed, register.epsilon_nano())
     noise = mechanism.noise.model_copy(update=task.change(mechanism.scale))
     answers = [released(mechanism, part, task.runs) for part in register.parts()]
     found = []
@@ -284,8 +297,8 @@ def of_exponential(task: Task) -> list[Covered]:
         found += parity_ranges(totals, level=LEVEL, draws=DRAWS)
     ratio, difference = register.parity()
     return [
-        _covered("exponential ratio", task.seed, [figure.ratio for figure in found], ratio),
-        _covered("exponential difference", task.seed, [figure.difference for figure in found], difference),
+        _covered(f"{name} ratio", task.seed, [figure.ratio for figure in found], ratio),
+        _covered(f"{name} difference", task.seed, [figure.difference for figure in found], difference),
     ]
 
 
@@ -319,9 +332,11 @@ PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     "registers": (of_registers, 1.0),
     "odds": (of_odds, 0.5),
     "shares": (of_shares, 0.1),
+    "exponential-shares": (partial(of_shares, answers=exponential, name="exponential share"), 0.1),
     "population": (of_population, 0.1),
     "supports": (of_supports, 0.1),
     "exponential": (of_exponential, 0.1),
+    "empty-rules": (partial(of_exponential, name="empty rules", empty=20), 0.05),
     "reports": (of_reports, 0.05),
 }
 """What is measured, and on what part of the registers: some take a hundred times as long as others."""
@@ -354,9 +369,11 @@ def _answered(register: Register, task: Task) -> Iterator[NoisyTotals]:
         yield NoisyTotals(accepted, other, noise)
 
 
-def _measurements(register: Register, groups: tuple[tuple[str], ...], task: Task) -> Iterator[Measurement]:
-    """Releases with noise added, one by one."""
-    mechanism = additive(task.seed, register.epsilon_nano())
+def _measurements(
+    register: Register, groups: tuple[tuple[str], ...], task: Task, answers: Mechanisms = additive
+) -> Iterator[Measurement]:
+    """Releases one by one."""
+    mechanism = answers(task.seed, register.epsilon_nano())
     favourable, complement = (released(mechanism, part, task.runs) for part in register.parts())
     noise = mechanism.noise.model_copy(update=task.change(mechanism.scale))
     for first, second in zip(favourable, complement, strict=True):

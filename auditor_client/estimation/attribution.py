@@ -24,7 +24,6 @@ from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import METHOD, Posterior, check_question, estimate_parity
 from auditor_client.estimation.results import Attribution, Estimate, ParityEstimate, RuleShare
 from auditor_client.estimation.rule_counts import RuleCounts, rule_counts
-from auditor_client.estimation.totals import BoolArray
 from shared.schema import Group
 
 DRAWS: Final = 2048
@@ -36,29 +35,39 @@ class _Rates:
 
     Attributes:
         rates: p_i and p_j, shape (2, M); NaN where the drawn group is empty.
-        parts: h_{r,k}/n_k within [0, p_k], shape (R, 2, M).
-        least: The same, but zero for a group of whom perhaps nobody is accepted.
+        least: The parts h_{r,k}/n_k within [0, p_k], and after the last of them the rates, shape (R + 1, 2, M); zero
+            for a group of whom perhaps nobody is accepted.
+        most: The same, but the rule's part of the accepted for a group of whom perhaps nobody is refused, and one for
+            a group of whom the answers do not show anybody.
         counts: Mean counts, which may be negative, shape (R, 2), in people.
+        accepted: Mean numbers of accepted people, shape (2,).
     """
 
     rates: FloatArray
-    parts: FloatArray
     least: FloatArray
+    most: FloatArray
     counts: FloatArray
+    accepted: FloatArray
 
     @classmethod
-    def of(cls, draws: Draws, rules: RuleCounts, pair: list[int], none_possible: BoolArray) -> Self:
+    def of(cls, draws: Draws, rules: RuleCounts, pair: list[int], posterior: Posterior) -> Self:
         """Split one prior's draws of two groups."""
         accepted, sizes = draws.accepted[0, pair], draws.size[0, pair]
         counts = rules.split(accepted)
+        least, most = (np.concatenate([np.clip(part, 0, accepted), accepted[None]]) for part in counts)
+        none, everyone = posterior.none_possible[pair, None], posterior.all_possible[pair, None]
         with np.errstate(invalid="ignore"):
-            parts, rates = np.clip(counts, 0, accepted) / sizes, accepted / sizes
-        return cls(rates, parts, np.where(none_possible[pair, None], 0.0, parts), counts.mean(axis=-1))
+            return cls(
+                accepted / sizes,
+                np.where(none, 0.0, least / sizes),
+                np.where(everyone, np.where(none, 1.0, most / accepted), most / sizes),
+                np.mean(counts, axis=(0, -1)),
+                accepted.mean(axis=-1),
+            )
 
-    def shares(self, rule: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """One rule's share in every draw, and the least and the largest that a boundary makes possible, (M,) each."""
-        (first, second), (least_first, least_second) = self.parts[rule], self.least[rule]
-        return first - second, least_first - second, first - least_second
+    def shares(self, rule: int) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest share of one rule in every draw, shape (M,) each; after the last rule, of all."""
+        return self.least[rule, 0] - self.most[rule, 1], self.most[rule, 0] - self.least[rule, 1]
 
     def of_second(self, shares: FloatArray) -> FloatArray:
         """Shares divided by p_j; NaN where that is zero."""
@@ -88,17 +97,16 @@ def attribute(
         seed: Of the draws.
 
     Raises:
-        EstimationRefused: The groups do not exist or are the same, or the rules' noise cannot be told apart (the
-            exponential mechanism's).
+        EstimationRefused: The groups do not exist or are the same.
         ValueError: Level out of range.
     """
     check_question(1.0, level)
     posterior = Posterior.of(measurement, level=level, seed=seed, draws=DRAWS)
     first, second = _pair(posterior, pair, reference)
     rules = rule_counts(measurement, (first, second), draws=DRAWS, seed=seed)
-    priors = [_Rates.of(draws, rules, [first, second], posterior.none_possible) for draws in posterior.priors]
+    priors = [_Rates.of(draws, rules, [first, second], posterior) for draws in posterior.priors]
     rates = _mean_rates(priors[1])
-    values = [_projected(priors[1].counts[:, group], rates[group]) for group in range(2)]
+    values = [_projected(priors[1].counts[:, group], priors[1].accepted[group], rates[group]) for group in range(2)]
     shares = tuple(
         _rule_share(rule, priors, float(values[0][rule] - values[1][rule]), rates[1], level)
         for rule in range(measurement.favourable.cells)
@@ -108,10 +116,10 @@ def attribute(
     return Attribution(
         first=names[0],
         second=names[1],
-        difference=_within(100 * (rates[0] - rates[1]), [[100 * (of.rates[0] - of.rates[1])] for of in priors], level),
-        ratio=_within(_ratio(*rates), [[of.of_second(of.rates[0])] for of in priors], level),
+        difference=_within(100 * (rates[0] - rates[1]), [_percent(of.shares(-1)) for of in priors], level),
+        ratio=_within(_ratio(*rates), [(of.of_second(of.rates[0]),) * 2 for of in priors], level),
         shares=shares,
-        warnings=tuple(caveats.of_attribution(*names, unclear=unclear)),
+        warnings=(*caveats.of_attribution(*names, unclear=unclear), *caveats.of_sums(posterior.summed)),
     )
 
 
@@ -188,12 +196,16 @@ def _pair(posterior: Posterior, pair: tuple[Group, Group] | None, reference: Gro
 def _rule_share(rule: int, priors: Sequence[_Rates], value: float, second: float, level: float) -> RuleShare:
     """One rule's share around a value, and the same divided by the second group's rate."""
     draws = [of.shares(rule) for of in priors]
-    of_second = [[of.of_second(shares) for shares in of_prior] for of, of_prior in zip(priors, draws, strict=True)]
+    of_second = [(of.of_second(least), of.of_second(most)) for of, (least, most) in zip(priors, draws, strict=True)]
     return RuleShare(
         rule,
-        _within(100 * value, [[100 * shares for shares in of_prior] for of_prior in draws], level),
+        _within(100 * value, [_percent(ends) for ends in draws], level),
         _within(_ratio(value, second), of_second, level),
     )
+
+
+def _percent(ends: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+    return 100 * ends[0], 100 * ends[1]
 
 
 def _mean_rates(prior: _Rates) -> tuple[float, float]:
@@ -203,9 +215,8 @@ def _mean_rates(prior: _Rates) -> tuple[float, float]:
     return first, second
 
 
-def _projected(counts: FloatArray, rate: float) -> FloatArray:
-    """Parts of a rate, shape (R,), in proportion to the nearest counts with the same sum that are not negative."""
-    total = max(float(counts.sum()), 0.0)
+def _projected(counts: FloatArray, total: float, rate: float) -> FloatArray:
+    """Parts of a rate, shape (R,), in proportion to the nearest counts that have a sum and are not negative."""
     if not total > 0:
         return np.full_like(counts, rate / len(counts))
     ordered = np.sort(counts)[::-1]
@@ -219,18 +230,15 @@ def _ratio(numerator: float, denominator: float) -> float:
     return numerator / denominator if denominator > 0 else np.nan
 
 
-def _within(value: float, priors: Sequence[Sequence[FloatArray]], level: float) -> Estimate:
+def _within(value: float, priors: Sequence[tuple[FloatArray, FloatArray]], level: float) -> Estimate:
     """A value in the hull of both priors' intervals, which is stretched to it; undefined if they are.
 
     Args:
         value: The value.
-        priors: Of each prior the draws, and where a boundary is possible the least and the largest.
+        priors: Of each prior the least and the largest draws.
         level: Of the interval.
     """
-    ends = [
-        (quantile_range(draws[1 if len(draws) > 1 else 0], level).low, quantile_range(draws[-1], level).high)
-        for draws in priors
-    ]
+    ends = [(quantile_range(least, level).low, quantile_range(most, level).high) for least, most in priors]
     if not (np.isfinite(value) and np.isfinite(ends).all()):
         return Estimate(np.nan, np.nan, np.nan, level, METHOD)
     (low, high), (other_low, other_high) = ends

@@ -10,6 +10,8 @@ OPEN_RATE_WIDTH: Final = 0.5
 """A rate whose interval is wider than this is one that the answers leave open."""
 OPEN_RATIO_WIDTH: Final = 0.5
 """Likewise of a ratio."""
+SUMMED_MAX: Final = 50
+"""Sums of more answers of the exponential mechanism may lean further than their intervals reach (docs/estimates.md)."""
 
 
 def of_parity(groups: Sequence[GroupEstimate], ratio: Estimate) -> Iterator[str]:
@@ -47,6 +49,16 @@ def of_attribution(first: Group, second: Group, *, unclear: bool) -> Iterator[st
         yield (
             f"No rule's share in the disparity of {name(first)} and {name(second)} can be told from zero: the noise is "
             "as large as the shares. A larger epsilon would tell more."
+        )
+
+
+def of_sums(summed: int) -> Iterator[str]:
+    """Of totals that add up so many answers of the exponential mechanism."""
+    if summed > SUMMED_MAX:
+        yield (
+            f"These figures add up {summed} answers of the exponential mechanism. It answers too large where hardly "
+            "anybody is, so if most rules apply to hardly anybody, groups may be smaller than their intervals say. "
+            "Ask with the mechanism laplace, or with strategy verdict, which adds up none."
         )
 
 

@@ -5,9 +5,9 @@ distribution depends on it (2-privacy §4).
 
 The exponential mechanism answers within 0..upper, so an answer for a nearly empty cell is too large on
 average, and a sum of such answers says little without an assumption about how a group's people spread over
-the cells. Here every way to spread a total over R cells is as likely: the likelihood of a total is the mean
-over all of them. It is the convolution of the cells' likelihoods divided by the number of ways, and computed
-with an exponential tilt that moves the rounding errors away from where the mass is.
+the cells. Here they may spread evenly or stand in a few cells alone: four Dirichlet-multinomial distributions, of which
+the answers themselves choose. The likelihood of a total is the mean over them all. It is a convolution of the cells'
+weighted likelihoods, computed with an exponential tilt that moves the rounding errors away from where the mass is.
 """
 
 import math
@@ -24,9 +24,15 @@ from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray, NoiseSum
 from shared.noise import DiscreteLaplaceNoise, ExponentialNoise
 
-_REACH_SCALES: Final = 36.0
-"""An answer is farther off than so many scales once in 10¹⁵."""
-_TILT_STEPS: Final = 12
+_REACH_SCALES: Final = 20.0
+"""An answer is farther off than so many scales less than once in 10⁸."""
+_WINDOW_DEVIATIONS: Final = 8.0
+_TILT_STEPS: Final = 6
+EVENNESS: Final = (1.0, 0.1, 0.01, 0.001)
+"""How evenly people may spread over cells, as the parameter of each distribution; at 1 every way is as likely."""
+_UNEVEN: Final = 0.1
+"""How likely each uneven distribution is beside the even one, before the answers are known, from so many cells on."""
+_TELLING_CELLS: Final = 20
 _CELLS_AT_ONCE: Final = 64
 
 
@@ -177,6 +183,28 @@ class ExponentialAnswers:
         return tail
 
 
+def answered_at_least(answer: int, counts: IntArray, noise: ExponentialNoise) -> FloatArray:
+    """How likely the exponential mechanism answers each of some counts with so much or more.
+
+    Args:
+        answer: Within 0..upper + 1, in people.
+        counts: True counts within 0..upper, of any shape.
+        noise: Of the answer.
+    """
+    beyond = np.exp(-np.maximum(answer - counts, 0) / noise.scale) * -math.expm1(
+        -(noise.upper - answer + 1) / noise.scale
+    )
+    below = np.exp(-np.maximum(counts - answer + 1, 0) / noise.scale) * -math.expm1(-answer / noise.scale)
+    total = _all_answers(counts, noise)
+    likely: FloatArray = np.where(counts < answer, beyond / total, 1 - below / total)
+    return likely
+
+
+def spread_weights(cells: int) -> tuple[float, ...]:
+    """How likely each of `EVENNESS` is before the answers are known; few cells hardly tell, and are taken for even."""
+    return 1.0, *[_UNEVEN * min(cells / _TELLING_CELLS, 1.0) ** 3] * (len(EVENNESS) - 1)
+
+
 def _of_total(answers: IntArray, noise: ExponentialNoise) -> tuple[int, FloatArray]:
     """The first possible total of one group and the log-likelihood of totals from there on.
 
@@ -190,30 +218,55 @@ def _of_total(answers: IntArray, noise: ExponentialNoise) -> tuple[int, FloatArr
     cells = _log_likelihoods(answers[:, None], counts, noise)
     if len(answers) == 1:
         return int(lowest[0]), cells[0]
-    tilt, mean, deviation = _tilt(cells, counts, least=noise.scale * math.sqrt(2 * len(answers)))
-    first = max(math.floor(mean - 12 * deviation) - reach, int(lowest.sum()))
-    length = math.ceil(mean + 12 * deviation) + reach - first
-    table = _convolved(cells - tilt * counts, lowest, first, length)
+    found = [_of_spread(cells, counts, evenness, noise.scale) for evenness in EVENNESS]
+    first = min(start for start, _ in found)
+    table = np.full((len(found), max(start + len(of_total) for start, of_total in found) - first), -np.inf)
+    for row, (start, of_total), likely in zip(table, found, spread_weights(len(answers)), strict=True):
+        row[start - first : start - first + len(of_total)] = of_total + math.log(likely)
+    return first, np.logaddexp.reduce(table)
+
+
+def _of_spread(cells: FloatArray, counts: IntArray, evenness: float, scale: float) -> tuple[int, FloatArray]:
+    """The log-likelihood of totals whose people are spread over the cells by a Dirichlet-multinomial distribution.
+
+    Args:
+        cells: Each cell's log-likelihood, shape (R, W).
+        counts: Of these counts, the same shape; each row without gaps.
+        evenness: The distribution's parameter.
+        scale: Of the noise, in people.
+    """
+    reach, lowest = counts.shape[1] // 2, counts[:, 0]
+    weighted = cells + gammaln(counts + evenness) - gammaln(counts + 1.0) - gammaln(evenness)
+    people = evenness * len(cells)
+    tilt, mean, deviation = _tilt(weighted, counts, people, least=scale * math.sqrt(2 * len(cells)))
+    first = max(math.floor(mean - _WINDOW_DEVIATIONS * deviation) - reach, int(lowest.sum()))
+    length = math.ceil(mean + _WINDOW_DEVIATIONS * deviation) + reach - first
+    table = _convolved(weighted - tilt * counts, lowest, first, length)
     totals = first + np.arange(length)
-    ways = gammaln(totals + len(answers)) - gammaln(totals + 1.0) - gammaln(len(answers))
+    ways = gammaln(totals + people) - gammaln(totals + 1.0) - gammaln(people)
     return first, np.where(np.isneginf(table), -np.inf, table + tilt * totals - ways)
 
 
 def _log_likelihoods(answers: IntArray, counts: IntArray, noise: ExponentialNoise) -> FloatArray:
     """`ExponentialNoise.log_likelihood` for arrays; impossible above the upper end, where nothing can be told."""
-    q = math.exp(-1 / noise.scale)
-    above = -np.expm1(-(counts + 1) / noise.scale)
-    below = -np.expm1(-np.maximum(noise.upper - counts, 0) / noise.scale)
-    likelihood = -np.abs(answers - counts) / noise.scale - np.log(above + q * below)
+    likelihood = -np.abs(answers - counts) / noise.scale - np.log(_all_answers(counts, noise))
     possible: FloatArray = np.where(counts <= noise.upper, likelihood, -np.inf)
     return possible
 
 
-def _tilt(cells: FloatArray, counts: IntArray, *, least: float) -> tuple[float, float, float]:
+def _all_answers(counts: IntArray, noise: ExponentialNoise) -> FloatArray:
+    """The sum of q^|c − r| over all answers r, times 1 − q; counts above the upper end are taken to it."""
+    above = -np.expm1(-(counts + 1) / noise.scale)
+    below = -np.expm1(-np.maximum(noise.upper - counts, 0) / noise.scale)
+    total: FloatArray = above + math.exp(-1 / noise.scale) * below
+    return total
+
+
+def _tilt(cells: FloatArray, counts: IntArray, people: float, *, least: float) -> tuple[float, float, float]:
     """The tilt at which the tilted total agrees with it, the tilted total's mean and its standard deviation.
 
-    The number of ways to spread a total A over R cells falls by log((A + R)/A) for each person less. Where hardly
-    anybody is, totals up to `least` still have to be seen.
+    What divides the convolution falls by log((A + people)/A) for each person less than A. Where hardly anybody is,
+    totals up to `least` still have to be seen.
     """
     tilt, mean, variance = 0.0, 1.0, 1.0
     for _ in range(_TILT_STEPS):
@@ -223,7 +276,7 @@ def _tilt(cells: FloatArray, counts: IntArray, *, least: float) -> tuple[float, 
         means = (mass * counts).sum(axis=1)
         mean = float(means.sum())
         variance = float((mass * (counts - means[:, None]) ** 2).sum())
-        tilt = 0.5 * (tilt + math.log1p(len(cells) / max(mean, least)))
+        tilt = 0.5 * (tilt + math.log1p(people / max(mean, least)))
     return tilt, mean, math.sqrt(variance)
 
 

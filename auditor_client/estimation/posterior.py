@@ -54,6 +54,7 @@ class Posterior:
         all_possible: Whether nobody may be refused, shape (K,).
         level: Of every interval.
         seed: Of the draws.
+        summed: How many answers of the exponential mechanism a total adds up; 0 where noise is added.
     """
 
     groups: tuple[Group, ...]
@@ -62,6 +63,7 @@ class Posterior:
     all_possible: BoolArray
     level: float
     seed: int
+    summed: int = 0
 
     @classmethod
     def of(cls, measurement: Measurement, *, level: float, seed: int, draws: int = DRAWS) -> "Posterior":
@@ -73,7 +75,8 @@ class Posterior:
         totals = totals_of(measurement)
         none, everyone = totals.boundaries(level)
         priors = posterior_draws(totals, number=draws, seed=seed)
-        return cls(measurement.groups, priors, none[0], everyone[0], level, seed)
+        summed = max(part.cells for part in totals.likelihoods) if isinstance(totals, ExponentialTotals) else 0
+        return cls(measurement.groups, priors, none[0], everyone[0], level, seed, summed)
 
     def rates(self) -> list[RateDraws]:
         """Rates of the people in the data, under either prior."""
@@ -148,7 +151,7 @@ def parity_of(posterior: Posterior, *, threshold: float, reference: Group | None
         difference=difference,
         threshold=threshold,
         verdict=ratio.against(threshold),
-        warnings=tuple(caveats.of_parity(groups, ratio)),
+        warnings=(*caveats.of_parity(groups, ratio), *caveats.of_sums(posterior.summed)),
         overall=posterior.estimate(*overall),
         population_ratio=population_ratio,
         population_difference=population_difference,

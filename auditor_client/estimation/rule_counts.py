@@ -5,18 +5,27 @@ sum, and what is left between a total and its set's sum is spread over the rules
 With normal noise that is exactly the distribution of the noises given their sum; with any noise it is so
 wherever the prior does not move the totals. A rule's count may come out negative, so that the counts stay unbiased
 and add up.
+
+The exponential mechanism's answers are no counts plus noise. There each count is drawn by itself, from the confidence
+distribution of its answer, and only matched to the totals: the draws of all rules do not add up to them, because a
+sum of counts that are never negative is too large. An answer of zero stands for many noises at once, so the ends of an
+interval come from two distributions, as those of Clopper and Pearson do: `counts` for the lower, `more` for the upper.
 """
 
+import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 
-from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.likelihoods import answered_at_least
 from auditor_client.estimation.local_model import UnmixedCounts
-from auditor_client.estimation.measurements import Measurement
+from auditor_client.estimation.measurements import IntArray, Measurement
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise
+from shared.noise import AdditiveNoise, DiscreteGaussianNoise, ExponentialNoise, RandomisedResponseNoise
+
+_REACH_SCALES: Final = 12.0
+"""An answer is farther off than so many scales less often than any quantile of the draws can show."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,13 +35,15 @@ class RuleCounts:
     Attributes:
         counts: Shape (R, 2, M), in people, of two groups; or (R, 1, M), of the first of two whose people are known.
         spread: How a difference to the groups' totals is spread over the rules, shape (R, G, G): adds up to the
-            identity (or a projection, where the groups' sum cannot differ).
+            identity (or a projection, where the groups' sum cannot differ); zero where it is left.
+        more: How many more people there may be, the same shape; None where noise was added.
         people: What a rule's two groups have together, shape (R,), if the second group is what the first leaves.
         reversed: Whether the first group of the counts is the second of the pair.
     """
 
     counts: FloatArray
     spread: FloatArray
+    more: FloatArray | None = None
     people: FloatArray | None = None
     reversed: bool = False
 
@@ -50,32 +61,36 @@ class RuleCounts:
         spread = covariance @ np.linalg.pinv(covariance.sum(axis=0), hermitian=True)
         return cls(estimates[..., None] - noise, spread)
 
-    def split(self, totals: FloatArray) -> FloatArray:
-        """Counts of every rule that add up to the totals.
+    def split(self, totals: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest counts of every rule that go with the totals.
+
+        They add up to the totals unless the difference is left.
 
         Args:
             totals: Drawn accepted people of groups i and j, shape (2, M).
 
         Returns:
-            Shape (R, 2, M).
+            Shape (R, 2, M) each; the same array where noise was added.
         """
-        if self.people is not None:
-            first = self._matched(totals[[int(self.reversed)]])[:, 0]
-            both = np.stack([first, self.people[:, None] - first], axis=1)
-            return both[:, ::-1] if self.reversed else both
-        return self._matched(totals)
+        if self.people is None:
+            return self._matched(totals)
+        least, most = (part[:, 0] for part in self._matched(totals[[int(self.reversed)]]))
+        people, order = self.people[:, None], (slice(None), slice(None, None, -1 if self.reversed else 1))
+        both = np.stack([least, people - most], axis=1), np.stack([most, people - least], axis=1)
+        return both[0][order], both[1][order]
 
-    def _matched(self, totals: FloatArray) -> FloatArray:
-        """Counts of the groups of `counts`, shape (R, G, M), to totals of shape (G, M)."""
-        counts = self.counts
+    def _matched(self, totals: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Counts of the groups of `counts`, shape (R, G, M) each, to totals of shape (G, M)."""
+        counts, more = self.counts, self.more
         if self._independent:
             drawn = counts.sum(axis=0)
             places = np.empty(totals.shape, dtype=np.intp)
             np.put_along_axis(places, totals.argsort(axis=1, kind="stable"), drawn.argsort(axis=1), axis=1)
             counts = np.take_along_axis(counts, places[None], axis=2)
+            more = None if more is None else np.take_along_axis(more, places[None], axis=2)
         left = totals - counts.sum(axis=0)
         spread: FloatArray = counts + np.einsum("rij,jm->rim", self.spread, left)
-        return spread
+        return spread, spread if more is None else spread + more
 
     @property
     def _independent(self) -> bool:
@@ -91,34 +106,61 @@ def rule_counts(measurement: Measurement, pair: tuple[int, int], *, draws: int, 
         pair: The places of the two groups.
         draws: M, how many draws.
         seed: The same seed gives the same draws.
-
-    Raises:
-        EstimationRefused: The noise was not added to each rule's counts (exponential mechanism).
     """
     rng = np.random.default_rng((seed, 2))  # another stream than the totals come from
-    favourable = measurement.favourable
-    if measurement.is_local:
+    favourable, noise = measurement.favourable, measurement.favourable.noise
+    if isinstance(noise, RandomisedResponseNoise):
         return RuleCounts.of_local(measurement, pair, draws, rng)
-    if not isinstance(favourable.noise, DiscreteLaplaceNoise | DiscreteGaussianNoise):
-        raise EstimationRefused(
-            "Single rules cannot be told from answers of the exponential mechanism: ask with laplace or gaussian."
-        )
-    places = list(pair) if measurement.counted > 1 else [0]
-    drawn = favourable.counts[:, places, None] - _noise(favourable.noise, (favourable.cells, len(places), draws), rng)
-    if len(measurement.groups) > 2 or measurement.supports is None:
-        return RuleCounts(drawn, np.tile(np.eye(2) / favourable.cells, (favourable.cells, 1, 1)))
+    supports = measurement.supports if len(measurement.groups) == 2 else None
+    if isinstance(noise, ExponentialNoise):
+        # Confidence distributions of two answers to one count cannot be averaged as noises can: one answer is used.
+        first_alone, share = supports is not None, 0.0
+        answers = favourable.counts[:, [0] if first_alone else list(pair)]
+        drawn, more = _confident_counts(answers, noise, draws, rng)
+    else:
+        first_alone, share = measurement.counted == 1, 1 / favourable.cells
+        answers = favourable.counts[:, [0] if first_alone else list(pair), None]
+        drawn, more = answers - _noise(noise, (*answers.shape[:2], draws), rng), None
+    if supports is None:
+        return RuleCounts(drawn, np.tile(share * np.eye(2), (favourable.cells, 1, 1)), more)
     # Of two groups with known people each count is measured twice, or the second not at all.
-    people = np.array(measurement.supports.favourable, dtype=np.float64)
-    first = drawn[:, :1] if len(places) == 1 else (drawn[:, :1] + people[:, None, None] - drawn[:, 1:]) / 2
-    spread = np.full((favourable.cells, 1, 1), 1 / favourable.cells)
-    return RuleCounts(first, spread, people, reversed=len(places) == 1 and pair == (1, 0))
+    people = np.array(supports.favourable, dtype=np.float64)
+    first = drawn if first_alone else (drawn[:, :1] + people[:, None, None] - drawn[:, 1:]) / 2
+    spread = np.full((favourable.cells, 1, 1), share)
+    return RuleCounts(first, spread, more, people, reversed=first_alone and pair == (1, 0))
 
 
-def _noise(
-    noise: DiscreteLaplaceNoise | DiscreteGaussianNoise, shape: tuple[int, ...], rng: np.random.Generator
-) -> FloatArray:
+def _noise(noise: AdditiveNoise, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
     """Independent noises, in people."""
     if isinstance(noise, DiscreteGaussianNoise):
         return noise_sum(noise, 1).quantile(rng.random(shape)).astype(np.float64)
     stop = -np.expm1(-1 / noise.scale)
     return (rng.geometric(stop, shape) - rng.geometric(stop, shape)).astype(np.float64)
+
+
+def _confident_counts(
+    answers: IntArray, noise: ExponentialNoise, draws: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Counts from the confidence distributions of the exponential mechanism's answers.
+
+    Args:
+        answers: Shape (R, G), in people.
+        noise: Of each.
+        draws: M.
+        rng: Pairs the draws of different answers.
+
+    Returns:
+        Counts, shape (R, G, M): at most c with the probability that c is answered with the answer or more; and how many
+        more there are where that is the probability of more than the answer.
+    """
+    reach = math.ceil(_REACH_SCALES * noise.scale) + 1
+    points = (np.arange(draws) + 0.5) / draws
+    drawn = np.empty((2, answers.size, draws))
+    for row, answer in enumerate(answers.ravel().tolist()):
+        first = max(answer - reach, 0)
+        counts = np.arange(first, min(answer + reach, noise.upper))
+        for end in range(2):
+            drawn[end, row] = first + np.searchsorted(answered_at_least(answer + end, counts, noise), points)
+    drawn = np.take_along_axis(drawn, rng.permuted(np.tile(np.arange(draws), (answers.size, 1)), axis=1)[None], axis=2)
+    least, most = drawn.reshape(2, *answers.shape, draws)
+    return least, most - least

@@ -5,6 +5,7 @@ other: the sum over the rules of their supports. What each rule's own support ad
 Gaussian noise it adds nothing.
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Self
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from auditor_client.estimation.likelihoods import AdditiveAnswers, CountLikelihood, ExponentialAnswers
 from auditor_client.estimation.measurements import ComplementKind, IntArray, Supports
 from auditor_client.estimation.noise_sums import FloatArray, NoiseSum, noise_sum
-from shared.noise import AdditiveNoise
+from shared.noise import AdditiveNoise, DiscreteLaplaceNoise
 
 BoolArray = NDArray[np.bool_]
 
@@ -231,7 +232,7 @@ class ExponentialTotals(CountedTotals):
         return self.people
 
     @property
-    def likelihoods(self) -> tuple[CountLikelihood, CountLikelihood]:
+    def likelihoods(self) -> tuple[ExponentialAnswers, ExponentialAnswers]:
         """See `CountedTotals`."""
         return self.accepted, self.complement
 
@@ -248,10 +249,15 @@ class ExponentialTotals(CountedTotals):
         return accepted, float(np.hypot(accepted, complement)) if self.complement_is == "everybody" else complement
 
     def as_large(self) -> tuple[FloatArray, FloatArray]:
-        """See `Totals`. Of everybody less the accepted it is not known, so at most so likely."""
+        """See `Totals`. Of everybody less the accepted it is at most so likely.
+
+        With q = exp(−1/scale), an answer is below its count by t less often than discrete Laplace noise is, and
+        above it at most (1 + q) times as often, whatever the count is.
+        """
         accepted, complement = (part.as_large() for part in self.likelihoods)
         if self.complement_is == "unfavourable":
             return accepted, complement
-        # An answer errs by so many people once in exp(−people/scale), whatever the count.
-        more = self.complement.answers - self.accepted.answers
-        return accepted, np.minimum(np.exp(-more / (2 * self.deviations[1])), 1.0)
+        scale = max(self.accepted.noise.scale, self.complement.noise.scale)
+        noise = noise_sum(DiscreteLaplaceNoise(scale=scale), self.accepted.cells + self.complement.cells)
+        likely = noise.at_least(self.complement.answers - self.accepted.answers)
+        return accepted, np.minimum((1 + math.exp(-1 / scale)) ** self.complement.cells * likely, 1.0)

@@ -14,7 +14,7 @@ REFUSED = [[1_000, 10_000], [858, 743]]
 SUPPORTS = (1_132, 1_050, 277), (11_000, 1_601)
 
 
-@pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
+@pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN, EXPONENTIAL])
 @pytest.mark.parametrize("supports", [None, SUPPORTS])
 def test_shares_add_up_to_the_disparity(noise: Noise, supports: tuple[tuple[int, ...], tuple[int, ...]] | None) -> None:
     found = attribute(measured(RULES, REFUSED, noise, supports=supports))
@@ -35,12 +35,13 @@ def test_the_ranking_begins_with_the_largest_share_of_either_sign() -> None:
     assert found.shares[3].share.value < 0 < found.shares[1].share.value
 
 
-def test_the_first_group_alone_and_supports_tell_the_shares_of_both() -> None:
+@pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL])
+def test_the_first_group_alone_and_supports_tell_the_shares_of_both(noise: Noise) -> None:
     only = [[first] for first, _ in RULES], [[first] for first, _ in REFUSED]
     pair = ("group 1",), ("group 0",)
 
-    found = attribute(measured(*only, LAPLACE, supports=SUPPORTS))
-    turned = attribute(measured(*only, LAPLACE, supports=SUPPORTS), pair=pair)
+    found = attribute(measured(*only, noise, supports=SUPPORTS))
+    turned = attribute(measured(*only, noise, supports=SUPPORTS), pair=pair)
 
     assert found.shares[1].share.value == pytest.approx(100 * (50 / 2_090 - 1_000 / 12_970), abs=0.3)
     assert turned.shares[1].share.value == pytest.approx(-found.shares[1].share.value, abs=0.01)
@@ -56,6 +57,33 @@ def test_shares_are_told_from_reports_too() -> None:
 
     assert found.shares[1].share.value == pytest.approx(100 * (50 / 2_090 - 1_000 / 12_970), abs=0.4)
     assert sum(share.share.value for share in found.shares) == pytest.approx(found.difference.value)
+
+
+def test_a_rule_that_was_answered_with_zero_may_have_people() -> None:
+    """The exponential mechanism answers 3 people of a rule with zero every tenth time, at scale 5."""
+    found = attribute(measured([[40, 12_000], [0, 4_000]], [[60, 4_000]], EXPONENTIAL))
+
+    assert found.shares[1].share.low < -20 < 100 * (3 / 103) - 20 < found.shares[1].share.high < 0
+
+
+def test_sums_of_many_answers_of_the_exponential_mechanism_are_said_to_be_doubtful() -> None:
+    empty = [[5, 4]] * 60
+
+    crowded = attribute(measured([*RULES, *empty], REFUSED, EXPONENTIAL))
+
+    assert any("63 answers" in warning for warning in crowded.warnings)
+    assert not attribute(measured(RULES, REFUSED, EXPONENTIAL)).warnings
+    assert not attribute(measured([*RULES, *empty], REFUSED, LAPLACE)).warnings
+
+
+def test_all_the_accepted_of_a_group_that_noise_may_have_made_up_may_be_of_one_rule() -> None:
+    """Truth: all 8 people of the second group accepted by the second rule, and noise of scale 40."""
+    noise = LAPLACE.model_copy(update={"scale": 40})
+
+    found = attribute(measured([[300, 30], [200, -20]], [[400, 10]], noise), pair=(("group 0",), ("group 1",)))
+
+    assert found.shares[1].share.low < 100 * (200 / 900 - 1)
+    assert found.difference.low < 100 * (500 / 900 - 1)
 
 
 def test_a_reference_is_compared_with_the_group_farthest_from_it() -> None:
@@ -121,8 +149,6 @@ def test_a_rule_that_cannot_be_reversed_is_refused(rule: int, rows: list[list[in
 
 
 def test_what_cannot_be_shared_out_is_refused() -> None:
-    with pytest.raises(EstimationRefused, match="exponential"):
-        attribute(measured(RULES, REFUSED, EXPONENTIAL))
     with pytest.raises(EstimationRefused, match="two different groups"):
         attribute(measured(RULES, REFUSED), pair=(("group 0",), ("group 0",)))
     with pytest.raises(EstimationRefused, match="no group"):

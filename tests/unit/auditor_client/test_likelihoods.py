@@ -8,35 +8,41 @@ import pytest
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation import noise_sums
-from auditor_client.estimation.likelihoods import ExponentialAnswers
+from auditor_client.estimation.likelihoods import EVENNESS, ExponentialAnswers, answered_at_least, spread_weights
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from auditor_client.estimation.posterior import estimate_parity
+from auditor_client.estimation.totals import ExponentialTotals
 from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise
 from tests.invented_measurements import measured
 
 NOISE = ExponentialNoise(scale=2.0, upper=30)
 
 
+def spread(way: tuple[int, ...], evenness: float) -> float:
+    """The Dirichlet-multinomial probability that people spread so over cells, given how many they are."""
+    cells = math.prod(math.gamma(count + evenness) / math.factorial(count) / math.gamma(evenness) for count in way)
+    total, people = sum(way), evenness * len(way)
+    return cells * math.gamma(people) * math.factorial(total) / math.gamma(total + people)
+
+
 def log_likelihoods(answers: list[int], totals: range) -> FloatArray:
     """The mean likelihood over all ways to spread each total over the cells, by enumeration."""
     found = []
     for total in totals:
-        ways = [way for way in itertools.product(range(total + 1), repeat=len(answers) - 1) if sum(way) <= total]
-        likelihoods = [
-            math.exp(
-                sum(
-                    NOISE.log_likelihood(answer, count)
-                    for answer, count in zip(answers, (*way, total - sum(way)), strict=True)
-                )
+        others = [way for way in itertools.product(range(total + 1), repeat=len(answers) - 1) if sum(way) <= total]
+        ways = [(*way, total - sum(way)) for way in others]
+        found.append(
+            sum(
+                likely * spread(way, evenness) * math.exp(sum(map(NOISE.log_likelihood, answers, way)))
+                for evenness, likely in zip(EVENNESS, spread_weights(len(answers)), strict=True)
+                for way in ways
             )
-            for way in ways
-        ]
-        found.append(math.log(sum(likelihoods) / len(ways)))
-    return np.array(found)
+        )
+    return np.log(found)
 
 
 @pytest.mark.parametrize("answers", [[0], [7], [29], [0, 0, 0], [3, 0, 9], [12, 1]])
-def test_a_totals_likelihood_is_the_mean_over_all_ways_to_spread_it(answers: list[int]) -> None:
+def test_a_totals_likelihood_is_the_mean_over_all_ways_to_spread_it_evenly_or_not(answers: list[int]) -> None:
     totals = range(30)
     table = ExponentialAnswers.of(np.array(answers)[None, :, None], NOISE)
 
@@ -53,6 +59,41 @@ def test_an_answer_for_nobody_is_as_large_as_the_mechanism_makes_it() -> None:
     expected = sum(math.exp(NOISE.log_likelihood(answer, 0)) for answer in range(4, 31))
 
     assert table.as_large()[0, 0] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("answer", [0, 1, 4, 30, 31])
+def test_an_answer_is_as_large_as_the_mechanism_makes_it_of_any_count(answer: int) -> None:
+    counts = range(31)
+
+    found = answered_at_least(answer, np.array(counts), NOISE)
+
+    expected = [sum(math.exp(NOISE.log_likelihood(other, count)) for other in range(answer, 31)) for count in counts]
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("accepted", [(0, 0), (1, 0), (5, 2), (11, 12)])
+def test_that_nobody_is_refused_is_never_rejected_more_often_than_it_may(accepted: tuple[int, int]) -> None:
+    """Everybody less the accepted, all combinations of answers: the bound on their tail is above it."""
+    of_count = {
+        count: np.exp([NOISE.log_likelihood(answer, count) for answer in range(31)])
+        for count in {*accepted, sum(accepted)}
+    }
+    answers = np.array(list(itertools.product(range(31), repeat=2)))
+    both = of_count[accepted[0]][answers[:, 0]] * of_count[accepted[1]][answers[:, 1]]
+    sums = np.bincount(answers.sum(axis=1), both)
+    less = np.convolve(of_count[sum(accepted)], sums[::-1])  # P(everybody − accepted = place − 60)
+    tails = less[::-1].cumsum()[::-1]
+
+    for refused in (1, 4, 9, 15, 22):
+        totals = ExponentialTotals(
+            ExponentialAnswers.of(np.array([0, 0])[None, :, None], NOISE),
+            ExponentialAnswers.of(np.array([refused])[None, :, None], NOISE),
+            "everybody",
+        )
+
+        found = totals.as_large()[1][0, 0]
+
+        assert tails[refused + 60] <= found
 
 
 def test_proposals_reach_the_least_possible_count_and_no_less() -> None:
