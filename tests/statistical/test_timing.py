@@ -3,7 +3,8 @@
 `python -m benchmarks.timing` measures the same through a whole holder over HTTP, noise against noise and data against
 data. Here the work is a wait of known length, so that a busy machine does not drown the difference: 400 answers after
 short work and 400 after long work, told apart by the time that they took. If that time says nothing, the area under
-the ROC curve is .5 with a standard deviation of .0204, so it exceeds .6 by chance once in two million times.
+the ROC curve is .5 with a standard deviation of .0204, so it is .1 away by chance once in a million times. The lengths
+are far enough apart, and from the deadline, for a machine that lets a process wait for some tens of milliseconds.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ ANSWERS: Final = 400
 AT_ONCE: Final = 20
 AUC_MAX: Final = 0.6
 SHORT_S: Final = 0.002
-LONG_S: Final = 0.022
+LONG_S: Final = 0.1
 SIZE: Final = PlanSize(
     rules=2, predicates=2, values=0, counts={"laplace": 4}, gaussians=0, classes=1, words=1, word_columns=1
 )
@@ -50,7 +51,7 @@ async def times(quantum_ms: int) -> tuple[list[float], list[float]]:
 
 
 def test_the_time_to_an_answer_does_not_tell_the_work() -> None:
-    long_s, short_s = asyncio.run(times(quantum_ms=150))
+    long_s, short_s = asyncio.run(times(quantum_ms=400))
 
     assert 1 - AUC_MAX <= auc(long_s, short_s) <= AUC_MAX
 
