@@ -79,17 +79,23 @@ def test_answers_stay_within_the_candidates(count: int) -> None:
 def test_opendp_draws_alike() -> None:
     """The referee: OpenDP's noisy maximum under zCDP is Gumbel noise, which is the exponential mechanism.
 
-    4 000 draws each, two-sample χ² in ten bins, rejected below 10⁻⁶.
+    4 000 draws each, two-sample χ² in ten bins, rejected below 10⁻⁷. Twin: half the scale is rejected.
     """
     upper, count, runs = 40, 9, 4000
-    mechanism = ExponentialMechanism.calibrated(epsilon_nano=5 * 10**8, upper=upper, counts_that_change=1)
+    mechanism, halved = (
+        ExponentialMechanism.calibrated(epsilon_nano=epsilon_nano, upper=upper, counts_that_change=1)
+        for epsilon_nano in (5 * 10**8, 10**9)
+    )
     space = vector_domain(atom_domain(T="f64", nan=False)), linf_distance(T="f64")
     referee: Any = make_noisy_max(*space, zero_concentrated_divergence(), scale=mechanism.scale)
     scores = [-abs(float(count - candidate)) for candidate in range(upper + 1)]
 
-    ours = mechanism.release([count] * runs)
     theirs = [referee(scores) for _ in range(runs)]
 
     edges = [0, 3, 6, 8, 9, 10, 11, 13, 17, 24, upper + 1]
-    table = [np.histogram(answers, edges)[0] for answers in (ours, theirs)]
-    assert stats.chi2_contingency(table).pvalue >= 1e-6
+    right, wrong = (
+        stats.chi2_contingency([np.histogram(answers, edges)[0] for answers in (drawn.release([count] * runs), theirs)])
+        for drawn in (mechanism, halved)
+    )
+    assert right.pvalue >= 1e-7
+    assert wrong.pvalue < 1e-7
