@@ -9,8 +9,8 @@ from shared.problems import PROBLEM_MEDIA_TYPE, TITLES
 from tests.holders import TestedHolder
 
 ANSWER_BYTES_MAX: Final = 16_384
-ANSWER_S_MAX: Final = 10.0
-"""The aim is a second. A test machine that runs four tests on two cores gets more."""
+ANSWER_S_MAX: Final = 60.0
+"""What takes longer hangs. The aim is a second, which `benchmarks.fuzz` measures; a busy machine gets more here."""
 
 
 def refused(answer: httpx.Response, code: str, *, holder: TestedHolder) -> dict[str, Any]:
