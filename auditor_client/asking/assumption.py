@@ -1,11 +1,8 @@
 """What an auditor supposes of the people behind a dataset: public facts, no records (3-estimation §3)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 from auditor_client.errors import QuestionRefused
-from auditor_client.models.tree import DecisionRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +36,6 @@ class Assumption:
                 "Assume at least one person, an accepted and a positive share between 0 and 1, a ratio above 0 and at "
                 "most 1, and group shares and rates of zero or more."
             )
-
-    @classmethod
-    def of_supports(
-        cls,
-        rules: Sequence[DecisionRule],
-        supports: Sequence[int],
-        *,
-        shares: tuple[float, ...] | None = None,
-        ratio: float = 0.8,
-    ) -> Self:
-        """Assume what the auditor's own, attribute-free data say: to how many people each rule applies.
-
-        Args:
-            rules: All rules of the tree.
-            supports: One number for each of them.
-            shares: Each group's share of the people, as census figures may tell.
-            ratio: The parity to find.
-
-        Raises:
-            QuestionRefused: The supports do not fit the rules, or accept nobody or everybody.
-        """
-        if len(supports) != len(rules) or not min(supports, default=0) >= 0 or not sum(supports) > 0:
-            raise QuestionRefused("Give one support of zero or more for each rule of the tree.")
-        accepted = sum(support for rule, support in zip(rules, supports, strict=True) if rule.favourable)
-        return cls(people=sum(supports), accepted=accepted / sum(supports), shares=shares, ratio=ratio)
 
     def counts(self, groups: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The accepted people of each of K groups, and its size, in people.

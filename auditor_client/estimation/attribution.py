@@ -21,8 +21,8 @@ from auditor_client.estimation.draws import Draws
 from auditor_client.estimation.intervals import quantile_range
 from auditor_client.estimation.measurements import Measurement, NoisyCounts, Supports
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.posterior import METHOD, Posterior, check_question, estimate_parity
-from auditor_client.estimation.results import Attribution, Estimate, ParityEstimate, RuleShare
+from auditor_client.estimation.posterior import METHOD, Posterior, check_question
+from auditor_client.estimation.results import Attribution, Estimate, RuleShare
 from auditor_client.estimation.rule_counts import RuleCounts, rule_counts
 from shared.schema import Group
 
@@ -123,34 +123,17 @@ def attribute(
     )
 
 
-def flip(
-    measurement: Measurement,
-    rule: int,
-    *,
-    threshold: float = 0.8,
-    level: float = 0.95,
-    seed: int = 0,
-    reference: Group | None = None,
-) -> ParityEstimate:
-    """Estimate parity as if one rule's decision were reversed. Spends no budget.
+def flipped(measurement: Measurement, rule: int) -> Measurement:
+    """What would have been measured if one rule's decision were reversed. Spends no budget.
 
     Args:
         measurement: Noisy counts with a cell for each rule.
         rule: Its place among the favourable cells; after these, for strategy `rules`, come the unfavourable ones.
-        threshold: What the verdict on the ratio is about.
-        level: Of each single interval.
-        seed: Of the draws.
-        reference: A group to compare every other with.
 
     Raises:
         EstimationRefused: There is no such rule, its histogram was not counted, or nobody would be accepted
             (or refused) any more.
     """
-    return estimate_parity(flipped(measurement, rule), threshold=threshold, level=level, seed=seed, reference=reference)
-
-
-def flipped(measurement: Measurement, rule: int) -> Measurement:
-    """What would have been measured if one rule's decision were reversed; see `flip`."""
     favourable, complement = measurement.favourable, measurement.complement
     everybody = measurement.complement_is == "everybody"
     if not 0 <= rule < favourable.cells + (0 if everybody else complement.cells):

@@ -8,44 +8,11 @@ MOVER), which keeps what is asymmetric in them and rests on no further assumptio
 import math
 
 from auditor_client.estimation import caveats
-from auditor_client.estimation.measurements import Measurement
-from auditor_client.estimation.posterior import estimate_parity
 from auditor_client.estimation.results import Change, Comparison, Estimate, ParityEstimate
-from shared.schema import Group
-
-
-def compare(
-    first: Measurement,
-    second: Measurement,
-    *,
-    threshold: float = 0.8,
-    level: float = 0.95,
-    seed: int = 0,
-    reference: Group | None = None,
-) -> Comparison:
-    """Compare two audits of the same groups: what changed from the first to the second.
-
-    Post-processing: spends no budget.
-
-    Args:
-        first: What was measured of the first model.
-        second: What was measured of the second.
-        threshold: Of either audit's verdict.
-        level: Of each single interval.
-        seed: Of the draws.
-        reference: The group to compare the others with, in either audit.
-
-    Raises:
-        EstimationRefused: The measurements cannot be used.
-        ValueError: Threshold or level out of range.
-    """
-    before = estimate_parity(first, threshold=threshold, level=level, seed=seed, reference=reference)
-    after = estimate_parity(second, threshold=threshold, level=level, seed=seed + 1, reference=reference)
-    return compare_estimates(before, after)
 
 
 def compare_estimates(first: ParityEstimate, second: ParityEstimate, *, same_answer: bool = False) -> Comparison:
-    """Compare two audits that were estimated already, at the same level and by the posterior.
+    """Compare two audits of the same groups, at the same level and by the posterior. Spends no budget.
 
     Args:
         first: The earlier audit, or the one to compare with.

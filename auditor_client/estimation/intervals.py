@@ -63,15 +63,6 @@ class RateDraws:
     none_possible: NDArray[np.bool_]
     all_possible: NDArray[np.bool_]
 
-    def parity(self, level: float) -> tuple[Range, Range]:
-        """The ratio's and the difference's median and interval.
-
-        Returns:
-            min p / max p, and max p − min p. A draw in which no group has people has neither, and one in which
-            nobody is accepted has no ratio; a figure that most draws do not have is undefined.
-        """
-        return worst_parity([self], level)
-
     def against(self, reference: int, level: float) -> tuple[list[Range], list[Range]]:
         """Every group's rate divided by one group's, and less it: medians and intervals, K of each."""
         tail, at = (1 - level) / 2, reference
@@ -158,7 +149,8 @@ def worst_parity(parts: Sequence[RateDraws], level: float) -> tuple[Range, Range
         level: Of each interval.
 
     Returns:
-        Medians and intervals, as `RateDraws.parity` has them; a part without a ratio has no part in it.
+        Medians and intervals of min p / max p and of max p − min p. A draw in which no group has people has neither,
+        one in which nobody is accepted has no ratio; a figure that most draws do not have is undefined.
     """
     tail = (1 - level) / 2
     extremes = [part.extremes() for part in parts]

@@ -58,7 +58,7 @@ class Estimator:
             EstimationRefused: The answers do not allow it.
             QuestionRefused: The estimator does not make this figure.
         """
-        from auditor_client.estimation import metrics, plug_in  # noqa: PLC0415
+        from auditor_client.estimation import odds, plug_in, posterior  # noqa: PLC0415
 
         measured = [readings[figure].measurement for figure in FIGURES[metric]]
         if self.name == "plug-in":
@@ -67,6 +67,9 @@ class Estimator:
             return plug_in.estimate_parity(
                 measured[0], negative=self.negative, too_large=self.too_large, threshold=self.threshold
             )
-        return metrics.estimate_metric(
-            metric, *measured, threshold=self.threshold, level=self.level, reference=reference
-        )
+        if metric == ODDS:
+            positive, negative = measured
+            return odds.estimate_equalized_odds(
+                positive, negative, threshold=self.threshold, level=self.level, reference=reference
+            )
+        return posterior.estimate_parity(measured[0], threshold=self.threshold, level=self.level, reference=reference)

@@ -164,13 +164,6 @@ def test_own_data_in_which_everybody_is_accepted_are_refused() -> None:
         expectation(question(), supports=lambda cell: 10 if cell.id == "favourable" else 0)
 
 
-def test_supports_tell_how_many_people_there_are_and_are_accepted() -> None:
-    assumption = Assumption.of_supports(RULES, [10, 20, 40, 30])
-
-    assert assumption.people == 100
-    assert assumption.accepted == pytest.approx(0.4)
-
-
 def test_the_assumed_counts_have_the_assumed_shares_rate_and_ratio() -> None:
     accepted, sizes = Assumption(people=10_000, accepted=0.3, shares=(3, 1), ratio=0.5).counts(2)
 
@@ -202,12 +195,6 @@ def test_an_assumption_says_what_it_is() -> None:
 def test_an_impossible_assumption_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(QuestionRefused, match="Assume"):
         Assumption(**changes)
-
-
-@pytest.mark.parametrize("supports", [[1, 2], [0, 0, 0, 0], [1, -1, 3, 4]])
-def test_supports_that_do_not_fit_the_rules_are_refused(supports: list[int]) -> None:
-    with pytest.raises(QuestionRefused, match="support"):
-        Assumption.of_supports(RULES, supports)
 
 
 def test_other_groups_than_shares_are_refused() -> None:

@@ -1,0 +1,65 @@
+"""Equalized odds, which compares twice (1-method §3).
+
+Statistical parity, equal opportunity and predictive parity are one comparison each of the groups' rates, and differ in
+what is counted: `posterior.estimate_parity` serves all three. Equalized odds compares the rates of acceptance
+among people with and without the label; it takes the worse of the two, as Fairlearn's `equalized_odds_ratio` and
+`equalized_odds_difference` do.
+"""
+
+from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.measurements import Measurement
+from auditor_client.estimation.posterior import Posterior, check_question, parity_of, worst_of
+from auditor_client.estimation.results import OddsEstimate
+from shared.schema import Group
+
+
+def estimate_equalized_odds(
+    positive: Measurement,
+    negative: Measurement,
+    *,
+    threshold: float = 0.8,
+    level: float = 0.95,
+    seed: int = 0,
+    reference: Group | None = None,
+) -> OddsEstimate:
+    """Compare the groups' rates of acceptance among people with y = 1 and among people with y = 0.
+
+    Post-processing: spends no budget. The two are drawn independently and combined draw by draw.
+
+    Args:
+        positive: Noisy counts of people with y = 1.
+        negative: Noisy counts of people with y = 0, of the same groups.
+        threshold: What the verdict on the ratio is about, within (0, 1].
+        level: Of each single interval, within (0, 1).
+        seed: Of the draws.
+        reference: A group to compare every other with, in either comparison.
+
+    Raises:
+        EstimationRefused: The measurements are of different groups, or `estimate_parity` refuses one.
+        ValueError: Threshold or level out of range.
+    """
+    check_question(threshold, level)
+    if positive.groups != negative.groups:
+        raise EstimationRefused("The two measurements describe different groups: they cannot be compared.")
+    posteriors = [
+        Posterior.of(measurement, level=level, seed=2 * seed + place)
+        for place, measurement in enumerate((positive, negative))
+    ]
+    of_labels = [parity_of(posterior, threshold=threshold, reference=reference) for posterior in posteriors]
+    ratio, difference = worst_of(posteriors, [posterior.rates() for posterior in posteriors])
+    population = worst_of(posteriors, [posterior.population_rates() for posterior in posteriors])
+    return OddsEstimate(
+        true_positive=of_labels[0],
+        false_positive=of_labels[1],
+        ratio=ratio,
+        difference=difference,
+        population_ratio=population[0],
+        population_difference=population[1],
+        threshold=threshold,
+        verdict=ratio.against(threshold),
+        warnings=tuple(
+            f"People {label} the label: {warning}"
+            for label, estimate in zip(("with", "without"), of_labels, strict=True)
+            for warning in estimate.warnings
+        ),
+    )
