@@ -16,7 +16,7 @@ from auditor_client.estimation.local_model import LocalTotals, UnmixedCounts
 from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.priors import LogPrior
-from auditor_client.estimation.totals import CountedTotals, People
+from auditor_client.estimation.totals import CountedTotals, People, Totals
 
 WARM_UP_SWEEPS: Final = 40
 SNAPSHOTS: Final = 8
@@ -32,12 +32,8 @@ class Binding(Protocol):
         """Exact numbers of accepted and of refused people, shape (T,) each."""
 
     @property
-    def start(self) -> tuple[FloatArray, FloatArray]:
-        """Estimates of the accepted and the refused to start near, shape (T, K) each."""
-
-    @property
-    def deviations(self) -> tuple[float, float]:
-        """The standard deviations of those, in people."""
+    def totals(self) -> Totals:
+        """What was answered: the chains start near its estimates and step by its deviations."""
 
     def log_change(self, state: "State", moved: "State", pair: IntArray) -> FloatArray:
         """The log-likelihood of a state in which two groups have moved, less that of the state, shape (T, M).
@@ -75,16 +71,6 @@ class SupportedGroups:
         refused = self.known.complement - self.known.accepted if everybody else self.known.complement
         return self.known.accepted, refused
 
-    @property
-    def start(self) -> tuple[FloatArray, FloatArray]:
-        """See `Binding`."""
-        return self.totals.estimates
-
-    @property
-    def deviations(self) -> tuple[float, float]:
-        """See `Binding`."""
-        return self.totals.deviations
-
     def log_change(self, state: State, moved: State, pair: IntArray) -> FloatArray:
         """See `Binding`."""
         return self._log_likelihood(moved, pair) - self._log_likelihood(state.of(pair), pair)
@@ -108,16 +94,6 @@ class ReportedGroups:
     def people(self) -> tuple[IntArray, IntArray]:
         """See `Binding`."""
         return np.array([self.totals.accepted.people]), np.array([self.totals.refused.people])
-
-    @property
-    def start(self) -> tuple[FloatArray, FloatArray]:
-        """See `Binding`."""
-        return self.totals.estimates
-
-    @property
-    def deviations(self) -> tuple[float, float]:
-        """See `Binding`."""
-        return self.totals.deviations
 
     def log_change(self, state: State, moved: State, pair: IntArray) -> FloatArray:
         """See `Binding`."""
@@ -152,7 +128,9 @@ def bound_draws(binding: Binding, prior: LogPrior, *, number: int, seed: int) ->
     state = State(
         *(
             _near(estimate, people, deviation, chains, rng)
-            for estimate, people, deviation in zip(binding.start, binding.people, binding.deviations, strict=True)
+            for estimate, people, deviation in zip(
+                binding.totals.estimates, binding.people, binding.totals.deviations, strict=True
+            )
         )
     )
     groups = state.accepted.shape[1]
@@ -174,7 +152,7 @@ def _step(binding: Binding, prior: LogPrior, state: State, log_prior: FloatArray
     which = rng.integers(3)  # the accepted, the refused, or as many whole people of both
     steps = [
         _lengths(deviation, (releases, chains), rng) if which in (part, 2) else np.zeros((releases, chains), np.int64)
-        for part, deviation in enumerate(binding.deviations)
+        for part, deviation in enumerate(binding.totals.deviations)
     ]
     sign = rng.choice(np.array([-1, 1]), (releases, chains))
     across = np.array([1, -1])[None, :, None] * sign[:, None]
