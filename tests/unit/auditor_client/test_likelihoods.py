@@ -1,4 +1,4 @@
-"""The likelihood of totals that the exponential mechanism answered, and the tables of noise sums, by brute force."""
+"""The likelihood of totals that the exponential mechanism answered, by brute force."""
 
 import itertools
 import math
@@ -6,13 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from auditor_client.errors import EstimationRefused
-from auditor_client.estimation import noise_sums
 from auditor_client.estimation.likelihoods import EVENNESS, ExponentialAnswers, answered_at_least, spread_weights
-from auditor_client.estimation.noise_sums import FloatArray, noise_sum
+from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity
 from auditor_client.estimation.totals import ExponentialTotals
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise
+from shared.noise import ExponentialNoise
 from tests.invented_measurements import measured
 
 NOISE = ExponentialNoise(scale=2.0, upper=30)
@@ -115,37 +113,3 @@ def test_many_cells_of_the_exponential_mechanism_give_possible_figures() -> None
 
     assert 0 <= parity.ratio.low <= parity.ratio.value <= parity.ratio.high <= 1
     assert parity.groups[1].accepted.value == pytest.approx(5_500, rel=0.05)
-
-
-@pytest.mark.parametrize(("scale", "terms"), [(0.3, 1), (0.7, 9), (1.9, 4), (2.5, 6)])
-def test_the_mass_of_a_sum_of_gaussian_noises_is_their_convolution(scale: float, terms: int) -> None:
-    noise = DiscreteGaussianNoise(scale=scale)
-    single = np.exp(noise.log_mass(np.arange(-60, 61)))
-    expected = single
-    for _ in range(terms - 1):
-        expected = np.convolve(expected, single)
-    middle = len(expected) // 2
-
-    total = noise_sum(noise, terms)
-
-    near = np.arange(-min(total.reach, 30), min(total.reach, 30) + 1)
-    np.testing.assert_allclose(
-        np.exp(total.log_mass[total.index(near)]), expected[middle + near], rtol=1e-9, atol=1e-30
-    )
-    assert total.deviation == pytest.approx(math.sqrt(terms * noise.variance))
-
-
-def test_the_saddlepoint_misplaces_less_than_a_thousandth_of_the_mass() -> None:
-    """A thousand terms, once by recursion (a short table) and once by the saddlepoint (the same, forced)."""
-    noise = DiscreteLaplaceNoise(scale=2)
-    exact = noise_sum(noise, 500).log_mass
-    reach = len(exact) // 2
-
-    approximate = noise_sums._laplace_saddlepoint(2.0, 500, np.arange(-reach, reach + 1))
-
-    assert np.abs(np.exp(exact) - np.exp(approximate)).sum() < 1e-3
-
-
-def test_a_sum_too_wide_to_tabulate_is_refused() -> None:
-    with pytest.raises(EstimationRefused, match="adds up to more"):
-        noise_sum(DiscreteLaplaceNoise(scale=9_000), 512)

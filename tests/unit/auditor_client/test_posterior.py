@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.draws import posterior_draws
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts
-from auditor_client.estimation.noise_sums import FloatArray, noise_sum
+from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.priors import FlatPrior, PooledPrior
 from auditor_client.estimation.results import ParityEstimate, Verdict
@@ -37,26 +37,6 @@ def noisy_totals(measurement: Measurement) -> NoisyTotals:
 def spread(total: list[int], cells: int) -> list[list[int]]:
     """A histogram in several cells."""
     return [total, *([[0] * len(total)] * (cells - 1))]
-
-
-@pytest.mark.parametrize("terms", [1, 2, 5])
-@pytest.mark.parametrize("scale", [0.1, 2.0, 7.5])
-def test_the_mass_of_a_sum_of_noises_is_their_convolution(scale: float, terms: int) -> None:
-    noise = DiscreteLaplaceNoise(scale=scale)
-    single = np.exp(noise.log_mass(np.arange(-400, 401)))
-    expected = single
-    for _ in range(terms - 1):
-        expected = np.convolve(expected, single)
-    middle = len(expected) // 2
-
-    total = noise_sum(noise, terms)
-
-    near = np.arange(-min(total.reach, 300), min(total.reach, 300) + 1)
-    np.testing.assert_allclose(
-        np.exp(total.log_mass[total.index(near)]), expected[middle + near], rtol=1e-9, atol=1e-25
-    )
-    assert total.cumulated[-1] == pytest.approx(1, abs=1e-12)
-    assert total.at_least(np.array([3])) == pytest.approx(expected[middle + 3 :].sum())
 
 
 def brute_force_rates(
