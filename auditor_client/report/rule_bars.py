@@ -153,11 +153,12 @@ def _conclusion(shares: Attribution, bars: tuple[RuleBar, ...], first: str, seco
     top = clear[0]
     direction = f"in favour of “{first}”" if not top.share.startswith("−") else f"in favour of “{second}”"
     part = ""
-    if shares.difference.defined and abs(shares.difference.value) > 0 and len(clear) >= 1:
+    if shares.difference.defined and abs(shares.difference.value) > 0:
         value = shares.ranking[bars.index(top)].share.value / shares.difference.value
         if math.isfinite(value) and 0 < value <= 1:
             part = f", {100 * value:.0f} % of the whole disparity"
-    more = "" if len(clear) == 1 else f" {len(clear) - 1} more of the rules shown differ clearly from zero."
+    others = len(clear) - 1
+    more = f" {others} more of the rules shown differ{'s' if others == 1 else ''} clearly from zero." if others else ""
     return f"Rule {top.name} contributes most: {top.share} percentage points {direction}{part}.{more}"
 
 

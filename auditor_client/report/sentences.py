@@ -167,7 +167,8 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
         Paragraph(
             "What they do not say",
             "Why the groups differ. A difference is not a cause, and no proof of discrimination; equal rates do not "
-            "prove that a tree is fair. Statistical parity does not ask who deserved to be accepted.",
+            "prove that a tree is fair."
+            f"{' Statistical parity does not ask who deserved to be accepted.' if PARITY in result.metrics else ''}",
         ),
         _privacy_paragraph(result),
         Paragraph(
