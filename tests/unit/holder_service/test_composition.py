@@ -1,7 +1,8 @@
 """The server's proof of disjointness holds against exhaustive search, and a faulty proof is found out.
 
 Nothing here has a false alarm: one pair that is called disjoint and is not would be a fault for certain. The rarest of
-the planted faults shows in one pair of 160; that none of 5 000 shows it happens less than once in 10^12 times.
+the planted faults shows in one set of 21, and in the pairs of one schema of four: that 500 sets, or the 100 schemas of
+2 000 pairs, do not show it happens less than once in 10¹⁰ times.
 """
 
 import random
