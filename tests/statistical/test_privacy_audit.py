@@ -4,7 +4,7 @@ The engine is that of `holder audit-privacy`, which draws more. Registers that d
 loader, proof, count and mechanism, and through a running holder. False alarms: at most 10⁻⁶ in all tests of this file
 together, by Clopper and Pearson's limits. The twins draw with half the noise, with the sensitivity of another relation
 and with an ε that is 10 % too large, and are caught: by what 250 examinations of simulated draws spread, the signal is
-nine standard deviations above what is needed, or more, and the bounds that may not be near zero are six or more.
+about nine standard deviations above what is needed, or more, and bounds that may not be near zero about six or more.
 
 Source: 2-privacy §9; Ding, Wang, Wang, Zhang, Kifer (2018), Detecting violations of differential privacy.
 """
