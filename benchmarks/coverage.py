@@ -8,7 +8,8 @@ and every release is estimated:
 
 - `registers`: the ratio and the difference, additive noise, strategies `verdict`, `rules` and `pafer`;
 - `odds`: equalized odds from two such registers, one for either label;
-- `shares`: the shares of the rules in the disparity of the two extreme groups, all intervals counted;
+- `shares`: the shares of the rules in the disparity of the two extreme groups, all intervals counted; and
+  `supported-shares` with exact supports;
 - `exponential-shares`: the same from the exponential mechanism's answers;
 - `population`: ratio and difference of the population that the people were drawn from, drawn anew each time;
 - `supports`: with exact numbers of people, K = 2 to 4, and with one of two groups counted;
@@ -34,7 +35,7 @@ from scipy import stats
 from auditor_client.estimation.attribution import attribute
 from auditor_client.estimation.intervals import Range
 from auditor_client.estimation.likelihoods import ExponentialAnswers
-from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts
+from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
 from auditor_client.estimation.posterior import ParityRange, estimate_parity, parity_ranges, totals_of
 from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.totals import ExponentialTotals, NoisyTotals, People, TotalNoise
@@ -215,8 +216,10 @@ def of_odds(task: Task) -> list[Covered]:
     ]
 
 
-def of_shares(task: Task, *, answers: Mechanisms = additive, name: str = "share") -> list[Covered]:
-    """The rules' shares in the disparity of two groups that were chosen beforehand."""
+def of_shares(
+    task: Task, *, answers: Mechanisms = additive, name: str = "share", supported: bool = False
+) -> list[Covered]:
+    """The rules' shares in the disparity of two groups that were chosen beforehand, perhaps with exact supports."""
     register = Register.invented(task.seed)
     rates = register.accepted / register.sizes
     pair = (int(rates.argmin()), int(rates.argmax()))
@@ -226,8 +229,9 @@ def of_shares(task: Task, *, answers: Mechanisms = additive, name: str = "share"
     truths = 100 * (first - second)
     groups = tuple((f"group {group}",) for group in range(len(rates)))
     shares: list[list[Estimate]] = [[] for _ in truths]
+    supports = Supports(*(tuple(part.sum(axis=1).tolist()) for part in register.parts())) if supported else None
     for measurement in _measurements(register, groups, task, answers):
-        found = attribute(measurement, pair=(groups[pair[0]], groups[pair[1]]), level=LEVEL)
+        found = attribute(replace(measurement, supports=supports), pair=(groups[pair[0]], groups[pair[1]]), level=LEVEL)
         for of_rule, share in zip(shares, found.shares, strict=True):
             of_rule.append(share.share)
     return [_covered(name, task.seed, of_rule, truth) for of_rule, truth in zip(shares, truths, strict=True)]
@@ -333,6 +337,7 @@ PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     "odds": (of_odds, 0.5),
     "shares": (of_shares, 0.1),
     "exponential-shares": (partial(of_shares, answers=exponential, name="exponential share"), 0.1),
+    "supported-shares": (partial(of_shares, name="supported share", supported=True), 0.1),
     "population": (of_population, 0.1),
     "supports": (of_supports, 0.1),
     "exponential": (of_exponential, 0.1),

@@ -17,7 +17,7 @@ import numpy as np
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation import caveats
-from auditor_client.estimation.draws import Draws
+from auditor_client.estimation.draws import BoundedDraws
 from auditor_client.estimation.intervals import quantile_range
 from auditor_client.estimation.measurements import Measurement, NoisyCounts, Supports
 from auditor_client.estimation.noise_sums import FloatArray
@@ -50,18 +50,20 @@ class _Rates:
     accepted: FloatArray
 
     @classmethod
-    def of(cls, draws: Draws, rules: RuleCounts, pair: list[int], posterior: Posterior) -> Self:
+    def of(cls, prior: BoundedDraws, rules: RuleCounts, pair: list[int]) -> Self:
         """Split one prior's draws of two groups."""
-        accepted, sizes = draws.accepted[0, pair], draws.size[0, pair]
-        counts = rules.split(accepted)
-        least, most = (np.concatenate([np.clip(part, 0, accepted), accepted[None]]) for part in counts)
-        none, everyone = posterior.none_possible[pair, None], posterior.all_possible[pair, None]
+        accepted = prior.draws.accepted[0, pair]
+        (least, fewest), (most, largest) = (
+            (_with_total(rules.split(draws.accepted[0, pair])[end], draws.accepted[0, pair]), draws.size[0, pair])
+            for end, draws in enumerate((prior.least, prior.most))
+        )
+        none, everyone = prior.none_possible[0, pair, None], prior.all_possible[0, pair, None]
         with np.errstate(invalid="ignore"):
             return cls(
-                accepted / sizes,
-                np.where(none, 0.0, least / sizes),
-                np.where(everyone, np.where(none, 1.0, most / accepted), most / sizes),
-                np.mean(counts, axis=(0, -1)),
+                accepted / prior.draws.size[0, pair],
+                np.where(none, 0.0, least / fewest),
+                np.where(everyone, np.where(none, 1.0, most / most[-1]), most / largest),
+                np.mean(rules.split(accepted), axis=(0, -1)),
                 accepted.mean(axis=-1),
             )
 
@@ -104,7 +106,7 @@ def attribute(
     posterior = Posterior.of(measurement, level=level, seed=seed, draws=DRAWS)
     first, second = _pair(posterior, pair, reference)
     rules = rule_counts(measurement, (first, second), draws=DRAWS, seed=seed)
-    priors = [_Rates.of(draws, rules, [first, second], posterior) for draws in posterior.priors]
+    priors = [_Rates.of(prior, rules, [first, second]) for prior in posterior.priors]
     rates = _mean_rates(priors[1])
     values = [_projected(priors[1].counts[:, group], priors[1].accepted[group], rates[group]) for group in range(2)]
     shares = tuple(
@@ -185,6 +187,11 @@ def _rule_share(rule: int, priors: Sequence[_Rates], value: float, second: float
         _within(100 * value, [_percent(ends) for ends in draws], level),
         _within(_ratio(value, second), of_second, level),
     )
+
+
+def _with_total(counts: FloatArray, accepted: FloatArray) -> FloatArray:
+    """Counts within [0, accepted], and after those of the last rule the accepted."""
+    return np.concatenate([np.clip(counts, 0, accepted), accepted[None]])
 
 
 def _percent(ends: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:

@@ -11,20 +11,22 @@ resampled to equal weights in a further quasi-random order, so draws of differen
 Where exact numbers of people bind the groups to each other, a random walk draws them together instead.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
 from auditor_client.estimation.bound_draws import ReportedGroups, SupportedGroups, bound_draws
+from auditor_client.estimation.intervals import RateDraws
 from auditor_client.estimation.local_model import LocalTotals
 from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.priors import FlatPrior, PooledPrior, Prior
-from auditor_client.estimation.totals import CountedTotals
+from auditor_client.estimation.totals import BoolArray, CountedTotals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +59,69 @@ class Draws:
         rng = np.random.default_rng((seed, 1))  # another stream than the counts came from
         rates = self.prior.population_rates(self.accepted, self.size - self.accepted, rng)
         return np.where(self.size > 0, rates, np.nan)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundedDraws:
+    """Draws under one prior, and what truths on the boundary make possible.
+
+    Where nobody of a group is accepted, the posterior has somebody all the same; and where the number of accepted
+    people over all groups is known, others lack those. So for an upper end a group gets, beside its own, its part of
+    all that other groups have who perhaps have none; and for a lower end likewise of the refused.
+
+    Attributes:
+        draws: As drawn.
+        least: For lower ends, group by group; the draws themselves where the groups are drawn apart.
+        most: For upper ends, likewise.
+        none_possible: Whether nobody of a group may be accepted, shape (T, K).
+        all_possible: Whether nobody of a group may be refused, shape (T, K).
+    """
+
+    draws: Draws
+    least: Draws
+    most: Draws
+    none_possible: BoolArray
+    all_possible: BoolArray
+
+    @classmethod
+    def of(cls, draws: Draws, totals: CountedTotals | LocalTotals, level: float) -> Self:
+        """See which boundaries are possible, at the level of an interval."""
+        none, everyone = totals.boundaries(level)
+        least = most = draws
+        if isinstance(totals, LocalTotals) or totals.bound_by is not None:
+            accepted, size = draws.accepted, draws.size
+            more, more_refused = _from_others(accepted, none), _from_others(size - accepted, everyone)
+            if not isinstance(totals, LocalTotals) and totals.complement_is == "everybody":
+                least = Draws(np.maximum(accepted - more_refused, 0), size, draws.prior)
+                most = Draws(np.minimum(accepted + more, size), size, draws.prior)
+            else:
+                least = Draws(accepted, size + more_refused, draws.prior)
+                most = Draws(accepted + more, size + more, draws.prior)
+        return cls(draws, least, most, none, everyone)
+
+    def rates(self) -> list[RateDraws]:
+        """Rates of the people in the data, of every release."""
+        return self._reaching(lambda draws: draws.rates())
+
+    def population_rates(self, seed: int) -> list[RateDraws]:
+        """Rates of the population that they stand for, of every release."""
+        return self._reaching(lambda draws: draws.population_rates(seed))
+
+    def _reaching(self, rates_of: Callable[[Draws], FloatArray]) -> list[RateDraws]:
+        rates = rates_of(self.draws)
+        least, most = (rates if draws is self.draws else rates_of(draws) for draws in (self.least, self.most))
+        least = np.where(self.none_possible[..., None], 0.0, least)
+        most = np.where(self.all_possible[..., None], 1.0, most)
+        return [RateDraws(*of_release) for of_release in zip(rates, least, most, strict=True)]
+
+
+def _from_others(people: FloatArray, may_be_none: BoolArray) -> FloatArray:
+    """What each group gets of others who may have nobody: shared out evenly with all who are not such, (T, K, M)."""
+    given = np.where(may_be_none[..., None], people, 0.0)
+    of_others = given.sum(axis=1, keepdims=True) - given
+    such = may_be_none.sum(axis=1, keepdims=True) - may_be_none
+    shared: FloatArray = of_others / (may_be_none.shape[1] - such)[..., None]
+    return shared
 
 
 def posterior_draws(totals: CountedTotals | LocalTotals, *, number: int, seed: int) -> tuple[Draws, Draws]:

@@ -7,7 +7,7 @@ most any pair's ratio; the upper end used here is the smallest of the upper ends
 the extreme one, taken jointly, and the lower end the smallest of their lower ends (intersection bounds:
 Chernozhukov, Lee, Rosen 2013, *Econometrica* 81). With one such pair both are plain quantiles. Second, a
 truth on the boundary, such as nobody accepted, is below every draw: where the answers do not speak
-against it, the interval reaches it.
+against it, the interval reaches it, and so do those of groups that share a known number of people with it.
 """
 
 from collections.abc import Sequence
@@ -51,24 +51,24 @@ UNDEFINED: Final = Range(np.nan, np.nan, np.nan)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RateDraws:
-    """Draws of K groups' acceptance rates, and which extreme truths the answers do not speak against.
+    """Draws of K groups' acceptance rates, shape (K, M) each; NaN where the drawn group is empty.
 
     Attributes:
-        rates: Shape (K, M); NaN where the drawn group is empty.
-        none_possible: Whether nobody of the group may be accepted, shape (K,).
-        all_possible: Whether nobody of the group may be refused, shape (K,).
+        rates: As drawn; a row is a group, a column a draw of all of them.
+        least: For lower ends, row by row: with truths on the boundary where the answers do not speak against them.
+        most: For upper ends, likewise.
     """
 
     rates: FloatArray
-    none_possible: NDArray[np.bool_]
-    all_possible: NDArray[np.bool_]
+    least: FloatArray
+    most: FloatArray
 
     def against(self, reference: int, level: float) -> tuple[list[Range], list[Range]]:
         """Every group's rate divided by one group's, and less it: medians and intervals, K of each."""
         tail, at = (1 - level) / 2, reference
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = self.rates / self.rates[at], self._least / self._most[at], self._most / self._least[at]
-        less = self.rates - self.rates[at], self._least - self._most[at], self._most - self._least[at]
+            ratios = self.rates / self.rates[at], self.least / self.most[at], self.most / self.least[at]
+        less = self.rates - self.rates[at], self.least - self.most[at], self.most - self.least[at]
         of_ratios, of_less = (
             [_between(draws, lowest, highest, tail) for draws, lowest, highest in zip(*figure, strict=True)]
             for figure in (ratios, less)
@@ -92,27 +92,19 @@ class RateDraws:
         with np.errstate(divide="ignore", invalid="ignore"):
             return Pairs(
                 self.rates[first] / self.rates[second],
-                self._least[first] / self._most[second],
+                self.least[first] / self.most[second],
                 self.rates[first] - self.rates[second],
-                self._least[first] - self._most[second],
+                self.least[first] - self.most[second],
             )
 
     def ends_by_groups(self, tail: float) -> tuple[Ends, Ends]:
         """Ends of ratio and difference from ends for single groups' rates: two for each, with half the tail each."""
         low, high = self.contenders()
-        smallest, largest = _lower_end(self._least[low], tail / 2), -_lower_end(-self._most[high], tail / 2)
+        smallest, largest = _lower_end(self.least[low], tail / 2), -_lower_end(-self.most[high], tail / 2)
         smaller, larger = _joint_upper_end(self.rates[low], tail / 2), -_joint_upper_end(-self.rates[high], tail / 2)
         ratio_low = smallest / largest if largest > 0 else 0.0
         ratio_high = smaller / larger if larger > 0 else np.inf
         return (ratio_low, ratio_high), (larger - smaller, largest - smallest)
-
-    @property
-    def _least(self) -> FloatArray:
-        return np.where(self.none_possible[:, None], 0.0, self.rates)
-
-    @property
-    def _most(self) -> FloatArray:
-        return np.where(self.all_possible[:, None], 1.0, self.rates)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,11 +8,12 @@ population come from draws of p given those people, and hold the noise of sampli
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation import caveats
-from auditor_client.estimation.draws import Draws, posterior_draws
+from auditor_client.estimation.draws import BoundedDraws, posterior_draws
 from auditor_client.estimation.intervals import Range, RateDraws, quantile_range, worst_parity
 from auditor_client.estimation.likelihoods import ExponentialAnswers
 from auditor_client.estimation.local_model import LocalTotals
@@ -21,7 +22,6 @@ from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.plausibility import check_supports
 from auditor_client.estimation.results import Estimate, GroupComparison, GroupEstimate, ParityEstimate
 from auditor_client.estimation.totals import (
-    BoolArray,
     CountedTotals,
     ExponentialTotals,
     NoisyTotals,
@@ -50,17 +50,13 @@ class Posterior:
     Attributes:
         groups: The K groups.
         priors: Draws under the flat and under the pooled prior, of one release.
-        none_possible: Whether nobody of a group may be accepted, shape (K,).
-        all_possible: Whether nobody may be refused, shape (K,).
         level: Of every interval.
         seed: Of the draws.
         summed: How many answers of the exponential mechanism a total adds up; 0 where noise is added.
     """
 
     groups: tuple[Group, ...]
-    priors: tuple[Draws, Draws]
-    none_possible: BoolArray
-    all_possible: BoolArray
+    priors: tuple[BoundedDraws, BoundedDraws]
     level: float
     seed: int
     summed: int = 0
@@ -73,21 +69,19 @@ class Posterior:
             EstimationRefused: The answers cannot be the mechanism's, or make the supports implausible.
         """
         totals = totals_of(measurement)
-        none, everyone = totals.boundaries(level)
-        priors = posterior_draws(totals, number=draws, seed=seed)
+        flat, pooled = (
+            BoundedDraws.of(prior, totals, level) for prior in posterior_draws(totals, number=draws, seed=seed)
+        )
         summed = max(part.cells for part in totals.likelihoods) if isinstance(totals, ExponentialTotals) else 0
-        return cls(measurement.groups, priors, none[0], everyone[0], level, seed, summed)
+        return cls(measurement.groups, (flat, pooled), level, seed, summed)
 
     def rates(self) -> list[RateDraws]:
         """Rates of the people in the data, under either prior."""
-        return [RateDraws(draws.rates()[0], self.none_possible, self.all_possible) for draws in self.priors]
+        return [prior.rates()[0] for prior in self.priors]
 
     def population_rates(self) -> list[RateDraws]:
         """Rates of the population, under either prior."""
-        return [
-            RateDraws(draws.population_rates(self.seed)[0], self.none_possible, self.all_possible)
-            for draws in self.priors
-        ]
+        return [prior.population_rates(self.seed)[0] for prior in self.priors]
 
     def place(self, group: Group) -> int:
         """A group's place.
@@ -144,7 +138,7 @@ def parity_of(posterior: Posterior, *, threshold: float, reference: Group | None
     groups = tuple(_group(posterior, rates, population, k) for k in range(len(posterior.groups)))
     ratio, difference = worst_of([posterior], [rates])
     population_ratio, population_difference = worst_of([posterior], [population])
-    overall = [quantile_range(draws.overall()[0], posterior.level) for draws in posterior.priors]
+    overall = [quantile_range(prior.draws.overall()[0], posterior.level) for prior in posterior.priors]
     return ParityEstimate(
         groups=groups,
         ratio=ratio,
@@ -184,26 +178,21 @@ def parity_ranges(
         draws: How many from each posterior; a power of two.
         seed: Of the draws.
     """
-    rates = [
-        [draws.rates() for draws in posterior_draws(totals, number=draws, seed=seed + place)]
+    of_comparisons = [
+        [
+            BoundedDraws.of(prior, totals, level).rates()
+            for prior in posterior_draws(totals, number=draws, seed=seed + place)
+        ]
         for place, totals in enumerate(comparisons)
     ]
-    boundaries = [totals.boundaries(level) for totals in comparisons]
-
-    def of_release(release: int) -> ParityRange:
-        flat, pooled = (
-            worst_parity(
-                [
-                    RateDraws(of_priors[prior][release], none[release], everyone[release])
-                    for of_priors, (none, everyone) in zip(rates, boundaries, strict=True)
-                ],
-                level,
-            )
-            for prior in range(2)
-        )
-        return ParityRange(pooled[0].hull(flat[0]), pooled[1].hull(flat[1]))
-
-    return [of_release(release) for release in range(len(boundaries[0][0]))]
+    flat, pooled = (
+        [worst_parity(parts, level) for parts in zip(*of_prior, strict=True)]
+        for of_prior in zip(*of_comparisons, strict=True)
+    )
+    return [
+        ParityRange(ratio.hull(other), difference.hull(another))
+        for (ratio, difference), (other, another) in zip(pooled, flat, strict=True)
+    ]
 
 
 def totals_of(measurement: Measurement) -> CountedTotals | LocalTotals:
@@ -240,18 +229,31 @@ def check_question(threshold: float, level: float) -> None:
 
 def _group(posterior: Posterior, rates: Sequence[RateDraws], population: Sequence[RateDraws], k: int) -> GroupEstimate:
     """One group's rate, size and accepted people."""
-    none, everyone = bool(posterior.none_possible[k]), bool(posterior.all_possible[k])
+    first = posterior.priors[0]
+    none, everyone = bool(first.none_possible[0, k]), bool(first.all_possible[0, k])
 
-    def hull(draws: Sequence[FloatArray]) -> Range:
-        flat, pooled = (quantile_range(of_prior, posterior.level) for of_prior in draws)
+    def hull(draws: Sequence[Sequence[FloatArray]]) -> Range:
+        """Of what was drawn under either prior, and of what a boundary makes of it."""
+        flat, pooled = (
+            reduce(Range.hull, (quantile_range(of_prior, posterior.level) for of_prior in of_priors))
+            for of_priors in draws
+        )
         return pooled.hull(flat)
 
+    def counts(name: str) -> Range:
+        return hull(
+            [
+                [getattr(draws, name)[0, k] for draws in (prior.draws, prior.least, prior.most)]
+                for prior in posterior.priors
+            ]
+        )
+
     rate, of_population = (
-        hull([of_prior.rates[k] for of_prior in of_rates]).reaching(0.0, none).reaching(1.0, everyone)
+        hull([[of_prior.rates[k], of_prior.least[k], of_prior.most[k]] for of_prior in of_rates])
         for of_rates in (rates, population)
     )
-    size = hull([draws.size[0, k] for draws in posterior.priors]).reaching(0.0, none and everyone)
-    accepted = hull([draws.accepted[0, k] for draws in posterior.priors]).reaching(0.0, none)
+    size = counts("size").reaching(0.0, none and everyone)
+    accepted = counts("accepted").reaching(0.0, none)
     found = [_estimate(figure, posterior.level) for figure in (rate, size, accepted, of_population)]
     return GroupEstimate(posterior.groups[k], *found)
 

@@ -74,10 +74,14 @@ class RuleCounts:
         """
         if self.people is None:
             return self._matched(totals)
-        least, most = (part[:, 0] for part in self._matched(totals[[int(self.reversed)]]))
-        people, order = self.people[:, None], (slice(None), slice(None, None, -1 if self.reversed else 1))
-        both = np.stack([least, people - most], axis=1), np.stack([most, people - least], axis=1)
-        return both[0][order], both[1][order]
+        counted, rest = (1, 0) if self.reversed else (0, 1)
+        people = self.people[:, None]
+        least, most = (part[:, 0] for part in self._matched(totals[[counted]]))
+        # A total for an end of an interval need not be what the other group's leaves.
+        least_left, most_left = (part[:, 0] for part in self._matched(people.sum() - totals[[rest]]))
+        order = [counted, rest]
+        both = np.stack([least, people - most_left], axis=1), np.stack([most, people - least_left], axis=1)
+        return both[0][:, order], both[1][:, order]
 
     def _matched(self, totals: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Counts of the groups of `counts`, shape (R, G, M) each, to totals of shape (G, M)."""

@@ -42,6 +42,7 @@ OTHERS = [
     ("exponential-shares", 14, 300),
     ("supports", 5, 300),
     ("supports", 6, 300),
+    ("supports", 11, 400),
     ("exponential", 9, 300),
     ("exponential", 11, 300),
     ("empty-rules", 8, 100),

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from auditor_client.estimation.draws import posterior_draws
-from auditor_client.estimation.measurements import Measurement, NoisyCounts
+from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import Posterior, estimate_parity, totals_of
 from auditor_client.estimation.priors import FlatPrior, PooledPrior, Prior
@@ -96,9 +96,64 @@ def test_five_groups_keep_their_sums_and_their_rates() -> None:
 
     posterior = Posterior.of(measured(*counts, supports=((750,), (750,))), level=0.95, seed=1)
 
-    for draws in posterior.priors:
-        assert (draws.accepted.sum(axis=1) == 750).all()
-        assert np.median(draws.rates()[0], axis=1) == pytest.approx(np.arange(1, 6) / 6, abs=0.02)
+    for prior in posterior.priors:
+        assert (prior.draws.accepted.sum(axis=1) == 750).all()
+        assert np.median(prior.draws.rates()[0], axis=1) == pytest.approx(np.arange(1, 6) / 6, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes", "supports"),
+    [("everybody", [150, 320], ((160,), (470,))), ("unfavourable", [150, 160], ((160,), (310,)))],
+)
+def test_where_perhaps_nobody_of_a_group_is_accepted_the_others_may_have_all_who_are(
+    kind: ComplementKind, sizes: list[int], supports: tuple[tuple[int, ...], tuple[int, ...]]
+) -> None:
+    """The answers leave room for 0 of the first group, and there are exactly 160 accepted people."""
+    asked = measured([[3, 157]], [sizes], GAUSSIAN, kind, supports)
+
+    posterior = Posterior.of(asked, level=0.95, seed=1)
+    found = estimate_parity(asked)
+
+    for prior in posterior.priors:
+        assert prior.none_possible[0].tolist() == [True, False]
+        assert (prior.most.accepted[0, 1] == 160).all()
+        np.testing.assert_array_equal(prior.least.accepted, prior.draws.accepted)
+        assert (prior.most.accepted <= prior.most.size).all()
+    assert found.groups[1].accepted.high == 160
+    assert found.difference.high > np.quantile(posterior.priors[1].draws.rates()[0, 1], 0.975)
+
+
+def test_where_perhaps_nobody_of_a_group_is_refused_the_others_may_be_all_who_are() -> None:
+    asked = measured([[157, 160]], [[3, 157]], GAUSSIAN, supports=((317,), (160,)))
+
+    posterior = Posterior.of(asked, level=0.95, seed=1)
+
+    for prior in posterior.priors:
+        assert prior.all_possible[0].tolist() == [True, False]
+        assert (prior.least.size - prior.least.accepted)[0, 1] == pytest.approx(np.full(4096, 160))
+        np.testing.assert_array_equal(prior.most.accepted, prior.draws.accepted)
+
+
+def test_what_a_group_may_lack_is_shared_by_all_who_may_have_it() -> None:
+    """Of five groups two may have nobody accepted: each of the others gets a third of their people."""
+    asked = measured([[2, 1, 150, 200, 250]], [[300, 300, 150, 100, 50]], GAUSSIAN, supports=((603,), (900,)))
+
+    posterior = Posterior.of(asked, level=0.95, seed=1)
+
+    for prior in posterior.priors:
+        accepted = prior.draws.accepted[0]
+        assert prior.none_possible[0].tolist() == [True, True, False, False, False]
+        more = prior.most.accepted[0] - accepted
+        np.testing.assert_allclose(more[2:], np.tile(accepted[:2].sum(axis=0) / 3, (3, 1)))
+        np.testing.assert_allclose(more[0], accepted[1] / 4)
+
+
+def test_groups_that_share_no_number_of_people_take_nothing_from_each_other() -> None:
+    posterior = Posterior.of(measured([[3, 157]], [[150, 160]], GAUSSIAN), level=0.95, seed=1)
+
+    for prior in posterior.priors:
+        assert prior.none_possible[0, 0]
+        assert prior.least is prior.most is prior.draws
 
 
 def test_reports_of_four_groups_are_undone_together() -> None:
