@@ -5,6 +5,7 @@ import pytest
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.attribution import attribute, flipped
+from auditor_client.estimation.rule_counts import rule_counts
 from shared.noise import Noise
 from tests.invented_measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
 
@@ -24,6 +25,21 @@ def test_shares_add_up_to_the_disparity(noise: Noise, supports: tuple[tuple[int,
     truths = 100 * (np.array(RULES)[:, 0] / 2_090 - np.array(RULES)[:, 1] / 12_970)
     assert [share.share.value for share in found.shares] == pytest.approx(truths, abs=0.3)
     assert all(share.share.low < truth < share.share.high for share, truth in zip(found.shares, truths, strict=True))
+
+
+@pytest.mark.parametrize("pair", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("counted", [1, 2])
+def test_each_group_gets_the_total_that_it_is_given_though_the_other_leaves_less(
+    pair: tuple[int, int], counted: int
+) -> None:
+    """For an upper end the second group may have all 2 459 accepted people, while 232 are drawn for the first."""
+    asked = measured([row[:counted] for row in RULES], [row[:counted] for row in REFUSED], LAPLACE, supports=SUPPORTS)
+    totals = np.tile([[232.0], [2_459.0]], 64)[list(pair)]
+
+    least, most = rule_counts(asked, pair, draws=64, seed=1).split(totals)
+
+    np.testing.assert_allclose(least.sum(axis=0), totals)
+    np.testing.assert_allclose(most.sum(axis=0), totals)
 
 
 def test_the_ranking_begins_with_the_largest_share_of_either_sign() -> None:
