@@ -53,8 +53,9 @@ class _Rates:
     def of(cls, prior: BoundedDraws, rules: RuleCounts, pair: list[int]) -> Self:
         """Split one prior's draws of two groups."""
         accepted = prior.draws.accepted[0, pair]
+        counts = {draws: rules.split(draws.accepted[0, pair]) for draws in {prior.draws, prior.least, prior.most}}
         (least, fewest), (most, largest) = (
-            (_with_total(rules.split(draws.accepted[0, pair])[end], draws.accepted[0, pair]), draws.size[0, pair])
+            (_with_total(counts[draws][end], draws.accepted[0, pair]), draws.size[0, pair])
             for end, draws in enumerate((prior.least, prior.most))
         )
         none, everyone = prior.none_possible[0, pair, None], prior.all_possible[0, pair, None]
@@ -63,7 +64,7 @@ class _Rates:
                 accepted / prior.draws.size[0, pair],
                 np.where(none, 0.0, least / fewest),
                 np.where(everyone, np.where(none, 1.0, most / most[-1]), most / largest),
-                np.mean(rules.split(accepted), axis=(0, -1)),
+                np.mean(counts[prior.draws], axis=(0, -1)),
                 accepted.mean(axis=-1),
             )
 

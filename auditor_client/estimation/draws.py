@@ -26,7 +26,7 @@ from auditor_client.estimation.local_model import LocalTotals
 from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.priors import FlatPrior, PooledPrior, Prior
-from auditor_client.estimation.totals import BoolArray, CountedTotals
+from auditor_client.estimation.totals import BoolArray, CountedTotals, Totals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,14 +84,15 @@ class BoundedDraws:
     all_possible: BoolArray
 
     @classmethod
-    def of(cls, draws: Draws, totals: CountedTotals | LocalTotals, level: float) -> Self:
+    def of(cls, draws: Draws, totals: Totals, level: float) -> Self:
         """See which boundaries are possible, at the level of an interval."""
         none, everyone = totals.boundaries(level)
         least = most = draws
-        if isinstance(totals, LocalTotals) or totals.bound_by is not None:
+        known = totals.known_beside_accepted
+        if known is not None:
             accepted, size = draws.accepted, draws.size
             more, more_refused = _from_others(accepted, none), _from_others(size - accepted, everyone)
-            if not isinstance(totals, LocalTotals) and totals.complement_is == "everybody":
+            if known == "everybody":
                 least = Draws(np.maximum(accepted - more_refused, 0), size, draws.prior)
                 most = Draws(np.minimum(accepted + more, size), size, draws.prior)
             else:

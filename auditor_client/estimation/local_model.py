@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import norm
 
 from auditor_client.errors import EstimationRefused
-from auditor_client.estimation.measurements import IntArray, Measurement
+from auditor_client.estimation.measurements import ComplementKind, IntArray, Measurement
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.plausibility import check_supports
 from auditor_client.estimation.totals import Totals
@@ -98,6 +98,11 @@ class LocalTotals(Totals):
     def estimates(self) -> tuple[FloatArray, FloatArray]:
         """See `Totals`."""
         return self.accepted.estimate[None], self.refused.estimate[None]
+
+    @property
+    def known_beside_accepted(self) -> ComplementKind:
+        """See `Totals`: so many are reported."""
+        return "unfavourable"
 
     @property
     def deviations(self) -> tuple[float, float]:

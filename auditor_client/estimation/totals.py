@@ -99,6 +99,11 @@ class Totals(ABC):
     def deviations(self) -> tuple[float, float]:
         """Their standard deviations, in people."""
 
+    @property
+    @abstractmethod
+    def known_beside_accepted(self) -> ComplementKind | None:
+        """What is known exactly over all groups together, beside the accepted; None if groups share no known number."""
+
     @abstractmethod
     def as_large(self) -> tuple[FloatArray, FloatArray]:
         """How likely the noise alone makes so many accepted, and so many refused, of nobody; shape (T, K) each."""
@@ -144,6 +149,11 @@ class CountedTotals(Totals):
     @abstractmethod
     def bound_by(self) -> People | None:
         """What binds the groups to each other, if it is known."""
+
+    @property
+    def known_beside_accepted(self) -> ComplementKind | None:
+        """See `Totals`."""
+        return None if self.bound_by is None else self.complement_is
 
 
 @dataclass(frozen=True, slots=True, eq=False)
