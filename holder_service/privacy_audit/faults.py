@@ -30,10 +30,10 @@ def _calibrated(pair: Neighbours, batch: Batch, name: Relation, factor: float) -
     )  # fmt: skip
 
 
+SLIGHT: Final = "epsilon 10 % too large"
+"""Where two counts change, this fault is told surely only by four times the draws that tell the others."""
 FAULTS: Final[Mapping[str, Calibration]] = {
     "half the noise": lambda pair, batch: with_epsilon(pair, batch, 2),
     "sensitivity 1": with_sensitivity_one,
-    "epsilon 10 % too large": lambda pair, batch: with_epsilon(pair, batch, 1.1),
+    SLIGHT: lambda pair, batch: with_epsilon(pair, batch, 1.1),
 }
-SLIGHT: Final = "epsilon 10 % too large"
-"""Where two counts change, this fault is told surely only by four times the draws that tell the others."""
