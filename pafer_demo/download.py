@@ -10,6 +10,7 @@ import io
 import os
 import sys
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,7 +82,7 @@ def _files(source: Source) -> Mapping[str, bytes]:
                 if len(content) > DOWNLOAD_BYTES_MAX:
                     raise DownloadFailed(f"{source.url} is larger than {DOWNLOAD_BYTES_MAX} bytes: another file.")
         return source.files(bytes(content))
-    except (httpx.HTTPError, zipfile.BadZipFile, UnicodeDecodeError, KeyError) as error:
+    except (httpx.HTTPError, zipfile.BadZipFile, zlib.error, UnicodeDecodeError, KeyError) as error:
         problem = f"{type(error).__name__}: {error}"
         raise DownloadFailed(f"{source.url} could not be fetched or read ({problem}). {ELSEWHERE}") from error
 

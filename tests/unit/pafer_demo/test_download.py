@@ -24,6 +24,19 @@ ORIGINAL_COLUMNS = (
 """Of ProPublica's 53, with the two that it has twice; the others are left out alike."""
 
 
+def torn() -> bytes:
+    """An archive whose file begins with a block of a kind that there is not."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archived:
+        archived.writestr("adult.data", b"39, State-gov" * 100)
+    content = bytearray(written.getvalue())
+    content[30 + len("adult.data")] = 0x07
+    return bytes(content)
+
+
+TORN = torn()
+
+
 class Quiet(SimpleHTTPRequestHandler):
     """Serves a folder and writes nothing about it."""
 
@@ -109,6 +122,7 @@ def test_other_bytes_than_were_published_are_not_kept(
         ("absent.zip", None),
         ("page.zip", b"<html>"),
         ("empty.zip", b""),
+        ("torn.zip", TORN),
         ("compas.csv", b"id,sex\n1,Male\n"),
         ("x.csv", b"\xff"),
     ],
