@@ -66,7 +66,7 @@ class RateDraws:
     def against(self, reference: int, level: float) -> tuple[list[Range], list[Range]]:
         """Every group's rate divided by one group's, and less it: medians and intervals, K of each."""
         tail, at = (1 - level) / 2, reference
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratios = self.rates / self.rates[at], self.least / self.most[at], self.most / self.least[at]
         less = self.rates - self.rates[at], self.least - self.most[at], self.most - self.least[at]
         of_ratios, of_less = (
@@ -89,7 +89,8 @@ class RateDraws:
         """All pairs of a group of `low` and another of `high`."""
         pairs = np.array([(i, j) for i in low for j in high if i != j], dtype=np.intp).reshape(-1, 2)
         first, second = pairs.T
-        with np.errstate(divide="ignore", invalid="ignore"):
+        # A population's rate may be drawn so near zero that a ratio to it is infinite.
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return Pairs(
                 self.rates[first] / self.rates[second],
                 self.least[first] / self.most[second],

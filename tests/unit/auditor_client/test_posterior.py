@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.draws import posterior_draws
+from auditor_client.estimation.intervals import RateDraws, worst_parity
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity, totals_of
@@ -271,6 +272,19 @@ def test_figures_are_possible_and_inside_their_intervals(
     kind: ComplementKind = "everybody" if everybody else "unfavourable"
 
     check(estimate_parity(measured([accepted[:groups]], [refused[:groups]], scale, kind)))
+
+
+def test_a_rate_next_to_zero_makes_no_ratio_overflow() -> None:
+    """As a population's rate is drawn where hardly anybody was seen; a warning fails the test."""
+    rates = np.array([[0.5, 0.5, 0.5, 1e-310], [0.5, 0.5, 0.5, 0.5]])
+    draws = RateDraws(rates, rates, rates)
+
+    ratio, difference = worst_parity([draws], 0.95)
+    (_, of_first), _ = draws.against(0, 0.95)
+
+    assert 0 <= ratio.low <= ratio.value <= ratio.high <= 1
+    assert difference.high == 0.5
+    assert of_first.high == math.inf
 
 
 @pytest.mark.parametrize(
