@@ -93,7 +93,7 @@ def write_bundle(path: Path | str, audits: Sequence[AuditResult], receipts: Rece
         receipts: Has the pinned keys.
 
     Raises:
-        ReceiptsDamaged: A receipt cannot be read, or there is nothing to write.
+        ReceiptsDamaged: A receipt cannot be read, there is nothing to write, or more than a bundle holds.
         OSError: The file cannot be written.
     """
     if not audits:
@@ -111,8 +111,12 @@ def write_bundle(path: Path | str, audits: Sequence[AuditResult], receipts: Rece
     manifest = Manifest(
         format=FORMAT, audits=tuple(names), files={name: sha256_name(content) for name, content in files.items()}
     )
+    files["manifest.json"] = manifest.model_dump_json(indent=2).encode()
+    if len(files) > MEMBERS_MAX or sum(map(len, files.values())) > BYTES_MAX:
+        raise ReceiptsDamaged(
+            f"A bundle has at most {MEMBERS_MAX} files and {BYTES_MAX} bytes: write fewer audits into each."
+        )
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bundle:
-        bundle.writestr("manifest.json", manifest.model_dump_json(indent=2))
         for name, content in files.items():
             bundle.writestr(name, content)
     return Path(path)

@@ -17,9 +17,11 @@ from typer.testing import CliRunner
 from auditor_client import Auditor, AuditResult, Tree
 from auditor_client.asking.strategies import METRICS
 from auditor_client.audits.bundle import check_bundle, write_bundle
+from auditor_client.audits.history import kept_history
 from auditor_client.cli import app
 from auditor_client.errors import QuestionRefused, ReceiptsDamaged
 from auditor_client.estimation.results import Change
+from auditor_client.exchange.receipts import Receipts
 from shared.canonical import sha256_name
 from shared.schema import Column
 from tests.holders import DECLARATION, TestedHolder, running_holder
@@ -280,6 +282,19 @@ def test_a_bundle_is_checked_and_every_figure_computed_again(bundle: Path) -> No
 
     assert found.ok, found.to_document()
     assert len(found.checks) == 3
+
+
+@pytest.mark.parametrize(("limit", "value"), [("MEMBERS_MAX", 3), ("BYTES_MAX", 1000)])
+def test_no_bundle_is_written_that_would_be_refused(
+    evidence: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+) -> None:
+    monkeypatch.setattr(f"auditor_client.audits.bundle.{limit}", value)
+    before = bundle.read_bytes()
+
+    with pytest.raises(ReceiptsDamaged, match="write fewer audits"):
+        write_bundle(bundle, [*kept_history(Receipts(evidence / "receipts"))], Receipts(evidence / "receipts"))
+
+    assert bundle.read_bytes() == before
 
 
 def test_a_bundle_is_checked_with_the_holders_own_keys(bundle: Path, holder: TestedHolder, tmp_path: Path) -> None:
