@@ -177,7 +177,7 @@ def _answered_width(asked: Question, counts: dict[str, list[int]]) -> float:
         id="", dataset=asked.dataset.name, version=1, auditor="", created=datetime.now(UTC),
         relation=asked.dataset.relation, plan=asked.plan, charge=PrivacyLoss.of_nano(0),
         remaining=PrivacyLoss.of_nano(0), batches=tuple(batches), ledger=LedgerPosition(sequence=1, hash=""),
-        key="", signature="",
+        nonce="0" * 32, key="", signature="",
     )  # fmt: skip
     try:
         reading = read(release, asked.subject, sensitive=asked.plan.sensitive, schema=schema)[""]

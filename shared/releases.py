@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from shared import canonical
 from shared.amounts import PrivacyLoss
 from shared.noise import Noise
+from shared.nonces import Nonce
 from shared.plans import Plan
 from shared.schema import Group
 
@@ -76,6 +77,7 @@ class Release(BaseModel):
     charge: PrivacyLoss
     remaining: PrivacyLoss
     batches: tuple[ReleasedBatch, ...]
+    nonce: Nonce
     ledger: LedgerPosition
     key: str
     signature: str
@@ -142,7 +144,8 @@ def answer_digest(release: Mapping[str, Any]) -> str:
     """The digest that a ledger entry keeps of a release: of what was answered, before the entry was written.
 
     The release names its entry's hash and the entry names this digest, so it leaves out what is only
-    known once the charge is entered: creation time, balance, ledger position, key and signature.
+    known once the charge is entered: creation time, balance, ledger position, key and signature. The release's nonce
+    is in it, so that the digest confirms no guess of the counts.
     """
     return canonical.digest({name: value for name, value in release.items() if name not in _ADDED_WHEN_CHARGED})
 

@@ -218,6 +218,7 @@ def _answer(
             }
         ],
         "ledger": {"sequence": 17, "hash": "sha256:" + "a" * 64},
+        "nonce": "0123456789abcdef" * 2,
         "key": "k1",
     }
     signature = base64.b64encode(_KEY.sign(signed_bytes(document))).decode()

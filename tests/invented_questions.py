@@ -95,6 +95,7 @@ def exact_release(plan: Plan, people: Sequence[Person], dataset: DatasetDescript
         plan=plan,
         charge=PrivacyLoss.of_nano(sum(batch.loss_nano[0] for batch in plan.batches)),
         remaining=PrivacyLoss.of_nano(0),
+        nonce="0" * 32,
         batches=tuple(
             ReleasedBatch(
                 name=batch.name,

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from shared.amounts import NANO_PER_UNIT, format_nano
 from shared.datasets import DatasetDescription
 from shared.limits import Limits
+from shared.nonces import draw_nonce
 from shared.plans import Plan, identity
 from shared.releases import SIGNATURE_PREFIX, signed_bytes
 from shared.schema import Column
@@ -158,6 +159,7 @@ class SimulatedHolder:
                 for place, batch in enumerate(plan.batches)
             ],
             "ledger": self.position(len(self.ledger)),
+            "nonce": draw_nonce(),
             "key": "k1",
         }
         self.before_signing(document)

@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Final
 
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
@@ -14,7 +14,7 @@ from holder_service.storage.database import Database
 
 COLUMNS: Final = (
     "at, kind, actor, population, dataset, auditor, subject, answer, epsilon_nano, delta_nano, cap, account, detail, "
-    "previous, hash"
+    "nonce, previous, hash"
 )
 CHARGE: Final = "sequence = (SELECT min(sequence) FROM entries WHERE kind = 'charge')"
 LAST: Final = "(SELECT max(sequence) FROM entries)"
@@ -42,12 +42,12 @@ def rechained(settings: Settings, change: Callable[[Event], Event] = lambda even
     with store.read() as connection:
         found = list(ledger.read_entries(connection))
     store.close()
-    entry = Entry(0, "", found[0].event, "", GENESIS)
+    entry = Entry(0, "", found[0].event, "", "", GENESIS)
     with database(settings) as connection:
         connection.execute("DELETE FROM ledger_head")
         for sequence, old in enumerate(found, start=1):
             event = change(old.event)
-            entry = Entry.chained(sequence=sequence, at=old.at, event=event, previous=entry.hash)
+            entry = replace(old, event=event).rechained(sequence=sequence, previous=entry.hash)
             connection.execute(
                 "UPDATE entries SET detail = ?, epsilon_nano = ?, cap = ?, account = ?, previous = ?, hash = ? "
                 "WHERE sequence = ?",

@@ -19,6 +19,7 @@ _BY_CHANCE: Final = {
     r"ed25519:[A-Za-z0-9+/=]+": "ed25519:…",
     r"\d{4}-\d{2}-\d{2}T[0-9:.]+(?:Z|\+00:00)": "time",
     r'"key":"[^"]*"': '"key":"…"',
+    r'"nonce":"[0-9a-f]{32}"': '"nonce":"…"',
 }
 _HEADERS_BY_CHANCE: Final = ("date", "content-length", "x-request-id", "server-timing")
 

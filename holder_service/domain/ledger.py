@@ -4,8 +4,9 @@ An entry that concerns a population carries the population's state after it; one
 auditor's account with a population carries the account's state too. So the current balance *is* the
 newest entry's, and `Replay` can recompute every one of them from the first entry on.
 
-An entry never holds a digest of records or a number of people: auditors see entry hashes, and one
-who knows all records but one could try the rest (docs/adr/0008).
+Auditors see entries' hashes. So each entry has a nonce, hashed with it and shown to administrators alone: without it
+nobody can test a guess of a plan, an answer, a balance or a limit (docs/adr/0016). And an entry never holds a digest
+of records or a number of people, which not even administrators may test (docs/adr/0008).
 """
 
 from collections.abc import Mapping
@@ -121,30 +122,35 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An event in its place: sequence number, time, the hash of the entry before, and its own."""
+    """An event in its place: sequence number, time, nonce, the hash of the entry before, and its own."""
 
     sequence: int
     at: str
     event: Event
+    nonce: str
     previous: str
     hash: str
 
     @classmethod
-    def chained(cls, *, sequence: int, at: str, event: Event, previous: str) -> "Entry":
+    def chained(cls, *, sequence: int, at: str, event: Event, nonce: str, previous: str) -> "Entry":
         """Put an event at the end of a chain whose head has the hash `previous`."""
-        document = {"sequence": sequence, "at": at, "previous": previous, **_document(event)}
-        return cls(sequence, at, event, previous, canonical.digest(document))
+        document = {"sequence": sequence, "at": at, "nonce": nonce, "previous": previous, **_document(event)}
+        return cls(sequence, at, event, nonce, previous, canonical.digest(document))
 
     @property
     def recomputed_hash(self) -> str:
         """The hash that its content has, whatever the entry carries."""
-        return self.chained(sequence=self.sequence, at=self.at, event=self.event, previous=self.previous).hash
+        return self.rechained(sequence=self.sequence, previous=self.previous).hash
+
+    def rechained(self, *, sequence: int, previous: str) -> "Entry":
+        """What it says, as the entry that comes after another, with the hash that it then has."""
+        return self.chained(sequence=sequence, at=self.at, event=self.event, nonce=self.nonce, previous=previous)
 
     def document(self) -> dict[str, Any]:
         """The entry as JSON, its hash included; the hash is the SHA-256 of the canonical rest."""
         return {
-            "sequence": self.sequence, "at": self.at, "previous": self.previous, **_document(self.event),
-            "hash": self.hash,
+            "sequence": self.sequence, "at": self.at, "nonce": self.nonce, "previous": self.previous,
+            **_document(self.event), "hash": self.hash,
         }  # fmt: skip
 
 
@@ -163,7 +169,7 @@ class Replay:
         Raises:
             BrokenLedger: Its sequence, hash, or a balance in it is not what follows from those before.
         """
-        expected = Entry.chained(sequence=self.sequence + 1, at=entry.at, event=entry.event, previous=self.hash)
+        expected = entry.rechained(sequence=self.sequence + 1, previous=self.hash)
         if entry.sequence != expected.sequence:
             raise BrokenLedger(expected.sequence, f"missing; the next that is there is {entry.sequence}")
         if entry.previous != self.hash:

@@ -33,6 +33,7 @@ from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.ledger import Standing
 from holder_service.storage.releases import StoredRelease
+from shared import nonces
 from shared.amounts import PrivacyLoss, format_nano
 from shared.canonical import canonical_bytes, object_bytes, sha256_name
 from shared.datasets import Relation
@@ -134,7 +135,7 @@ def answer(books: Books, *, auditor: str, priced: PricedPlan, records: OpenRecor
     batches = _noisy_batches(priced, records)
     unsigned = {
         "id": priced.identity, "dataset": priced.dataset.name, "version": priced.plan.version, "auditor": auditor,
-        "relation": priced.relation.name,
+        "relation": priced.relation.name, "nonce": nonces.draw_nonce(),
         "charge": priced.price.charge.model_dump(mode="json"), "batches": batches,
     }  # fmt: skip
     # Serialised once, and outside the ledger's lock: digest, signature and stored bytes are all put together from it.

@@ -1,17 +1,19 @@
 """The transparency report: what was released about a dataset, to whom, when and at what loss; to be published.
 
-It is made of the ledger and of what releases say about themselves. No count, noisy or true, is in it, and
-of a plan only how many cells it had: the rules of a model are the auditor's to publish.
+It publishes of a release its time, auditor, version, sensitive attributes, mechanisms and loss, of a decision
+that it was made, and sums of losses. Two plans that are alike in these are alike in the report: neither their
+identities nor the digests of answers are in it, nor how many cells a plan had, a limit, or what is left of one. Entries
+are named by their hashes, which the entries' nonces keep from confirming more (docs/adr/0016).
 """
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from holder_service.domain.errors import NotFound
-from holder_service.domain.ledger import Balance, Entry, Kind
+from holder_service.domain.ledger import Entry, Kind
 from holder_service.services.bookkeeping import Books
 from holder_service.storage import datasets, ledger, ledger_views, releases
 from holder_service.storage.database import Connection
@@ -26,38 +28,24 @@ _PAGE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class ReportedBatch:
-    """A batch as it was answered: mechanism, noise, size, loss; the loss of one class times the classes is charged."""
-
-    name: str
-    mechanism: str
-    noise: dict[str, Any]
-    cells: int
-    groups: int
-    classes: int
-    epsilon: str
-    delta: str
-
-
-@dataclass(frozen=True, slots=True)
 class ReportedRelease:
-    """A release: its entry, whose it is, what it cost, and by what attributes people were counted."""
+    """A release: its entry, the records' version, by what attributes people were counted, and with what mechanisms."""
 
     entry: Entry
     version: int
-    draw: int
     sensitive: tuple[str, ...]
-    batches: tuple[ReportedBatch, ...]
+    mechanisms: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TransparencyReport:
-    """Everything about one dataset; the cap and the accounts are its population's, which other datasets may share.
+    """Everything about one dataset that is published.
 
     Attributes:
         made: When, and `head` is the ledger's head then.
         others: The population's other datasets, retired ones included.
         spent: The loss of the releases about this dataset alone, (ε, δ) in nano-units.
+        population_spent: That of all releases about the population's people, merged ones included, likewise.
         decisions: Entries of the kinds `DECISIONS`, oldest first.
     """
 
@@ -66,9 +54,8 @@ class TransparencyReport:
     dataset: Dataset
     population: Population
     others: tuple[str, ...]
-    cap: Balance
-    accounts: dict[str, Balance]
     spent: tuple[int, int]
+    population_spent: tuple[int, int]
     releases: tuple[ReportedRelease, ...]
     decisions: tuple[Entry, ...]
 
@@ -86,6 +73,7 @@ def transparency_report(books: Books, dataset: str) -> TransparencyReport:
             raise NotFound(f"There never was a dataset {dataset!r}.")
         head = ledger.head(connection)
         charges = list(_entries(connection, EntryFilter(kind="charge", dataset=dataset), upto=head[0]))
+        balance = ledger.population_balance(connection, population.name)
         return TransparencyReport(
             made=books.clock(),
             head=head,
@@ -94,9 +82,8 @@ def transparency_report(books: Books, dataset: str) -> TransparencyReport:
             others=tuple(
                 one.name for one in datasets.every(connection, population=population.name) if one.name != dataset
             ),
-            cap=ledger.population_balance(connection, population.name),
-            accounts=ledger.accounts_of(connection, population.name),
             spent=(sum(one.event.epsilon_nano for one in charges), sum(one.event.delta_nano for one in charges)),
+            population_spent=(balance.spent_epsilon_nano, balance.spent_delta_nano),
             releases=tuple(_reported(connection, entry) for entry in charges),
             decisions=tuple(_decisions(connection, declared, upto=head[0])),
         )
@@ -128,24 +115,10 @@ def _reported(connection: Connection, entry: Entry) -> ReportedRelease:
     stored = releases.find(connection, entry.event.subject or "")
     if stored is None:
         raise NotFound(f"The release of entry {entry.sequence} is not stored: `holder ledger verify` tells more.")
-    release = json.loads(stored.body)
-    asked = {batch["name"]: batch["mechanism"]["name"] for batch in release["plan"]["batches"]}
+    plan = json.loads(stored.body)["plan"]
     return ReportedRelease(
         entry=entry,
         version=stored.version,
-        draw=release["plan"]["draw"],
-        sensitive=tuple(release["plan"]["sensitive"]),
-        batches=tuple(
-            ReportedBatch(
-                name=batch["name"],
-                mechanism=asked[batch["name"]],
-                noise=batch["noise"],
-                cells=len(batch["cells"]),
-                groups=len(batch["groups"]),
-                classes=batch["composition"]["classes"],
-                epsilon=batch["epsilon"],
-                delta=batch["delta"],
-            )
-            for batch in release["batches"]
-        ),
+        sensitive=tuple(plan["sensitive"]),
+        mechanisms=tuple(sorted({batch["mechanism"]["name"] for batch in plan["batches"]})),
     )

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
 from holder_service.storage.tables import datasets, entries, ledger_head, populations, releases
+from shared import nonces
 from shared.datasets import Relation
 
 READ_AT_ONCE: Final = 1000
@@ -78,11 +79,14 @@ def lock(connection: Connection, *, hash_at: int) -> tuple[tuple[int, str], str 
 def append(connection: Connection, event: Event, *, now: datetime, after: tuple[int, str]) -> Entry:
     """Put an event at the end of the chain, whose head is `after`. Only under the ledger's lock."""
     sequence, previous = after
-    entry = Entry.chained(sequence=sequence + 1, at=now.isoformat(), event=event, previous=previous)
+    entry = Entry.chained(
+        sequence=sequence + 1, at=now.isoformat(), event=event, nonce=nonces.draw_nonce(), previous=previous
+    )
     connection.execute(
         _INSERT,
         {
-            "sequence": entry.sequence, "at": entry.at, "previous": entry.previous, "hash": entry.hash,
+            "sequence": entry.sequence, "at": entry.at, "nonce": entry.nonce, "previous": entry.previous,
+            "hash": entry.hash,
             "kind": event.kind, "actor": event.actor, "population": event.population, "dataset": event.dataset,
             "auditor": event.auditor, "subject": event.subject, "answer": event.answer,
             "epsilon_nano": event.epsilon_nano, "delta_nano": event.delta_nano,
@@ -164,7 +168,7 @@ def entry_of_row(row: Row[Any]) -> Entry:
         subject=row.subject, answer=row.answer, epsilon_nano=row.epsilon_nano, delta_nano=row.delta_nano,
         cap=balance_of_text(row.cap), account=balance_of_text(row.account), detail=json.loads(row.detail),
     )  # fmt: skip
-    return Entry(row.sequence, row.at, event, row.previous, row.hash)
+    return Entry(row.sequence, row.at, event, row.nonce, row.previous, row.hash)
 
 
 def _balance_text(balance: Balance | None) -> str | None:

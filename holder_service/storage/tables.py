@@ -87,6 +87,7 @@ entries = Table(
     Column("cap", Text),
     Column("account", Text),
     Column("detail", Text, nullable=False),
+    Column("nonce", String(32), nullable=False),
     Column("previous", String(80), nullable=False),
     Column("hash", String(80), nullable=False),
     Index("entries_by_population", "population", "sequence"),

@@ -23,7 +23,7 @@ END: Final = "end-of-export"
 MEDIA_TYPES: Final[Mapping[str, str]] = {"csv": "text/csv", "jsonl": "application/jsonl"}
 COLUMNS: Final = (
     "sequence", "at", "kind", "actor", "population", "dataset", "auditor", "subject", "answer", "epsilon", "delta",
-    "cap", "account", "detail", "previous", "hash",
+    "cap", "account", "detail", "nonce", "previous", "hash",
 )  # fmt: skip
 
 
@@ -108,7 +108,8 @@ def _row(entry: Entry) -> tuple[Any, ...]:
         entry.sequence, entry.at, event.kind, event.actor, event.population, event.dataset, event.auditor,
         event.subject, event.answer, format_nano(event.epsilon_nano), format_nano(event.delta_nano),
         _balance(event.cap), _balance(event.account),
-        json.dumps(event.detail, sort_keys=True) if event.detail else "", entry.previous, entry.hash,
+        json.dumps(event.detail, sort_keys=True) if event.detail else "", entry.nonce, entry.previous,
+        entry.hash,
     )  # fmt: skip
 
 

@@ -40,16 +40,16 @@ def test_every_release_about_the_dataset_is_there_with_its_entry(told: TestedHol
 
     report = report_of(told, "register")
 
-    assert [(one["sequence"], one["hash"], one["auditor"], one["id"]) for one in report["releases"]] == [
-        (entry["sequence"], entry["hash"], entry["auditor"], entry["subject"]) for entry in charges
+    assert [(one["sequence"], one["hash"], one["at"], one["auditor"]) for one in report["releases"]] == [
+        (entry["sequence"], entry["hash"], entry["at"], entry["auditor"]) for entry in charges
     ]
     assert report["spent_on_dataset"] == {"epsilon": "0.45", "delta": "0"}
-    assert report["cap"]["spent"] == {"epsilon": "0.95", "delta": "0"}, "the population's, merged"
+    assert report["spent_on_population"] == {"epsilon": "0.95", "delta": "0"}, "the population's, merged"
     assert report["other_datasets"] == ["second"]
     assert report["ledger"] == told.auditor("GET", "/ledger/head").json()
-    (batch,) = report["releases"][0]["batches"]
-    assert (batch["mechanism"], batch["classes"], batch["cells"], batch["groups"]) == ("laplace", 1, 2, 2)
-    assert batch["noise"]["scale"] == pytest.approx(10)
+    first = report["releases"][0]
+    assert (first["sensitive"], first["mechanisms"]) == (["sex"], ["laplace"])
+    assert first["charge"] == {"epsilon": "0.1", "delta": "0"}
 
 
 def test_decisions_are_those_about_these_people(told: TestedHolder) -> None:

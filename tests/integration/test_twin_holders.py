@@ -24,7 +24,7 @@ PEOPLE: Final = 311
 OTHER_PEOPLE: Final = 947
 VARYING_HEADERS: Final = {"date", "x-request-id", "content-length"}
 VARYING_FIELDS: Final = {"time", "request_id", "process"}
-VARYING_IN_RELEASES: Final = {"created", "signature", "key"}
+VARYING_IN_RELEASES: Final = {"created", "signature", "key", "nonce"}
 
 
 def other_records() -> bytes:

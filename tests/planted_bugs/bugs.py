@@ -134,6 +134,22 @@ BUGS: Final = (
         ("tests/unit/holder_service/test_pricing.py",),
     ),
     Bug(
+        "entries without a nonce",
+        (Edit("holder_service/storage/ledger.py", "nonce=nonces.draw_nonce()", 'nonce=""'),),
+        ("tests/attacks/test_guessed_hashes.py::test_no_hash_and_no_report_confirms_a_guess",),
+    ),
+    Bug(
+        "the report names the plan",
+        (
+            Edit(
+                "holder_service/web/console/transparency.py",
+                '        "auditor": event.auditor,\n',
+                '        "auditor": event.auditor,\n        "id": event.subject,\n',
+            ),
+        ),
+        ("tests/attacks/test_guessed_hashes.py::test_no_hash_and_no_report_confirms_a_guess",),
+    ),
+    Bug(
         "replay draws again",
         (
             Edit(

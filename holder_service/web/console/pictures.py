@@ -45,7 +45,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Spending over time: paths in a square of 1000 units, ticks in per cent. `cap` is None where it is far above."""
+    """Spending over time: paths in a square of 1000 units, ticks in per cent. `cap` is None where it is not drawn."""
 
     spent: str
     area: str
@@ -62,12 +62,13 @@ def balance_bar(balance: Balance) -> Bar:
     return Bar(UNITS * min(spent, limit) / longest, UNITS * max(spent - limit, 0) / longest, text)
 
 
-def spending_chart(points: Sequence[tuple[datetime, Balance]], now: datetime) -> Chart | None:
+def spending_chart(points: Sequence[tuple[datetime, Balance]], now: datetime, *, cap: bool = True) -> Chart | None:
     """A population's spending over time.
 
     Args:
         points: The balance after each step of time that changed it, oldest first.
         now: Where the picture ends.
+        cap: Whether the cap is drawn too; not where it is published.
 
     Returns:
         The chart; None if nothing was spent yet.
@@ -77,7 +78,7 @@ def spending_chart(points: Sequence[tuple[datetime, Balance]], now: datetime) ->
     begin = points[0][0]
     highest = max(balance.spent_epsilon_nano for _, balance in points)
     cap_now = points[-1][1].limit_epsilon_nano
-    shows_cap = cap_now <= CAP_IN_PICTURE * highest
+    shows_cap = cap and cap_now <= CAP_IN_PICTURE * highest
     if shows_cap:
         highest = max(highest, cap_now)
     step = _round_step(highest / NANO_PER_UNIT / AMOUNT_STEPS)
@@ -90,11 +91,11 @@ def spending_chart(points: Sequence[tuple[datetime, Balance]], now: datetime) ->
         return x, UNITS * max(1 - nano / NANO_PER_UNIT / top, 0.0)
 
     spent = _steps([place(at, balance.spent_epsilon_nano) for at, balance in points])
-    cap = _steps([place(at, balance.limit_epsilon_nano) for at, balance in points])
+    limit = _steps([place(at, balance.limit_epsilon_nano) for at, balance in points])
     return Chart(
         spent=spent,
         area=f"{spent}V{UNITS:g}H0Z",
-        cap=cap if shows_cap else None,
+        cap=limit if shows_cap else None,
         times=tuple(_time_ticks(begin, now)),
         amounts=tuple(
             Tick(100 - 100 * count * step / top, f"{count * step:.9g}") for count in range(round(top / step) + 1)

@@ -4,13 +4,12 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from holder_service.domain.ledger import Balance
 from holder_service.services import overview
 from holder_service.services.bookkeeping import Books
 from holder_service.services.transparency import ReportedRelease, TransparencyReport
 from holder_service.web.console.pages import STATIC_FOLDER, rendered
 from holder_service.web.console.pictures import spending_chart
-from holder_service.web.console.words import what_happened
+from holder_service.web.console.words import what_is_published
 from shared.amounts import PrivacyLoss
 
 FORMAT: Final = "pafer-transparency/1"
@@ -23,8 +22,8 @@ def transparency_page(books: Books, report: TransparencyReport) -> str:
     points = overview.spending_over_time(books, report.population.name)
     return rendered(
         "transparency.html.j2", report=report, css=Markup((STATIC_FOLDER / "console.css").read_text("utf-8")),  # noqa: S704 - our own file
-        chart_of_spending=spending_chart(points, report.made), shown=report.releases[::-1][:RELEASES_SHOWN],
-        totals=_totals(report),
+        chart_of_spending=spending_chart(points, report.made, cap=False), shown=report.releases[::-1][:RELEASES_SHOWN],
+        totals=_totals(report), what_is_published=what_is_published,
     )  # fmt: skip
 
 
@@ -43,8 +42,7 @@ def transparency_document(report: TransparencyReport) -> dict[str, Any]:
         "population": report.population.name,
         "relation": report.population.relation,
         "other_datasets": list(report.others),
-        "cap": _balance(report.cap),
-        "auditors": {name: _balance(balance) for name, balance in report.accounts.items()},
+        "spent_on_population": PrivacyLoss.of_nano(*report.population_spent).model_dump(mode="json"),
         "spent_on_dataset": PrivacyLoss.of_nano(*report.spent).model_dump(mode="json"),
         "releases": [_release(release) for release in report.releases],
         "decisions": [
@@ -53,7 +51,7 @@ def transparency_document(report: TransparencyReport) -> dict[str, Any]:
                 "hash": entry.hash,
                 "at": entry.at,
                 "kind": entry.event.kind,
-                "what": what_happened(entry.event),
+                "what": what_is_published(entry.event),
             }
             for entry in report.decisions
         ],
@@ -66,32 +64,12 @@ def _release(release: ReportedRelease) -> dict[str, Any]:
         "sequence": release.entry.sequence,
         "hash": release.entry.hash,
         "at": release.entry.at,
-        "id": event.subject,
-        "answer": event.answer,
         "auditor": event.auditor,
         "version": release.version,
-        "draw": release.draw,
         "sensitive": list(release.sensitive),
+        "mechanisms": list(release.mechanisms),
         "charge": PrivacyLoss.of_nano(event.epsilon_nano, event.delta_nano).model_dump(mode="json"),
-        "batches": [
-            {
-                "mechanism": batch.mechanism,
-                "noise": batch.noise,
-                "cells": batch.cells,
-                "groups": batch.groups,
-                "classes": batch.classes,
-                "epsilon": batch.epsilon,
-                "delta": batch.delta,
-            }
-            for batch in release.batches
-        ],
     }
-
-
-def _balance(balance: Balance) -> dict[str, Any]:
-    limit = PrivacyLoss.of_nano(balance.limit_epsilon_nano, balance.limit_delta_nano)
-    spent = PrivacyLoss.of_nano(balance.spent_epsilon_nano, balance.spent_delta_nano)
-    return {"limit": limit.model_dump(mode="json"), "spent": spent.model_dump(mode="json"), "expires": balance.expires}
 
 
 def _totals(report: TransparencyReport) -> dict[str, tuple[int, int, int]]:

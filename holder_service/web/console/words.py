@@ -13,6 +13,11 @@ def what_happened(event: Event) -> str:
     return event.kind.replace("-", " ") if words is None else words(event)
 
 
+def what_is_published(event: Event) -> str:
+    """The same for the transparency report, which confirms no limit: without amounts."""
+    return _WITHOUT_AMOUNTS.get(event.kind, what_happened)(event)
+
+
 def loss(epsilon_nano: int, delta_nano: int) -> str:
     """An (ε, δ) pair in words: "ε 0.1", with δ where there is one. Below zero (a lowered limit) nothing is left."""
     epsilon = f"ε {format_nano(max(epsilon_nano, 0))}"
@@ -33,7 +38,11 @@ def _key(event: Event) -> str:
 
 
 def _population(event: Event) -> str:
-    return f"Population {event.population} in terms of {event.detail.get('relation')}, cap {_limit(event.cap)}"
+    return f"{_opened(event)}, cap {_limit(event.cap)}"
+
+
+def _opened(event: Event) -> str:
+    return f"Population {event.population} in terms of {event.detail.get('relation')}"
 
 
 def _budget(event: Event) -> str:
@@ -79,4 +88,9 @@ _WORDS: Final[Mapping[str, Callable[[Event], str]]] = {
     "retirement": lambda event: f"Dataset {event.dataset} retired",
     "merge": _merge,
     "restore": lambda event: f"Restore recorded: {event.detail.get('reason')}",
+}
+_WITHOUT_AMOUNTS: Final[Mapping[str, Callable[[Event], str]]] = {
+    "population": _opened,
+    "cap": lambda event: f"Cap of {event.population} set",
+    "budget": lambda event: f"Budget of {event.auditor} set",
 }

@@ -20,7 +20,8 @@ OTHER: dict[str, Any] = {
 
 def hash_of(event: Event = EVENT, **place: Any) -> str:
     return Entry.chained(
-        **{"sequence": 7, "at": "2026-01-01T00:00:00+00:00", "previous": GENESIS, **place}, event=event
+        **{"sequence": 7, "at": "2026-01-01T00:00:00+00:00", "nonce": "0" * 32, "previous": GENESIS, **place},
+        event=event,
     ).hash
 
 
@@ -29,6 +30,8 @@ def test_every_field_of_an_event_is_in_the_hash(field: str) -> None:
     assert hash_of(replace(EVENT, **{field: OTHER[field]})) != hash_of()
 
 
-@pytest.mark.parametrize("place", [{"sequence": 8}, {"at": "2026-01-02T00:00:00+00:00"}, {"previous": "sha256:1"}])
+@pytest.mark.parametrize(
+    "place", [{"sequence": 8}, {"at": "2026-01-02T00:00:00+00:00"}, {"nonce": "1" * 32}, {"previous": "sha256:1"}]
+)
 def test_an_entrys_place_is_in_the_hash(place: dict[str, Any]) -> None:
     assert hash_of(**place) != hash_of()

@@ -19,7 +19,9 @@ def chain(*events: Event) -> list[Entry]:
     entries: list[Entry] = []
     previous = GENESIS
     for sequence, event in enumerate(events, start=1):
-        entry = Entry.chained(sequence=sequence, at=NOW.isoformat(), event=event, previous=previous)
+        entry = Entry.chained(
+            sequence=sequence, at=NOW.isoformat(), event=event, nonce=f"{sequence:032x}", previous=previous
+        )
         entries.append(entry)
         previous = entry.hash
     return entries
@@ -66,11 +68,12 @@ def changed(entries: list[Entry], **fields: Any) -> list[Entry]:
         lambda entries: [entries[0], entries[2], entries[1], *entries[3:]],
         lambda entries: changed(entries, epsilon_nano=3),
         lambda entries: [*entries[:2], replace(entries[2], at=(NOW + timedelta(1)).isoformat()), *entries[3:]],
+        lambda entries: [*entries[:2], replace(entries[2], nonce=""), *entries[3:]],
         lambda entries: changed(entries, actor="b"),
         lambda entries: changed(entries, subject="y"),
         lambda entries: [entries[0], entries[1], entries[1], *entries[2:]],
     ],
-    ids=["deleted", "swapped", "amount", "time", "actor", "subject", "inserted"],
+    ids=["deleted", "swapped", "amount", "time", "nonce", "actor", "subject", "inserted"],
 )
 def test_a_changed_ledger_is_found_out(tamper: Callable[[list[Entry]], list[Entry]]) -> None:
     with pytest.raises(BrokenLedger):

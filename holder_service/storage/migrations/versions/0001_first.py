@@ -1,4 +1,4 @@
-"""The first tables: accounts, keys, populations, datasets, the ledger and the releases."""
+"""The first tables: accounts, keys, populations, datasets, the ledger, the releases and the console's sessions."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -31,6 +31,8 @@ def upgrade() -> None:
         sa.Column("public_key", sa.LargeBinary(32), nullable=False),
         sa.Column("valid_from", sa.String(40), nullable=False),
         sa.Column("valid_to", sa.String(40)),
+        sa.Column("handed_over_by", sa.String(32)),
+        sa.Column("handover_signature", sa.String(120)),
     )
     op.create_table(
         "populations",
@@ -49,6 +51,7 @@ def upgrade() -> None:
         sa.Column("version_last", sa.BigInteger, nullable=False),
         sa.Column("records_file", sa.String(80)),
         sa.Column("retired", sa.Boolean, nullable=False),
+        sa.Column("people_file", sa.String(80)),
     )
     op.create_table(
         "entries",
@@ -66,6 +69,7 @@ def upgrade() -> None:
         sa.Column("cap", sa.Text),
         sa.Column("account", sa.Text),
         sa.Column("detail", sa.Text, nullable=False),
+        sa.Column("nonce", sa.String(32), nullable=False),
         sa.Column("previous", sa.String(80), nullable=False),
         sa.Column("hash", sa.String(80), nullable=False),
     )
@@ -89,3 +93,9 @@ def upgrade() -> None:
         sa.Column("body", sa.LargeBinary, nullable=False),
     )
     op.create_index("releases_by_auditor", "releases", ["auditor", "dataset", "sequence"])
+    op.create_table(
+        "console_sessions",
+        sa.Column("token_hash", sa.LargeBinary(32), primary_key=True),
+        sa.Column("key_id", sa.String(16), sa.ForeignKey("api_keys.id"), nullable=False),
+        sa.Column("expires", sa.String(40), nullable=False),
+    )
