@@ -17,7 +17,7 @@ from holder_service.web.console import overview as console
 from holder_service.web.dependencies import Authentication, needs_key
 from holder_service.web.metrics import Metrics
 from holder_service.web.rate_limits import RateLimits
-from holder_service.web.release_places import ReleasePlaces
+from holder_service.web.release_slots import ReleaseSlots
 from holder_service.web.telemetry import Telemetry
 
 GC_THRESHOLD = 10_000
@@ -64,7 +64,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.holder = holder
     app.state.metrics = Metrics()
-    app.state.release_places = ReleasePlaces(holder.settings.concurrent_releases)
+    app.state.release_slots = ReleaseSlots(holder.settings.concurrent_releases)
     for router in (
         auditors.router,
         admin.router,

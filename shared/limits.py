@@ -29,6 +29,8 @@ RELEASE_S_MAX: Final = 300
 """How long the work on a plan may be supposed to take, as a function of its size and the declared `records_max`."""
 SENSITIVE_COLUMNS_PER_PLAN_MAX: Final = 8
 DRAW_MAX: Final = 1000
+FREE_BYTES_MAX: Final = 256 * 1024 * 1024
+"""All answers about one dataset that one auditor has for nothing: no budget ends them."""
 NAME_CHARACTERS_MAX: Final = 64
 TEXT_CHARACTERS_MAX: Final = 200
 COLUMNS_PER_DATASET_MAX: Final = 1000
@@ -57,6 +59,7 @@ class Limits(BaseModel):
     counts_max: int = COUNTS_PER_PLAN_MAX
     release_s_max: int = RELEASE_S_MAX
     draw_max: int = DRAW_MAX
+    free_bytes_max: int = FREE_BYTES_MAX
     epsilon_min: str = "0.001"
     epsilon_max: str = "10"
     delta_min: str = "0.000000001"

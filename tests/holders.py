@@ -80,6 +80,11 @@ class TestedHolder:
     admin_key: str
     auditor_key: str = ""
 
+    @property
+    def auditor_key_id(self) -> str:
+        """The id that finds the auditor's key."""
+        return self.auditor_key.split("_")[1]
+
     def admin(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Call as the administrator."""
         return self._call(self.admin_key, method, f"/v1/admin{path}", request)

@@ -64,6 +64,8 @@ STEPS: Final = (
     Step("budget checked", f"{_SERVICE}._require_funds"),
     Step("counted", "holder_service.records.counting.count_cells"),
     Step("noise added", f"{_SERVICE}._noisy_batches"),
+    Step("drawn", f"{_SERVICE}.draw"),
+    Step("deadline waited for", f"{_SERVICE}.enter", "call"),
     Step("transaction begun", "holder_service.services.bookkeeping.Transaction.__init__"),
     Step("limits checked under lock", f"{_SERVICE}._require_funds", which=2),
     Step("charge and entry written", f"{_STORAGE}.ledger.append"),

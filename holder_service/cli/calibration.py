@@ -17,7 +17,7 @@ from holder_service.services.work_factors import write_factors
 from holder_service.settings import Settings
 
 commands = typer.Typer()
-_COLUMNS = ("plan", "records", "pricing", "counting", "noise", "commit", "slowest run")
+_COLUMNS = ("plan", "records", "pricing", "counting", "noise", "writing", "slowest run")
 
 
 @commands.command()

@@ -1,8 +1,9 @@
-"""The public deadline of a release: when it leaves, whatever the records and the noise are (2-privacy §7).
+"""The public deadline of a release: when it is entered, whatever the records and the noise are (2-privacy §7).
 
-Exact samplers take longer for larger noise, and counting time shows how many records there are. So an answer leaves at
-a time after its work began that is a function of the plan's size and the dataset's declared `records_max` alone, a
-multiple of a quantum. What overruns it waits for the double, and is counted.
+Exact samplers take longer for larger noise, and counting time shows how many records there are. So a drawn answer waits
+for a time after its work began that is a function of the plan's size and the dataset's declared `records_max` alone, a
+multiple of a quantum. Only then is it charged and stored, and it leaves one quantum later. What overruns its deadline
+waits for the double, and is counted.
 
 The work is modelled as a sum of parts. Their shapes are known from the code, and their figures are about twice the
 processor time that was measured on two slow cores. `holder calibrate` measures how a machine compares, part by part.
@@ -78,14 +79,14 @@ class Work:
         pricing: All that comes before the records: check, look-ups, price, the mechanisms' scales.
         counting: One pass over the records.
         noise: Drawing it.
-        commit: Documents, digests, signature, the durable transaction, the anchor.
+        writing: Documents and digests, but for what follows the deadline: signature, transaction, anchor.
         pauses: What now and then stops a process: collections of garbage, other processes, slow disks.
     """
 
     pricing: float
     counting: float
     noise: float
-    commit: float
+    writing: float
     pauses: float
 
     def __post_init__(self) -> None:
@@ -105,7 +106,7 @@ class Work:
                 + millions * (5 + 8 * size.classes + 3 * size.words + 1.4 * size.word_columns)
             ),
             noise=2 + sum(NOISE_COUNT_MS[name] * number for name, number in size.counts.items()),
-            commit=6 + 0.008 * size.predicates + 0.002 * size.values + 0.01 * size.rules + 0.004 * counts,
+            writing=1 + 0.008 * size.predicates + 0.002 * size.values + 0.01 * size.rules + 0.004 * counts,
             pauses=8,
         )  # fmt: skip
 
@@ -119,7 +120,7 @@ class Work:
         return math.fsum(asdict(self).values())
 
 
-AS_SHIPPED: Final = Work(pricing=1, counting=1, noise=1, commit=1, pauses=1)
+AS_SHIPPED: Final = Work(pricing=1, counting=1, noise=1, writing=1, pauses=1)
 """The factors of a machine that nobody calibrated."""
 
 
@@ -134,7 +135,7 @@ def require_bounded(size: PlanSize, *, records_max: int) -> None:
 
 
 def release_deadline_s(size: PlanSize, *, records_max: int, quantum_ms: int, factors: Work = AS_SHIPPED) -> float:
-    """Seconds from the beginning of the work to the answer.
+    """Seconds from the beginning of the work to the entry in the ledger; the answer leaves a quantum later.
 
     Args:
         size: Of the plan.
@@ -151,15 +152,18 @@ def release_deadline_s(size: PlanSize, *, records_max: int, quantum_ms: int, fac
     return max(math.ceil(work_ms / quantum_ms), 1) * quantum_ms / 1000
 
 
-def wait_s(*, elapsed_s: float, deadline_s: float) -> tuple[float, bool]:
-    """How long an answer still has to wait, and whether it overran.
+def public_moment_s(*, begun_s: float, period_s: float, now_s: float) -> tuple[float, bool]:
+    """The next public moment of work that began at a moment, by any clock.
 
-    An overrun waits for the double of the deadline, and for the double of that if need be, so that
+    What overran its period waits for the double, and for the double of that if need be, so that
     even then its time is one of few public values.
+
+    Returns:
+        The moment, and whether the work overran.
     """
-    if deadline_s == 0:
-        return 0.0, False
-    due_s = deadline_s
-    while elapsed_s > due_s:
+    if period_s == 0:
+        return now_s, False
+    due_s = period_s
+    while now_s - begun_s > due_s:
         due_s *= 2
-    return due_s - elapsed_s, due_s > deadline_s
+    return begun_s + due_s, due_s > period_s

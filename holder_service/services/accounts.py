@@ -13,6 +13,7 @@ from holder_service.domain.ledger import Event
 from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.storage import accounts
 from holder_service.storage.accounts import Account, ApiKey
+from holder_service.storage.database import Connection
 from holder_service.storage.table_rows import hash_digest
 from shared.datasets import NewAuditor
 
@@ -49,7 +50,8 @@ def authenticate(books: Books, key_text: str) -> Caller:
     match = _KEY.fullmatch(key_text)
     if match is None:
         raise Unauthenticated
-    key, caller = _in_force(books, match[1])
+    with books.database.read() as connection:
+        key, caller = require_in_force(connection, match[1], now=books.clock())
     if hmac.compare_digest(_secret_hash(match[2]), key.secret_hash):
         return caller
     raise Unauthenticated
@@ -61,7 +63,8 @@ def caller_of_key(books: Books, key_id: str) -> Caller:
     Raises:
         Unauthenticated: The key was withdrawn or has expired since, or its account is disabled.
     """
-    return _in_force(books, key_id)[1]
+    with books.database.read() as connection:
+        return require_in_force(connection, key_id, now=books.clock())[1]
 
 
 def open_account(books: Books, *, actor: str, new: NewAuditor) -> IssuedKey:
@@ -149,13 +152,16 @@ def _issue(transaction: Transaction, actor: str, account: str, expires: datetime
     return IssuedKey(account, key_id, f"pafer_{key_id}_{secret}")
 
 
-def _in_force(books: Books, key_id: str) -> tuple[ApiKey, Caller]:
-    """A key that may be used now, and whose it is."""
-    with books.database.read() as connection:
-        found = accounts.find_key(connection, key_id)
+def require_in_force(connection: Connection, key_id: str, *, now: datetime) -> tuple[ApiKey, Caller]:
+    """A key that may be used now, and whose it is.
+
+    Raises:
+        Unauthenticated: It is unknown, was withdrawn or has expired, or its account is disabled.
+    """
+    found = accounts.find_key(connection, key_id)
     if found is not None:
         key, account = found
-        unexpired = key.expires is None or books.clock() < datetime.fromisoformat(key.expires)
+        unexpired = key.expires is None or now < datetime.fromisoformat(key.expires)
         if key.withdrawn is None and unexpired and not account.disabled:
             return key, Caller(account.name, account.role, key.id)
     raise Unauthenticated

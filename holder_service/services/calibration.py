@@ -58,7 +58,7 @@ class Measured:
         return Work.modelled_ms(self.size, records_max=self.records)
 
 
-_PARTS: Final = ("pricing", "counting", "noise", "commit", "pauses")
+_PARTS: Final = ("pricing", "counting", "noise", "writing", "pauses")
 
 
 def measure(home: Path, *, records: Sequence[int], runs: int) -> Iterator[Measured]:
@@ -106,7 +106,10 @@ def _measured(holder: Holder, name: str, document: dict[str, Any], number: int, 
 
 
 def _run(holder: Holder, plan: Plan, number: int) -> tuple[PlanSize, Work]:
-    """Release a plan; counting and noise are done once more for themselves, and taken off the whole."""
+    """Prepare and draw; counting and noise are done once more for themselves, and taken off the whole.
+
+    Nothing is entered: what follows the deadline takes no part in it.
+    """
     start_s = time.perf_counter()
     priced = releases.prepare(holder.books, auditor=AUDITOR, dataset=_register(number), plan=plan)
     if isinstance(priced, StoredRelease):
@@ -116,9 +119,9 @@ def _run(holder: Holder, plan: Plan, number: int) -> tuple[PlanSize, Work]:
     counted_s = time.perf_counter()
     _draw(priced)
     drawn_s = time.perf_counter()
-    releases.answer(holder.books, auditor=AUDITOR, priced=priced, records=holder.records, signing=holder.signing)
-    commit_s = max(time.perf_counter() - drawn_s - (drawn_s - priced_s), 0)
-    parts_s = (priced_s - start_s, counted_s - priced_s, drawn_s - counted_s, commit_s, 0.0)
+    releases.draw(auditor=AUDITOR, priced=priced, records=holder.records)
+    writing_s = max(time.perf_counter() - drawn_s - (drawn_s - priced_s), 0)
+    parts_s = (priced_s - start_s, counted_s - priced_s, drawn_s - counted_s, writing_s, 0.0)
     return priced.size, Work(*(1000 * part_s for part_s in parts_s))
 
 

@@ -1,10 +1,11 @@
 """Quotes and releases: the order of work of 2-privacy §5.
 
-authenticate → validate → price → stored release? → cheap budget check → count → add noise → one
-transaction (limits again under lock, charge, entry, release) → commit → anchor → answer. Whoever calls
-`answer` sends what it returns no earlier than the plan's public deadline.
+`prepare`: validate → price → stored release? → cheap budget check. `draw`: count → add noise. Whoever calls
+them waits for the plan's public deadline. `enter`: one transaction (limits, key and account again under lock,
+charge, entry, release) → commit → anchor. So whatever anybody can see of a release changes at a public moment.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -25,6 +26,7 @@ from holder_service.domain.relations import NeighbouringRelation
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.records.counting import count_cells
+from holder_service.services import accounts
 from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.services.datasets import OpenRecords, existing, relation_of
 from holder_service.services.signing_keys import Signer
@@ -33,7 +35,7 @@ from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.ledger import Standing
 from holder_service.storage.releases import StoredRelease
-from shared import nonces
+from shared import limits, nonces
 from shared.amounts import PrivacyLoss, format_nano
 from shared.canonical import canonical_bytes, object_bytes, sha256_name
 from shared.datasets import Relation
@@ -98,6 +100,7 @@ def prepare(books: Books, *, auditor: str, dataset: str, plan: Plan) -> StoredRe
         VersionGone: It pins a version that is neither current nor answered.
         NoRecords: Nothing is loaded.
         BudgetExhausted, CapExhausted: The loss does not fit into what is left.
+        Conflict: The plan is free, and the auditor had as much for nothing as anybody gets.
     """
     check_size(plan)
     with books.database.read() as connection:
@@ -117,70 +120,116 @@ def prepare(books: Books, *, auditor: str, dataset: str, plan: Plan) -> StoredRe
             standing = _standing(connection, declared, auditor)
             priced = _priced(pinned, declared, standing.relation, identity=name, document=document)
             _require_funds(standing, priced, now=books.clock())
+            _require_free_share(connection, auditor, priced)
             return priced
     books.ensure_anchored(stored.sequence)
     return stored
 
 
-def answer(books: Books, *, auditor: str, priced: PricedPlan, records: OpenRecords, signing: Signer) -> StoredRelease:
-    """Count, add noise, and charge: the only place where anything derived from records leaves the holder.
+@dataclass(frozen=True, slots=True, repr=False)
+class DrawnRelease:
+    """A noisy answer that is not charged yet: nothing of it may be seen before `enter` has returned.
+
+    Attributes:
+        priced: The plan that it answers.
+        auditor: Who asked it.
+        members: All that the release says but for what the charge adds, each as canonical bytes.
+        digest: Of the answer, as the ledger names it.
+    """
+
+    priced: PricedPlan
+    auditor: str
+    members: Mapping[str, bytes]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnteredRelease:
+    """A release in the ledger, and whether it is new; else the plan was answered before."""
+
+    release: StoredRelease
+    new: bool
+
+
+def draw(*, auditor: str, priced: PricedPlan, records: OpenRecords) -> DrawnRelease:
+    """Count and add noise. Nothing is written, so a draw that is never entered was never seen.
+
+    How long this takes depends on the noise and may depend on the records: call `enter` at the public deadline.
+
+    Raises:
+        Unavailable: The records cannot be read.
+    """
+    unsigned = {
+        "id": priced.identity, "dataset": priced.dataset.name, "version": priced.plan.version, "auditor": auditor,
+        "relation": priced.relation.name, "nonce": nonces.draw_nonce(),
+        "charge": priced.price.charge.model_dump(mode="json"), "batches": _noisy_batches(priced, records),
+    }  # fmt: skip
+    # Serialised once, and outside the ledger's lock: digest, signature and stored bytes are all put together from it.
+    members = {name: canonical_bytes(value) for name, value in unsigned.items()} | {"plan": priced.document}
+    return DrawnRelease(priced, auditor, members, sha256_name(object_bytes(members)))
+
+
+def enter(books: Books, *, drawn: DrawnRelease, key_id: str, signing: Signer) -> EnteredRelease:
+    """Charge a drawn answer and store it: from here on it may leave the holder.
+
+    Args:
+        books: Where it is charged.
+        drawn: The answer; its plan's public deadline has passed.
+        key_id: The key that the plan was asked with, which has to be in force still.
+        signing: What the release is signed with.
 
     Returns:
         The new release; or the stored one, if the same plan was answered meanwhile (this draw is dropped).
 
     Raises:
+        Unauthenticated: The key was withdrawn or has expired, or its account is disabled.
         BudgetExhausted, CapExhausted, Conflict, VersionGone: Things changed since the plan was priced.
         Unavailable: The store failed; the same plan asked again gets what was committed, or is charged once.
     """
-    batches = _noisy_batches(priced, records)
-    unsigned = {
-        "id": priced.identity, "dataset": priced.dataset.name, "version": priced.plan.version, "auditor": auditor,
-        "relation": priced.relation.name, "nonce": nonces.draw_nonce(),
-        "charge": priced.price.charge.model_dump(mode="json"), "batches": batches,
-    }  # fmt: skip
-    # Serialised once, and outside the ledger's lock: digest, signature and stored bytes are all put together from it.
-    members = {name: canonical_bytes(value) for name, value in unsigned.items()} | {"plan": priced.document}
-    answer_digest = sha256_name(object_bytes(members))
+    entered = books.commit(lambda transaction: _charge(transaction, drawn, key_id, signing))
+    books.ensure_anchored(entered.release.sequence)
+    return entered
 
-    def charge(transaction: Transaction) -> StoredRelease:
-        stored = releases.find(transaction.connection, priced.identity)
-        if stored is not None:
-            return stored
-        dataset = existing(transaction.connection, priced.dataset.name)
-        _require_current(dataset, priced.plan.version)
-        standing = _standing(transaction.connection, dataset, auditor)
-        if standing.relation != priced.relation.name:
-            raise Conflict("The population's neighbouring relation changed while the plan was answered: ask again.")
-        _require_funds(standing, priced, now=transaction.now)
-        loss = priced.price.charge
-        account = standing.account.charged(loss.epsilon, loss.delta)
-        cap = standing.cap.charged(loss.epsilon, loss.delta)
-        pair = signing.in_force(transaction.connection)  # asked under the lock: a rotation may have come between
-        entry = transaction.append(
-            Event(
-                "charge", actor=auditor, population=dataset.population, dataset=dataset.name, auditor=auditor,
-                subject=priced.identity, answer=answer_digest, epsilon_nano=loss.epsilon, delta_nano=loss.delta,
-                cap=cap, account=account,
-            )
-        )  # fmt: skip
-        charged = {
-            "created": entry.at,
-            "remaining": PrivacyLoss.of_nano(*account.remaining(transaction.now)).model_dump(mode="json"),
-            "ledger": {"sequence": entry.sequence, "hash": entry.hash},
-            "key": pair.id,
-        }
-        release = members | {name: canonical_bytes(value) for name, value in charged.items()}
-        release["signature"] = canonical_bytes(pair.sign_bytes(object_bytes(release)))
-        stored = StoredRelease(
-            id=priced.identity, auditor=auditor, dataset=dataset.name, version=dataset.version or 0,
-            sequence=entry.sequence, created=entry.at, body=object_bytes(release),
-        )  # fmt: skip
-        releases.store(transaction.connection, stored)
-        return stored
 
-    stored = books.commit(charge)
-    books.ensure_anchored(stored.sequence)
-    return stored
+def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing: Signer) -> EnteredRelease:
+    """Look at everything again under the ledger's lock, append the charge, sign and store the release."""
+    priced = drawn.priced
+    accounts.require_in_force(transaction.connection, key_id, now=transaction.now)
+    stored = releases.find(transaction.connection, priced.identity)
+    if stored is not None:
+        return EnteredRelease(stored, new=False)
+    dataset = existing(transaction.connection, priced.dataset.name)
+    _require_current(dataset, priced.plan.version)
+    standing = _standing(transaction.connection, dataset, drawn.auditor)
+    if standing.relation != priced.relation.name:
+        raise Conflict("The population's neighbouring relation changed while the plan was answered: ask again.")
+    _require_funds(standing, priced, now=transaction.now)
+    _require_free_share(transaction.connection, drawn.auditor, priced)
+    loss = priced.price.charge
+    account = standing.account.charged(loss.epsilon, loss.delta)
+    cap = standing.cap.charged(loss.epsilon, loss.delta)
+    pair = signing.in_force(transaction.connection)  # asked under the lock: a rotation may have come between
+    entry = transaction.append(
+        Event(
+            "charge", actor=drawn.auditor, population=dataset.population, dataset=dataset.name,
+            auditor=drawn.auditor, subject=priced.identity, answer=drawn.digest, epsilon_nano=loss.epsilon,
+            delta_nano=loss.delta, cap=cap, account=account,
+        )
+    )  # fmt: skip
+    charged = {
+        "created": entry.at,
+        "remaining": PrivacyLoss.of_nano(*account.remaining(transaction.now)).model_dump(mode="json"),
+        "ledger": {"sequence": entry.sequence, "hash": entry.hash},
+        "key": pair.id,
+    }
+    release = {**drawn.members, **{name: canonical_bytes(value) for name, value in charged.items()}}
+    release["signature"] = canonical_bytes(pair.sign_bytes(object_bytes(release)))
+    stored = StoredRelease(
+        id=priced.identity, auditor=drawn.auditor, dataset=dataset.name, version=dataset.version or 0,
+        sequence=entry.sequence, created=entry.at, body=object_bytes(release),
+    )  # fmt: skip
+    releases.store(transaction.connection, stored)
+    return EnteredRelease(stored, new=True)
 
 
 def find_release(books: Books, *, auditor: str, dataset: str, identity: str) -> StoredRelease:
@@ -223,6 +272,22 @@ def _require_funds(standing: Standing, priced: PricedPlan, *, now: datetime) -> 
         raise BudgetExhausted(requested=loss, remaining=PrivacyLoss.of_nano(*standing.account.remaining(now)))
     if not standing.cap.affords(loss.epsilon, loss.delta, now):
         raise CapExhausted(requested=loss, remaining=PrivacyLoss.of_nano(*standing.cap.remaining(now)))
+
+
+def _require_free_share(connection: Connection, auditor: str, priced: PricedPlan) -> None:
+    """Refuse a plan that costs nothing once its auditor had as much for nothing as anybody gets.
+
+    No budget ends such plans, and every answer is stored for good.
+    """
+    loss = priced.price.charge
+    if (loss.epsilon, loss.delta) != (0, 0):
+        return
+    if releases.free_bytes(connection, auditor=auditor, dataset=priced.dataset.name) >= limits.FREE_BYTES_MAX:
+        raise Conflict(
+            f"Your answers about dataset {priced.dataset.name!r} that cost nothing fill {limits.FREE_BYTES_MAX} bytes, "
+            "as many as one auditor gets. What was answered can be asked again; for more, ask the administrator for "
+            "another account."
+        )
 
 
 def _priced(

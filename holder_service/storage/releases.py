@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection, bindparam, func, insert, select
 
 from holder_service.storage.tables import entries, releases
 
@@ -35,6 +35,15 @@ def store(connection: Connection, release: StoredRelease) -> None:
         _INSERT,
         {name: getattr(release, name) for name in StoredRelease.__slots__},
     )
+
+
+def free_bytes(connection: Connection, *, auditor: str, dataset: str) -> int:
+    """The size of all answers about a dataset that an auditor had for nothing, in bytes."""
+    free = (entries.c.epsilon_nano == 0) & (entries.c.delta_nano == 0)
+    size = func.coalesce(func.sum(func.length(releases.c.body)), 0)
+    query = select(size).select_from(releases.join(entries, entries.c.sequence == releases.c.sequence))
+    found = connection.execute(query.where(releases.c.auditor == auditor, releases.c.dataset == dataset, free))
+    return int(found.scalar_one())
 
 
 def uncharged(connection: Connection) -> str | None:

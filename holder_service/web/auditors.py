@@ -1,6 +1,5 @@
 """What auditors call: datasets, budget, quotes, releases, and the ledger's hashes (4-interface)."""
 
-import asyncio
 import logging
 import time
 from typing import Annotated, Any
@@ -8,7 +7,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.domain.deadlines import wait_s
 from holder_service.domain.errors import NotFound
 from holder_service.services import budgets, datasets, ledger, releases
 from holder_service.services.datasets import relation_of
@@ -18,8 +16,9 @@ from holder_service.storage import releases as stored_releases
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.releases import StoredRelease
 from holder_service.web.bodies import StrictRoute
-from holder_service.web.dependencies import AnyCaller, Auditor, TheHolder, ThePlaces
+from holder_service.web.dependencies import AnyCaller, Auditor, TheHolder, TheSlots
 from holder_service.web.documentation import PROBLEM_RESPONSES
+from holder_service.web.public_moments import public_moment
 from holder_service.web.request_facts import note_release
 from shared import limits
 from shared.datasets import Budget, DatasetDescription
@@ -80,27 +79,32 @@ async def quote_plan(holder: TheHolder, _: Auditor, dataset: DatasetName, plan: 
     responses={200: {"model": Release, "description": "The plan was answered before: the same bytes, at no cost"}},
 )
 async def release_plan(
-    holder: TheHolder, places: ThePlaces, caller: Auditor, dataset: DatasetName, plan: Plan
+    holder: TheHolder, slots: TheSlots, caller: Auditor, dataset: DatasetName, plan: Plan
 ) -> Response:
     """Answer a plan: charged once, however often it is asked."""
-    async with places.taken():
+    quantum_ms = holder.settings.release_quantum_ms
+    async with slots.taken(caller.name):
         # From here the deadline runs. Whoever asks cannot stretch the time that the work has: the body is there, and
-        # how long a plan waits for its place depends on public deadlines alone.
+        # how long a plan waits for its slot depends on public deadlines alone.
         begun_s = time.monotonic()
         prepared = await run_in_threadpool(
             releases.prepare, holder.books, auditor=caller.name, dataset=dataset, plan=plan
         )
         if isinstance(prepared, StoredRelease):
             return Response(prepared.body, 200, media_type="application/json")
-        deadline_s = prepared.deadline_s(quantum_ms=holder.settings.release_quantum_ms, factors=holder.work_factors)
+        deadline_s = prepared.deadline_s(quantum_ms=quantum_ms, factors=holder.work_factors)
         try:
-            stored = await run_in_threadpool(
-                releases.answer, holder.books, auditor=caller.name, priced=prepared,
-                records=holder.records, signing=holder.signing,
-            )  # fmt: skip
+            drawn = await run_in_threadpool(releases.draw, auditor=caller.name, priced=prepared, records=holder.records)
         finally:
-            await _leave_at(begun_s, deadline_s)
-    return Response(stored.body, 201, media_type="application/json")
+            due_s, overran = await public_moment(begun_s, deadline_s)
+            _note_deadline(deadline_s, overran=overran)
+        try:
+            entered = await run_in_threadpool(
+                releases.enter, holder.books, drawn=drawn, key_id=caller.key_id, signing=holder.signing
+            )
+        finally:
+            await public_moment(due_s, quantum_ms / 1000)
+    return Response(entered.release.body, 201 if entered.new else 200, media_type="application/json")
 
 
 @router.get("/v1/datasets/{dataset}/releases", tags=["auditor"])
@@ -173,10 +177,8 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
     )
 
 
-async def _leave_at(begun_s: float, deadline_s: float) -> None:
-    """Hold an answer, or a refusal that came after the count, until its public deadline."""
-    remaining_s, overran = wait_s(elapsed_s=time.monotonic() - begun_s, deadline_s=deadline_s)
+def _note_deadline(deadline_s: float, *, overran: bool) -> None:
+    """For log and metrics; called at the public moment, or the time of a line would show when the draw was done."""
     note_release(deadline_s=deadline_s, overran=overran)
     if overran:
         _log.warning("release overran its deadline", extra={"deadline_ms": round(deadline_s * 1000)})
-    await asyncio.sleep(remaining_s)

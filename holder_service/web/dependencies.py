@@ -15,7 +15,7 @@ from holder_service.domain.errors import Forbidden, HolderError, Unauthenticated
 from holder_service.services.accounts import Caller, authenticate
 from holder_service.services.holder import Holder
 from holder_service.web.problems import problem_response
-from holder_service.web.release_places import ReleasePlaces
+from holder_service.web.release_slots import ReleaseSlots
 
 PUBLIC_UNDER_V1: Final = frozenset({"/v1/keys"})
 METRICS: Final = "/metrics"
@@ -60,9 +60,9 @@ async def _holder(request: Request) -> Holder:
     return holder
 
 
-async def _places(request: Request) -> ReleasePlaces:
-    places: ReleasePlaces = request.app.state.release_places
-    return places
+async def _slots(request: Request) -> ReleaseSlots:
+    slots: ReleaseSlots = request.app.state.release_slots
+    return slots
 
 
 async def _caller(request: Request) -> Caller:
@@ -83,7 +83,7 @@ async def _administrator(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
 
 
 TheHolder = Annotated[Holder, Depends(_holder)]
-ThePlaces = Annotated[ReleasePlaces, Depends(_places)]
+TheSlots = Annotated[ReleaseSlots, Depends(_slots)]
 AnyCaller = Annotated[Caller, Depends(_caller)]
 Auditor = Annotated[Caller, Depends(_auditor)]
 Administrator = Annotated[Caller, Depends(_administrator)]

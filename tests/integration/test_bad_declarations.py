@@ -226,8 +226,9 @@ def test_a_relation_that_changes_while_a_plan_is_answered_refuses_it(sqlite_hold
     assert isinstance(priced, releases.PricedPlan)
 
     assert sqlite_holder.declare(relation="replace").status_code == 200
+    drawn = releases.draw(auditor="ADR", priced=priced, records=serving.records)
     with pytest.raises(Conflict):
-        releases.answer(books, auditor="ADR", priced=priced, records=serving.records, signing=serving.signing)
+        releases.enter(books, drawn=drawn, key_id=sqlite_holder.auditor_key_id, signing=serving.signing)
 
     assert sqlite_holder.spent() == "0"
 

@@ -89,6 +89,7 @@ class LedgerMachine(RuleBasedStateMachine):
     """A holder and its model side by side."""
 
     template: ClassVar[Path]
+    key_ids: ClassVar[dict[str, str]] = {}
 
     def __init__(self) -> None:
         super().__init__()
@@ -279,12 +280,16 @@ class LedgerMachine(RuleBasedStateMachine):
             event(f"while the limit changed: {outcome}")
         answered = self.expect(
             REFUSALS.get(outcome),
-            lambda: releases.answer(
-                self.books, auditor=auditor, priced=prepared, records=self.opened, signing=self.holder.signing
+            lambda: releases.enter(
+                self.books,
+                drawn=releases.draw(auditor=auditor, priced=prepared, records=self.opened),
+                key_id=self.key_ids[auditor],
+                signing=self.holder.signing,
             ),
         )
         if answered is not None:
-            self.model.charge(question, loss, answered.body)
+            assert answered.new
+            self.model.charge(question, loss, answered.release.body)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -297,7 +302,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     initialise(settings_there)
     holder = Holder.open(settings_there)
     for name in AUDITORS:
-        accounts.open_account(holder.books, actor="administrator", new=NewAuditor(name=name))
+        issued = accounts.open_account(holder.books, actor="administrator", new=NewAuditor(name=name))
+        LedgerMachine.key_ids[name] = issued.key_id
     holder.close()
     LedgerMachine.template = home / "holder"
     yield

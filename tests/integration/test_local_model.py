@@ -9,8 +9,10 @@ import pytest
 
 from auditor_client import Auditor, AuditResult
 from auditor_client.errors import QuestionRefused
+from shared import limits
 from tests.holders import DECLARATION, TestedHolder, running_holder
 from tests.invented_questions import four_leaves
+from tests.refusals import refused
 
 PEOPLE = 40_000
 KEPT = 0.8
@@ -120,3 +122,19 @@ def test_the_report_compares_with_what_the_same_loss_would_buy(by_origin: AuditR
 def test_noise_is_not_asked_for_on_top(holder: TestedHolder, tmp_path: Path) -> None:
     with auditor(holder, tmp_path) as asking, pytest.raises(QuestionRefused, match="perturbed"):
         asking.audit(OVER_40, "survey", ["origin"], "0.5", mechanism="laplace")
+
+
+def test_free_answers_come_to_an_end_and_are_answered_again(
+    holder: TestedHolder, by_origin: AuditResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No budget ends them, so their size does."""
+    listed = holder.auditor("GET", "/datasets/survey/releases").json()["releases"]
+    answered = holder.auditor("GET", f"/datasets/survey/releases/{listed[0]['id']}").json()
+    monkeypatch.setattr(limits, "FREE_BYTES_MAX", 1)
+
+    again = holder.release(answered["plan"], dataset="survey")
+    another = holder.release({**answered["plan"], "draw": 2}, dataset="survey")
+
+    assert again.status_code == 200
+    refused(another, "conflict", holder=holder)
+    assert "cost nothing" in another.json()["detail"]

@@ -26,9 +26,42 @@ class Bug:
 
 
 _RELEASES: Final = "holder_service/services/releases.py"
+_AUDITORS: Final = "holder_service/web/auditors.py"
 _LAPLACE: Final = "holder_service/mechanisms/laplace.py"
 
 BUGS: Final = (
+    Bug(
+        "entered when it is drawn",
+        (
+            Edit(
+                _AUDITORS,
+                "due_s, overran = await public_moment(begun_s, deadline_s)",
+                "due_s, overran = begun_s, False",
+            ),
+            Edit(
+                _AUDITORS,
+                "await public_moment(due_s, quantum_ms / 1000)",
+                "await public_moment(begun_s, deadline_s + quantum_ms / 1000)",
+            ),
+        ),
+        ("tests/attacks/test_public_moments.py::test_nothing_of_a_release_is_seen_before_its_deadline",),
+    ),
+    Bug(
+        "a withdrawn key is answered",
+        (Edit(_RELEASES, "    accounts.require_in_force(transaction.connection, key_id, now=transaction.now)\n", ""),),
+        ("tests/attacks/test_public_moments.py::test_a_key_withdrawn_during_the_count_is_refused",),
+    ),
+    Bug(
+        "one auditor takes all slots",
+        (
+            Edit(
+                "holder_service/web/release_slots.py",
+                "if not one[1].done() and self._held[one[0]] < self._share",
+                "if not one[1].done()",
+            ),
+        ),
+        ("tests/unit/holder_service/test_release_slots.py",),
+    ),
     Bug(
         "half scale",
         (
@@ -107,7 +140,7 @@ BUGS: Final = (
     Bug(
         "limit check outside the lock",
         (
-            Edit(_RELEASES, "        _require_funds(standing, priced, now=transaction.now)\n", ""),
+            Edit(_RELEASES, "    _require_funds(standing, priced, now=transaction.now)\n", ""),
         ),  # that of `prepare` stays
         ("tests/integration/test_races.py::test_of_many_racing_plans_exactly_those_that_fit_are_released",),
     ),

@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks.timing import auc
 from holder_service.domain.deadlines import PlanSize, release_deadline_s
-from holder_service.web.auditors import _leave_at
+from holder_service.web.public_moments import public_moment
 
 pytestmark = pytest.mark.statistical
 
@@ -37,7 +37,7 @@ async def times(quantum_ms: int) -> tuple[list[float], list[float]]:
     async def answer(work_s: float) -> float:
         begun_s = time.monotonic()
         await asyncio.sleep(work_s)
-        await _leave_at(begun_s, deadline_s)
+        await public_moment(begun_s, deadline_s)
         return time.monotonic() - begun_s
 
     took_s: dict[float, list[float]] = {LONG_S: [], SHORT_S: []}

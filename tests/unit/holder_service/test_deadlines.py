@@ -13,9 +13,9 @@ from holder_service.domain.deadlines import (
     NOISE_COUNT_MS,
     PlanSize,
     Work,
+    public_moment_s,
     release_deadline_s,
     require_bounded,
-    wait_s,
 )
 from holder_service.domain.pricing import price
 from holder_service.services.calibration import factors, measure
@@ -104,18 +104,16 @@ def test_a_plan_that_would_count_for_minutes_is_refused() -> None:
 
 def test_without_a_quantum_nothing_waits() -> None:
     assert release_deadline_s(SIZE, records_max=10**6, quantum_ms=0) == 0.0
-    assert wait_s(elapsed_s=3.0, deadline_s=0.0) == (0.0, False)
+    assert public_moment_s(begun_s=1.0, period_s=0.0, now_s=4.0) == (4.0, False)
 
 
 @pytest.mark.parametrize(
-    ("elapsed_s", "remaining_s", "overran"),
-    [(0.0, 0.1, False), (0.1, 0.0, False), (0.15, 0.05, True), (0.3, 0.1, True)],
+    ("elapsed_s", "periods", "overran"), [(0.0, 1, False), (0.125, 1, False), (0.1875, 2, True), (0.375, 4, True)]
 )
-def test_an_overrun_waits_for_the_double(elapsed_s: float, remaining_s: float, overran: bool) -> None:
-    waits_s, did_overrun = wait_s(elapsed_s=elapsed_s, deadline_s=0.1)
+def test_an_overrun_waits_for_the_double(elapsed_s: float, periods: int, overran: bool) -> None:
+    found = public_moment_s(begun_s=8.0, period_s=0.125, now_s=8.0 + elapsed_s)
 
-    assert waits_s == pytest.approx(remaining_s)
-    assert did_overrun is overran
+    assert found == (8.0 + periods * 0.125, overran)
 
 
 # Calibration
@@ -136,7 +134,7 @@ def test_a_calibrated_machine_s_deadlines_cover_what_was_measured(tmp_path: Path
 def test_factors_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "calibration.json"
     assert read_factors(path) == AS_SHIPPED
-    measured = Work(pricing=0.5, counting=2.25, noise=1, commit=3, pauses=1e-3)
+    measured = Work(pricing=0.5, counting=2.25, noise=1, writing=3, pauses=1e-3)
 
     write_factors(path, measured)
 

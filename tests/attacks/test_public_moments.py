@@ -1,0 +1,168 @@
+"""Nothing that anybody can see of a release moves before its public deadline, however soon it was drawn (2-privacy §7).
+
+The count is made to take no time, or most of the time to the deadline. What is asserted needs no luck: a time to which
+a release must not be seen, and an order that a difference of tenths of a second decides.
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from holder_service.records.counting import TrueCounts, count_cells
+from holder_service.services import releases
+from holder_service.web import auditors
+from shared.plans import Plan, identity
+from tests.holders import TestedHolder, plan, running_holder
+
+QUANTUM_MS: Final = 1000
+"""The deadline of a small plan is one quantum."""
+SLOW_S: Final = 0.4
+PAUSE_S: Final = 0.01
+
+
+@pytest.fixture
+def unhurried(tmp_path: Path) -> Iterator[TestedHolder]:
+    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}", quantum_ms=QUANTUM_MS) as holder:
+        yield holder
+
+
+def count_slowly(monkeypatch: pytest.MonkeyPatch, count_s: float) -> None:
+    """Have every count take so long."""
+
+    def count(*given: Any) -> TrueCounts:
+        time.sleep(count_s)
+        return count_cells(*given)
+
+    monkeypatch.setattr(releases, "count_cells", count)
+
+
+def look(holder: TestedHolder, body: dict[str, Any]) -> tuple[Any, ...]:
+    """All that an auditor can see of a release on a second connection."""
+    asked = Plan.model_validate({**body, "version": 1})
+    name = identity(auditor="ADR", dataset="register", plan=asked)
+    return (
+        holder.auditor("GET", f"/datasets/register/releases/{name}").status_code,
+        len(holder.auditor("GET", "/datasets/register/releases").json()["releases"]),
+        holder.spent(),
+        holder.auditor("GET", "/ledger/head").json()["sequence"],
+        "released" if "holder_release_deadline_seconds_count 0.0" not in metrics(holder) else "",
+    )
+
+
+def metrics(holder: TestedHolder) -> str:
+    return holder.client.get("/metrics", headers={"Authorization": f"Bearer {holder.admin_key}"}).text
+
+
+@pytest.mark.parametrize("count_s", [0.0, SLOW_S])
+def test_nothing_of_a_release_is_seen_before_its_deadline(
+    unhurried: TestedHolder, monkeypatch: pytest.MonkeyPatch, count_s: float
+) -> None:
+    count_slowly(monkeypatch, count_s)
+    body = plan()
+    before = look(unhurried, body)
+    sent_s, sent_at = time.monotonic(), time.time()
+    looks: list[tuple[float, tuple[Any, ...]]] = []
+
+    with ThreadPoolExecutor(1) as other:
+        asked = other.submit(unhurried.release, body)
+        while not asked.done():
+            seen = look(unhurried, body)
+            looks.append((time.monotonic() - sent_s, seen))
+            time.sleep(PAUSE_S)
+        answer = asked.result()
+        answered_s = time.monotonic() - sent_s
+
+    due_s = QUANTUM_MS / 1000
+    too_early = [seen for at_s, seen in looks if at_s <= due_s]
+    assert too_early, "somebody looked before the deadline"
+    assert set(too_early) == {before}
+    assert datetime.fromisoformat(answer.json()["created"]).timestamp() - sent_at >= due_s
+    assert answered_s >= 2 * due_s, "the answer leaves one quantum after the deadline"
+    assert look(unhurried, body) != before
+
+
+def test_the_order_of_entries_is_that_of_the_deadlines(
+    unhurried: TestedHolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan that is asked first and counted longest is entered first."""
+    begun = threading.Event()
+
+    def count(*given: Any) -> TrueCounts:
+        if not begun.is_set():
+            begun.set()
+            time.sleep(SLOW_S)
+        return count_cells(*given)
+
+    monkeypatch.setattr(releases, "count_cells", count)
+
+    with ThreadPoolExecutor(2) as pool:
+        slow = pool.submit(unhurried.release, plan(draw=1))
+        assert begun.wait(timeout=30)
+        time.sleep(0.05)
+        quick = pool.submit(unhurried.release, plan(draw=2))
+
+    assert slow.result().json()["ledger"]["sequence"] < quick.result().json()["ledger"]["sequence"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"), [("/auditors/ADR", {"disabled": True}), ("/datasets/register/budgets/ADR", {"epsilon": "0"})]
+)
+def test_who_may_no_longer_ask_at_the_deadline_is_refused(
+    unhurried: TestedHolder, monkeypatch: pytest.MonkeyPatch, path: str, body: dict[str, Any]
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def count(*given: Any) -> TrueCounts:
+        begun.set()
+        go_on.wait(timeout=30)
+        return count_cells(*given)
+
+    monkeypatch.setattr(releases, "count_cells", count)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(unhurried.release, plan())
+        assert begun.wait(timeout=30)
+        changed = unhurried.admin("PATCH" if path.startswith("/auditors") else "PUT", path, json=body)
+        go_on.set()
+        answer = asked.result()
+
+    assert changed.is_success
+    assert answer.status_code in (401, 403)
+    assert [entry for entry in unhurried.entries() if entry["kind"] == "charge"] == []
+
+
+def test_a_key_withdrawn_during_the_count_is_refused(unhurried: TestedHolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def count(*given: Any) -> TrueCounts:
+        path = f"/auditors/ADR/keys/{unhurried.auditor_key_id}"
+        assert unhurried.admin("DELETE", path).status_code == 204
+        return count_cells(*given)
+
+    monkeypatch.setattr(releases, "count_cells", count)
+    sent_s = time.monotonic()
+
+    answer = unhurried.release(plan())
+
+    assert answer.status_code == 401
+    assert time.monotonic() - sent_s >= 2 * QUANTUM_MS / 1000, "a refusal after the count leaves as an answer does"
+    assert [entry for entry in unhurried.entries() if entry["kind"] == "charge"] == []
+
+
+def test_a_log_of_an_overrun_is_written_at_the_public_moment(
+    unhurried: TestedHolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged: list[float] = []
+    monkeypatch.setattr(auditors._log, "warning", lambda *_, **__: logged.append(time.monotonic()))
+    count_slowly(monkeypatch, 1.2 * QUANTUM_MS / 1000)
+    sent_s = time.monotonic()
+
+    answer: httpx.Response = unhurried.release(plan())
+
+    assert answer.status_code == 201
+    assert len(logged) == 1
+    assert logged[0] - sent_s >= 2 * QUANTUM_MS / 1000
