@@ -12,6 +12,7 @@ from holder_service.domain.errors import (
 )
 from holder_service.domain.ledger import Event
 from holder_service.domain.pricing import AMOUNT_NANO_MAX
+from holder_service.domain.sensitive_columns import require_one_set
 from holder_service.records.encoded import Records
 from holder_service.records.files import RecordFiles
 from holder_service.services.bookkeeping import Books, Transaction
@@ -67,8 +68,9 @@ def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclarat
 
     Raises:
         InvalidRequest: A new population comes without a cap.
-        AlreadyCharged: Relation, person key or sensitive columns would change after a charge.
-        Conflict: It would move to another population, or change what its population's other datasets rest on.
+        AlreadyCharged: Relation, person key or the population's sensitive columns would change after a charge.
+        Conflict: It would move to another population, change what its population's other datasets rest on, or have
+            columns that they contradict.
     """
 
     def work(transaction: Transaction) -> Dataset:
@@ -76,12 +78,11 @@ def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclarat
         population = _population_for(transaction, name, declaration, before)
         _record_population(transaction, actor, population, declaration, name)
         schema = declaration.table
-        charged = ledger.was_charged(transaction.connection, population)
-        if before is not None and charged and _sensitive_part(before.schema) != _sensitive_part(schema):
-            raise AlreadyCharged(
-                "The sensitive columns can no longer change: losses were charged in their terms. Declare another "
-                "dataset of the same population."
-            )
+        standing = _schemas(transaction.connection, population)
+        require_one_set(
+            declaration.relation, {**standing, name: schema},
+            charged=[standing] if ledger.was_charged(transaction.connection, population) else [],
+        )  # fmt: skip
         after = Dataset(
             name=name, population=population, records_max=declaration.records_max, schema=schema, retired=False,
             version=None, version_last=before.version_last if before else 0,
@@ -141,8 +142,9 @@ def merge(books: Books, *, actor: str, into: str, source: str) -> None:
 
     Raises:
         NotFound: One of them does not exist.
-        Conflict: They are the same, merged already, differ in relation or person key, or have spent more
-            together than an amount can say.
+        AlreadyCharged: Losses were charged in terms of other sensitive columns than both have together.
+        Conflict: They are the same, merged already, differ in relation or person key, have columns that contradict
+            each other, or have spent more together than an amount can say.
     """
 
     def work(transaction: Transaction) -> None:
@@ -152,6 +154,11 @@ def merge(books: Books, *, actor: str, into: str, source: str) -> None:
             raise Conflict("A population cannot be merged with itself.")
         if (target.relation, target.person_key) != (other.relation, other.person_key):
             raise Conflict("Populations with different neighbouring relations or person keys cannot be merged.")
+        schemas = {name: _schemas(connection, name) for name in (into, source)}
+        require_one_set(
+            target.relation, {**schemas[into], **schemas[source]},
+            charged=[schemas[name] for name in (into, source) if ledger.was_charged(connection, name)],
+        )  # fmt: skip
         spent = ledger.population_balance(connection, source)
         cap = ledger.population_balance(connection, into).charged(spent.spent_epsilon_nano, spent.spent_delta_nano)
         if max(cap.spent_epsilon_nano, cap.spent_delta_nano) > AMOUNT_NANO_MAX:
@@ -246,8 +253,9 @@ def _record_population(
         )  # fmt: skip
 
 
-def _sensitive_part(schema: Schema) -> tuple[object, ...]:
-    return tuple(column for column in schema.columns if column.sensitive)
+def _schemas(connection: Connection, population: str) -> dict[str, Schema]:
+    """What every dataset of a population was declared as last, retired ones included, by name."""
+    return {dataset.name: dataset.schema for dataset in datasets.every(connection, population=population)}
 
 
 def _unmerged(connection: Connection, name: str) -> Population:

@@ -278,14 +278,7 @@ def test_merged_populations_add_their_spending(holder: TestedHolder) -> None:
     assert again.status_code == 409
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"relation": "replace"},
-        {"person_key": "key"},
-        {"columns": [{"name": "sex", "type": "category", "categories": ["Male", "Female"], "sensitive": True}]},
-    ],
-)
+@pytest.mark.parametrize("change", [{"relation": "replace"}, {"person_key": "key"}])
 def test_what_losses_are_in_terms_of_is_frozen_by_the_first_charge(
     sqlite_holder: TestedHolder, change: dict[str, Any]
 ) -> None:

@@ -145,6 +145,35 @@ BUGS: Final = (
         ("tests/integration/test_races.py::test_of_many_racing_plans_exactly_those_that_fit_are_released",),
     ),
     Bug(
+        "one dataset's secret is another's feature",
+        (
+            Edit(
+                "holder_service/domain/sensitive_columns.py",
+                "    if not column.sensitive:\n",
+                "    if not column.sensitive and dataset == owner:\n",
+            ),
+            Edit(
+                "holder_service/domain/sensitive_columns.py",
+                "    if _perturbation(column) != _perturbation(sensitive):\n",
+                "    if column.sensitive and _perturbation(column) != _perturbation(sensitive):\n",
+            ),
+        ),
+        (
+            "tests/integration/test_sensitive_columns.py::test_no_triple_of_declarations_lets_a_change_move_more_than_the_relation_says",
+        ),
+    ),
+    Bug(
+        "retired datasets have no secrets",
+        (
+            Edit(
+                "holder_service/services/datasets.py",
+                "for dataset in datasets.every(connection, population=population)}\n",
+                "for dataset in datasets.every(connection, population=population) if not dataset.retired}\n",
+            ),
+        ),
+        ("tests/integration/test_sensitive_columns.py::test_a_retired_dataset_keeps_its_sensitive_columns",),
+    ),
+    Bug(
         "prover ignores missing values",
         (
             Edit(
