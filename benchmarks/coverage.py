@@ -10,7 +10,6 @@ and every release is estimated:
 - `odds`: equalized odds from two such registers, one for either label;
 - `shares`: the shares of the rules in the disparity of the two extreme groups, all intervals counted; and
   `supported-shares` with exact supports;
-- `exponential-shares`: the same from the exponential mechanism's answers;
 - `population`: ratio and difference of the population that the people were drawn from, drawn anew each time;
 - `supports`: with exact numbers of people, K = 2 to 4, and with one of two groups counted;
 - `exponential`, `empty-rules` and `reports`: the exponential mechanism's answers, the same with twenty empty rules
@@ -166,20 +165,11 @@ def released(mechanism: Mechanism, counts: IntArray, runs: int) -> IntArray:
     return np.array(noisy, dtype=np.int64).reshape(runs, *counts.shape)
 
 
-def exponential(_seed: int, epsilon_nano: int) -> ExponentialMechanism:
-    """The exponential mechanism, for every register."""
-    return ExponentialMechanism.calibrated(epsilon_nano=epsilon_nano, upper=20_000, counts_that_change=1)
-
-
 def additive(seed: int, epsilon_nano: int) -> LaplaceMechanism | GaussianMechanism:
     """Laplace noise for every second register, Gaussian for the others."""
     if seed % 2:
         return GaussianMechanism.calibrated(epsilon_nano=epsilon_nano, delta_nano=DELTA_NANO, squared_sensitivity=1)
     return LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=1)
-
-
-Mechanisms = Callable[[int, int], LaplaceMechanism | GaussianMechanism | ExponentialMechanism]
-"""The mechanism for a register's number and an ε in nano-units."""
 
 
 def of_registers(task: Task) -> list[Covered]:
@@ -216,9 +206,7 @@ def of_odds(task: Task) -> list[Covered]:
     ]
 
 
-def of_shares(
-    task: Task, *, answers: Mechanisms = additive, name: str = "share", supported: bool = False
-) -> list[Covered]:
+def of_shares(task: Task, *, name: str = "share", supported: bool = False) -> list[Covered]:
     """The rules' shares in the disparity of two groups that were chosen beforehand, perhaps with exact supports."""
     register = Register.invented(task.seed)
     rates = register.accepted / register.sizes
@@ -230,7 +218,7 @@ def of_shares(
     groups = tuple((f"group {group}",) for group in range(len(rates)))
     shares: list[list[Estimate]] = [[] for _ in truths]
     supports = Supports(*(tuple(part.sum(axis=1).tolist()) for part in register.parts())) if supported else None
-    for measurement in _measurements(register, groups, task, answers):
+    for measurement in _measurements(register, groups, task):
         found = attribute(replace(measurement, supports=supports), pair=(groups[pair[0]], groups[pair[1]]), level=LEVEL)
         for of_rule, share in zip(shares, found.shares, strict=True):
             of_rule.append(share.share)
@@ -289,7 +277,9 @@ def of_exponential(task: Task, *, name: str = "exponential", empty: int = 0) -> 
     if empty:
         none = np.zeros((empty, len(register.sizes)), dtype=np.int64)
         register = replace(register, favourable=np.vstack([register.favourable, none]), strategy="rules")
-    mechanism = exponential(task.seed, register.epsilon_nano())
+    mechanism = ExponentialMechanism.calibrated(
+        epsilon_nano=register.epsilon_nano(), upper=20_000, counts_that_change=1
+    )
     noise = mechanism.noise.model_copy(update=task.change(mechanism.scale))
     answers = [released(mechanism, part, task.runs) for part in register.parts()]
     found = []
@@ -336,7 +326,6 @@ PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     "registers": (of_registers, 1.0),
     "odds": (of_odds, 0.5),
     "shares": (of_shares, 0.1),
-    "exponential-shares": (partial(of_shares, answers=exponential, name="exponential share"), 0.1),
     "supported-shares": (partial(of_shares, name="supported share", supported=True), 0.1),
     "population": (of_population, 0.1),
     "supports": (of_supports, 0.1),
@@ -374,11 +363,9 @@ def _answered(register: Register, task: Task) -> Iterator[NoisyTotals]:
         yield NoisyTotals(accepted, other, noise)
 
 
-def _measurements(
-    register: Register, groups: tuple[tuple[str], ...], task: Task, answers: Mechanisms = additive
-) -> Iterator[Measurement]:
+def _measurements(register: Register, groups: tuple[tuple[str], ...], task: Task) -> Iterator[Measurement]:
     """Releases one by one."""
-    mechanism = answers(task.seed, register.epsilon_nano())
+    mechanism = additive(task.seed, register.epsilon_nano())
     favourable, complement = (released(mechanism, part, task.runs) for part in register.parts())
     noise = mechanism.noise.model_copy(update=task.change(mechanism.scale))
     for first, second in zip(favourable, complement, strict=True):

@@ -24,8 +24,11 @@ def choose_strategy(
 ) -> str:
     """Strategy "rules" where asking rule by rule costs the ratio hardly any accuracy, else "verdict".
 
-    "pafer" is never chosen: "verdict" is more accurate at the same loss whatever the data are.
+    "pafer" is never chosen: "verdict" is more accurate at the same loss whatever the data are. Nor is "rules" of the
+    exponential mechanism, whose answers give no shares of single rules (docs/adr/0018-no-exponential-shares.md).
     """
+    if spending.mechanism == "exponential":
+        return "verdict"
     facts = (spending, groups, counts_that_change, assumption)
     together = expected_error((1, 1), *facts)
     apart = expected_error((len(subject.leaves(favourable=True)), len(subject.leaves(favourable=False))), *facts)

@@ -23,7 +23,7 @@ from auditor_client.estimation.measurements import Measurement, NoisyCounts, Sup
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import METHOD, Posterior, check_question
 from auditor_client.estimation.results import Attribution, Estimate, RuleShare
-from auditor_client.estimation.rule_counts import RuleCounts, rule_counts
+from auditor_client.estimation.rule_counts import RuleCounts, rule_counts, rule_noise
 from shared.schema import Group
 
 DRAWS: Final = 2048
@@ -55,8 +55,8 @@ class _Rates:
         accepted = prior.draws.accepted[0, pair]
         counts = {draws: rules.split(draws.accepted[0, pair]) for draws in {prior.draws, prior.least, prior.most}}
         (least, fewest), (most, largest) = (
-            (_with_total(counts[draws][end], draws.accepted[0, pair]), draws.size[0, pair])
-            for end, draws in enumerate((prior.least, prior.most))
+            (_with_total(counts[draws], draws.accepted[0, pair]), draws.size[0, pair])
+            for draws in (prior.least, prior.most)
         )
         none, everyone = prior.none_possible[0, pair, None], prior.all_possible[0, pair, None]
         with np.errstate(invalid="ignore"):
@@ -64,7 +64,7 @@ class _Rates:
                 accepted / prior.draws.size[0, pair],
                 np.where(none, 0.0, least / fewest),
                 np.where(everyone, np.where(none, 1.0, most / most[-1]), most / largest),
-                np.mean(counts[prior.draws], axis=(0, -1)),
+                counts[prior.draws].mean(axis=-1),
                 accepted.mean(axis=-1),
             )
 
@@ -100,10 +100,11 @@ def attribute(
         seed: Of the draws.
 
     Raises:
-        EstimationRefused: The groups do not exist or are the same.
+        EstimationRefused: The groups do not exist or are the same, or the exponential mechanism answered.
         ValueError: Level out of range.
     """
     check_question(1.0, level)
+    rule_noise(measurement)
     posterior = Posterior.of(measurement, level=level, seed=seed, draws=DRAWS)
     first, second = _pair(posterior, pair, reference)
     rules = rule_counts(measurement, (first, second), draws=DRAWS, seed=seed)
@@ -122,7 +123,7 @@ def attribute(
         difference=_within(100 * (rates[0] - rates[1]), [_percent(of.shares(-1)) for of in priors], level),
         ratio=_within(_ratio(*rates), [(of.of_second(of.rates[0]),) * 2 for of in priors], level),
         shares=shares,
-        warnings=(*caveats.of_attribution(*names, unclear=unclear), *caveats.of_sums(posterior.summed)),
+        warnings=tuple(caveats.of_attribution(*names, unclear=unclear)),
     )
 
 
@@ -134,9 +135,10 @@ def flipped(measurement: Measurement, rule: int) -> Measurement:
         rule: Its place among the favourable cells; after these, for strategy `rules`, come the unfavourable ones.
 
     Raises:
-        EstimationRefused: There is no such rule, its histogram was not counted, or nobody would be accepted
-            (or refused) any more.
+        EstimationRefused: There is no such rule, its histogram was not counted, nobody would be accepted (or
+            refused) any more, or the exponential mechanism answered.
     """
+    rule_noise(measurement)
     favourable, complement = measurement.favourable, measurement.complement
     everybody = measurement.complement_is == "everybody"
     if not 0 <= rule < favourable.cells + (0 if everybody else complement.cells):

@@ -13,6 +13,13 @@ OPEN_RATIO_WIDTH: Final = 0.5
 SUMMED_MAX: Final = 50
 """Sums of more answers of the exponential mechanism may lean further than their intervals reach (docs/estimates.md)."""
 
+NO_SHARES: Final = (
+    "Shares of single rules, and what a reversed rule would do, are not estimated from the exponential mechanism's "
+    "answers, which are too large on average for a rule that hardly anybody meets: ask rule by rule with the mechanism "
+    "laplace or gaussian."
+)
+"""Why there is no attribution (docs/adr/0018-no-exponential-shares.md)."""
+
 
 def of_parity(groups: Sequence[GroupEstimate], ratio: Estimate) -> Iterator[str]:
     """Of the groups' rates and their ratio."""

@@ -183,23 +183,6 @@ class ExponentialAnswers:
         return tail
 
 
-def answered_at_least(answer: int, counts: IntArray, noise: ExponentialNoise) -> FloatArray:
-    """How likely the exponential mechanism answers each of some counts with so much or more.
-
-    Args:
-        answer: Within 0..upper + 1, in people.
-        counts: True counts within 0..upper, of any shape.
-        noise: Of the answer.
-    """
-    beyond = np.exp(-np.maximum(answer - counts, 0) / noise.scale) * -math.expm1(
-        -(noise.upper - answer + 1) / noise.scale
-    )
-    below = np.exp(-np.maximum(counts - answer + 1, 0) / noise.scale) * -math.expm1(-answer / noise.scale)
-    total = _all_answers(counts, noise)
-    likely: FloatArray = np.where(counts < answer, beyond / total, 1 - below / total)
-    return likely
-
-
 def spread_weights(cells: int) -> tuple[float, ...]:
     """How likely each of `EVENNESS` is before the answers are known; few cells hardly tell, and are taken for even."""
     return 1.0, *[_UNEVEN * min(cells / _TELLING_CELLS, 1.0) ** 3] * (len(EVENNESS) - 1)

@@ -1,49 +1,44 @@
 """The counts of single rules, given the totals of two groups: the noise of a total split into those of its rules.
 
 Independent noises are drawn for all rules. Sets of them are matched to the drawn totals by the rank of their
-sum, and what is left between a total and its set's sum is spread over the rules in proportion to their variance.
+sum, and the difference between a total and its set's sum is spread over the rules in proportion to their variance.
 With normal noise that is exactly the distribution of the noises given their sum; with any noise it is so
 wherever the prior does not move the totals. A rule's count may come out negative, so that the counts stay unbiased
 and add up.
 
-The exponential mechanism's answers are no counts plus noise. There each count is drawn by itself, from the confidence
-distribution of its answer, and only matched to the totals: the draws of all rules do not add up to them, because a
-sum of counts that are never negative is too large. An answer of zero stands for many noises at once, so the ends of an
-interval come from two distributions, as those of Clopper and Pearson do: `counts` for the lower, `more` for the upper.
+The exponential mechanism's answers are not counts plus noise, and are refused (docs/adr/0018-no-exponential-shares.md).
 """
 
-import math
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Self
 
 import numpy as np
 
-from auditor_client.estimation.likelihoods import answered_at_least
+from auditor_client.errors import EstimationRefused
+from auditor_client.estimation import caveats
 from auditor_client.estimation.local_model import UnmixedCounts
-from auditor_client.estimation.measurements import IntArray, Measurement
+from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from shared.noise import AdditiveNoise, DiscreteGaussianNoise, ExponentialNoise, RandomisedResponseNoise
-
-_REACH_SCALES: Final = 12.0
-"""An answer is farther off than so many scales less often than any quantile of the draws can show."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleCounts:
-    """Two groups' counts of every favourable rule, as drawn without regard to the totals.
+    """Two groups' counts of every favourable rule, drawn without regard to the totals.
+
+    R rules, G drawn groups, M draws.
 
     Attributes:
         counts: Shape (R, 2, M), in people, of two groups; or (R, 1, M), of the first of two whose people are known.
-        spread: How a difference to the groups' totals is spread over the rules, shape (R, G, G): adds up to the
-            identity (or a projection, where the groups' sum cannot differ); zero where it is left.
-        more: How many more people there may be, the same shape; None where noise was added.
-        people: What a rule's two groups have together, shape (R,), if the second group is what the first leaves.
+        spread: How a difference to the groups' totals is spread over the rules, shape (R, G, G). Over the rules it
+            adds up to the identity; to a projection where the groups' sum cannot differ.
+        people: Both groups' people of each rule together, shape (R,), if the second group's count follows from the
+            first's.
         reversed: Whether the first group of the counts is the second of the pair.
     """
 
     counts: FloatArray
     spread: FloatArray
-    more: FloatArray | None = None
     people: FloatArray | None = None
     reversed: bool = False
 
@@ -61,40 +56,35 @@ class RuleCounts:
         spread = covariance @ np.linalg.pinv(covariance.sum(axis=0), hermitian=True)
         return cls(estimates[..., None] - noise, spread)
 
-    def split(self, totals: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The least and the largest counts of every rule that go with the totals.
-
-        They add up to the totals unless the difference is left.
+    def split(self, totals: FloatArray) -> FloatArray:
+        """Counts of every rule that add up to the groups' totals.
 
         Args:
             totals: Drawn accepted people of groups i and j, shape (2, M).
 
         Returns:
-            Shape (R, 2, M) each; the same array where noise was added.
+            Shape (R, 2, M), in people; may be negative.
         """
         if self.people is None:
             return self._matched(totals)
         counted, rest = (1, 0) if self.reversed else (0, 1)
         people = self.people[:, None]
-        least, most = (part[:, 0] for part in self._matched(totals[[counted]]))
-        # A total for an end of an interval need not be what the other group's leaves.
-        least_left, most_left = (part[:, 0] for part in self._matched(people.sum() - totals[[rest]]))
-        order = [counted, rest]
-        both = np.stack([least, people - most_left], axis=1), np.stack([most, people - least_left], axis=1)
-        return both[0][:, order], both[1][:, order]
+        of_counted = self._matched(totals[[counted]])[:, 0]
+        # A total for an end of an interval need not be what the other group's total leaves, so each is matched apart.
+        of_rest = people - self._matched(people.sum() - totals[[rest]])[:, 0]
+        return np.stack([of_counted, of_rest], axis=1)[:, [counted, rest]]
 
-    def _matched(self, totals: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Counts of the groups of `counts`, shape (R, G, M) each, to totals of shape (G, M)."""
-        counts, more = self.counts, self.more
+    def _matched(self, totals: FloatArray) -> FloatArray:
+        """Counts of the groups of `counts`, shape (R, G, M), that add up to totals of shape (G, M)."""
+        counts = self.counts
         if self._independent:
             drawn = counts.sum(axis=0)
-            places = np.empty(totals.shape, dtype=np.intp)
-            np.put_along_axis(places, totals.argsort(axis=1, kind="stable"), drawn.argsort(axis=1), axis=1)
-            counts = np.take_along_axis(counts, places[None], axis=2)
-            more = None if more is None else np.take_along_axis(more, places[None], axis=2)
-        left = totals - counts.sum(axis=0)
-        spread: FloatArray = counts + np.einsum("rij,jm->rim", self.spread, left)
-        return spread, spread if more is None else spread + more
+            order = np.empty(totals.shape, dtype=np.intp)
+            np.put_along_axis(order, totals.argsort(axis=1, kind="stable"), drawn.argsort(axis=1), axis=1)
+            counts = np.take_along_axis(counts, order[None], axis=2)
+        difference = totals - counts.sum(axis=0)
+        matched: FloatArray = counts + np.einsum("rij,jm->rim", self.spread, difference)
+        return matched
 
     @property
     def _independent(self) -> bool:
@@ -106,65 +96,47 @@ def rule_counts(measurement: Measurement, pair: tuple[int, int], *, draws: int, 
     """Draw two groups' counts of every favourable rule.
 
     Args:
-        measurement: Noisy counts with a favourable cell for each rule.
-        pair: The places of the two groups.
+        measurement: Noisy counts with a favourable cell for each rule, with additive noise or of reported groups.
+        pair: The indices of the two groups.
         draws: M, how many draws.
         seed: The same seed gives the same draws.
+
+    Raises:
+        EstimationRefused: The exponential mechanism answered.
     """
+    noise = rule_noise(measurement)
     rng = np.random.default_rng((seed, 2))  # another stream than the totals come from
-    favourable, noise = measurement.favourable, measurement.favourable.noise
     if isinstance(noise, RandomisedResponseNoise):
         return RuleCounts.of_local(measurement, pair, draws, rng)
+    favourable = measurement.favourable
     supports = measurement.supports if len(measurement.groups) == 2 else None
-    if isinstance(noise, ExponentialNoise):
-        # Confidence distributions of two answers to one count cannot be averaged as noises can: one answer is used.
-        first_alone, share = supports is not None, 0.0
-        answers = favourable.counts[:, [0] if first_alone else list(pair)]
-        drawn, more = _confident_counts(answers, noise, draws, rng)
-    else:
-        first_alone, share = measurement.counted == 1, 1 / favourable.cells
-        answers = favourable.counts[:, [0] if first_alone else list(pair), None]
-        drawn, more = answers - _noise(noise, (*answers.shape[:2], draws), rng), None
+    first_alone, share = measurement.counted == 1, 1 / favourable.cells
+    answers = favourable.counts[:, [0] if first_alone else list(pair), None]
+    drawn = answers - _noise(noise, (*answers.shape[:2], draws), rng)
     if supports is None:
-        return RuleCounts(drawn, np.tile(share * np.eye(2), (favourable.cells, 1, 1)), more)
+        return RuleCounts(drawn, np.tile(share * np.eye(2), (favourable.cells, 1, 1)))
     # Of two groups with known people each count is measured twice, or the second not at all.
     people = np.array(supports.favourable, dtype=np.float64)
     first = drawn if first_alone else (drawn[:, :1] + people[:, None, None] - drawn[:, 1:]) / 2
     spread = np.full((favourable.cells, 1, 1), share)
-    return RuleCounts(first, spread, more, people, reversed=first_alone and pair == (1, 0))
+    return RuleCounts(first, spread, people, reversed=first_alone and pair == (1, 0))
+
+
+def rule_noise(measurement: Measurement) -> AdditiveNoise | RandomisedResponseNoise:
+    """The noise on each favourable rule's count.
+
+    Raises:
+        EstimationRefused: The exponential mechanism answered: no count of a single rule is estimated from it.
+    """
+    noise = measurement.favourable.noise
+    if isinstance(noise, ExponentialNoise):
+        raise EstimationRefused(caveats.NO_SHARES)
+    return noise
 
 
 def _noise(noise: AdditiveNoise, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
-    """Independent noises, in people."""
+    """Independent noises of this shape, in people."""
     if isinstance(noise, DiscreteGaussianNoise):
         return noise_sum(noise, 1).quantile(rng.random(shape)).astype(np.float64)
     stop = -np.expm1(-1 / noise.scale)
     return (rng.geometric(stop, shape) - rng.geometric(stop, shape)).astype(np.float64)
-
-
-def _confident_counts(
-    answers: IntArray, noise: ExponentialNoise, draws: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Counts from the confidence distributions of the exponential mechanism's answers.
-
-    Args:
-        answers: Shape (R, G), in people.
-        noise: Of each.
-        draws: M.
-        rng: Pairs the draws of different answers.
-
-    Returns:
-        Counts, shape (R, G, M): at most c with the probability that c is answered with the answer or more; and how many
-        more there are where that is the probability of more than the answer.
-    """
-    reach = math.ceil(_REACH_SCALES * noise.scale) + 1
-    points = (np.arange(draws) + 0.5) / draws
-    drawn = np.empty((2, answers.size, draws))
-    for row, answer in enumerate(answers.ravel().tolist()):
-        first = max(answer - reach, 0)
-        counts = np.arange(first, min(answer + reach, noise.upper))
-        for end in range(2):
-            drawn[end, row] = first + np.searchsorted(answered_at_least(answer + end, counts, noise), points)
-    drawn = np.take_along_axis(drawn, rng.permuted(np.tile(np.arange(draws), (answers.size, 1)), axis=1)[None], axis=2)
-    least, most = drawn.reshape(2, *answers.shape, draws)
-    return least, most - least

@@ -8,6 +8,7 @@ import shlex
 from dataclasses import dataclass
 from datetime import UTC
 
+from auditor_client.errors import AuditorError
 from auditor_client.findings.finding import Finding
 from auditor_client.planning.forecasts import Outlook
 from auditor_client.report import sentences
@@ -39,7 +40,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """The whole report."""
+    """The whole report.
+
+    `no_bars` says why an answer rule by rule has no `bars`; it is empty if it has them or was not asked for.
+    """
 
     verdict: str
     headline: str
@@ -50,6 +54,7 @@ class ReportData:
     sensitive: tuple[str, ...]
     sections: tuple[MetricSection, ...]
     bars: RuleBars | None
+    no_bars: str
     scope: tuple[str, ...]
     favourable: tuple[RuleRow, ...]
     unfavourable: tuple[RuleRow, ...]
@@ -65,7 +70,7 @@ class ReportData:
 def report_data(finding: Finding, outlook: Outlook | None = None) -> ReportData:
     """Everything that the report of an audit says."""
     first = finding.first
-    bars = rule_bars(finding)
+    bars, no_bars = _bars(finding)
     warnings = [warning for estimate in finding.estimates.values() for warning in estimate.warnings]
     return ReportData(
         verdict=first.verdict.value if first.ratio.defined else "undefined",
@@ -77,6 +82,7 @@ def report_data(finding: Finding, outlook: Outlook | None = None) -> ReportData:
         sensitive=finding.plan.sensitive,
         sections=tuple(metric_section(finding, metric) for metric in finding.metrics),
         bars=bars,
+        no_bars=no_bars,
         scope=tuple(map(str, finding.question.subject.scope)),
         favourable=_rules(finding, favourable=True),
         unfavourable=_rules(finding, favourable=False),
@@ -88,6 +94,14 @@ def report_data(finding: Finding, outlook: Outlook | None = None) -> ReportData:
         command=f"auditor verify {shlex.quote(str(finding.receipt.parent))}",
         versions=tuple(Fact(name, version) for name, version in finding.versions.items()),
     )
+
+
+def _bars(finding: Finding) -> tuple[RuleBars | None, str]:
+    """The rules' shares; where the answers allow none, why."""
+    try:
+        return rule_bars(finding), ""
+    except AuditorError as refusal:
+        return None, str(refusal)
 
 
 def _reused(finding: Finding) -> str:

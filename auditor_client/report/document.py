@@ -4,9 +4,9 @@ import math
 from typing import Any, Final
 
 from auditor_client.errors import AuditorError
-from auditor_client.estimation.results import Comparison, Estimate, OddsEstimate, ParityEstimate
+from auditor_client.estimation.results import Attribution, Comparison, Estimate, OddsEstimate, ParityEstimate
+from auditor_client.findings import insight
 from auditor_client.findings.finding import Finding, MetricEstimate
-from auditor_client.findings.insight import attribution, has_rules
 from auditor_client.report import sentences
 
 FORMAT: Final = "pafer-audit/2"
@@ -19,6 +19,7 @@ def audit_document(finding: Finding) -> dict[str, Any]:
     alone. A figure or an end of an interval that does not exist is null.
     """
     release, question = finding.release, finding.question
+    attribution, refused = _attribution(finding)
     return {
         "format": FORMAT,
         "verdict": finding.verdict.value,
@@ -26,7 +27,8 @@ def audit_document(finding: Finding) -> dict[str, Any]:
         "explanation": sentences.explanation(finding.first),
         "threshold": finding.threshold,
         "metrics": {metric: estimate_document(estimate) for metric, estimate in finding.estimates.items()},
-        "attribution": _attribution(finding),
+        "attribution": attribution,
+        "attribution_refused": refused,
         "dataset": release.dataset,
         "version": release.version,
         "sensitive": list(finding.plan.sensitive),
@@ -110,13 +112,17 @@ def _groups(estimate: ParityEstimate) -> dict[str, Any]:
     }
 
 
-def _attribution(finding: Finding) -> dict[str, Any] | None:
-    if not has_rules(finding):
-        return None
+def _attribution(finding: Finding) -> tuple[dict[str, Any] | None, str | None]:
+    """The rules' shares; where an answer rule by rule allows none, why."""
+    if not insight.has_rules(finding):
+        return None, None
     try:
-        shares = attribution(finding)
-    except AuditorError:
-        return None  # fewer than two groups have people
+        return _shares(finding, insight.attribution(finding)), None
+    except AuditorError as refusal:
+        return None, str(refusal)
+
+
+def _shares(finding: Finding, shares: Attribution) -> dict[str, Any]:
     names = next(iter(finding.readings.values())).favourable
     return {
         "first": list(shares.first),

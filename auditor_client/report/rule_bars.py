@@ -65,15 +65,16 @@ class RuleBars:
 
 
 def rule_bars(finding: Finding) -> RuleBars | None:
-    """The attribution of the first metric's first rate; None where the audit cannot tell rule from rule."""
+    """The attribution of the first metric's first rate; None where the audit cannot tell rule from rule.
+
+    Raises:
+        AuditorError: The answers allow no shares: the exponential mechanism's, or of fewer than two groups with people.
+    """
     figure = FIGURES[finding.metrics[0]][0]
     if not has_rules(finding, figure):
         return None
     now = parity_of(finding.first, figure).ratio.value
-    try:
-        shares = attribution(finding, figure=figure)
-    except AuditorError:
-        return None  # fewer than two groups have people
+    shares = attribution(finding, figure=figure)
     ranked = shares.ranking[:RULES_SHOWN_MAX]
     end, ticks = symmetric_axis([value for share in ranked for value in (share.share.low, share.share.high)])
     names = finding.readings[figure].favourable

@@ -19,6 +19,8 @@ def summary_lines(report: ReportData) -> list[str]:
         lines += _section_lines(section, report.level, titled=len(report.sections) > 1)
     if report.bars is not None:
         lines += _rule_lines(report.bars, report.level)
+    if report.no_bars:
+        lines += ["", report.no_bars]
     lines += ["", *(f"{fact.term}: {fact.text}" for fact in report.cost[:2])]
     if report.more is not None:
         lines.append(report.more.words)

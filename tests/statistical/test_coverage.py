@@ -38,8 +38,6 @@ OTHERS = [
     ("odds", 9, 300),
     ("shares", 11, 300),
     ("shares", 18, 300),
-    ("exponential-shares", 1, 300),
-    ("exponential-shares", 14, 300),
     ("supports", 5, 300),
     ("supports", 6, 300),
     ("supports", 11, 400),
@@ -53,7 +51,6 @@ OTHERS = [
 TWINS = [
     ("odds", 9, 500),
     ("shares", 11, 500),
-    ("exponential-shares", 14, 500),
     ("supports", 5, 500),
     ("exponential", 11, 300),
     ("empty-rules", 11, 300),

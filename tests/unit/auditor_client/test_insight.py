@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markupsafe import escape
 
 from auditor_client.asking.strategies import METRICS, ODDS, PARITY
 from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.history import History
 from auditor_client.audits.kept import KeptAnswer, finding
 from auditor_client.audits.result import AuditResult
-from auditor_client.errors import QuestionRefused
+from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.findings.estimators import Estimator
 from auditor_client.findings.notes import Note
 from auditor_client.models.tree import Tree
@@ -105,6 +106,28 @@ def test_an_answer_that_does_not_tell_the_rules_apart_says_so(asked: dict[str, A
     assert report_data(result).bars is None
     with pytest.raises(QuestionRefused, match="rule from rule"):
         result.attribution()
+
+
+@pytest.mark.parametrize("strategy", ["rules", "pafer"])
+def test_an_exponential_answer_shows_the_rates_and_says_why_no_shares(strategy: str) -> None:
+    result = audited(strategy=strategy, mechanism="exponential", upper=10_000)
+    data, document = report_data(result), result.to_document()
+
+    assert result.ratio.value == pytest.approx(true_ratio(FOUR_LEAVES), abs=0.05)
+    assert (data.bars, document["attribution"]) == (None, None)
+    for shown in (data.no_bars, document["attribution_refused"], result.summary()):
+        assert "ask rule by rule with the mechanism laplace or gaussian" in shown
+    assert f"<p>{escape(data.no_bars)}</p>" in result.to_html()
+    with pytest.raises(EstimationRefused, match="laplace or gaussian"):
+        result.attribution()
+    with pytest.raises(EstimationRefused, match="laplace or gaussian"):
+        result.flip("a")
+
+
+def test_an_answer_that_was_not_asked_rule_by_rule_needs_no_reason() -> None:
+    result = audited(strategy="verdict", mechanism="exponential", upper=10_000)
+
+    assert (report_data(result).no_bars, result.to_document()["attribution_refused"]) == ("", None)
 
 
 def test_a_rule_that_was_not_asked_is_refused() -> None:

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from auditor_client.estimation.likelihoods import EVENNESS, ExponentialAnswers, answered_at_least, spread_weights
+from auditor_client.estimation.likelihoods import EVENNESS, ExponentialAnswers, spread_weights
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity
 from auditor_client.estimation.totals import ExponentialTotals
@@ -57,16 +57,6 @@ def test_an_answer_for_nobody_is_as_large_as_the_mechanism_makes_it() -> None:
     expected = sum(math.exp(NOISE.log_likelihood(answer, 0)) for answer in range(4, 31))
 
     assert table.as_large()[0, 0] == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize("answer", [0, 1, 4, 30, 31])
-def test_an_answer_is_as_large_as_the_mechanism_makes_it_of_any_count(answer: int) -> None:
-    counts = range(31)
-
-    found = answered_at_least(answer, np.array(counts), NOISE)
-
-    expected = [sum(math.exp(NOISE.log_likelihood(other, count)) for other in range(answer, 31)) for count in counts]
-    assert found == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("accepted", [(0, 0), (1, 0), (5, 2), (11, 12)])

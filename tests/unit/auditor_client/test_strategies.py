@@ -228,14 +228,14 @@ def test_a_tree_that_decides_alike_for_all_needs_no_question(favourable: bool, m
         plan_of(rules)
 
 
-def chosen(people: int, epsilon: str, leaves: int = 4) -> str:
+def chosen(people: int, epsilon: str, leaves: int = 4, mechanism: str = "laplace") -> str:
     """What `auto` does for a tree whose leaves take turns in deciding."""
     rules = tuple(
         DecisionRule(Rule(id=str(place), all_of=()), leaf(str(place), place % 2 == 0)) for place in range(leaves)
     )
     return choose_strategy(
         Subject(rules),
-        Spending.of(LOANS, epsilon=epsilon),
+        Spending.of(LOANS, epsilon=epsilon, mechanism=mechanism),
         groups=2,
         counts_that_change=1,
         assumption=Assumption(people=people),
@@ -246,6 +246,12 @@ def test_auto_asks_rule_by_rule_only_where_that_costs_hardly_any_accuracy() -> N
     assert chosen(1_000_000, "0.5") == "rules"
     assert chosen(2_000, "0.05") == "verdict"
     assert chosen(2_000, "0.05", leaves=2) == "rules"
+
+
+def test_auto_never_asks_the_exponential_mechanism_rule_by_rule() -> None:
+    """Its answers give no shares of single rules, so asking for rules would buy nothing."""
+    assert chosen(1_000_000, "0.5", mechanism="exponential") == "verdict"
+    assert chosen(2_000, "0.05", leaves=2, mechanism="exponential") == "verdict"
 
 
 def test_auto_decides_alike_whenever_the_same_is_asked() -> None:
