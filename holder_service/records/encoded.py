@@ -1,20 +1,19 @@
 """Records: loaded all or nothing, encoded once, and from then on an immutable file (2-privacy §§2, 8).
 
 The encoded file is Arrow IPC, memory-mapped by every process that counts. Of each column it holds a
-code for each record, a small unsigned integer:
+code for each record, a small unsigned integer. Which one is decided by the column's declaration alone,
+so that the work of a count is the same whatever the records are (ADR 0015):
 
-- a category's or boolean's place in declared order, and missing behind the last;
-- the bucket of a number. A bucket's *edge* is the largest number in it; missing counts as +infinity.
-  A column with few enough different numbers has a bucket for each, and the code says all; otherwise
-  the edges are a sample, and the numbers themselves stand beside the codes.
+- *complete*: the index of a category or boolean in declared order, or how far an integer lies above the
+  declared minimum where the declared range is small; missing is behind the last;
+- *ranked*: any other number's rank among those of its chunk, ties in any order. The chunk's numbers are
+  in the file as well, sorted; missing counts as +infinity.
 
 It holds no person key and no text. Nothing in this module shows a value, or how many records there are.
 """
 
-import math
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -36,18 +35,23 @@ from holder_service.records.values import checked_values, expectation, place_typ
 from shared import canonical
 from shared.schema import Column, Schema
 
-EDGES_MAX: Final = 2**16
-CHUNK_RECORDS_MAX: Final = 2**15
-"""One step of a count: so many records' codes and intermediate results stay in a core's own cache."""
-CHUNK_VALUES_MAX: Final = 2**22
+CODES_MAX: Final = 2**16
+CHUNK_RECORDS_MAX: Final = 2**15 - 1
+"""One step of a count: so many records' codes and intermediate results stay in a core's own cache.
+
+There are 8⁵ ranks to cut a chunk at, its beginning and end included (`records.atoms`).
+"""
+ENCODING: Final = 2
+"""Raised when an encoded file begins to mean something else: older ones are refused."""
 
 _READERS: Final[Mapping[str, Callable[[Path, Schema], Iterator[Piece]]]] = {
     "text/csv": csv_pieces,
     "application/vnd.apache.parquet": parquet_pieces,
 }
 _CODE: Final = "code:"
-_NUMBER: Final = "number:"
-_STEP: Final = 2**18
+_SORTED: Final = "sorted:"
+
+_DOUBLE_BYTES: Final = 8
 
 _Values = npt.NDArray[Any]
 _Numbers = npt.NDArray[np.float64]
@@ -55,17 +59,20 @@ _Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Chunk:
-    """Consecutive encoded records, column by column; the arrays are read-only views of the file.
+    """Consecutive encoded records, column by column.
 
     Attributes:
-        records: How many there are.
-        codes: By column name, unsigned integers, shape (records,).
-        numbers: By name of a column whose codes do not say all, the numbers, shape (records,).
+        index: How many chunks are before it.
+        records: How many records it has.
+        codes: By column name, unsigned integers, shape (records,); read-only views of the file.
+        sorted_at: By name of a ranked column, the index of the chunk's smallest number in `Records.doubles`; the
+            others follow, ascending.
     """
 
+    index: int
     records: int
     codes: Mapping[str, npt.NDArray[np.unsignedinteger[Any]]]
-    numbers: Mapping[str, _Numbers]
+    sorted_at: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -74,14 +81,12 @@ class Records:
 
     Attributes:
         schema: The declared columns.
-        edges: By name of a column of numbers, the edges of its buckets, ascending, shape (buckets,).
-        sampled: The names of those whose codes do not say all.
+        doubles: The whole file, read as numbers; read-only.
         chunks: All records.
     """
 
     schema: Schema
-    edges: Mapping[str, _Numbers]
-    sampled: frozenset[str]
+    doubles: _Numbers
     chunks: tuple[Chunk, ...]
 
     @classmethod
@@ -90,22 +95,32 @@ class Records:
 
         Raises:
             FileNotFoundError: There is none.
-            Unavailable: It is damaged, or was encoded for another declaration.
+            Unavailable: It is damaged, or was encoded for another declaration or by another version.
         """
         try:
-            file = pa.ipc.open_file(pa.memory_map(str(path)))
+            mapped = pa.memory_map(str(path))
+            file = pa.ipc.open_file(mapped)
             if (file.schema.metadata or {}).get(b"declaration") != _declaration(schema):
-                raise Unavailable("The records were encoded for another declaration; they have to be loaded again.")
-            chunks = tuple(_chunk(file.get_batch(place)) for place in range(file.num_record_batches))
+                raise Unavailable(
+                    "The records were encoded for another declaration or by another version of the holder; they have "
+                    "to be loaded again."
+                )
+            mapped.seek(0)
+            doubles = np.frombuffer(mapped.read_buffer(), dtype=np.float64, count=mapped.size() // _DOUBLE_BYTES)
+            chunks = tuple(_chunk(number, file.get_batch(number), doubles) for number in range(file.num_record_batches))
         except pa.ArrowInvalid:
             raise Unavailable("The encoded records are damaged; they have to be loaded again.") from None
-        edges = {
-            field.name.removeprefix(_CODE): np.frombuffer(field.metadata[b"edges"], dtype=np.float64)
-            for field in file.schema
-            if field.metadata
-        }
-        sampled = frozenset(name.removeprefix(_NUMBER) for name in file.schema.names if name.startswith(_NUMBER))
-        return cls(schema, edges, sampled, chunks)
+        return cls(schema, doubles, chunks)
+
+
+def code_count(column: Column) -> int | None:
+    """How many codes a column has, missing included; `None` if it is ranked. Its declaration alone decides."""
+    if not column.ordered:
+        return len(column.values) + column.nullable
+    if column.type == "number":
+        return None
+    codes = int(column.high) - int(column.low) + 1 + column.nullable
+    return codes if codes <= CODES_MAX else None
 
 
 def load_records(
@@ -205,43 +220,45 @@ def _checked(piece: Piece, schema: Schema) -> dict[str, _Values]:
 
 def _encode(schema: Schema, folder: Path, encoded: Path) -> None:
     """Write the staged columns as one Arrow file."""
-    columns = [
-        encoding
-        for place, column in enumerate(schema.columns)
-        for encoding in _encodings(column, _read_staged(_staged(folder, place), column))
-    ]
-    fields = [field for field, _, _ in columns]
-    records = len(columns[0][1])
-    size = max(min(CHUNK_RECORDS_MAX, CHUNK_VALUES_MAX // len(columns)), 1)
+    staged = [_read_staged(_staged(folder, place), column) for place, column in enumerate(schema.columns)]
+    fields = [field for column in schema.columns for field in _fields(column)]
     arrow_schema = pa.schema(fields, metadata={"declaration": _declaration(schema)})
     with pa.OSFile(str(encoded), "wb") as file, pa.ipc.new_file(file, arrow_schema) as writer:
-        for start in range(0, records, size):
-            arrays = [pa.array(encode(values[start : start + size])) for _, values, encode in columns]
+        for start in range(0, len(staged[0]), CHUNK_RECORDS_MAX):
+            arrays = [
+                pa.array(array)
+                for column, values in zip(schema.columns, staged, strict=True)
+                for array in _encoded(column, values[start : start + CHUNK_RECORDS_MAX])
+            ]
             writer.write_batch(pa.record_batch(arrays, schema=arrow_schema))
 
 
-def _encodings(column: Column, values: _Values) -> Iterator[tuple[pa.Field, _Values, Callable[[_Values], _Values]]]:
-    """The fields that a column becomes: name and type, all staged values, and how some of them are encoded."""
+def _fields(column: Column) -> Iterator[pa.Field]:
+    """What a column becomes in the file; the order is that of `_encoded`."""
+    yield pa.field(_CODE + column.name, pa.from_numpy_dtype(_code_type(column)))
+    if code_count(column) is None:
+        yield pa.field(_SORTED + column.name, pa.float64())
+
+
+def _encoded(column: Column, values: _Values) -> Iterator[_Values]:
+    """The codes of a chunk's values, and the values themselves in order if their column is ranked."""
+    codes = code_count(column)
     if not column.ordered:
-        yield pa.field(_CODE + column.name, pa.from_numpy_dtype(values.dtype)), values, np.asarray
-        return
-    edges, complete = _edges(values)
-    kind = np.min_scalar_type(max(len(edges) - 1, 0))
-    field = pa.field(_CODE + column.name, pa.from_numpy_dtype(kind), metadata={"edges": edges.tobytes()})
-    yield field, values, lambda numbers: np.searchsorted(edges, numbers).astype(kind)
-    if not complete:
-        yield pa.field(_NUMBER + column.name, pa.float64()), values, np.asarray
+        yield np.asarray(values)
+    elif codes is not None:
+        yield np.minimum(values - int(column.low), codes - 1).astype(_code_type(column))  # missing, infinity, is last
+    else:
+        order = np.argsort(values)
+        ranks = np.empty(len(values), dtype=_code_type(column))
+        ranks[order] = np.arange(len(values), dtype=ranks.dtype)
+        yield ranks
+        yield values[order]
 
 
-def _edges(numbers: _Numbers) -> tuple[_Numbers, bool]:
-    """Edges of a column's buckets, and whether every number is one; missing never shares a bucket."""
-    distinct = np.empty(0)
-    for start in range(0, len(numbers), _STEP):
-        distinct = np.union1d(distinct, numbers[start : start + _STEP])
-        if len(distinct) > EDGES_MAX:
-            sample = numbers[:: math.ceil(len(numbers) / (EDGES_MAX - 2))]
-            return np.union1d(sample, [sys.float_info.max, math.inf]), False
-    return distinct, True
+def _code_type(column: Column) -> np.dtype[Any]:
+    if not column.ordered:
+        return place_type(column)
+    return np.min_scalar_type((code_count(column) or CODES_MAX) - 1)
 
 
 def _staged(folder: Path, place: int) -> Path:
@@ -255,18 +272,23 @@ def _read_staged(path: Path, column: Column) -> _Values:
     return np.empty(0, dtype=kind)
 
 
-def _chunk(batch: pa.RecordBatch) -> Chunk:
+def _chunk(index: int, batch: pa.RecordBatch, doubles: _Numbers) -> Chunk:
     # Not to_numpy: it imports pandas where that is installed, and the first release would wait seconds for it.
     views: dict[str, Any] = {name: np.from_dlpack(batch.column(name)) for name in batch.schema.names}
     return Chunk(
+        index=index,
         records=len(batch),
         codes={name.removeprefix(_CODE): view for name, view in views.items() if name.startswith(_CODE)},
-        numbers={name.removeprefix(_NUMBER): view for name, view in views.items() if name.startswith(_NUMBER)},
+        sorted_at={
+            name.removeprefix(_SORTED): (view.ctypes.data - doubles.ctypes.data) // _DOUBLE_BYTES
+            for name, view in views.items()
+            if name.startswith(_SORTED)
+        },
     )
 
 
 def _declaration(schema: Schema) -> bytes:
-    return canonical.digest(schema.model_dump(mode="json")).encode()
+    return canonical.digest({"encoding": ENCODING, "schema": schema.model_dump(mode="json")}).encode()
 
 
 def _make_durable(path: Path) -> None:

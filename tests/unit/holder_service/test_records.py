@@ -17,8 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holder_service.domain.errors import InvalidRecords, Unavailable
+from holder_service.records import encoded
 from holder_service.records.csv_records import PIECE_BYTES, csv_pieces
-from holder_service.records.encoded import EDGES_MAX, Records, load_records
+from holder_service.records.encoded import CHUNK_RECORDS_MAX, CODES_MAX, Records, code_count, load_records
 from shared.schema import Column, Schema
 
 CSV = "text/csv"
@@ -79,10 +80,16 @@ def lines(*rows: str) -> str:
 
 def numbers(records: Records, name: str) -> list[float]:
     """A column of numbers as it was stored; missing is infinity."""
+    column = records.schema.by_name[name]
+    codes = code_count(column)
     return [
-        float(value)
+        float(records.doubles[chunk.sorted_at[name] + int(code)])
+        if codes is None
+        else math.inf
+        if column.nullable and code == codes - 1
+        else column.low + int(code)
         for chunk in records.chunks
-        for value in (chunk.numbers[name] if name in chunk.numbers else records.edges[name][chunk.codes[name]])
+        for code in chunk.codes[name]
     ]
 
 
@@ -379,21 +386,60 @@ def test_parquet_text_that_is_no_utf_8_is_refused(loader: Loader) -> None:
     assert loader.refusal_of(lambda: loader.parquet(table(id=broken))).startswith("record 1")
 
 
-def test_a_column_with_many_numbers_keeps_them_beside_its_codes(loader: Loader) -> None:
-    """Exactly as many different numbers as there are codes go without; one more does not."""
-    for different, sampled in ((EDGES_MAX, False), (EDGES_MAX + 1, True)):
-        values = np.random.default_rng(1).permutation(different) / 7
-        people = range(different)
-        columns = table(
-            id=people, age=np.zeros(different, int), hours=values, job=["é"] * different, member=[True] * different,
-            sex=["F"] * different,
-        )  # fmt: skip
+@pytest.mark.parametrize("different", [1, CODES_MAX, CODES_MAX + 1], ids=["one value", "65 536", "65 537"])
+@pytest.mark.parametrize("people", [0, CODES_MAX + 1])
+def test_the_declaration_alone_decides_how_columns_are_encoded(loader: Loader, people: int, different: int) -> None:
+    """Registers that differ by one person, or in everything, become files of the same fields and types."""
+    values = np.random.default_rng(1).permutation(people) % different
+    content: dict[str, Any] = {
+        "id": np.arange(people),
+        "narrow": values % CODES_MAX,
+        "wide": values,
+        "x": values / 7,
+        "sex": ["F"] * people,
+    }
+    pa.parquet.write_table(pa.table(content), loader.folder / "upload")
+    load_records(loader.folder / "upload", PARQUET, NUMBERS, people, loader.destination)
 
-        records = loader.parquet(columns)
+    records = Records.open(loader.destination, NUMBERS)
 
-        assert records.sampled == ({"hours"} if sampled else frozenset())
-        assert numbers(records, "hours") == values.tolist()
-        assert records.chunks[0].codes["hours"].dtype == np.uint16
+    with pa.memory_map(str(loader.destination)) as mapped:
+        fields = [(field.name, str(field.type), field.metadata) for field in pa.ipc.open_file(mapped).schema]
+    assert fields == [
+        ("code:narrow", "uint16", None), ("code:wide", "uint16", None), ("sorted:wide", "double", None),
+        ("code:x", "uint16", None), ("sorted:x", "double", None), ("code:sex", "uint8", None),
+    ]  # fmt: skip
+    assert [chunk.records for chunk in records.chunks] == ([CHUNK_RECORDS_MAX] * 2 + [3] if people else [])
+    for name in ("narrow", "wide", "x"):
+        assert numbers(records, name) == (values % CODES_MAX if name == "narrow" else content[name]).tolist()
+
+
+NUMBERS = Schema(
+    person_key="id",
+    columns=(
+        Column(name="narrow", type="integer", minimum=0, maximum=CODES_MAX - 1),
+        Column(name="wide", type="integer", minimum=0, maximum=CODES_MAX),
+        Column(name="x", type="number", minimum=0),
+        SCHEMA.columns[-1],
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("column", "codes"),
+    [
+        (Column(name="c", type="integer", minimum=0, maximum=CODES_MAX - 1), CODES_MAX),
+        (Column(name="c", type="integer", minimum=-(2**53), maximum=-(2**53) + CODES_MAX - 1), CODES_MAX),
+        (Column(name="c", type="integer", minimum=0.0, maximum=254.0, nullable=True), 256),
+        (Column(name="c", type="integer", minimum=0, maximum=CODES_MAX - 1, nullable=True), None),
+        (Column(name="c", type="integer", minimum=0), None),
+        (Column(name="c", type="number", minimum=0, maximum=1), None),
+        (Column(name="c", type="boolean", nullable=True), 3),
+        (Column(name="c", type="category", categories=("a", "b")), 2),
+    ],
+)
+def test_small_declared_domains_have_a_code_for_each_value(column: Column, codes: int | None) -> None:
+    assert code_count(column) == codes
 
 
 def test_encoded_records_cannot_be_changed(loader: Loader) -> None:
@@ -401,7 +447,7 @@ def test_encoded_records_cannot_be_changed(loader: Loader) -> None:
     (loader.folder / "upload.csv").write_text("gone")
 
     for chunk in records.chunks:
-        for view in (*chunk.codes.values(), *chunk.numbers.values()):
+        for view in (*chunk.codes.values(), records.doubles):
             with pytest.raises(ValueError, match="read-only"):
                 view[0] = 0
     assert stat.S_IMODE(loader.destination.stat().st_mode) == 0o444
@@ -444,6 +490,14 @@ def test_a_file_for_another_declaration_or_damaged_is_not_opened(loader: Loader)
         Records.open(damaged, SCHEMA)
     with pytest.raises(FileNotFoundError):
         Records.open(loader.folder / "absent", SCHEMA)
+
+
+def test_a_file_of_an_older_encoding_is_not_opened(loader: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
+    loader.csv(lines(SOUND))
+    monkeypatch.setattr(encoded, "ENCODING", encoded.ENCODING + 1)
+
+    with pytest.raises(Unavailable, match="another version of the holder; they have to be loaded again"):
+        Records.open(loader.destination, SCHEMA)
 
 
 TWO_COLUMNS = Schema(person_key="a", columns=(Column(name="b", type="boolean", sensitive=True),))

@@ -1,0 +1,177 @@
+"""What a count does is the same whatever the records are: every line that it runs, and the shape of every array."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import holder_service.records
+from holder_service.domain.disjointness import disjoint_classes
+from holder_service.records import counting
+from holder_service.records.counting import count_cells
+from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records, load_records
+from shared.rules import Cell, Predicate, Rule
+from shared.schema import Column, Schema
+
+V = 1e6
+COLUMNS = 3
+SCHEMA = Schema(
+    person_key="person",
+    columns=(
+        *(Column(name=f"x{n}", type="number") for n in range(COLUMNS)),
+        Column(name="age", type="integer", minimum=0, maximum=65_535),
+        Column(name="sex", type="category", categories=("F", "M"), sensitive=True),
+    ),
+)
+KERNEL = str(Path(holder_service.records.__file__).parent)
+PEOPLE = CHUNK_RECORDS_MAX + 3000
+
+Trace = list[tuple[str, int, dict[str, tuple[int, ...]]]]
+"""Line by line: the function, the line, and the shapes of all arrays in its variables."""
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """One thread that is traced as who hands over to it, and waited for; gives how many chunks it was handed."""
+    handed_over: list[int] = []
+
+    class Pool(ThreadPoolExecutor):
+        def map(self, fn: Callable[..., Any], *iterables: Any, **options: Any) -> Iterator[Any]:
+            tracer = sys.gettrace()
+
+            def traced(chunk: Any) -> Any:
+                sys.settrace(tracer)
+                return fn(chunk)
+
+            handed_over.append(len(iterables[0]))
+            return iter(list(super().map(traced, *iterables, **options)))
+
+    with Pool(1) as pool:
+        monkeypatch.setattr(counting, "_threads", lambda: pool)
+        yield handed_over
+
+
+def loaded(values: npt.NDArray[np.float64], folder: Path) -> Records:
+    """A register whose columns all hold some values."""
+    size = len(values)
+    columns = {f"x{n}": values for n in range(COLUMNS)}
+    ages = values.astype(np.int64) % 65_536
+    table = pa.table({"person": np.arange(size), **columns, "age": ages, "sex": ["F", *["M"] * (size - 1)]})
+    pa.parquet.write_table(table, folder / "upload")
+    load_records(folder / "upload", "application/vnd.apache.parquet", SCHEMA, size, folder / "encoded")
+    return Records.open(folder / "encoded", SCHEMA)
+
+
+def one_rule() -> list[Cell]:
+    """Everybody below the frequent value."""
+    tests = tuple(Predicate(column=f"x{n}", op="lt", value=V) for n in range(COLUMNS))
+    return [Cell(id="below", any_of=(Rule(all_of=tests),))]
+
+
+def tree() -> list[Cell]:
+    """A comb of many leaves over all columns, walked; cuts at values, beyond them, and at the frequent one."""
+    cells: list[Cell] = []
+    path: tuple[Predicate, ...] = ()
+    for n, value in enumerate((*np.linspace(-10, 2 * V, 150), V)):
+        column = ("age", "x0", "x1", "x2")[n % 4]
+        test = Predicate(column=column, op="le", value=float(round(value)))
+        cells.append(Cell(id=f"leaf-{n}", any_of=(Rule(all_of=(*path, test)),)))
+        path = (*path, Predicate(column=column, op="gt", value=float(round(value))))
+    return cells
+
+
+def overlapping() -> list[Cell]:
+    """Cells of several classes, in words."""
+    values = (*range(0, 60_000, 600), V)
+    return [Cell(id=str(v), any_of=(Rule(all_of=(Predicate(column="x0", op="lt", value=v),)),)) for v in values]
+
+
+def trace_of(records: Records, cells: Sequence[Cell]) -> Trace:
+    """What a count does; what it keeps from one count to the next is at hand before. The mapped file is left out."""
+    classes = disjoint_classes(cells, SCHEMA)
+    count_cells(records, cells, classes, ["sex"])
+    trace: Trace = []
+
+    def tracer(frame: FrameType, _event: str, _value: object) -> Any:
+        if not frame.f_code.co_filename.startswith(KERNEL):
+            return None
+        arrays = {
+            name: value.shape
+            for name, value in frame.f_locals.items()
+            if isinstance(value, np.ndarray) and value is not records.doubles
+        }
+        trace.append((frame.f_code.co_qualname, frame.f_lineno, arrays))
+        return tracer
+
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        count_cells(records, cells, classes, ["sex"])
+    finally:
+        sys.settrace(before)
+    return trace
+
+
+def crowded(people: int) -> npt.NDArray[np.float64]:
+    """Half of the people have one value, everybody else another each."""
+    values = np.full(people, V)
+    values[: people // 2] = np.arange(people // 2)
+    return np.random.default_rng(1).permutation(values)
+
+
+REGISTERS = {
+    "one value": np.full(PEOPLE, V),
+    "one value below all cuts": np.zeros(PEOPLE),
+    "sorted": np.arange(PEOPLE, dtype=float),
+    "random": np.random.default_rng(2).random(PEOPLE) * V,
+}
+
+
+@pytest.mark.parametrize("cells", [one_rule, tree, overlapping])
+@pytest.mark.parametrize("other", REGISTERS)
+def test_registers_that_differ_in_everything_make_the_same_work(
+    other: str, cells: Callable[[], list[Cell]], tmp_path: Path, threads: list[int]
+) -> None:
+    (tmp_path / "other").mkdir()
+
+    trace = trace_of(loaded(crowded(PEOPLE), tmp_path), cells())
+
+    assert trace_of(loaded(REGISTERS[other], tmp_path / "other"), cells()) == trace
+    assert {len(arrays) for _, _, arrays in trace} > {0, 3}, "the arrays of the kernel were seen"
+    assert set(threads) == {2}
+
+
+@pytest.mark.parametrize("people", [70_000, CHUNK_RECORDS_MAX - 1], ids=["three chunks", "one chunk"])
+def test_one_more_person_makes_every_array_longer_by_one_at_most(
+    people: int, tmp_path: Path, threads: list[int]
+) -> None:
+    """Half have one value, cut just below it; the one more has the one value that nobody else has."""
+    (tmp_path / "more").mkdir()
+    values = crowded(people)
+
+    here = trace_of(loaded(values, tmp_path), one_rule())
+    there = trace_of(loaded(np.append(values, 2 * V), tmp_path / "more"), one_rule())
+
+    assert [line[:2] for line in there] == [line[:2] for line in here]
+    lengths = [
+        (there_arrays[name], shape)
+        for (_, _, here_arrays), (_, _, there_arrays) in zip(here, there, strict=True)
+        for name, shape in here_arrays.items()
+    ]
+    assert all(sum(more) - sum(fewer) in (0, 1) for more, fewer in lengths)
+
+
+def test_one_chunk_is_handed_to_the_threads_as_two_are(tmp_path: Path, threads: list[int]) -> None:
+    for number, people in enumerate((100, CHUNK_RECORDS_MAX, CHUNK_RECORDS_MAX + 1)):
+        (tmp_path / str(number)).mkdir()
+        trace_of(loaded(crowded(people), tmp_path / str(number)), one_rule())
+
+    assert threads == [1, 1, 1, 1, 2, 2]
