@@ -33,6 +33,13 @@ class Perturbation(Message):
 
     kept: Probability
 
+    def epsilon(self, values: int) -> float:
+        """ε of one person's report of a column of K values: ln(p·(K − 1)/(1 − p)).
+
+        A report is at most that many times likelier, as a logarithm, from one true value than from another.
+        """
+        return math.log(self.kept * (values - 1) / (NANO_PER_UNIT - self.kept))
+
 
 class Column(Message):
     """One declared column: its type, its domain, whether values may be missing, and its role."""

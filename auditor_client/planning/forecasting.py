@@ -226,15 +226,11 @@ def outlook(finding: Finding) -> Outlook | None:
 
 
 def perturbation_nano(schema: Schema, sensitive: Sequence[str]) -> int:
-    """What a person's perturbed report has cost, ε in units of 10⁻⁹, within the public range of ε.
-
-    Source: Kairouz, Bonawitz, Ramage (2016): ln(p·(K − 1)/(1 − p)) for a value kept with probability p among K.
-    """
-    loss = 0.0
-    for column in (schema.by_name[name] for name in sensitive):
-        if column.randomised_response is not None:
-            kept = column.randomised_response.kept / NANO_PER_UNIT
-            loss += math.log(kept * (len(column.values) - 1) / (1 - kept))
+    """What a person's perturbed reports have cost, ε in units of 10⁻⁹, within the public range of ε."""
+    columns = (schema.by_name[name] for name in sensitive)
+    loss = sum(
+        column.randomised_response.epsilon(len(column.values)) for column in columns if column.randomised_response
+    )
     return min(max(round(loss * NANO_PER_UNIT), EPSILON_NANO_MIN), EPSILON_NANO_MAX)
 
 

@@ -10,8 +10,14 @@ from auditor_client.findings.answers import FIGURES
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.report.vocabulary import METRIC_WORDS, RATE_WORDS
 from auditor_client.report.words import group_words, listed, loss, percent, threshold_percent, whole
-from shared.amounts import NANO_PER_UNIT
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
+from shared.meaning import meaning, statements
+from shared.noise import (
+    DiscreteGaussianNoise,
+    DiscreteLaplaceNoise,
+    ExponentialNoise,
+    Noise,
+    RandomisedResponseNoise,
+)
 
 _RELATIONS: Final = {
     "add_remove": "any one person’s record were absent, or one more were present",
@@ -227,13 +233,15 @@ def _threshold_paragraph(threshold: float) -> Paragraph:
 
 
 def _privacy_paragraph(result: Finding) -> Paragraph:
-    factor = math.exp(result.release.charge.epsilon / NANO_PER_UNIT)
+    release, dataset = result.release, result.question.dataset
+    as_they_are = any(isinstance(batch.noise, RandomisedResponseNoise) for batch in release.batches)
+    reported = {name: dataset.table.by_name[name] for name in result.plan.sensitive} if as_they_are else {}
+    meant = meaning(dataset.relation, release.charge.epsilon, release.charge.delta, reported)
     return Paragraph(
         "Privacy",
-        "The holder’s answer would have been nearly as likely if "
-        f"{relation_words(result.release.relation)}: whatever anybody concludes from it about one person, the odds "
-        f"change by a factor of at most e^ε = {factor:.3g}. Several audits of the same people add up; the holder’s "
-        "ledger keeps the sum.",
+        "How much the holder’s answer can change what anybody thinks about one person, even somebody who knows all "
+        f"others’ records. {' '.join(statements(meant).all)} Several audits of the same people add up; the holder’s "
+        "ledger keeps the sum of what is charged.",
     )
 
 

@@ -7,18 +7,19 @@ are named by their hashes, which the entries' nonces keep from confirming more (
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from holder_service.domain.errors import NotFound
-from holder_service.domain.ledger import Entry, Kind
+from holder_service.domain.ledger import Balance, Entry, Kind
 from holder_service.services.bookkeeping import Books
 from holder_service.storage import datasets, ledger, ledger_views, releases
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
 from holder_service.storage.ledger_views import EntryFilter
+from shared.meaning import Meaning, meaning
 
 DECISIONS: Final[tuple[Kind, ...]] = (
     "population", "cap", "budget", "merge", "dataset", "records", "retirement", "restore", "signing-key",
@@ -46,6 +47,7 @@ class TransparencyReport:
         others: The population's other datasets, retired ones included.
         spent: The loss of the releases about this dataset alone, (ε, δ) in nano-units.
         population_spent: That of all releases about the population's people, merged ones included, likewise.
+        meaning: What everything that was released about the population means for one of its people.
         decisions: Entries of the kinds `DECISIONS`, oldest first.
     """
 
@@ -56,6 +58,7 @@ class TransparencyReport:
     others: tuple[str, ...]
     spent: tuple[int, int]
     population_spent: tuple[int, int]
+    meaning: Meaning
     releases: tuple[ReportedRelease, ...]
     decisions: tuple[Entry, ...]
 
@@ -73,20 +76,28 @@ def transparency_report(books: Books, dataset: str) -> TransparencyReport:
             raise NotFound(f"There never was a dataset {dataset!r}.")
         head = ledger.head(connection)
         charges = list(_entries(connection, EntryFilter(kind="charge", dataset=dataset), upto=head[0]))
+        others = [one for one in datasets.every(connection, population=population.name) if one.name != dataset]
         balance = ledger.population_balance(connection, population.name)
         return TransparencyReport(
             made=books.clock(),
             head=head,
             dataset=declared,
             population=population,
-            others=tuple(
-                one.name for one in datasets.every(connection, population=population.name) if one.name != dataset
-            ),
+            others=tuple(one.name for one in others),
             spent=(sum(one.event.epsilon_nano for one in charges), sum(one.event.delta_nano for one in charges)),
             population_spent=(balance.spent_epsilon_nano, balance.spent_delta_nano),
+            meaning=_meaning(population, balance, declared, others),
             releases=tuple(_reported(connection, entry) for entry in charges),
             decisions=tuple(_decisions(connection, declared, upto=head[0])),
         )
+
+
+def _meaning(population: Population, balance: Balance, dataset: Dataset, others: Sequence[Dataset]) -> Meaning:
+    """What was charged, and the reports of every column that may be counted as it is, asked for or not."""
+    reported = {column.name: column for column in dataset.schema.columns} | {
+        f"{column.name} in {other.name}": column for other in others for column in other.schema.columns
+    }
+    return meaning(population.relation, balance.spent_epsilon_nano, balance.spent_delta_nano, reported)
 
 
 def _entries(connection: Connection, which: EntryFilter, *, upto: int) -> Iterator[Entry]:

@@ -119,6 +119,19 @@ def test_the_report_compares_with_what_the_same_loss_would_buy(by_origin: AuditR
     assert "off by" in by_origin.to_html(outlook=True)
 
 
+def test_the_report_states_the_reports_own_epsilon(by_origin: AuditResult, holder: TestedHolder) -> None:
+    """ln(0.8 · 2/0.2) = ln 8; the ledger's ε is 0, and says nothing of them."""
+    page = by_origin.to_html()
+    published = " ".join(holder.admin("GET", "/datasets/survey/report?format=html").text.split())
+
+    for text in (page, published):
+        assert "for origin, with ε = 2.08 of its own, the odds change by a factor of at most e^ε = 8, and" in text
+        assert "e^ε = 1," not in text
+    assert "for sex, with ε = 1.39 of its own" in published, "whoever asks may count by it too"
+    assert "For these columns together ε = 3.47" in published
+    assert "apart from the perturbed reports’ own" in published
+
+
 def test_noise_is_not_asked_for_on_top(holder: TestedHolder, tmp_path: Path) -> None:
     with auditor(holder, tmp_path) as asking, pytest.raises(QuestionRefused, match="perturbed"):
         asking.audit(OVER_40, "survey", ["origin"], "0.5", mechanism="laplace")

@@ -101,6 +101,29 @@ def test_the_page_needs_nothing_else(told: TestedHolder) -> None:
     assert "3 releases to 2 auditors, at a privacy loss of ε 0.45 in all" in " ".join(page.text.split())
 
 
+def test_it_says_what_the_sum_means_for_one_person(told: TestedHolder) -> None:
+    """Both populations' charges, 0.95 together: e^0.95 = 2.586 for presence and e^1.9 = 6.686 for values."""
+    page = " ".join(told.admin("GET", "/datasets/register/report?format=html").text.split())
+
+    assert "Whether somebody’s record is in the data: the odds change by a factor of at most e^ε = 2.59" in page
+    assert "such as their group: the odds change by a factor of at most e^(2ε) = 6.69" in page
+    assert all(" ".join(statement.split()) in page for statement in report_of(told, "register")["meaning"])
+
+
+def test_delta_is_said_for_what_it_is(sqlite_holder: TestedHolder) -> None:
+    sqlite_holder.declare(cap={"epsilon": "100", "delta": "0.1"})
+    sqlite_holder.admin("PUT", "/datasets/register/budgets/ADR", json={"epsilon": "5", "delta": "0.1"})
+    asked = plan(epsilon="1")
+    asked["batches"][0]["mechanism"] = {"name": "gaussian", "delta": "0.001"}
+    assert sqlite_holder.release(asked).status_code == 201
+
+    presence, values, delta = report_of(sqlite_holder, "register")["meaning"]
+
+    assert "at most e^ε = 2.72 times what it would be otherwise, plus δ = 0.001" in presence
+    assert "at most e^(2ε) = 7.39 times what it would be otherwise, plus (1 + e^ε)·δ = 0.00372" in values
+    assert "δ is not the chance" in delta
+
+
 def test_the_commands_write_the_same(told: TestedHolder, tmp_path: Path) -> None:
     own = {
         "HOLDER_HOME": str(told.settings.home),

@@ -230,6 +230,17 @@ BUGS: Final = (
         ("tests/integration/test_releases.py::test_the_cap_holds_over_all_auditors",),
     ),
     Bug(
+        "one step between values under add_remove",
+        (
+            Edit(
+                "shared/meaning.py",
+                '_STEPS_BETWEEN_VALUES: Final[Mapping[Relation, int]] = {"add_remove": 2,',
+                '_STEPS_BETWEEN_VALUES: Final[Mapping[Relation, int]] = {"add_remove": 1,',
+            ),
+        ),
+        ("tests/unit/shared/test_meaning.py::test_no_answer_changes_the_odds_by_more_than_is_said",),
+    ),
+    Bug(
         "a count in a debug log",
         (
             Edit(

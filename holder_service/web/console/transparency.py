@@ -11,6 +11,7 @@ from holder_service.web.console.pages import STATIC_FOLDER, rendered
 from holder_service.web.console.pictures import spending_chart
 from holder_service.web.console.words import what_is_published
 from shared.amounts import PrivacyLoss
+from shared.meaning import statements
 
 FORMAT: Final = "pafer-transparency/1"
 RELEASES_SHOWN: Final = 2000
@@ -24,6 +25,7 @@ def transparency_page(books: Books, report: TransparencyReport) -> str:
         "transparency.html.j2", report=report, css=Markup((STATIC_FOLDER / "console.css").read_text("utf-8")),  # noqa: S704 - our own file
         chart_of_spending=spending_chart(points, report.made, cap=False), shown=report.releases[::-1][:RELEASES_SHOWN],
         totals=_totals(report), what_is_published=what_is_published,
+        statements=statements(report.meaning).all,
     )  # fmt: skip
 
 
@@ -44,6 +46,7 @@ def transparency_document(report: TransparencyReport) -> dict[str, Any]:
         "other_datasets": list(report.others),
         "spent_on_population": PrivacyLoss.of_nano(*report.population_spent).model_dump(mode="json"),
         "spent_on_dataset": PrivacyLoss.of_nano(*report.spent).model_dump(mode="json"),
+        "meaning": list(statements(report.meaning).all),
         "releases": [_release(release) for release in report.releases],
         "decisions": [
             {

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +16,8 @@ from auditor_client.audits.result import AuditResult
 from auditor_client.report.data import report_data
 from auditor_client.report.sentences import noise_words
 from auditor_client.report.words import percent, ratio, rule_words
+from shared.datasets import Relation
+from shared.meaning import meaning, statements
 from shared.noise import DiscreteLaplaceNoise
 from shared.releases import SigningKeys, verify_signature
 from shared.rules import Predicate, Rule
@@ -205,12 +207,14 @@ def test_without_the_account_the_releases_own_balance_is_told() -> None:
     assert "ε = 1.5 when the answer was made" in text
 
 
-@pytest.mark.parametrize("relation", ["add_remove", "replace", "sensitive_attribute"])
-def test_each_relation_says_what_is_protected(relation: str) -> None:
+@pytest.mark.parametrize("relation", get_args(Relation))
+def test_each_relation_says_what_is_protected(relation: Relation) -> None:
     text = page_of(invented_audit(relation=relation)).text
 
     assert relation in text
-    assert "e^ε = 1.65" in text
+    for statement in statements(meaning(relation, 5 * 10**8)).all:
+        assert " ".join(statement.split()) in text
+    assert ("e^(2ε) = 2.72" in text) == (relation == "add_remove"), "another value is two steps away"
 
 
 def test_the_receipt_can_be_checked_from_the_page() -> None:

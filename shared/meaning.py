@@ -1,0 +1,221 @@
+"""What a privacy loss means for one person, and the sentences that may be published about it.
+
+The ledger's (ε, δ) compares neighbouring records. A question about one person compares two hypotheses, and how many
+neighbouring steps lie between them depends on the relation and on the question: under `add_remove` a record is one step
+from its absence, but two from the same record with another value. Reports of randomised response are counted as
+they are: the ledger does not speak of them, and their own ε does.
+
+All bounds suppose that what somebody knows about everybody else does not depend on this person.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from shared.amounts import NANO_PER_UNIT
+from shared.datasets import Relation
+from shared.schema import Column
+
+_STEPS_BETWEEN_VALUES: Final[Mapping[Relation, int]] = {"add_remove": 2, "replace": 1, "sensitive_attribute": 1}
+_PRESENCE: Final[Mapping[Relation, str]] = {
+    "add_remove": "Whether somebody’s record is in the data",
+    "replace": "Whether a record is somebody’s or another person’s in their stead",
+}
+_UNPROTECTED: Final[Mapping[Relation, str]] = {
+    "add_remove": "",
+    "replace": "The number of people is not protected.",
+    "sensitive_attribute": "Who is in the data, and everybody’s features and label, are not protected.",
+}
+_VALUES: Final[Mapping[Relation, str]] = {
+    "add_remove": "What somebody’s record says, such as their group",
+    "replace": "What somebody’s record says, such as their group",
+    "sensitive_attribute": "What somebody’s sensitive values are",
+}
+_TWO_STEPS: Final = "Another value is two steps away: one record less, and one more."
+_DELTA: Final = (
+    "δ is not the chance that an answer changes the odds by more than that factor; this chance can be many times δ."
+)
+_SPACE: Final = "\N{NARROW NO-BREAK SPACE}"
+_LARGE: Final = 1e6
+_ROUNDING: Final = 1e-12
+"""Relative: a double this little above a figure is that figure, not the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """For two hypotheses and every set S of answers: P(S) ≤ e^ε · P′(S) + δ, either way round."""
+
+    epsilon: float
+    delta: float = 0.0
+
+    @property
+    def factor(self) -> float:
+        """e^ε: with δ = 0 the most by which any answer changes the odds; infinite beyond doubles."""
+        return math.exp(self.epsilon) if self.epsilon < 700 else math.inf
+
+    @property
+    def guess(self) -> float:
+        """The largest chance of guessing right, if either hypothesis was equally likely before.
+
+        With δ = 0 it is also the most that a chance of one half becomes after any answer. False alarms a and misses b
+        keep e^ε·a + b ≥ 1 − δ and a + e^ε·b ≥ 1 − δ; the sum of both bounds (a + b)/2, the chance of guessing wrong.
+
+        Source: Kairouz, Oh, Viswanath (2015), *The Composition Theorem for Differential Privacy*, theorem 2.1.
+        """
+        shrunk = math.exp(-self.epsilon)
+        return min((1 + self.delta * shrunk) / (1 + shrunk), 1.0)
+
+    def after(self, steps: int) -> "Bound":
+        """The bound for two hypotheses that are so many steps apart.
+
+        P ≤ e^ε·P₁ + δ ≤ e^ε·(e^ε·P₂ + δ) + δ, and so on: δ is multiplied by 1 + e^ε + e^(2ε) + …
+
+        Source: Vadhan (2017), *The Complexity of Differential Privacy*, lemma 2.2 (group privacy).
+        """
+        series = sum(self.factor**step for step in range(steps)) if self.delta else 0.0
+        return Bound(steps * self.epsilon, self.delta * series)
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a loss, and reports that were counted, bound for one person.
+
+    Attributes:
+        relation: The population's neighbouring relation.
+        charged: The loss itself: of one step.
+        presence: Is this person's record in the data, or (`replace`) another person's in their stead? None: nothing is
+            bounded.
+        values: What does this person's record say? Under `sensitive_attribute`: in its sensitive columns.
+        reports: By column that was perturbed at its source: what is this person's true value?
+    """
+
+    relation: Relation
+    charged: Bound
+    presence: Bound | None
+    values: Bound
+    reports: Mapping[str, Bound]
+
+    @property
+    def all_reports(self) -> Bound:
+        """What are this person's true values in all perturbed columns together? The columns' ε add up."""
+        return Bound(sum(bound.epsilon for bound in self.reports.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The sentences for people; each is empty where there is nothing to say."""
+
+    presence: str
+    values: str
+    delta: str
+    reports: str
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Those that say something."""
+        return tuple(text for text in (self.presence, self.values, self.delta, self.reports) if text)
+
+
+def meaning(
+    relation: Relation, epsilon_nano: int, delta_nano: int = 0, reported: Mapping[str, Column] | None = None
+) -> Meaning:
+    """What a loss bounds for one person.
+
+    Args:
+        relation: The population's.
+        epsilon_nano: What the ledger charged, in units of 10⁻⁹; a sum of charges is one.
+        delta_nano: The same of δ.
+        reported: Columns whose reports were counted as they are, each under the name that the sentences use; those
+            that were not perturbed at their source are left out.
+    """
+    charged = Bound(epsilon_nano / NANO_PER_UNIT, delta_nano / NANO_PER_UNIT)
+    return Meaning(
+        relation=relation,
+        charged=charged,
+        presence=None if relation == "sensitive_attribute" else charged,
+        values=charged.after(_STEPS_BETWEEN_VALUES[relation]),
+        reports={
+            name: Bound(column.randomised_response.epsilon(len(column.values)))
+            for name, column in (reported or {}).items()
+            if column.randomised_response is not None
+        },
+    )
+
+
+def statements(meant: Meaning) -> Statements:
+    """What may be said to people. Figures are rounded up, so that "at most" is true of them."""
+    charged, relation = meant.charged, meant.relation
+    something = charged.epsilon > 0 or charged.delta > 0
+    presence, values = "", ""
+    if something and meant.presence is not None:
+        presence = f"{_PRESENCE[relation]}: {_limit(meant.presence, 1)}."
+    if something:
+        steps = _STEPS_BETWEEN_VALUES[relation]
+        elsewhere = " in columns that were not perturbed" if meant.reports else ""
+        values = (
+            f"{_VALUES[relation]}{elsewhere}: {_limit(meant.values, steps)}.{f' {_TWO_STEPS}' if steps == 2 else ''}"
+        )
+    return Statements(
+        presence=" ".join(text for text in (presence, _UNPROTECTED[relation]) if text),
+        values=values,
+        delta=_DELTA if charged.delta else "",
+        reports=_about_reports(meant) if meant.reports else "",
+    )
+
+
+def _limit(bound: Bound, steps: int) -> str:
+    if bound.delta >= 1:
+        return "nothing is bounded, because δ is too large"
+    factor = _factor("e^ε" if steps == 1 else f"e^({steps}ε)", bound)
+    half, guess = f"50{_SPACE}%", percent_up(bound.guess)
+    if not bound.delta:
+        return f"the odds change by a factor of at most {factor}, and a chance of {half} becomes at most {guess}"
+    # Two steps at most; `Bound.after` has the series.
+    added = f"{'δ' if steps == 1 else '(1 + e^ε)·δ'} = {figure_up(bound.delta)}"
+    return (
+        f"the chance of any conclusion from the answers is at most {factor} times what it would be otherwise, plus "
+        f"{added}; of two possibilities that were equally likely, the right one is guessed with a chance of at most "
+        f"{guess}"
+    )
+
+
+def _about_reports(meant: Meaning) -> str:
+    each = "; ".join(
+        f"for {name}, with ε = {figure_up(bound.epsilon)} of its own, {_limit(bound, 1)}"
+        for name, bound in meant.reports.items()
+    )
+    whole = meant.all_reports
+    together = f" For these columns together ε = {figure_up(whole.epsilon)}, and {_limit(whole, 1)}."
+    multiplied = " About these and other values at once, the factors multiply."
+    return (
+        "What somebody’s true value is in a column that was perturbed before the holder got it, once for each person "
+        f"as declared, however often its reports are counted: {each}.{together if len(meant.reports) > 1 else ''}"
+        f"{multiplied if meant.charged.epsilon else ''} The reports themselves are counted as they are, without a "
+        "charge, and are not protected."
+    )
+
+
+def _factor(name: str, bound: Bound) -> str:
+    return f"{name} = {figure_up(bound.factor)}" if bound.factor < _LARGE else f"{name}, which is more than a million"
+
+
+def figure_up(number: float) -> str:
+    """A positive figure of at most a million, rounded up to three digits, or to a whole number above 100."""
+    digits = max(2 - math.floor(math.log10(number)), 0)
+    text = f"{_up(number, digits):,.{digits}f}".replace(",", _SPACE)
+    return text.rstrip("0").rstrip(".") if digits else text
+
+
+def percent_up(share: float) -> str:
+    """A share as a percentage, rounded up to one decimal, or to as many (six at most) as keep it below 100."""
+    for digits in range(1, 7):
+        rounded = _up(100 * share, digits)
+        if rounded < 100:
+            return f"{rounded:.{digits}f}{_SPACE}%"
+    return f"100{_SPACE}%"
+
+
+def _up(number: float, digits: int) -> float:
+    unit = 10.0**digits
+    return math.ceil(number * (1 - _ROUNDING) * unit) / unit
