@@ -129,6 +129,7 @@ def test_the_report_states_the_reports_own_epsilon(by_origin: AuditResult, holde
         assert "e^ε = 1," not in text
     assert "for sex, with ε = 1.39 of its own" in published, "whoever asks may count by it too"
     assert "For these columns together ε = 3.47" in published
+    assert "and that costs nothing. No answer" in published
     assert "apart from the perturbed reports’ own" in published
 
 
