@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from shared.handovers import handover_bytes
-from shared.releases import SIGNATURE_PREFIX, Handover, SigningKey
+from shared.releases import Handover, SigningKey, signature_of
 
 _ENDING: Final = ".pem"
 
@@ -54,7 +54,7 @@ class SigningKeyPair:
 
     def sign_bytes(self, content: bytes) -> str:
         """The signature of some canonical bytes, as "ed25519:<base64>"."""
-        return SIGNATURE_PREFIX + base64.b64encode(self._private.sign(content)).decode()
+        return signature_of(content, self._private)
 
 
 class SigningKeyFolder:

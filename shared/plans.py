@@ -3,6 +3,12 @@
 A *plan* is batches of cells; a *batch* is answered with one mechanism and one parameter. Equal
 meaning is one plan: the constructors normalise, and `identity` is the SHA-256 of the canonical bytes
 together with auditor, dataset and records version.
+
+**How a plan may grow.** The identity of a plan that was answered makes its retry free, so it never changes
+(`tests/contract`): no member changes its name, its meaning or its form, and none is taken out. A new member is
+optional, and a plan without it means what it meant before. It has to be None where it has no value: what is None is
+left out of the canonical document, and so of the identity. A default that is *filled in*, such as `draw`, is part of
+every identity and can neither be added to nor changed.
 """
 
 from collections.abc import Iterator
@@ -16,7 +22,7 @@ from shared.messages import Message
 from shared.noise import Noise
 from shared.problems import InvalidPlan, TooLarge, UnknownColumn
 from shared.rules import Cell
-from shared.schema import Schema
+from shared.schema import Group, Schema
 from shared.text import Text
 
 
@@ -105,6 +111,17 @@ class Plan(Message):
         """The same plan for one version of the records."""
         return self.model_copy(update={"version": version})
 
+    @property
+    def pinned_version(self) -> int:
+        """The version of the records that it is pinned to.
+
+        Raises:
+            ValueError: It is not pinned.
+        """
+        if self.version is None:
+            raise ValueError("Pin the plan to a version before its identity is taken.")
+        return self.version
+
     def document(self) -> dict[str, Any]:
         """The canonical document: defaults filled in, absent values left out."""
         return self.model_dump(mode="json", exclude_none=True)
@@ -157,8 +174,8 @@ class BatchQuote(BaseModel):
     epsilon: str
     delta: str
     composition: dict[str, int]
-    groups: tuple[tuple[str | bool | None, ...], ...]
-    counted_groups: tuple[tuple[str | bool | None, ...], ...] | None = None
+    groups: tuple[Group, ...]
+    counted_groups: tuple[Group, ...] | None = None
     noise: Noise
 
 
@@ -185,10 +202,8 @@ def identity(*, auditor: str, dataset: str, plan: Plan) -> str:
     Raises:
         ValueError: The plan is not pinned.
     """
-    if plan.version is None:
-        raise ValueError("Pin the plan to a version before its identity is taken.")
     document = canonical.canonical_bytes(plan.document())
-    return identity_of_document(document, auditor=auditor, dataset=dataset, version=plan.version)
+    return identity_of_document(document, auditor=auditor, dataset=dataset, version=plan.pinned_version)
 
 
 def identity_of_document(document: bytes, *, auditor: str, dataset: str, version: int) -> str:

@@ -2,27 +2,34 @@
 
 The bytes that are signed are the RFC 8785 bytes of the release without `signature`; so a client
 verifies the document as it came, fields that it does not know included, before it reads a number.
+
+A release is made in two steps. Its `Answer` is drawn before the charge is entered, and the entry holds the answer's
+digest; `Entered` is what is known afterwards. `SerialisedAnswer` puts both together: nobody else writes a release.
+
+**How it may grow.** A release that was signed reads, hashes and verifies the same for ever (`tests/contract`), so a
+member never changes its name, its meaning or its form, and is never taken out. A new member is optional, and without it
+a release means what it meant before; it is absent where it has no value, and what is absent is neither hashed nor
+signed. Since a client ignores members that it does not know, no new one may change what another says. What cannot be
+said in this way needs a new version of the contract.
 """
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from pydantic import BaseModel, ConfigDict
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from pydantic import BaseModel, ConfigDict, PlainSerializer
 
 from shared import canonical
 from shared.amounts import PrivacyLoss
-from shared.noise import Noise
 from shared.nonces import Nonce
-from shared.plans import Plan
-from shared.schema import Group
+from shared.plans import BatchQuote, Plan
 
 SIGNATURE_PREFIX: Final = "ed25519:"
-_ADDED_WHEN_CHARGED: Final = frozenset({"created", "remaining", "ledger", "key", "signature"})
 
 
 class BadSignature(ValueError):
@@ -38,19 +45,15 @@ class ReleasedCell(BaseModel):
     counts: tuple[int, ...]
 
 
-class ReleasedBatch(BaseModel):
-    """The noisy histograms of one batch, with the price that was paid and the noise that each count got."""
+class ReleasedBatch(BatchQuote):
+    """A batch as it was quoted, with the noisy histograms of its cells."""
 
-    model_config = ConfigDict(frozen=True)
-
-    name: str
-    epsilon: str
-    delta: str
-    composition: dict[str, int]
-    groups: tuple[Group, ...]
-    counted_groups: tuple[Group, ...] | None = None
-    noise: Noise
     cells: tuple[ReleasedCell, ...]
+
+    @classmethod
+    def of(cls, quote: BatchQuote, cells: tuple[ReleasedCell, ...]) -> "ReleasedBatch":
+        """The answer to a batch that was priced so."""
+        return cls(**dict(quote), cells=cells)
 
 
 class LedgerPosition(BaseModel):
@@ -62,8 +65,8 @@ class LedgerPosition(BaseModel):
     hash: str
 
 
-class Release(BaseModel):
-    """The answer to a plan. Fields that this version does not know are ignored."""
+class Answer(BaseModel):
+    """What a release says before its charge is entered: all that the ledger's entry holds the digest of."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -71,15 +74,27 @@ class Release(BaseModel):
     dataset: str
     version: int
     auditor: str
-    created: datetime
     relation: str
+    nonce: Nonce
     plan: Plan
     charge: PrivacyLoss
-    remaining: PrivacyLoss
     batches: tuple[ReleasedBatch, ...]
-    nonce: Nonce
+
+
+class Entered(BaseModel):
+    """What a release says in addition once its charge is entered; `remaining` is the auditor's, after it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    created: Annotated[datetime, PlainSerializer(datetime.isoformat, when_used="json")]
+    remaining: PrivacyLoss
     ledger: LedgerPosition
     key: str
+
+
+class Release(Answer, Entered):
+    """The answer to a plan. Fields that this version does not know are ignored."""
+
     signature: str
 
     def batch(self, name: str) -> ReleasedBatch:
@@ -92,6 +107,39 @@ class Release(BaseModel):
             if batch.name == name:
                 return batch
         raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True)
+class SerialisedAnswer:
+    """An answer as canonical bytes: serialised once, before the ledger's lock is taken.
+
+    Attributes:
+        members: The canonical bytes of each member's value, by its name.
+        digest: What the ledger's entry holds of it (`answer_digest`).
+    """
+
+    members: Mapping[str, bytes]
+    digest: str
+
+    @classmethod
+    def of(cls, answer: Answer, *, plan: bytes | None = None) -> "SerialisedAnswer":
+        """Serialise an answer; `plan` is its plan's canonical bytes, if they are at hand."""
+        document = answer.model_dump(mode="json", exclude={"plan"}, exclude_none=True)
+        members = {name: canonical.canonical_bytes(value) for name, value in document.items()}
+        members["plan"] = canonical.canonical_bytes(answer.plan.document()) if plan is None else plan
+        return cls(members, canonical.sha256_name(canonical.object_bytes(members)))
+
+    def signed(self, entered: Entered, sign: Callable[[bytes], str]) -> bytes:
+        """The release, whole: the bytes that are stored and sent.
+
+        Args:
+            entered: What is known now that the charge is entered.
+            sign: Signs bytes with the key that `entered` names, as the contract writes a signature.
+        """
+        document = entered.model_dump(mode="json")
+        members = {**self.members, **{name: canonical.canonical_bytes(value) for name, value in document.items()}}
+        signature = sign(canonical.object_bytes(members))
+        return canonical.object_bytes({**members, "signature": canonical.canonical_bytes(signature)})
 
 
 class Handover(BaseModel):
@@ -135,6 +183,14 @@ class SigningKeys(BaseModel):
     keys: tuple[SigningKey, ...]
 
 
+_NOT_ANSWERED: Final = frozenset({*Entered.model_fields, "signature"})
+
+
+def signature_of(content: bytes, private: Ed25519PrivateKey) -> str:
+    """The signature of some bytes, as the contract writes it: "ed25519:<base64>"."""
+    return SIGNATURE_PREFIX + base64.b64encode(private.sign(content)).decode()
+
+
 def signed_bytes(release: Mapping[str, Any]) -> bytes:
     """The bytes that a release's signature is over: its canonical JSON without `signature`."""
     return canonical.canonical_bytes({name: value for name, value in release.items() if name != "signature"})
@@ -144,10 +200,10 @@ def answer_digest(release: Mapping[str, Any]) -> str:
     """The digest that a ledger entry keeps of a release: of what was answered, before the entry was written.
 
     The release names its entry's hash and the entry names this digest, so it leaves out what is only
-    known once the charge is entered: creation time, balance, ledger position, key and signature. The release's nonce
-    is in it, so that the digest confirms no guess of the counts.
+    known once the charge is entered, and the signature. The release's nonce is in it, so that it confirms no
+    guess of the counts.
     """
-    return canonical.digest({name: value for name, value in release.items() if name not in _ADDED_WHEN_CHARGED})
+    return canonical.digest({name: value for name, value in release.items() if name not in _NOT_ANSWERED})
 
 
 def verify_signature(release: Mapping[str, Any], keys: SigningKeys) -> None:

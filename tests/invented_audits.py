@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -24,8 +25,19 @@ from auditor_client.models.tree import DecisionRule, Leaf
 from shared.amounts import PrivacyLoss, parse_nano
 from shared.datasets import Budget, DatasetDescription
 from shared.limits import Limits
+from shared.noise import DiscreteLaplaceNoise
 from shared.plans import Plan, identity
-from shared.releases import SIGNATURE_PREFIX, Release, SigningKey, signed_bytes
+from shared.releases import (
+    Answer,
+    Entered,
+    LedgerPosition,
+    Release,
+    ReleasedBatch,
+    ReleasedCell,
+    SerialisedAnswer,
+    SigningKey,
+    signature_of,
+)
 from shared.rules import Rule
 from shared.schema import Column, Group
 
@@ -196,30 +208,32 @@ def _answer(
     asked = [cell for cell in cells if cell["any_of"]]
     plan = Plan.model_validate({"sensitive": sensitive, "version": 3, "batches": [{**batch, "cells": asked}]})
     scale = 1e9 / parse_nano(epsilon)
-    document = {
-        "id": identity(auditor="ADR", dataset="adult", plan=plan),
-        "dataset": "adult",
-        "version": 3,
-        "auditor": "ADR",
-        "created": "2026-11-20T21:30:00Z",
-        "relation": relation,
-        "plan": plan.document(),
-        "charge": {"epsilon": epsilon, "delta": "0"},
-        "remaining": {"epsilon": "1.5", "delta": "0"},
-        "batches": [
-            {
-                "name": "verdict",
-                "epsilon": epsilon,
-                "delta": "0",
-                "composition": {"classes": 1},
-                "groups": [list(group) for group in groups],
-                "noise": {"distribution": "discrete_laplace", "scale": math.nextafter(scale, math.inf)},
-                "cells": [{"id": cell["id"], "counts": [100] * len(groups)} for cell in asked],
-            }
-        ],
-        "ledger": {"sequence": 17, "hash": "sha256:" + "a" * 64},
-        "nonce": "0123456789abcdef" * 2,
-        "key": "k1",
-    }
-    signature = base64.b64encode(_KEY.sign(signed_bytes(document))).decode()
-    return {**document, "signature": SIGNATURE_PREFIX + signature}
+    released = ReleasedBatch(
+        name="verdict",
+        epsilon=epsilon,
+        delta="0",
+        composition={"classes": 1},
+        groups=groups,
+        noise=DiscreteLaplaceNoise(scale=math.nextafter(scale, math.inf)),
+        cells=tuple(ReleasedCell(id=cell.id, counts=(100,) * len(groups)) for cell in plan.batches[0].cells),
+    )
+    answer = Answer(
+        id=identity(auditor="ADR", dataset="adult", plan=plan),
+        dataset="adult",
+        version=3,
+        auditor="ADR",
+        relation=relation,
+        nonce="0123456789abcdef" * 2,
+        plan=plan,
+        charge=PrivacyLoss.of_nano(parse_nano(epsilon)),
+        batches=(released,),
+    )
+    entered = Entered(
+        created=datetime(2026, 11, 20, 21, 30, tzinfo=UTC),
+        remaining=PrivacyLoss.of_nano(1_500_000_000),
+        ledger=LedgerPosition(sequence=17, hash="sha256:" + "a" * 64),
+        key="k1",
+    )
+    release = SerialisedAnswer.of(answer).signed(entered, lambda content: signature_of(content, _KEY))
+    document: dict[str, Any] = json.loads(release)
+    return document

@@ -17,12 +17,22 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from shared.amounts import NANO_PER_UNIT, format_nano
+from shared.amounts import NANO_PER_UNIT, PrivacyLoss, format_nano
 from shared.datasets import DatasetDescription
 from shared.limits import Limits
+from shared.noise import DiscreteLaplaceNoise
 from shared.nonces import draw_nonce
-from shared.plans import Plan, identity
-from shared.releases import SIGNATURE_PREFIX, signed_bytes
+from shared.plans import Batch, BatchQuote, Plan, Quote, identity
+from shared.releases import (
+    Answer,
+    Entered,
+    LedgerPosition,
+    ReleasedBatch,
+    ReleasedCell,
+    SerialisedAnswer,
+    signature_of,
+    signed_bytes,
+)
 from shared.schema import Column
 
 KEY = "an-auditors-key"
@@ -125,13 +135,14 @@ class SimulatedHolder:
 
     def quote(self, plan: Plan) -> Document:
         """A plan's price, its cells taken for disjoint."""
-        document = {
-            "dataset": "register",
-            "version": plan.version or self.dataset.version,
-            "relation": self.dataset.relation,
-            "charge": {"epsilon": format_nano(sum(batch.loss_nano[0] for batch in plan.batches)), "delta": "0"},
-            "batches": [self._batch(plan, place) for place in range(len(plan.batches))],
-        }
+        quoted = Quote(
+            dataset="register",
+            version=plan.version or self.dataset.version,
+            relation=self.dataset.relation,
+            charge=self._charge(plan),
+            batches=tuple(self._quoted(plan, batch) for batch in plan.batches),
+        )
+        document: Document = quoted.model_dump(mode="json")
         self.change_quote(document)
         return document
 
@@ -141,30 +152,26 @@ class SimulatedHolder:
         if name in self.answered:
             return 200, self.answered[name]
         self.ledger.append(f"sha256:{len(self.ledger) + 1:064x}")
-        document: Document = {
-            **{key: value for key, value in self.quote(plan).items() if key != "batches"},
-            "id": name,
-            "auditor": "ADR",
-            "created": _now(),
-            "plan": plan.document(),
-            "remaining": {"epsilon": "0.5", "delta": "0"},
-            "batches": [
-                {
-                    **self._batch(plan, place),
-                    "cells": [
-                        {"id": cell.id, "counts": [1000 + 100 * c + 10 * k for k in range(len(self._groups(plan)))]}
-                        for c, cell in enumerate(batch.cells)
-                    ],
-                }
-                for place, batch in enumerate(plan.batches)
-            ],
-            "ledger": self.position(len(self.ledger)),
-            "nonce": draw_nonce(),
-            "key": "k1",
-        }
+        answer = Answer(
+            id=name,
+            dataset="register",
+            version=plan.pinned_version,
+            auditor="ADR",
+            relation=self.dataset.relation,
+            nonce=draw_nonce(),
+            plan=plan,
+            charge=self._charge(plan),
+            batches=tuple(self._released(plan, batch) for batch in plan.batches),
+        )
+        entered = Entered(
+            created=datetime.now(UTC),
+            remaining=PrivacyLoss.of_nano(NANO_PER_UNIT // 2),
+            ledger=LedgerPosition(sequence=len(self.ledger), hash=self.ledger[-1]),
+            key="k1",
+        )
+        document: Document = json.loads(SerialisedAnswer.of(answer).signed(entered, lambda _: ""))
         self.before_signing(document)
-        signature = base64.b64encode(self.signing.sign(signed_bytes(document))).decode()
-        document["signature"] = SIGNATURE_PREFIX + signature
+        document["signature"] = signature_of(signed_bytes(document), self.signing)
         self.after_signing(document)
         self.answered[name] = json.dumps(document).encode()
         return 201, self.answered[name]
@@ -175,22 +182,27 @@ class SimulatedHolder:
             return {"sequence": sequence, "hash": self.ledger[sequence - 1]}
         return None
 
-    def _groups(self, plan: Plan) -> list[list[Any]]:
-        return [list(group) for group in self.dataset.table.groups(plan.sensitive)]
+    def _charge(self, plan: Plan) -> PrivacyLoss:
+        return PrivacyLoss.of_nano(sum(batch.loss_nano[0] for batch in plan.batches))
 
-    def _batch(self, plan: Plan, place: int) -> Document:
-        batch = plan.batches[place]
-        return {
-            "name": batch.name,
-            "epsilon": format_nano(batch.loss_nano[0]),
-            "delta": "0",
-            "composition": {"classes": 1},
-            "groups": self._groups(plan),
-            "noise": {
-                "distribution": "discrete_laplace",
-                "scale": math.nextafter(NANO_PER_UNIT / batch.loss_nano[0], math.inf),
-            },
-        }
+    def _quoted(self, plan: Plan, batch: Batch) -> BatchQuote:
+        epsilon_nano = batch.loss_nano[0]
+        return BatchQuote(
+            name=batch.name,
+            epsilon=format_nano(epsilon_nano),
+            delta="0",
+            composition={"classes": 1},
+            groups=self.dataset.table.groups(plan.sensitive),
+            noise=DiscreteLaplaceNoise(scale=math.nextafter(NANO_PER_UNIT / epsilon_nano, math.inf)),
+        )
+
+    def _released(self, plan: Plan, batch: Batch) -> ReleasedBatch:
+        quoted = self._quoted(plan, batch)
+        cells = tuple(
+            ReleasedCell(id=cell.id, counts=tuple(1000 + 100 * c + 10 * k for k in range(len(quoted.groups))))
+            for c, cell in enumerate(batch.cells)
+        )
+        return ReleasedBatch.of(quoted, cells)
 
 
 @contextmanager

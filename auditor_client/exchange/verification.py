@@ -143,7 +143,7 @@ def _check_batches(release: Release, quote: Quote, dataset: DatasetDescription) 
 
 
 def _check_groups_and_noise(
-    answered: BatchQuote | ReleasedBatch, asked: Batch, plan: Plan, dataset: DatasetDescription, place: str
+    answered: BatchQuote, asked: Batch, plan: Plan, dataset: DatasetDescription, place: str
 ) -> None:
     declared = dataset.table.groups(plan.sensitive)
     _require(answered.groups == declared, f"{place}its groups are not those of the dataset's declaration, in its order")

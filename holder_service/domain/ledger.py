@@ -7,6 +7,12 @@ newest entry's, and `Replay` can recompute every one of them from the first entr
 Auditors see entries' hashes. So each entry has a nonce, hashed with it and shown to administrators alone: without it
 nobody can test a guess of a plan, an answer, a balance or a limit (docs/adr/0016). And an entry never holds a digest
 of records or a number of people, which not even administrators may test (docs/adr/0008).
+
+**How an entry may grow.** An entry that was appended hashes the same for ever (`tests/contract`), or the chain after it
+breaks. So no member changes its name, its meaning or its form, and none is taken out; what happens otherwise than the
+kinds there are can say is a new kind. A new member is optional, and an entry without it means what it meant before: it
+is None where it has no value, and what is None is neither in the document nor hashed. `Replay` applies every kind that
+was ever appended, for ever.
 """
 
 from collections.abc import Mapping

@@ -5,10 +5,8 @@ them waits for the plan's public deadline. `enter`: one transaction (limits, key
 charge, entry, release) → commit → anchor. So whatever anybody can see of a release changes at a public moment.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from holder_service.domain.deadlines import PlanSize, Work, release_deadline_s, require_bounded
 from holder_service.domain.errors import (
@@ -37,9 +35,10 @@ from holder_service.storage.ledger import Standing
 from holder_service.storage.releases import StoredRelease
 from shared import limits, nonces
 from shared.amounts import PrivacyLoss, format_nano
-from shared.canonical import canonical_bytes, object_bytes, sha256_name
+from shared.canonical import canonical_bytes
 from shared.datasets import Relation
 from shared.plans import BatchQuote, Plan, Quote, check_size, identity_of_document
+from shared.releases import Answer, Entered, LedgerPosition, ReleasedBatch, ReleasedCell, SerialisedAnswer
 from shared.schema import Group
 
 
@@ -84,7 +83,7 @@ def quote(books: Books, *, dataset: str, plan: Plan) -> Quote:
         version=plan.version if plan.version is not None else declared.version,
         relation=name,
         charge=priced.price.charge,
-        batches=tuple(BatchQuote.model_validate(document) for document in _batch_documents(priced)),
+        batches=_batch_quotes(priced),
     )
 
 
@@ -133,14 +132,12 @@ class DrawnRelease:
     Attributes:
         priced: The plan that it answers.
         auditor: Who asked it.
-        members: All that the release says but for what the charge adds, each as canonical bytes.
-        digest: Of the answer, as the ledger names it.
+        answer: What it is answered, serialised.
     """
 
     priced: PricedPlan
     auditor: str
-    members: Mapping[str, bytes]
-    digest: str
+    answer: SerialisedAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +156,18 @@ def draw(*, auditor: str, priced: PricedPlan, records: OpenRecords) -> DrawnRele
     Raises:
         Unavailable: The records cannot be read.
     """
-    unsigned = {
-        "id": priced.identity, "dataset": priced.dataset.name, "version": priced.plan.version, "auditor": auditor,
-        "relation": priced.relation.name, "nonce": nonces.draw_nonce(),
-        "charge": priced.price.charge.model_dump(mode="json"), "batches": _noisy_batches(priced, records),
-    }  # fmt: skip
-    # Serialised once, and outside the ledger's lock: digest, signature and stored bytes are all put together from it.
-    members = {name: canonical_bytes(value) for name, value in unsigned.items()} | {"plan": priced.document}
-    return DrawnRelease(priced, auditor, members, sha256_name(object_bytes(members)))
+    answer = Answer(
+        id=priced.identity,
+        dataset=priced.dataset.name,
+        version=priced.plan.pinned_version,
+        auditor=auditor,
+        relation=priced.relation.name,
+        nonce=nonces.draw_nonce(),
+        plan=priced.plan,
+        charge=priced.price.charge,
+        batches=_noisy_batches(priced, records),
+    )
+    return DrawnRelease(priced, auditor, SerialisedAnswer.of(answer, plan=priced.document))
 
 
 def enter(books: Books, *, drawn: DrawnRelease, key_id: str, signing: Signer) -> EnteredRelease:
@@ -212,21 +213,19 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
     entry = transaction.append(
         Event(
             "charge", actor=drawn.auditor, population=dataset.population, dataset=dataset.name,
-            auditor=drawn.auditor, subject=priced.identity, answer=drawn.digest, epsilon_nano=loss.epsilon,
+            auditor=drawn.auditor, subject=priced.identity, answer=drawn.answer.digest, epsilon_nano=loss.epsilon,
             delta_nano=loss.delta, cap=cap, account=account,
         )
     )  # fmt: skip
-    charged = {
-        "created": entry.at,
-        "remaining": PrivacyLoss.of_nano(*account.remaining(transaction.now)).model_dump(mode="json"),
-        "ledger": {"sequence": entry.sequence, "hash": entry.hash},
-        "key": pair.id,
-    }
-    release = {**drawn.members, **{name: canonical_bytes(value) for name, value in charged.items()}}
-    release["signature"] = canonical_bytes(pair.sign_bytes(object_bytes(release)))
+    entered = Entered(
+        created=transaction.now,
+        remaining=PrivacyLoss.of_nano(*account.remaining(transaction.now)),
+        ledger=LedgerPosition(sequence=entry.sequence, hash=entry.hash),
+        key=pair.id,
+    )
     stored = StoredRelease(
-        id=priced.identity, auditor=drawn.auditor, dataset=dataset.name, version=dataset.version or 0,
-        sequence=entry.sequence, created=entry.at, body=object_bytes(release),
+        id=priced.identity, auditor=drawn.auditor, dataset=dataset.name, version=priced.plan.pinned_version,
+        sequence=entry.sequence, created=entry.at, body=drawn.answer.signed(entered, pair.sign_bytes),
     )  # fmt: skip
     releases.store(transaction.connection, stored)
     return EnteredRelease(stored, new=True)
@@ -305,38 +304,36 @@ def _priced(
     return PricedPlan(identity, document, plan, dataset, neighbouring, paid, size, groups, mechanisms)
 
 
-def _batch_documents(priced: PricedPlan) -> list[dict[str, Any]]:
+def _batch_quotes(priced: PricedPlan) -> tuple[BatchQuote, ...]:
     """What a quote and a release say of each batch, but for the counts."""
-    documents = []
     counted = priced.relation.counted_groups(priced.groups)
-    for batch, paid, mechanism in zip(priced.plan.batches, priced.price.batches, priced.mechanisms, strict=True):
-        document: dict[str, Any] = {
-            "name": batch.name,
-            "epsilon": format_nano(paid.epsilon_nano),
-            "delta": format_nano(paid.delta_nano),
-            "composition": {"classes": len(paid.classes)},
-            "groups": [list(group) for group in priced.groups],
-            "noise": mechanism.noise.model_dump(mode="json"),
-        }
-        if counted is not None:
-            document["counted_groups"] = [list(group) for group in counted]
-        documents.append(document)
-    return documents
+    return tuple(
+        BatchQuote(
+            name=batch.name,
+            epsilon=format_nano(paid.epsilon_nano),
+            delta=format_nano(paid.delta_nano),
+            composition={"classes": len(paid.classes)},
+            groups=priced.groups,
+            counted_groups=counted,
+            noise=mechanism.noise,
+        )
+        for batch, paid, mechanism in zip(priced.plan.batches, priced.price.batches, priced.mechanisms, strict=True)
+    )
 
 
-def _noisy_batches(priced: PricedPlan, records: OpenRecords) -> list[dict[str, Any]]:
+def _noisy_batches(priced: PricedPlan, records: OpenRecords) -> tuple[ReleasedBatch, ...]:
     """Count every batch and add its noise."""
-    documents = _batch_documents(priced)
+    released = []
     opened = records.of(priced.dataset)
-    counted = priced.relation.counted_groups(priced.groups)
-    columns = len(priced.groups if counted is None else counted)
-    for document, batch, paid, mechanism in zip(
-        documents, priced.plan.batches, priced.price.batches, priced.mechanisms, strict=True
+    for quoted, batch, paid, mechanism in zip(
+        _batch_quotes(priced), priced.plan.batches, priced.price.batches, priced.mechanisms, strict=True
     ):
+        columns = len(quoted.groups if quoted.counted_groups is None else quoted.counted_groups)
         true_counts = count_cells(opened, batch.cells, paid.classes, priced.plan.sensitive)
         noisy = mechanism.release(true_counts.reveal_to_mechanism()[:, :columns].ravel().tolist())
-        document["cells"] = [
-            {"id": cell.id, "counts": noisy[place * columns : (place + 1) * columns]}
-            for place, cell in enumerate(batch.cells)
-        ]
-    return documents
+        cells = tuple(
+            ReleasedCell(id=cell.id, counts=tuple(noisy[index * columns : (index + 1) * columns]))
+            for index, cell in enumerate(batch.cells)
+        )
+        released.append(ReleasedBatch.of(quoted, cells))
+    return tuple(released)

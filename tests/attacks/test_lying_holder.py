@@ -4,7 +4,6 @@ The simulated holder signs with a real key and answers over a real socket; each 
 in one way. After every lie: no result, no receipt among the good ones, and the answer kept as evidence.
 """
 
-import base64
 import json
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
@@ -17,7 +16,7 @@ from auditor_client.auditor import Auditor
 from auditor_client.errors import AuditorError, HolderLied, HolderUnavailable, QuestionRefused, VersionGone
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
 from shared.handovers import handover_bytes
-from shared.releases import SIGNATURE_PREFIX, SigningKey
+from shared.releases import SigningKey, signature_of
 from shared.rules import Predicate
 from tests.simulated_holder import KEY, Document, SimulatedHolder, problem, send, simulated_holder
 
@@ -185,8 +184,7 @@ def test_a_key_that_was_made_while_the_question_was_under_way_is_no_lie(
 
     def hand_over(keys: Document) -> None:
         successor = SigningKey.model_validate({**keys["keys"][0], "id": "k2"})
-        signature = base64.b64encode(holder.signing.sign(handover_bytes(successor, by="k1"))).decode()
-        handover = {"by": "k1", "signature": SIGNATURE_PREFIX + signature}
+        handover = {"by": "k1", "signature": signature_of(handover_bytes(successor, by="k1"), holder.signing)}
         keys["keys"].append({**successor.model_dump(mode="json"), "handover": handover})
 
     def rotate(document: Document) -> None:
