@@ -106,7 +106,7 @@ def _telling(column: Column, asked: Sequence[Predicate]) -> list[Value | None]:
     missing: list[Value | None] = [None] if column.nullable else []
     if not column.ordered:
         return [*column.values, *missing]
-    thresholds = [one.value for one in asked if isinstance(one.value, int | float)]
+    thresholds = [value for one in asked for value in one.operands if isinstance(value, int | float)]
     low, high = max(column.low, -sys.float_info.max), min(column.high, sys.float_info.max)
     near: set[float]
     if column.type == "integer":
@@ -146,8 +146,11 @@ def _predicate(rng: random.Random, column: Column) -> Predicate:
     if column.type == "boolean":
         asked |= {"op": "eq", "value": rng.random() < 0.5}
     elif column.type == "category":
-        values = rng.sample(column.values, rng.randint(1, len(column.values)))
-        asked |= {"op": rng.choice(("in", "not_in")), "values": values}
+        listed = rng.sample(column.values, rng.randint(1, len(column.values)))
+        asked |= {"op": rng.choice(("in", "not_in")), "values": listed}
+    elif column.type == "integer" and rng.random() < 0.25:
+        numbers = [_threshold(rng, whole=True) for _ in range(rng.randint(1, 6))]
+        asked |= {"op": rng.choice(("in", "not_in")), "values": numbers}
     else:
         asked["op"] = rng.choice(("lt", "le", "gt", "ge", "eq", "ne"))
         whole = column.type == "integer" and asked["op"] in ("eq", "ne")

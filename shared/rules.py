@@ -7,7 +7,7 @@ count and the disjointness proof must agree with it on every record.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
@@ -26,9 +26,13 @@ MISSING_TESTS = frozenset({"is_missing", "not_missing"})
 _OPERATORS_BY_TYPE: Mapping[str, frozenset[str]] = {
     "boolean": frozenset({"eq"}),
     "category": frozenset({"eq", "ne", "in", "not_in"}),
-    "integer": ORDERS | {"eq", "ne"},
+    "integer": ORDERS | {"eq", "ne", "in", "not_in"},
     "number": ORDERS | {"eq", "ne"},
 }
+
+
+Listed = Annotated[Text | StrictInt | StrictFloat, Field(union_mode="left_to_right")]
+"""One of the categories or whole numbers that `in` and `not_in` list."""
 
 
 def is_missing(value: Value | None) -> bool:
@@ -46,7 +50,7 @@ class Predicate(Message):
     column: Text
     op: Operator
     value: StrictBool | StrictInt | StrictFloat | StrictStr | None = None
-    values: tuple[Text, ...] | None = Field(default=None, max_length=limits.VALUES_PER_PREDICATE_MAX, fail_fast=True)
+    values: tuple[Listed, ...] | None = Field(default=None, max_length=limits.VALUES_PER_PREDICATE_MAX, fail_fast=True)
     or_missing: StrictBool = False
 
     @model_validator(mode="before")
@@ -55,8 +59,8 @@ class Predicate(Message):
         """Rewrite `in` and `not_in` with a single distinct value before the fields are read."""
         if isinstance(data, dict) and data.get("op") in ("in", "not_in"):
             values = data.get("values")
-            if isinstance(values, list | tuple) and values and _all_short_texts(values):
-                distinct = {normalise(text) for text in values}
+            if isinstance(values, list | tuple) and values and _all_readable(values):
+                distinct = {normalise(value) if isinstance(value, str) else value for value in values}
                 if len(distinct) == 1 and data.get("value") is None:
                     rest = {key: value for key, value in data.items() if key != "values"}
                     return {**rest, "op": "eq" if data["op"] == "in" else "ne", "value": distinct.pop()}
@@ -67,8 +71,10 @@ class Predicate(Message):
         has_value, has_values = self.value is not None, self.values is not None
         if self.op in ("in", "not_in"):
             if has_value or not self.values:
-                raise ValueError(f'"{self.op}" takes "values", a list of at least one category, and no "value".')
-            object.__setattr__(self, "values", tuple(sorted(set(self.values))))
+                raise ValueError(
+                    f'"{self.op}" takes "values", a list of at least one category or whole number, and no "value".'
+                )
+            object.__setattr__(self, "values", _canonical_list(self.values))
         elif self.op in MISSING_TESTS:
             if has_value or has_values or self.or_missing:
                 raise ValueError(f'"{self.op}" takes neither "value" nor "values" nor "or_missing".')
@@ -81,6 +87,13 @@ class Predicate(Message):
         elif isinstance(self.value, int | float) and not isinstance(self.value, bool):
             object.__setattr__(self, "value", _canonical_number(self.value))
         return self
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """What the column is compared with: one value, those of a list, or none in a test for missing."""
+        if self.values is not None:
+            return self.values
+        return () if self.value is None else (self.value,)
 
     def matches(self, value: Value | None) -> bool:
         """Whether a record's value of this predicate's column satisfies it: the reference semantics.
@@ -132,23 +145,23 @@ class Predicate(Message):
         self._check_values(column, place)
 
     def _check_values(self, column: Column, place: str) -> None:
-        if column.type == "category":
-            for text in self.values if self.values is not None else (self.value,):
-                if text not in column.category_places:
-                    raise InvalidPlan(f"{text!r} is not a declared category of column {column.name!r}.", place)
-        elif column.type == "boolean":
-            if not isinstance(self.value, bool):
-                raise InvalidPlan(f"Column {column.name!r} is boolean: compare it with true or false.", place)
-        elif isinstance(self.value, bool) or not isinstance(self.value, int | float):
-            raise InvalidPlan(f"Column {column.name!r} is of type {column.type}: compare it with a number.", place)
-        elif column.type == "integer" and self.op in ("eq", "ne") and self.value != int(self.value):
-            raise InvalidPlan(f"Column {column.name!r} is an integer: {self.op} takes a whole number.", place)
+        for value in self.operands:
+            if column.type == "category":
+                if value not in column.category_places:
+                    raise InvalidPlan(f"{value!r} is not a declared category of column {column.name!r}.", place)
+            elif column.type == "boolean":
+                if not isinstance(value, bool):
+                    raise InvalidPlan(f"Column {column.name!r} is boolean: compare it with true or false.", place)
+            elif isinstance(value, bool) or not isinstance(value, int | float):
+                raise InvalidPlan(f"Column {column.name!r} is of type {column.type}: compare it with a number.", place)
+            elif column.type == "integer" and self.op not in ORDERS and value != int(value):
+                raise InvalidPlan(f"Column {column.name!r} is an integer: {self.op} takes whole numbers.", place)
 
     def __str__(self) -> str:
         if self.op in MISSING_TESTS:
             return f"{self.column} {self.op.replace('_', ' ')}"
         sign = {"lt": "<", "le": "≤", "gt": ">", "ge": "≥", "eq": "=", "ne": "≠", "in": "in", "not_in": "not in"}
-        shown = "{" + ", ".join(self.values) + "}" if self.values is not None else str(self.value)
+        shown = "{" + ", ".join(map(str, self.values)) + "}" if self.values is not None else str(self.value)
         return f"{self.column} {sign[self.op]} {shown}{' or missing' if self.or_missing else ''}"
 
 
@@ -185,11 +198,23 @@ class Cell(Message):
         return any(rule.matches(record) for rule in self.any_of)
 
 
-def _all_short_texts(values: Sequence[object]) -> bool:
+def _all_readable(values: Sequence[object]) -> bool:
     """Whether `values` may be read at all: what comes from outside is bounded before any work is done on it."""
     return len(values) <= limits.VALUES_PER_PREDICATE_MAX and all(
-        isinstance(text, str) and len(text) <= limits.TEXT_CHARACTERS_MAX for text in values
+        len(value) <= limits.TEXT_CHARACTERS_MAX
+        if isinstance(value, str)
+        else isinstance(value, int | float) and not isinstance(value, bool)
+        for value in values
     )
+
+
+def _canonical_list(values: Sequence[str | int | float]) -> tuple[str | int | float, ...]:
+    """Categories or numbers, ascending and each once; refuses a list of both."""
+    texts = sorted({value for value in values if isinstance(value, str)})
+    numbers = sorted({_canonical_number(value) for value in values if not isinstance(value, str)})
+    if texts and numbers:
+        raise ValueError('"values" are categories or whole numbers, not both.')
+    return tuple(texts or numbers)
 
 
 def _canonical_number(number: int | float) -> int | float:

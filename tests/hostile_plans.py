@@ -83,6 +83,14 @@ def _unlisted(rng: random.Random, op: str, values: int) -> Iterator[Predicates]:
         yield [{"column": f"c{rule % 4}", "op": op, "values": rng.sample(CATEGORIES, values)}]
 
 
+def _numbers_listed(rng: random.Random, op: str) -> Iterator[Predicates]:
+    """Lists of whole numbers with gaps, which cut the line of four columns as often as a plan may."""
+    size = limits.VALUES_PER_PREDICATE_MAX
+    for rule in range(limits.VALUES_PER_PLAN_MAX // size):
+        numbers = rng.sample(range(0, limits.CUTS_PER_COLUMN_MAX - 1, 2), size)
+        yield [{"column": f"n{rule % 4}", "op": op, "values": numbers}]
+
+
 def _lists_together(rng: random.Random) -> Iterator[Predicates]:
     """Four long lists on one column in each rule, half of all categories out: sets of thousands of runs."""
     for _ in range(limits.VALUES_PER_PLAN_MAX // limits.VALUES_PER_PREDICATE_MAX // 4):
@@ -131,6 +139,8 @@ HOSTILE: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "lists of 1 024 left out": lambda: plan(_grouped(list(_unlisted(random.Random(5), "not_in", 1024)))),
     "lists of 64": lambda: plan(_grouped(list(_unlisted(random.Random(6), "in", 64)))),
     "lists of 32 left out": lambda: plan(_grouped(list(_unlisted(random.Random(7), "not_in", 32)))),
+    "lists of 1 024 numbers": lambda: plan(_grouped(list(_numbers_listed(random.Random(11), "in")))),
+    "lists of 1 024 numbers left out": lambda: plan(_grouped(list(_numbers_listed(random.Random(12), "not_in")))),
     "four lists together": lambda: plan(_grouped(list(_lists_together(random.Random(8))))),
     "boxes of 8 of 16 columns": lambda: plan(_grouped(list(_boxes(random.Random(9))))),
     "slices cut by 6 columns": lambda: plan(_grouped(list(_narrow(random.Random(10))))),

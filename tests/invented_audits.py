@@ -176,7 +176,7 @@ def _feature_columns(rules: tuple[DecisionRule, ...], sensitive: tuple[str, ...]
     """Columns that the rules' predicates fit."""
     values: dict[str, list[str]] = {}
     for predicate in (predicate for rule in rules for predicate in rule.rule.all_of):
-        texts = predicate.values or ((predicate.value,) if isinstance(predicate.value, str) else ())
+        texts = [value for value in predicate.operands if isinstance(value, str)]
         values.setdefault(predicate.column, []).extend(texts)
     return [
         Column(name=name, type="category", categories=tuple(dict.fromkeys(texts)))

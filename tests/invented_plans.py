@@ -57,13 +57,29 @@ def predicates(draw: st.DrawFn, column: Column) -> Predicate:
         return Predicate(column=column.name, op="eq", value=draw(st.booleans()), or_missing=or_missing)
     if column.type == "category":
         values = draw(st.lists(st.sampled_from(column.categories or ()), min_size=1, unique=True))
-        side: Operator = draw(st.sampled_from(("in", "not_in")))
-        return Predicate(column=column.name, op=side, values=tuple(values), or_missing=or_missing)
-    op: Operator = draw(st.sampled_from(("lt", "le", "gt", "ge", "eq", "ne")))
+        op: Operator = draw(st.sampled_from(("in", "not_in")))
+        return Predicate(column=column.name, op=op, values=tuple(values), or_missing=or_missing)
+    if column.type == "integer" and draw(st.integers(0, 3)) == 0:
+        numbers = draw(st.lists(st.sampled_from(THRESHOLDS), min_size=1, max_size=6))
+        op = draw(st.sampled_from(("in", "not_in")))
+        return Predicate.model_validate(
+            {
+                "column": column.name,
+                "op": op,
+                "values": [_whole(number) for number in numbers],
+                "or_missing": or_missing,
+            }
+        )
+    op = draw(st.sampled_from(("lt", "le", "gt", "ge", "eq", "ne")))
     value = draw(st.sampled_from(THRESHOLDS))
     if column.type == "integer" and op in ("eq", "ne"):
-        value = math.floor(value) if abs(value) <= INTEGER_MAX else float(value)
+        value = _whole(value)
     return Predicate(column=column.name, op=op, value=value, or_missing=or_missing)
+
+
+def _whole(number: float) -> int | float:
+    """A whole number near a threshold: an int where it may be one."""
+    return math.floor(number) if abs(number) <= INTEGER_MAX else float(number)
 
 
 @st.composite

@@ -130,7 +130,7 @@ def _predicate(column: Column, operator: str, tokens: list[Token], or_missing: b
     if operator in ("in", "not_in"):
         if len(tokens) < 3 or tokens[0] != ("sign", "(") or tokens[-1] != ("sign", ")"):
             raise QuestionRefused(f"The scope {text!r}: {column.name!r} {operator} takes a list in brackets: (a, b).")
-        document["values"] = _list(tokens[1:-1], text)
+        document["values"] = _list(column, tokens[1:-1], text)
     elif operator not in ("is_missing", "not_missing"):
         document["value"] = _value(column, tokens, text)
     elif tokens:
@@ -141,14 +141,14 @@ def _predicate(column: Column, operator: str, tokens: list[Token], or_missing: b
         raise QuestionRefused(f"The scope {text!r}: {_first(error)}") from error
 
 
-def _list(tokens: Sequence[Token], text: str) -> list[str]:
+def _list(column: Column, tokens: Sequence[Token], text: str) -> list[bool | int | float | str]:
     items: list[list[Token]] = [[]]
     for token in tokens:
         if token == ("sign", ","):
             items.append([])
         else:
             items[-1].append(token)
-    return [_text(item, text) for item in items]
+    return [_value(column, item, text) if column.ordered else _text(item, text) for item in items]
 
 
 def _value(column: Column, tokens: Sequence[Token], text: str) -> bool | int | float | str:

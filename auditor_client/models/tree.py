@@ -5,6 +5,7 @@ predicates on one column, and leaves that decide. Siblings that decide alike are
 that changes no decision only adds noise (1-method §4, *pruning of non-distinguishing rules*).
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -185,9 +186,8 @@ def _plain(column: Column) -> list[Value | None]:
 def _near(column: Column, predicates: list[Predicate]) -> list[Value]:
     """Admitted values of an ordered column on both sides of every threshold."""
     near: list[float] = []
-    for predicate in predicates if column.ordered else ():
-        if isinstance(predicate.value, int | float):
-            number = predicate.value
+    for number in itertools.chain.from_iterable(one.operands for one in predicates) if column.ordered else ():
+        if isinstance(number, int | float):
             if column.type == "integer":
                 near += [math.ceil(number) - 1, math.ceil(number), math.floor(number), math.floor(number) + 1]
             else:
@@ -202,8 +202,8 @@ def _clause(name: str, predicates: list[Predicate]) -> str:
     tests = [predicate for predicate in predicates if predicate.op != "not_missing"]
     if not tests:
         return f"{name} is known"
-    equal = [set(p.values or (p.value,)) for p in tests if p.op in ("eq", "in")]
-    unequal = {value for p in tests if p.op in ("ne", "not_in") for value in (p.values or (p.value,))}
+    equal = [set(p.operands) for p in tests if p.op in ("eq", "in")]
+    unequal = {value for p in tests if p.op in ("ne", "not_in") for value in p.operands}
     said = []
     if equal:
         said.append(_listed(set.intersection(*equal) - unequal, "=", "in"))
@@ -219,8 +219,9 @@ def _clause(name: str, predicates: list[Predicate]) -> str:
 _SIGNS = {"lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
 
 
-def _listed(values: set[Value | None], one: str, several: str) -> str:
-    shown = sorted(_shown(value) for value in values)
+def _listed(values: Iterable[Value], one: str, several: str) -> str:
+    ordered = sorted(values, key=lambda value: (value, "") if isinstance(value, int | float) else (0, str(value)))
+    shown = [_shown(value) for value in ordered]
     return f"{one} {shown[0]}" if len(shown) == 1 else f"{several} {{{', '.join(shown)}}}"
 
 

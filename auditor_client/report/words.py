@@ -126,9 +126,7 @@ def _comparisons(predicates: Sequence[Predicate]) -> list[str]:
 
 
 def _values(predicate: Predicate) -> tuple[str, ...]:
-    if predicate.values is not None:
-        return predicate.values
-    return () if predicate.value is None else (value_words(predicate.value),)
+    return tuple(map(value_words, predicate.operands))
 
 
 def _number(predicate: Predicate) -> float:

@@ -235,6 +235,12 @@ def test_a_field_that_is_not_of_its_form_is_refused(
         ({"column": "education", "op": "in", "value": None, "values": ["low"] * 1025}, "too-large"),
         ({"column": "education", "op": "in", "value": None, "values": ["e\u0301" * 500_000]}, "invalid-plan"),
         ({"column": "hours", "op": "in", "value": None, "values": ["1"]}, "invalid-plan"),
+        ({"column": "hours", "op": "in", "value": None, "values": [1, 2]}, "invalid-plan"),
+        ({"op": "in", "value": None, "values": [1, 2.5]}, "invalid-plan"),
+        ({"op": "in", "value": None, "values": [1, "2"]}, "invalid-plan"),
+        ({"op": "in", "value": None, "values": [1, True]}, "invalid-plan"),
+        ({"op": "in", "value": None, "values": [1, 10**400]}, "invalid-plan"),
+        ({"op": "in", "value": None, "values": [1] * 1025}, "too-large"),
     ],
     ids=lambda value: repr(value)[:60],
 )

@@ -14,7 +14,7 @@ from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import Records, load_records
 from shared.rules import Cell, Predicate
-from shared.schema import Schema
+from shared.schema import Schema, Value
 from tests.invented_plans import cells, schemas, telling_values
 
 PARQUET = "application/vnd.apache.parquet"
@@ -34,17 +34,17 @@ def predicate_as_sql(predicate: Predicate) -> str:
     if predicate.op == "not_missing":
         return f"{predicate.column} IS NOT NULL"
     if predicate.values is not None:
-        value = f"({', '.join(map(text, predicate.values))})"
-    elif isinstance(predicate.value, str):
-        value = text(predicate.value)
+        value = f"({', '.join(map(value_as_sql, predicate.values))})"
     else:
-        value = f"'{predicate.value!r}'::{'BOOLEAN' if isinstance(predicate.value, bool) else 'DOUBLE'}"
+        value = value_as_sql(predicate.value)
     missing = f" OR {predicate.column} IS NULL" if predicate.or_missing else ""
     return f"({predicate.column} {SIGNS[predicate.op]} {value}{missing})"
 
 
-def text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+def value_as_sql(value: Value | None) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return f"'{value!r}'::{'BOOLEAN' if isinstance(value, bool) else 'DOUBLE'}"
 
 
 def histograms_in_sql(source: Path, asked: list[Cell], schema: Schema) -> list[list[int]]:

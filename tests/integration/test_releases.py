@@ -289,6 +289,25 @@ def test_what_losses_are_in_terms_of_is_frozen_by_the_first_charge(
     assert (refusal.status_code, refusal.json()["type"]) == (409, "/problems/already-charged")
 
 
+def test_whole_numbers_can_be_listed(sqlite_holder: TestedHolder) -> None:
+    """A list is its numbers, in any order and spelling; and a list and its complement cost ε once."""
+
+    def asked(inside: list[float], outside: list[float]) -> dict[str, Any]:
+        body = plan()
+        body["batches"][0]["cells"] = [
+            {"id": "some", "all_of": [{"column": "age", "op": "in", "values": inside}]},
+            {"id": "others", "all_of": [{"column": "age", "op": "not_in", "values": outside}]},
+        ]
+        return body
+
+    first = sqlite_holder.release(asked([40, 20, 200], [20, 40, 200]))
+    again = sqlite_holder.release(asked([200.0, 20, 40, 20], [40, 200, 20.0]))
+
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.content == first.content
+    assert first.json()["batches"][0]["composition"]["classes"] == 1
+
+
 def test_replace_doubles_the_noise_and_names_itself(sqlite_holder: TestedHolder) -> None:
     sqlite_holder.declare("swapped", relation="replace", population="swapped")
     sqlite_holder.load(register_csv(), "swapped")

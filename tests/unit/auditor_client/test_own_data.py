@@ -41,6 +41,11 @@ CHOSEN = st.builds(
     st.sampled_from(["in", "not_in"]),
     st.sets(st.sampled_from(["North", "South", "East"]), min_size=1),
 )
+NUMBERED = st.builds(
+    lambda op, values: Predicate(column="age", op=op, values=tuple(values)),
+    st.sampled_from(["in", "not_in"]),
+    st.sets(st.sampled_from([17, 18, 40, 60, 61, 2**53, 1e300]), min_size=1),
+)
 OTHER = st.sampled_from(
     [
         Predicate(column="citizen", op="eq", value=True),
@@ -52,7 +57,7 @@ OTHER = st.sampled_from(
 )
 CELLS = st.builds(
     lambda rules: Cell(id="c", any_of=tuple(Rule(all_of=tuple(rule)) for rule in rules)),
-    st.lists(st.lists(ORDERED | CHOSEN | OTHER, max_size=3), min_size=1, max_size=3),
+    st.lists(st.lists(ORDERED | CHOSEN | NUMBERED | OTHER, max_size=3), min_size=1, max_size=3),
 )
 
 

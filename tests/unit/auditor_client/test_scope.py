@@ -23,6 +23,8 @@ SCHEMA = LOANS.table
         ("hours is missing", [("hours", "is_missing")]),
         ("hours is not missing", [("hours", "not_missing")]),
         ("region in (North, South)", [("region", "in", ["North", "South"])]),
+        ("age in (40, 18, 18.0)", [("age", "in", [18, 40])]),
+        ("age not in (40)", [("age", "ne", 40)]),
         ("region not in (North, South)", [("region", "not_in", ["North", "South"])]),
         ("region != East", [("region", "ne", "East")]),
         ("region in (North)", [("region", "eq", "North")]),

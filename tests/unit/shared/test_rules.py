@@ -38,6 +38,9 @@ def predicate(**fields: Any) -> Predicate:
         ({"op": "in", "values": ["b", "a", "b"]}, {"op": "in", "values": ["a", "b"]}),
         ({"op": "in", "values": ["a", "a"]}, {"op": "eq", "value": "a"}),
         ({"op": "not_in", "values": ["a"]}, {"op": "ne", "value": "a"}),
+        ({"op": "in", "values": [10, 9, 9.0, -0.0]}, {"op": "in", "values": [0, 9, 10]}),
+        ({"op": "in", "values": [37.0, 37]}, {"op": "eq", "value": 37}),
+        ({"op": "not_in", "values": [-0.0]}, {"op": "ne", "value": 0}),
         ({"op": "eq", "value": "Cafe\u0301"}, {"op": "eq", "value": "Caf\u00e9"}),
         ({"op": "in", "values": ["Cafe\u0301", "Caf\u00e9"]}, {"op": "eq", "value": "Caf\u00e9"}),
         ({"op": "eq", "value": True}, {"op": "eq", "value": True, "or_missing": False}),
@@ -55,7 +58,14 @@ def test_equal_meaning_has_one_form(one: dict[str, Any], other: dict[str, Any]) 
         {"op": "le", "values": ["a"]},
         {"op": "in", "value": "a"},
         {"op": "in", "values": []},
-        {"op": "in", "values": [1]},
+        {"op": "in", "values": [True]},
+        {"op": "in", "values": [True, 1]},
+        {"op": "in", "values": [1, "1"]},
+        {"op": "in", "values": [1, None]},
+        {"op": "in", "values": [1, [2]]},
+        {"op": "in", "values": [1, 2**53 + 1]},
+        {"op": "in", "values": [1, float("nan")]},
+        {"op": "in", "values": [float("inf")]},
         {"op": "is_missing", "value": 1},
         {"op": "not_missing", "or_missing": True},
         {"op": "le", "value": float("nan")},
@@ -101,6 +111,15 @@ def test_negations_do_not_match_missing_values_either(op: str, value: Value | No
     assert predicate(column="c", op=op, or_missing=True, **fields).matches(value)
 
 
+@given(value=st.one_of(st.none(), st.integers(-9, 9)), numbers=st.lists(st.integers(-9, 9), min_size=1))
+def test_a_list_of_whole_numbers_is_the_union_of_its_numbers(value: int | None, numbers: list[int]) -> None:
+    inside = predicate(column="age", op="in", values=numbers)
+    outside = predicate(column="age", op="not_in", values=[float(number) for number in numbers])
+
+    assert inside.matches(value) is (value in numbers)
+    assert outside.matches(value) is (value is not None and value not in numbers)
+
+
 @pytest.mark.parametrize(
     ("fields", "error"),
     [
@@ -112,6 +131,10 @@ def test_negations_do_not_match_missing_values_either(op: str, value: Value | No
         ({"column": "age", "op": "eq", "value": 3.5}, InvalidPlan),
         ({"column": "age", "op": "le", "value": True}, InvalidPlan),
         ({"column": "age", "op": "in", "values": ["3", "4"]}, InvalidPlan),
+        ({"column": "age", "op": "not_in", "values": [3, 4.5]}, InvalidPlan),
+        ({"column": "hours", "op": "in", "values": [3, 4]}, InvalidPlan),
+        ({"column": "education", "op": "in", "values": [11, 12]}, InvalidPlan),
+        ({"column": "citizen", "op": "in", "values": [0, 1]}, InvalidPlan),
         ({"column": "age", "op": "le", "value": "3"}, InvalidPlan),
         ({"column": "education", "op": "le", "value": "11th"}, InvalidPlan),
         ({"column": "education", "op": "eq", "value": "12th"}, InvalidPlan),
