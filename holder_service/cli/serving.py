@@ -40,9 +40,9 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8080,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Processes; all share one database.")] = 1,
     access_log: Annotated[bool, typer.Option(help="Log each request: caller, route and status.")] = True,
-    log_level: Annotated[Level, typer.Option(envvar="HOLDER_LOG_LEVEL", help="From which level on to log.")] = (
-        Level.INFO
-    ),
+    log_level: Annotated[
+        Level, typer.Option(envvar="HOLDER_LOG_LEVEL", case_sensitive=False, help="From which level on to log.")
+    ] = Level.INFO,
 ) -> None:
     """Serve the REST interface and the console; the log goes to standard error, as lines of JSON."""
     with clear_errors():

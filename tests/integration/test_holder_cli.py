@@ -325,6 +325,14 @@ def test_a_taken_port_is_one_line(home: Path) -> None:
         assert "in use" in failed(run(arguments, environment(home)))
 
 
+@pytest.mark.parametrize("level", ["debug", "DEBUG", "Warning"])
+def test_a_log_level_is_taken_in_any_case(home: Path, level: str) -> None:
+    """The program comes as far as the address: a level that it does not know ends it before."""
+    failure = failed(run(["serve", "--host", "203.0.113.7"], environment(home, HOLDER_LOG_LEVEL=level)))
+
+    assert "listen" in failure
+
+
 def test_an_address_of_nobody_is_one_line(home: Path) -> None:
     assert "listen" in failed(run(["serve", "--host", "203.0.113.7"], environment(home)))
 
