@@ -160,3 +160,11 @@ def test_no_secret_stands_in_the_compose_file_and_nothing_runs_as_root() -> None
     assert "file: ./secrets/" in compose
     assert re.search(r"^USER (?!root)\w+", dockerfile, re.MULTILINE)
     assert "secrets/" in (ROOT / ".gitignore").read_text()
+
+
+def test_nothing_that_is_to_be_ignored_is_committed() -> None:
+    """A password above all: `secrets/` is made on the machine that needs it."""
+    listed = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]
+    committed = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert committed == ""
