@@ -10,6 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.core_dumps import forbid_core_dumps
+from holder_service.private_files import keep_new_files_private
 from holder_service.services.holder import Holder
 from holder_service.settings import Settings
 from holder_service.web import admin, admin_ledger, auditors, documentation, health, metrics, problems
@@ -28,6 +29,7 @@ SECURITY = {"key": {"type": "http", "scheme": "bearer"}}
 def create_served_app() -> FastAPI:
     """The application in a process of its own, as `holder serve` runs it."""
     forbid_core_dumps()
+    keep_new_files_private()
     return create_app()
 
 

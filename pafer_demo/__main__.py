@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from auditor_client import Auditor, AuditorError
+from holder_service.private_files import keep_new_files_private
 from pafer_demo import administration, auditor_side
 from pafer_demo.holder_process import DemoFailed, initialise, running_holder
 from pafer_demo.model import trained_tree, true_ratio
@@ -34,6 +35,7 @@ def main(
     """Watch an auditor measure how a tree treats the groups of a register that it never sees."""
     console = Console()
     signal.signal(signal.SIGTERM, _interrupt)
+    keep_new_files_private()
     try:
         intact = _demonstrate(console, epsilon, output)
     except (DemoFailed, AuditorError, InvalidAmount, OSError) as error:

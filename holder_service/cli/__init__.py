@@ -8,15 +8,12 @@ may read the holder's home may run them.
 import typer
 
 from holder_service.cli import accounts, calibration, datasets, ledger, machine, privacy, serving
+from holder_service.private_files import keep_new_files_private
 
 __all__ = ["app"]
 
 # Typer's own pages for exceptions show local variables, and so keys and passwords.
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="The holder: keeps sensitive attributes, answers with noise, keeps the ledger.",
-)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 admin = typer.Typer(no_args_is_help=True, help="Everything that the administrator's endpoints do.")
 for part in (accounts.commands, datasets.commands, ledger.commands):
     admin.add_typer(part)
@@ -24,3 +21,9 @@ for part in (serving.commands, calibration.commands, machine.commands, privacy.c
     app.add_typer(part)
 app.add_typer(admin, name="admin")
 app.add_typer(machine.ledger_commands, name="ledger")
+
+
+@app.callback()
+def before_every_command() -> None:
+    """The holder: keeps sensitive attributes, answers with noise, keeps the ledger."""
+    keep_new_files_private()

@@ -12,6 +12,7 @@ from rich.table import Table
 from holder_service.app import GC_THRESHOLD
 from holder_service.cli.calls import clear_errors
 from holder_service.cli.output import AsJson
+from holder_service.private_files import make_home
 from holder_service.services.calibration import Measured, factors, measure, shown
 from holder_service.services.work_factors import write_factors
 from holder_service.settings import Settings
@@ -35,7 +36,7 @@ def calibrate(
     gc.set_threshold(GC_THRESHOLD)  # as the service does
     with clear_errors():
         settings = Settings.from_environment()
-        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_home(settings.home)
         found: list[Measured] = []
         table = Table(*_COLUMNS, title="Measured / supposed, ms")
         for one in measure(settings.home, records=(records // 10, records), runs=runs):

@@ -14,6 +14,7 @@ import typer
 from holder_service.app import create_app
 from holder_service.cli.output import tell
 from holder_service.domain.errors import HolderError
+from holder_service.private_files import OpenHome
 from holder_service.records.person_keys import UnusableSecret
 from holder_service.services.holder import Holder, NotInitialised
 from holder_service.settings import InvalidSettings, Settings
@@ -83,7 +84,7 @@ def clear_errors() -> Iterator[None]:
         yield
     except HolderError as error:
         fail(error.detail)
-    except (InvalidSettings, NotInitialised, UnusableSecret, UnusableSigningKey) as error:
+    except (InvalidSettings, NotInitialised, OpenHome, UnusableSecret, UnusableSigningKey) as error:
         fail(str(error))
     except (httpx.UnsupportedProtocol, httpx.InvalidURL):
         fail("HOLDER_URL, or --url, takes the address of a running holder, such as http://127.0.0.1:8080.")

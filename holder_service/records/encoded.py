@@ -165,7 +165,7 @@ def load_records(
         _encode(schema, folder, encoded)
         if hashes is not None:
             shutil.move(keys.sorted_hashes, hashes)
-        encoded.chmod(0o444)
+        encoded.chmod(0o400)
         _make_durable(encoded)
         encoded.replace(destination)
         _make_durable(destination.parent)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from holder_service.domain.deadlines import Work
 from holder_service.domain.errors import Conflict, Unavailable
+from holder_service.private_files import make_home, require_closed
 from holder_service.records.files import RecordFiles
 from holder_service.records.person_keys import PersonSecret
 from holder_service.services import accounts
@@ -47,9 +48,11 @@ class Holder:
 
         Raises:
             NotInitialised: Something that `initialise` makes is missing.
+            OpenHome: Others than its owner may enter the home.
             UnusableSigningKey: The file of the key in force holds something else.
             Unavailable: The database does not answer.
         """
+        require_closed(settings.home)
         signer = Signer(SigningKeyFolder(settings.signing_keys))
         if not signer.folder.ids():
             raise NotInitialised(f"There is no signing key in {signer.folder.path}: run `holder init`.")
@@ -107,9 +110,10 @@ def initialise(settings: Settings) -> IssuedKey | None:
     Raises:
         Conflict: Nothing is missing; or the database is empty and the anchor says that it was not; or its
             signing key is in another home.
+        OpenHome: The home was there, others than its owner may enter it, and it is not empty.
         UnusableSigningKey: The file of the key in force holds something else.
     """
-    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_home(settings.home)
     database = Database(settings.database_url)
     try:
         current = database.is_current()
@@ -143,7 +147,9 @@ def replace_lost_key(settings: Settings, *, reason: str) -> SigningKey:
 
     Raises:
         Conflict: It is not lost, or there never was one.
+        OpenHome: Others than its owner may enter the home.
     """
+    require_closed(settings.home)
     database = Database(settings.database_url)
     try:
         books = Books(database, Anchor(settings.anchor))

@@ -450,7 +450,7 @@ def test_encoded_records_cannot_be_changed(loader: Loader) -> None:
         for view in (*chunk.codes.values(), records.doubles):
             with pytest.raises(ValueError, match="read-only"):
                 view[0] = 0
-    assert stat.S_IMODE(loader.destination.stat().st_mode) == 0o444
+    assert stat.S_IMODE(loader.destination.stat().st_mode) == 0o400
     assert numbers(records, "age") == [37]
 
 
