@@ -11,7 +11,7 @@ from holder_service.privacy_audit.audit import Line, audit
 from holder_service.privacy_audit.over_http import AuditFailed
 
 commands = typer.Typer()
-_COLUMNS = ("through", "relation, groups", "mechanism", "runs", "charge", "stated", "bound", "excess", "verdict")
+_COLUMNS = ("through", "registers", "what", "runs", "charge", "stated", "bound", "excess", "verdict")
 _LAYOUT = "{:7} {:22} {:11} {:>6} {:>8} {:>6} {:>6} {:>6}  {}"
 
 
@@ -19,6 +19,9 @@ _LAYOUT = "{:7} {:22} {:11} {:>6} {:>8} {:>6} {:>6} {:>6}  {}"
 def audit_privacy(
     runs: Annotated[int, typer.Option(min=0, help="Draws through the core on each of two registers.")] = 100_000,
     http_runs: Annotated[int, typer.Option(min=0, help="Draws over HTTP on each of two registers.")] = 5000,
+    time_runs: Annotated[
+        int, typer.Option(min=0, help="Releases on each of two registers whose moments and texts are compared.")
+    ] = 300,
     alpha: Annotated[
         float, typer.Option(min=1e-12, max=0.1, help="Probability, at most, of a false alarm in all of it.")
     ] = 1e-6,
@@ -35,7 +38,9 @@ def audit_privacy(
         print(_LAYOUT.format(*_COLUMNS))
     with clear_errors():
         try:
-            for line in audit(core_runs=runs, http_runs=http_runs, alpha=alpha, with_faults=with_faults):
+            for line in audit(
+                core_runs=runs, http_runs=http_runs, time_runs=time_runs, alpha=alpha, with_faults=with_faults
+            ):
                 lines.append(line)
                 if not as_json:
                     print(_LAYOUT.format(*_row(line)), flush=True)
@@ -51,7 +56,7 @@ def _document(line: Line) -> dict[str, Any]:
     found = line.finding
     return {
         "through": line.through, "relation": line.pair.relation, "sensitive": line.pair.sensitive,
-        "mechanism": line.mechanism, "fault": line.fault, "runs": found.runs,
+        "registers": line.pair.label, "what": line.what, "fault": line.fault, "runs": found.runs,
         "charge": {"epsilon": found.epsilon, "delta": found.delta},
         "stated": found.stated, "bound": found.bound, "excess": found.excess, "holds": found.holds,
     }  # fmt: skip
@@ -63,6 +68,6 @@ def _row(line: Line) -> tuple[str, ...]:
     seen = "holds" if found.holds else "EXCEEDED"
     verdict = seen if line.fault is None else f"{line.fault}: {'NOT FOUND' if found.holds else 'found'}"
     return (
-        line.through, f"{line.pair.relation}, {line.pair.groups}", line.mechanism, str(found.runs), charge,
+        line.through, line.pair.label, line.what, str(found.runs), charge,
         f"{found.stated:.3f}", f"{found.bound:.3f}", f"{found.excess:+.3f}", verdict,
     )  # fmt: skip

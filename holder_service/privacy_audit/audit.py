@@ -1,32 +1,47 @@
-"""The whole audit: every relation with every mechanism, in the core and over HTTP; and with faults, if asked."""
+"""The whole audit: every relation with every mechanism, in the core and over HTTP; time; and faults, if asked."""
 
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from holder_service.privacy_audit.core import TruePair, draw, true_counts
-from holder_service.privacy_audit.faults import FAULTS, SLIGHT
-from holder_service.privacy_audit.findings import Finding, examine
+from holder_service.privacy_audit.faults import FAULTS, SLIGHT, count_large_registers_slowly
+from holder_service.privacy_audit.findings import Finding, examine, examine_values
+from holder_service.privacy_audit.moments import (
+    ASKED,
+    EPSILON,
+    EVERYTHING,
+    TIMED_PAIRS,
+    WATCHED,
+    TimedPair,
+    Watcher,
+    values_of,
+)
 from holder_service.privacy_audit.neighbours import EVERY_PAIR, Neighbours
 from holder_service.privacy_audit.over_http import draw_all, holder_under_audit
+from holder_service.settings import QUANTUM_MS_DEFAULT
+
+WARM_UP: Final = 20
+"""The first releases open files and fill caches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was found of one mechanism under one relation.
+    """What was found of one mechanism under one relation, or of one moment.
 
     Attributes:
-        through: "core" or "HTTP".
+        through: "core", "HTTP" or "time".
         pair: The registers.
-        mechanism: Its name.
+        what: The mechanism's name, or what was seen of releases (`moments`).
         fault: The fault that was planted, if one was.
         finding: What was seen.
     """
 
     through: str
-    pair: Neighbours
-    mechanism: str
+    pair: Neighbours | TimedPair
+    what: str
     fault: str | None
     finding: Finding
 
@@ -36,14 +51,15 @@ class Line:
         return self.finding.holds == (self.fault is None)
 
 
-def audit(*, core_runs: int, http_runs: int, alpha: float, with_faults: bool = False) -> Iterator[Line]:
+def audit(*, core_runs: int, http_runs: int, time_runs: int, alpha: float, with_faults: bool = False) -> Iterator[Line]:
     """Draw and examine, line by line.
 
     Args:
         core_runs: On either register of a pair, four times as many to find a slight fault; 0 leaves the core out.
         http_runs: The same of releases over HTTP.
+        time_runs: The same of releases whose moments and texts are examined, at the default quantum.
         alpha: The probability, at most, that a faultless service has a line that does not hold.
-        with_faults: Draw with planted faults too, through the core.
+        with_faults: Draw with planted faults too, through the core; and without the quantum.
 
     Raises:
         AuditFailed: The holder under audit did not work.
@@ -51,7 +67,8 @@ def audit(*, core_runs: int, http_runs: int, alpha: float, with_faults: bool = F
     with tempfile.TemporaryDirectory(prefix="privacy-audit-") as folder:
         counted = [(pair, true_counts(pair, Path(folder) / str(place))) for place, pair in enumerate(EVERY_PAIR)]
     mechanisms = len(EVERY_PAIR[0].plan().batches)
-    share = alpha / (mechanisms * len(EVERY_PAIR) * ((core_runs > 0) + (http_runs > 0)))
+    lines = mechanisms * len(EVERY_PAIR) * ((core_runs > 0) + (http_runs > 0))
+    share = alpha / (lines + len(TIMED_PAIRS) * len(ASKED + WATCHED) * (time_runs > 0))
     if core_runs:
         for pair, counts in counted:
             yield from _through_core(pair, counts, core_runs, share)
@@ -64,6 +81,27 @@ def audit(*, core_runs: int, http_runs: int, alpha: float, with_faults: bool = F
                 drawn = draw_all(holder, pair, counts, runs=http_runs)
             for name, answers in drawn.items():
                 yield Line("HTTP", pair, name, None, examine(answers, alpha=share))
+
+    if time_runs:
+        for timed in TIMED_PAIRS:
+            yield from _timed(timed, time_runs, share, quantum_ms=QUANTUM_MS_DEFAULT)
+    if time_runs and with_faults:
+        for line in _timed(EVERYTHING, time_runs, share, quantum_ms=0, fault=count_large_registers_slowly):
+            if line.what in ("latency", "created"):
+                yield replace(line, fault="no quantum, slow counts")
+
+
+def _timed(
+    pair: TimedPair, runs: int, alpha: float, *, quantum_ms: int, fault: Callable[[], None] | None = None
+) -> Iterator[Line]:
+    with holder_under_audit(quantum_ms=quantum_ms, fault=fault) as holder:
+        watcher = Watcher(holder, pair)
+        watcher.watch(runs=WARM_UP, watched=False)
+        seen = watcher.watch(runs=runs, watched=True, first=WARM_UP)
+    for what in ASKED + WATCHED:
+        yield Line(
+            "time", pair, what, None, examine_values(values_of(what, seen), epsilon=EPSILON, delta=0, alpha=alpha)
+        )
 
 
 def _through_core(pair: Neighbours, counts: TruePair, runs: int, alpha: float) -> Iterator[Line]:

@@ -1,13 +1,17 @@
 """Mechanisms with a fault, to see that an audit catches it. Nothing that answers anybody can reach them."""
 
+import time
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from holder_service.domain.relations import NeighbouringRelation
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.privacy_audit.core import Calibration
 from holder_service.privacy_audit.neighbours import Neighbours
+from holder_service.records.counting import TrueCounts, count_cells
+from holder_service.records.encoded import Records
+from holder_service.services import releases
 from shared.datasets import Relation
 from shared.plans import Batch
 
@@ -28,6 +32,17 @@ def _calibrated(pair: Neighbours, batch: Batch, name: Relation, factor: float) -
         batch.model_copy(update={"epsilon": epsilon_nano}),
         relation=NeighbouringRelation(name), schema=pair.declaration.table, sensitive=pair.sensitive,
     )  # fmt: skip
+
+
+def count_large_registers_slowly() -> None:
+    """Have this process take 50 ms longer to count more records than one chunk holds, whatever the machine."""
+
+    def slowly(records: Records, *rest: Any) -> TrueCounts:
+        if len(records.chunks) > 1:
+            time.sleep(0.05)
+        return count_cells(records, *rest)
+
+    vars(releases)["count_cells"] = slowly
 
 
 SLIGHT: Final = "epsilon 10 % too large"

@@ -11,6 +11,8 @@ Gaussian's is in tails that no test sees, and the exponential's is nearly twice 
 Source: 2-privacy §9; Ding, Wang, Wang, Zhang, Kifer (2018); Jagielski, Ullman, Oprea (2020).
 """
 
+import bisect
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ from holder_service.privacy_audit.limits_of_shares import lower_limit, upper_lim
 from holder_service.privacy_audit.telling import Answer, NoiseOnCounts, Telling
 
 _LIMITS_PER_FINDING: Final = 4
+_THRESHOLDS: Final = 200
 _DEVIATIONS: Final = 5.0
 """What the choice reckons with, in standard deviations; the bounds do not depend on it."""
 
@@ -118,6 +121,47 @@ def examine(drawn: Drawn, *, alpha: float) -> Finding:
         bound=max(0.0, _loss(shares(largest), drawn.delta)),
         excess=_loss(shares(strangest)) - _loss(strangest.stated),
     )
+
+
+def examine_values(
+    values: tuple[Sequence[float], Sequence[float]], *, epsilon: float, delta: float, alpha: float
+) -> Finding:
+    """Bound the loss that lies in numbers which should be distributed alike on two registers, such as moments.
+
+    The events are "at least so much" and "at most so much"; that the first half chooses and the second bounds is as in
+    `examine`. Nothing is stated of the numbers, so whatever they show is an excess.
+
+    Args:
+        values: Of either register, run by run, in any unit; at least two.
+        epsilon: The charge of a run.
+        delta: The charge of a run.
+        alpha: The probability, at most, that the finding on numbers that are distributed alike does not hold.
+    """
+    runs = min(map(len, values))
+    choosing = [sorted(side[: runs // 2]) for side in values]
+    bounding = [sorted(side[runs // 2 : runs]) for side in values]
+    pooled = sorted({value for side in choosing for value in side})
+    thresholds = pooled[:: max(len(pooled) // _THRESHOLDS, 1)]
+
+    def seen(event: tuple[int, float, bool]) -> float:
+        first, threshold, upper = event
+        hits = [_hits(side, threshold, upper=upper) for side in choosing]
+        rather_less = _share(hits[first], runs // 2, -_DEVIATIONS)
+        return _loss((rather_less, _share(hits[1 - first], runs // 2, _DEVIATIONS)))
+
+    events = itertools.product((0, 1), thresholds, (False, True))
+    first, threshold, upper = max(events, key=seen)
+    hits = [_hits(side, threshold, upper=upper) for side in bounding]
+    rest = runs - runs // 2
+    bound = _loss((lower_limit(hits[first], rest, alpha / 2), upper_limit(hits[1 - first], rest, alpha / 2)))
+    return Finding(runs, epsilon, delta, stated=0.0, bound=max(0.0, bound), excess=max(0.0, bound))
+
+
+def _hits(ascending: Sequence[float], threshold: float, *, upper: bool) -> int:
+    """How many values are at least a threshold, or at most it."""
+    if upper:
+        return len(ascending) - bisect.bisect_left(ascending, threshold)
+    return bisect.bisect_right(ascending, threshold)
 
 
 def _events(telling: Telling, answers: Sequence[Sequence[Answer]]) -> list[_Event]:

@@ -76,6 +76,11 @@ class Neighbours:
         }  # fmt: skip
 
     @property
+    def label(self) -> str:
+        """The relation and the number of groups."""
+        return f"{self.relation}, {self.groups}"
+
+    @property
     def groups(self) -> int:
         """How many there are."""
         return self.declaration.table.group_count(self.sensitive)

@@ -1,15 +1,17 @@
 """Draws through a whole holder: a process of its own that is asked over a socket (2-privacy §9).
 
-It lives in a folder of its own and ends with its context. Its quantum is 0, which only a test may have, and it takes
-any number of requests. An amount ends below 1000, so the register is declared as often as the draws need budgets.
+It lives in a folder of its own and ends with its context. Where noise is examined its quantum is 0, which only a test
+may have; it takes any number of requests. An amount ends below 1000, so the register is declared as often as the draws
+need budgets.
 """
 
 import itertools
+import logging
 import multiprocessing
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -72,20 +74,21 @@ class HolderUnderAudit:
 
 
 @contextmanager
-def holder_under_audit() -> Iterator[HolderUnderAudit]:
-    """A new holder in a folder that goes with it.
+def holder_under_audit(*, quantum_ms: int = 0, fault: Callable[[], None] | None = None) -> Iterator[HolderUnderAudit]:
+    """A new holder in a folder that goes with it; its process plants a fault first, if one is given.
 
     Raises:
         AuditFailed: It does not get ready.
     """
     with tempfile.TemporaryDirectory(prefix="privacy-audit-") as folder:
         home = Path(folder)
-        settings = Settings(home / "home", f"sqlite:///{home / 'holder.sqlite'}", home / "anchor", 0, requests_per_s=0)
+        store = f"sqlite:///{home / 'holder.sqlite'}"
+        settings = Settings(home / "home", store, home / "anchor", quantum_ms, requests_per_s=0)
         issued = initialise(settings)
         if issued is None:
             raise AuditFailed("A new holder issued no administrator's key.")
         with socket.create_server(("127.0.0.1", 0)) as listener:
-            process = multiprocessing.get_context("spawn").Process(target=_serve, args=(settings, listener))
+            process = multiprocessing.get_context("spawn").Process(target=_serve, args=(settings, listener, fault))
             process.start()
             url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         try:
@@ -160,7 +163,10 @@ def _drawn(name: str, sides: list[list[Release]], counts: TruePair) -> Drawn:
     return Drawn(noise, float(epsilon), float(delta), counts.pairs, answers)
 
 
-def _serve(settings: Settings, listener: socket.socket) -> None:
+def _serve(settings: Settings, listener: socket.socket, fault: Callable[[], None] | None) -> None:
+    if fault is not None:
+        fault()
+    logging.disable()  # its log would come between the lines of whoever examines it
     configuration = uvicorn.Config(create_app(settings), log_level="critical", access_log=False)
     uvicorn.Server(configuration).run([listener])
 

@@ -13,16 +13,19 @@ from pathlib import Path
 
 import pytest
 
+from holder_service.privacy_audit.audit import WARM_UP
 from holder_service.privacy_audit.core import draw, true_counts
-from holder_service.privacy_audit.faults import FAULTS
-from holder_service.privacy_audit.findings import examine
+from holder_service.privacy_audit.faults import FAULTS, count_large_registers_slowly
+from holder_service.privacy_audit.findings import Finding, examine, examine_values
+from holder_service.privacy_audit.moments import ASKED, EPSILON, EVERYTHING, WATCHED, Watcher, values_of
 from holder_service.privacy_audit.neighbours import EVERY_PAIR, Neighbours
 from holder_service.privacy_audit.over_http import draw_all, holder_under_audit
 
 RUNS = 50_000
 RUNS_FOR_A_TENTH = 100_000
 RUNS_OVER_HTTP = 1000
-ALPHA = 1e-6 / (3 * len(EVERY_PAIR) + 3)
+RUNS_WATCHED = 100
+ALPHA = 1e-6 / (3 * len(EVERY_PAIR) + 3 + 7)
 MECHANISMS = ("laplace", "gaussian", "exponential")
 
 every_pair = pytest.mark.parametrize("pair", EVERY_PAIR, ids=lambda pair: f"{pair.relation}-{pair.groups}")
@@ -76,3 +79,29 @@ def test_a_running_holder_keeps_to_its_charges(tmp_path: Path) -> None:
     assert {name: (one.epsilon, one.delta) for name, one in found.items()} == {
         batch.name: tuple(nano / 1e9 for nano in batch.loss_nano) for batch in pair.plan().batches
     }
+
+
+def watched(quantum_ms: int) -> dict[str, Finding]:
+    """What moments and texts show of two registers of which the holder counts one 50 ms longer than the other."""
+    with holder_under_audit(quantum_ms=quantum_ms, fault=count_large_registers_slowly) as holder:
+        watcher = Watcher(holder, EVERYTHING)
+        watcher.watch(runs=WARM_UP, watched=False)
+        seen = watcher.watch(runs=RUNS_WATCHED, watched=True, first=WARM_UP)
+    return {
+        what: examine_values(values_of(what, seen), epsilon=EPSILON, delta=0, alpha=ALPHA) for what in ASKED + WATCHED
+    }
+
+
+def test_no_moment_and_no_text_shows_how_long_a_count_took() -> None:
+    found = watched(quantum_ms=250)
+
+    assert {what: one.holds for what, one in found.items()} == dict.fromkeys(ASKED + WATCHED, True)
+
+
+def test_without_a_quantum_moments_show_it() -> None:
+    """The negative control: of 50 pairs of moments nearly all have to be apart."""
+    found = watched(quantum_ms=0)
+
+    assert not found["latency"].holds
+    assert not found["created"].holds
+    assert found["text"].holds

@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 
 from holder_service.cli import app
 from holder_service.privacy_audit.core import as_charged, true_counts
-from holder_service.privacy_audit.findings import Drawn, examine
+from holder_service.privacy_audit.findings import Drawn, examine, examine_values
 from holder_service.privacy_audit.limits_of_shares import lower_limit, upper_limit
 from holder_service.privacy_audit.neighbours import EVERY_PAIR, UPPER, Neighbours
 from holder_service.privacy_audit.telling import NoiseOnCounts, Telling
@@ -104,8 +105,30 @@ def test_answers_that_tell_nothing_give_no_bound() -> None:
     assert found.bound == 0.0
 
 
+@pytest.mark.parametrize("later", [0, 1])
+def test_moments_that_tell_the_registers_apart_are_found(later: int) -> None:
+    sides = [0.05 + run % 7 / 1000 for run in range(400)], [0.05 + run % 7 / 1000 for run in range(400)]
+    sides[later][:] = [moment + 0.01 for moment in sides[later]]
+
+    found = examine_values(sides, epsilon=0.001, delta=0, alpha=1e-6)
+
+    assert not found.holds
+    assert found.bound > 1
+
+
+def test_moments_that_are_alike_give_no_bound() -> None:
+    """400 moments of either side from one distribution; the limits hold with probability 1 - 10⁻⁹."""
+    source = random.Random()
+    sides = [source.gauss(0.05, 0.001) for _ in range(400)], [source.gauss(0.05, 0.001) for _ in range(400)]
+
+    found = examine_values(sides, epsilon=0.001, delta=0, alpha=1e-9)
+
+    assert found.holds
+    assert found.bound == 0.0
+
+
 def test_the_command_prints_a_finding_for_every_pair_and_mechanism() -> None:
-    run = CliRunner().invoke(app, ["audit-privacy", "--runs", "200", "--http-runs", "0", "--json"])
+    run = CliRunner().invoke(app, ["audit-privacy", "--runs", "200", "--http-runs", "0", "--time-runs", "0", "--json"])
 
     findings = json.loads(run.stdout)["findings"]
     assert [one["holds"] for one in findings] == [True] * 3 * len(EVERY_PAIR)
@@ -115,7 +138,9 @@ def test_the_command_prints_a_finding_for_every_pair_and_mechanism() -> None:
 
 def test_the_command_ends_with_one_if_a_fault_is_not_found() -> None:
     """Two draws show nothing, and it says so."""
-    run = CliRunner().invoke(app, ["audit-privacy", "--runs", "2", "--http-runs", "0", "--with-faults"])
+    run = CliRunner().invoke(
+        app, ["audit-privacy", "--runs", "2", "--http-runs", "0", "--time-runs", "0", "--with-faults"]
+    )
 
     assert "epsilon 10 % too large: NOT FOUND" in run.stdout
     assert run.exit_code == 1
