@@ -1,0 +1,150 @@
+"""Record a set of messages from a real holder into a folder of its own: `python -m tests.contract NAME`."""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from tests.holders import DECLARATION, TestedHolder, register_csv, running_holder
+
+SETS: Final = Path(__file__).parent
+_AGE, _HOURS, _EDUCATION, _CITIZEN, _SEX, _ORIGIN = DECLARATION["columns"]
+_LAPLACE: Final = {"mechanism": {"name": "laplace"}, "epsilon": "0.1"}
+_REPORTED: Final = {"sensitive": True, "randomised_response": {"kept": "0.8"}}
+
+Document = dict[str, Any]
+
+
+def main() -> int:
+    """Record a set; gives the exit code."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("name", help="of the set, which may not be there yet")
+    folder = SETS / options.parse_args().name
+    folder.mkdir()  # what was recorded is never made anew
+    with tempfile.TemporaryDirectory() as home:
+        database_url = f"sqlite:///{Path(home) / 'holder.sqlite'}"
+        with running_holder(Path(home), database_url, epsilon="5", people=60) as holder:
+            record(holder, folder)
+    return 0
+
+
+def record(holder: TestedHolder, folder: Path) -> None:
+    """Ask a holder all that a set has, and keep it."""
+    prepare(holder)
+    datasets = required(holder.auditor("GET", "/datasets")).json()["datasets"]
+    plans, quotes, releases = [], [], []
+    for number, (dataset, sent) in enumerate(plans_sent()):
+        if number == 2:
+            required(holder.admin("POST", "/signing-keys"))
+        release = required(holder.release(sent, dataset=dataset))
+        answered = release.json()
+        pinned = {**sent, "version": answered["version"]}
+        quote = required(holder.auditor("POST", f"/datasets/{dataset}/quotes", json=pinned))
+        names = {"auditor": "ADR", "dataset": dataset, "version": answered["version"], "identity": answered["id"]}
+        plans.append(json.dumps({**names, "sent": sent}))
+        quotes.append(quote.text)
+        releases.append(release.text)
+    conclude(holder)
+    write(folder / "plans.jsonl", plans)
+    write(folder / "quotes.jsonl", quotes)
+    write(folder / "releases.jsonl", releases)
+    write(folder / "datasets.json", [json.dumps(datasets, indent=1)])
+    write(folder / "keys.json", [json.dumps(required(holder.client.get("/v1/keys")).json(), indent=1)])
+    write(folder / "entries.jsonl", required(holder.admin("GET", "/ledger?format=jsonl")).text.splitlines())
+
+
+def prepare(holder: TestedHolder) -> None:
+    """Declare and load a dataset for each neighbouring relation, with a budget in its population."""
+    columns = [_AGE, {**_EDUCATION, "categories": ["low", "élevé"]}, _SEX, _ORIGIN]
+    required(holder.declare("unbounded", columns=columns, cap={"epsilon": "2", "delta": "0.01"}))
+    required(holder.declare("fixed-size", relation="replace"))
+    survey = [{**_AGE, "label": False}, {**_SEX, **_REPORTED}, {**_ORIGIN, "nullable": False, **_REPORTED}]
+    required(holder.declare("survey", columns=survey, relation="sensitive_attribute"))
+    rows = "".join(f"q{n},{n},low,Female,\r\n" for n in range(20))
+    required(holder.load(f"id,age,education,sex,origin\r\n{rows}".encode(), "unbounded"))
+    required(holder.load(register_csv(people=30), "fixed-size"))
+    reports = "".join(f"r{n},{n},Male,here\n" for n in range(20))
+    required(holder.load(f"id,age,sex,origin\n{reports}".encode(), "survey"))
+    for dataset in ("unbounded", "fixed-size", "survey"):
+        budget = {"epsilon": "1.5", "delta": "0.005", "expires": "2999-12-31T22:30:00+02:00"}
+        required(holder.admin("PUT", f"/datasets/{dataset}/budgets/ADR", json=budget))
+
+
+def plans_sent() -> Iterator[tuple[str, Document]]:
+    """Plans with every operator, mechanism, relation and spelling, by the dataset that they are about."""
+    young = {"id": "young", "all_of": [{"column": "age", "op": "le", "value": 40}]}
+    old = {"id": "old", "all_of": [{"column": "age", "op": "gt", "value": 40.0}]}
+    yield "register", {"sensitive": ["sex"], "batches": [{"name": "verdict", **_LAPLACE, "cells": [young, old]}]}
+    yield "register", {**every_operator(), "draw": 2}
+    overlapping = [{"id": "everybody", "all_of": []}, young]
+    yield "fixed-size", {
+        "sensitive": ["origin", "sex"], "version": 1,
+        "batches": [
+            {"name": "exact", "mechanism": {"name": "exponential", "upper": 30}, "epsilon": "0.25", "cells": [old]},
+            {"name": "overlapping", **_LAPLACE, "cells": overlapping},
+        ],
+    }  # fmt: skip
+    decomposed = {"id": "e\u0301", "all_of": [{"column": "education", "op": "in", "values": ["e\u0301leve\u0301"]}]}
+    gaussian = {"mechanism": {"name": "gaussian", "delta": "0.000001"}, "epsilon": "0.5"}
+    yield "unbounded", {"sensitive": ["sex"], "batches": [{"name": "u", **gaussian, "cells": [decomposed, young]}]}
+    yield "survey", {"sensitive": ["sex"], "batches": [{"name": "half", **_LAPLACE, "cells": [young, old]}]}
+    reported = {"name": "reported", "mechanism": {"name": "randomised_response"}, "cells": [young]}
+    yield "survey", {"sensitive": ["sex", "origin"], "batches": [reported]}
+
+
+def every_operator() -> Document:
+    """A plan of unions, with each operator once at least."""
+    first = [
+        {"column": "age", "op": "ge", "value": 18}, {"column": "age", "op": "lt", "value": 65},
+        {"column": "hours", "op": "le", "value": 37.5, "or_missing": True},
+        {"column": "education", "op": "in", "values": ["middle", "low"]},
+        {"column": "citizen", "op": "eq", "value": True},
+    ]  # fmt: skip
+    second = [
+        {"column": "hours", "op": "is_missing"}, {"column": "education", "op": "ne", "value": "high"},
+        {"column": "age", "op": "gt", "value": 1e-5},
+    ]  # fmt: skip
+    third = [
+        {"column": "hours", "op": "not_missing"}, {"column": "education", "op": "not_in", "values": ["low", "high"]}
+    ]  # fmt: skip
+    cells = [
+        {"id": "union", "any_of": [{"id": "a", "all_of": first}, {"id": "b", "all_of": second}]},
+        {"id": "rule", "all_of": third},
+    ]
+    return {"sensitive": ["sex", "origin"], "batches": [{"name": "every operator", **_LAPLACE, "cells": cells}]}
+
+
+def conclude(holder: TestedHolder) -> None:
+    """Decisions of every kind that there was none of yet; a restore is the last."""
+    opened = required(holder.admin("POST", "/auditors", json={"name": "second"})).json()
+    required(holder.admin("POST", "/auditors/second/keys", json={"expires": "2999-12-31T00:00:00Z"}))
+    required(holder.admin("DELETE", f"/auditors/second/keys/{opened['key_id']}"))
+    required(holder.admin("PATCH", "/auditors/second", json={"disabled": True}))
+    required(holder.admin("PUT", "/datasets/register/budgets/ADR", json={"epsilon": "0"}))
+    required(holder.declare("unbounded", columns=[_AGE, {**_EDUCATION, "categories": ["low", "élevé"]}, _SEX, _ORIGIN],
+                            cap={"epsilon": "1", "delta": "0.01"}))  # fmt: skip
+    required(holder.admin("POST", "/populations/register/merge", json={"population": "unbounded"}))
+    required(holder.admin("DELETE", "/datasets/fixed-size"))
+    holder.settings.anchor.unlink()
+    required(holder.admin("POST", "/ledger/restore", json={"reason": "recorded for the contract"}))
+
+
+def required(answer: httpx.Response) -> httpx.Response:
+    """An answer that is none of refusal."""
+    if not answer.is_success:
+        raise SystemExit(f"{answer.request.method} {answer.request.url.path}: {answer.status_code} {answer.text}")
+    return answer
+
+
+def write(path: Path, lines: list[str]) -> None:
+    """Write lines into a new file."""
+    with path.open("x", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,196 @@
+"""Plans, quotes, releases, entries and keys that were recorded once read, hash and verify the same for ever."""
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import pytest
+from sqlalchemy import insert
+
+from auditor_client.errors import HolderLied
+from auditor_client.exchange.verification import check_quote, verified_release
+from holder_service.domain.ledger import BrokenLedger, Kind, Replay
+from holder_service.storage import ledger
+from holder_service.storage.database import Database
+from holder_service.storage.tables import entries
+from holder_service.web.ledger_export import is_whole
+from shared.canonical import canonical_bytes
+from shared.datasets import DatasetDescription
+from shared.handovers import require_vouched
+from shared.plans import Plan, Quote, identity
+from shared.releases import Answer, Entered, Release, SerialisedAnswer, SigningKeys, answer_digest
+from tests.contract.__main__ import main
+
+SETS: Final = tuple(sorted(path.parent for path in Path(__file__).parent.glob("*/entries.jsonl")))
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A set as it was recorded, each line parsed; releases as they were sent, too."""
+
+    plans: list[Document]
+    quotes: list[Document]
+    releases: list[bytes]
+    entries: list[Document]
+    datasets: dict[str, DatasetDescription]
+    keys: SigningKeys
+
+    @classmethod
+    def read(cls, folder: Path) -> "Recorded":
+        def lines(name: str) -> list[bytes]:
+            return (folder / name).read_bytes().splitlines()
+
+        described = [
+            DatasetDescription.model_validate(one) for one in json.loads((folder / "datasets.json").read_text())
+        ]
+        return cls(
+            [json.loads(line) for line in lines("plans.jsonl")],
+            [json.loads(line) for line in lines("quotes.jsonl")],
+            lines("releases.jsonl"),
+            [json.loads(line) for line in lines("entries.jsonl")[:-1]],
+            {dataset.name: dataset for dataset in described},
+            SigningKeys.model_validate_json((folder / "keys.json").read_bytes()),
+        )
+
+
+@pytest.fixture(scope="module", params=SETS, ids=lambda folder: folder.name)
+def recorded(request: pytest.FixtureRequest) -> Recorded:
+    return Recorded.read(request.param)
+
+
+def replayed(folder: Path, documents: list[Document]) -> list[Document]:
+    """Put entries into a new holder's database, row by row, and replay them; gives what the ledger shows of each."""
+    database = Database(f"sqlite:///{folder / 'holder.sqlite'}")
+    database.migrate()
+    rows = [{column.name: document.get(column.name) for column in entries.columns} for document in documents]
+    for row in rows:
+        row.update({name: json.dumps(row[name]) for name in ("cap", "account", "detail") if row[name] is not None})
+    database.write(lambda connection: connection.execute(insert(entries), rows))
+    replay, shown = Replay(), []
+    with database.read() as connection:
+        for entry in ledger.read_entries(connection):
+            replay.apply(entry)
+            shown.append(entry.document())
+    database.close()
+    return shown
+
+
+def test_a_plan_as_it_was_sent_has_the_identity_that_it_had(recorded: Recorded) -> None:
+    for line, release in zip(recorded.plans, recorded.releases, strict=True):
+        plan = Plan.model_validate(line["sent"]).pinned(line["version"])
+        assert identity(auditor=line["auditor"], dataset=line["dataset"], plan=plan) == line["identity"]
+        assert plan.document() == json.loads(release)["plan"]
+        assert Plan.model_validate(plan.document()) == plan
+
+
+def test_an_auditor_believes_every_release_at_the_price_of_its_quote(recorded: Recorded) -> None:
+    for line, quoted, sent in zip(recorded.plans, recorded.quotes, recorded.releases, strict=True):
+        plan = Plan.model_validate(line["sent"]).pinned(line["version"])
+        quote, dataset = Quote.model_validate(quoted), recorded.datasets[line["dataset"]]
+        check_quote(quote, plan=plan, dataset=dataset)
+        release = verified_release(
+            json.loads(sent), keys=recorded.keys, plan=plan, quote=quote, dataset=dataset, auditor=line["auditor"]
+        )
+        assert release.id == line["identity"]
+
+
+def test_a_release_is_written_in_the_bytes_that_it_had(recorded: Recorded) -> None:
+    for sent in recorded.releases:
+        document = json.loads(sent)
+        answer = SerialisedAnswer.of(Answer.model_validate(document, extra="ignore"))
+        entered = Entered.model_validate(document, extra="ignore")
+        assert answer.signed(entered, lambda _, document=document: document["signature"]) == sent  # type: ignore[misc]
+        assert answer.digest == answer_digest(document)
+        assert canonical_bytes(document) == sent
+
+
+def test_every_entry_has_the_hash_that_it_had_and_every_balance_follows(recorded: Recorded, tmp_path: Path) -> None:
+    assert replayed(tmp_path, recorded.entries) == recorded.entries
+
+
+def test_the_ledger_charges_the_releases_that_it_names(recorded: Recorded) -> None:
+    charges = {entry["subject"]: entry for entry in recorded.entries if entry["kind"] == "charge"}
+
+    for sent in recorded.releases:
+        document = json.loads(sent)
+        entry = charges.pop(document["id"])
+        assert entry["answer"] == answer_digest(document)
+        assert document["ledger"] == {"sequence": entry["sequence"], "hash": entry["hash"]}
+        assert document["created"] == entry["at"]
+    assert not charges
+
+
+def test_keys_are_vouched_for_and_each_signed_something(recorded: Recorded) -> None:
+    require_vouched(recorded.keys.keys, recorded.keys.keys[:1])
+
+    signed = {Release.model_validate_json(sent).key for sent in recorded.releases}
+
+    assert signed == {key.id for key in recorded.keys.keys}
+    assert len(signed) > 1
+
+
+@pytest.mark.parametrize("folder", SETS, ids=lambda folder: folder.name)
+def test_the_export_ends_as_it_did(folder: Path) -> None:
+    assert is_whole(io.BytesIO((folder / "entries.jsonl").read_bytes()))
+
+
+def test_every_kind_of_entry_mechanism_and_relation_was_recorded() -> None:
+    """Whoever adds one records a set with it."""
+    everything = [Recorded.read(folder) for folder in SETS]
+    noises = {
+        batch["noise"]["distribution"] for one in everything for quote in one.quotes for batch in quote["batches"]
+    }
+    used = json.dumps([line["sent"] for one in everything for line in one.plans])
+
+    assert {entry["kind"] for one in everything for entry in one.entries} == set(get_args(Kind))
+    assert {quote["relation"] for one in everything for quote in one.quotes} == {
+        "add_remove", "replace", "sensitive_attribute",
+    }  # fmt: skip
+    assert noises == {"discrete_laplace", "discrete_gaussian", "exponential", "randomised_response"}
+    operators = ("lt", "le", "gt", "ge", "eq", "ne", "in", "not_in", "is_missing", "not_missing")
+    assert not [operator for operator in operators if f'"op": "{operator}"' not in used]
+
+
+RELEASE_CHANGES: dict[str, Callable[[Document], Any]] = {
+    "a count": lambda document: document["batches"][0]["cells"][0]["counts"].__setitem__(0, 7_777),
+    "the nonce": lambda document: document.update(nonce="0" * 32),
+    "the plan": lambda document: document["plan"].update(draw=9),
+    "the time": lambda document: document.update(created="2026-01-01T00:00:00+00:00"),
+    "a member more": lambda document: document.update(more=None),
+}
+
+
+@pytest.mark.parametrize("change", RELEASE_CHANGES)
+def test_a_changed_release_would_be_noticed(recorded: Recorded, change: str) -> None:
+    line, document = recorded.plans[0], json.loads(recorded.releases[0])
+    RELEASE_CHANGES[change](document)
+
+    with pytest.raises(HolderLied):
+        verified_release(
+            document, keys=recorded.keys, plan=Plan.model_validate(line["sent"]).pinned(line["version"]),
+            quote=Quote.model_validate(recorded.quotes[0]), dataset=recorded.datasets[line["dataset"]],
+            auditor=line["auditor"],
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [{"nonce": "0" * 32}, {"actor": "someone"}, {"detail": {}}, {"at": "2026-01-01"}])
+def test_a_changed_entry_would_be_noticed(recorded: Recorded, change: Document, tmp_path: Path) -> None:
+    documents = [{**recorded.entries[0], **change}, *recorded.entries[1:]]
+
+    with pytest.raises(BrokenLedger):
+        replayed(tmp_path, documents)
+
+
+def test_what_was_recorded_is_not_recorded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {path: path.read_bytes() for path in SETS[0].iterdir()}
+    monkeypatch.setattr("sys.argv", ["contract", SETS[0].name])
+
+    with pytest.raises(FileExistsError):
+        main()
+
+    assert {path: path.read_bytes() for path in SETS[0].iterdir()} == before
