@@ -134,7 +134,7 @@ def conclude(holder: TestedHolder) -> None:
 
 
 def required(answer: httpx.Response) -> httpx.Response:
-    """An answer that is none of refusal."""
+    """The answer, if it is not a refusal; else the recording ends."""
     if not answer.is_success:
         raise SystemExit(f"{answer.request.method} {answer.request.url.path}: {answer.status_code} {answer.text}")
     return answer
