@@ -10,7 +10,7 @@ processor time that was measured on two slow cores. `holder calibrate` measures 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Final, Self
 
@@ -18,6 +18,7 @@ from holder_service.domain.pricing import Price
 from shared import limits
 from shared.plans import Plan
 from shared.problems import TooLarge
+from shared.rules import Rule
 
 WORD_RULES: Final = 64
 """So many rules are looked up together (`records.matching`)."""
@@ -34,6 +35,9 @@ class PlanSize:
         rules: Of all batches.
         predicates: Of all rules.
         values: Of all predicates' lists.
+        cuts: At most how many cuts columns of numbers get, over all batches: two for each different threshold, and one
+            for missing.
+        columns: That rules name, over all batches.
         counts: By mechanism, how many counts get its noise: cells times groups.
         gaussians: Batches of Gaussian noise, whose scale has to be searched for.
         classes: Of disjoint cells, over all batches.
@@ -44,6 +48,8 @@ class PlanSize:
     rules: int
     predicates: int
     values: int
+    cuts: int
+    columns: int
     counts: Mapping[str, int]
     gaussians: int
     classes: int
@@ -54,7 +60,7 @@ class PlanSize:
     def of(cls, plan: Plan, price: Price, groups: int) -> Self:
         """The size of a priced plan that counts so many groups."""
         counts: dict[str, int] = {}
-        rules = predicates = values = gaussians = classes = words = word_columns = 0
+        rules = predicates = values = cuts = columns = gaussians = classes = words = word_columns = 0
         for batch, paid in zip(plan.batches, price.batches, strict=True):
             name = batch.mechanism.name
             counts[name] = counts.get(name, 0) + len(batch.cells) * groups
@@ -64,11 +70,24 @@ class PlanSize:
             rules += len(asked)
             predicates += sum(len(rule.all_of) for rule in asked)
             values += sum(len(one.values or ()) for rule in asked for one in rule.all_of)
+            cuts += len(named) + 2 * len(_thresholds(asked))
+            columns += len(named)
             gaussians += name == "gaussian"
             classes += len(paid.classes)
             words += batch_words
             word_columns += batch_words * len(named)
-        return cls(rules, predicates, values, counts, gaussians, classes, words, word_columns)
+        return cls(rules, predicates, values, cuts, columns, counts, gaussians, classes, words, word_columns)
+
+
+def _thresholds(rules: Iterable[Rule]) -> set[tuple[str, float]]:
+    """The different numbers that rules compare each column with."""
+    return {
+        (one.column, value)
+        for rule in rules
+        for one in rule.all_of
+        for value in (one.value, *(one.values or ()))
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +122,8 @@ class Work:
             pricing=2 + 0.02 * size.predicates + 0.006 * size.values + 0.01 * size.rules + 5 * size.gaussians,
             counting=(
                 1 + 0.3 * size.words + 0.015 * size.predicates + 0.003 * size.values + 0.002 * counts
-                + millions * (5 + 8 * size.classes + 3 * size.words + 1.4 * size.word_columns)
+                + millions * (5 + 2 * size.columns + 0.008 * size.cuts)
+                + millions * (8 * size.classes + 3 * size.words + 1.4 * size.word_columns)
             ),
             noise=2 + sum(NOISE_COUNT_MS[name] * number for name, number in size.counts.items()),
             writing=1 + 0.008 * size.predicates + 0.002 * size.values + 0.01 * size.rules + 0.004 * counts,

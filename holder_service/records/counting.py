@@ -9,7 +9,7 @@ class at most even if the proof of disjointness were wrong. Every record is read
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -141,13 +141,18 @@ def _counters(
     for places in classes:
         rules = _rules(cells, places)
         words = -(-len(rules) // WORD_BITS)
-        walk = TreeWalk.compiled(rules, records) if words > 1 else None
-        if walk is not None and 4 * walk.steps <= words * (len(walk.columns) + 2):
+        walk = TreeWalk.compiled(rules, records, _quicker_than(words)) if words > 1 else None
+        if walk is not None:
             yield _WalkCounter(list(places), walk, _keys(places, cells, groups))
         else:
             looked_up.append(places)
     if looked_up:
         yield _WordCounter.compiled(looked_up, cells, groups, records)
+
+
+def _quicker_than(words: int) -> Callable[[int, int], bool]:
+    """Whether a walk of so many steps over so many columns is quicker than so many words."""
+    return lambda steps, columns: 4 * steps <= words * (columns + 2)
 
 
 def _rules(cells: Sequence[Cell], places: Sequence[int]) -> list[Rule]:

@@ -5,7 +5,7 @@ atom of the column that it tests. Whoever has arrived stays where he is until al
 the work depends on the diagram and on how many records there are, not on what is in them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -48,11 +48,18 @@ class TreeWalk:
     steps: int
 
     @classmethod
-    def compiled(cls, rules: Sequence[Rule], records: Records) -> "TreeWalk | None":
-        """The walk of rules that fit the records' schema; `None` if their diagram or its tables become too large."""
+    def compiled(
+        cls, rules: Sequence[Rule], records: Records, worth: Callable[[int, int], bool] = lambda _steps, _columns: True
+    ) -> "TreeWalk | None":
+        """The walk of rules that fit the records' schema.
+
+        `None` if their diagram or its tables become too large, or so many steps over so many columns are not worth it.
+        """
         partitions, paths = admitted_paths(rules, records.schema)
         diagram = DecisionDiagram.rebuilt(partitions, paths)
         if diagram is None or sum(partitions[node.column].atoms for node in diagram.nodes) > ENTRIES_MAX:
+            return None
+        if not worth(diagram.depth, len(partitions)):
             return None
         nodes = len(diagram.nodes)
         # Child ~r, a rule, is the place behind the nodes by r.

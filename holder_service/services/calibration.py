@@ -30,6 +30,8 @@ COLUMNS: Final = 12
 AUDITOR: Final = "calibration"
 MARGIN: Final = 1.5
 """What the middle of the measured times is raised by; what is rarer than that, pauses, is measured apart."""
+FREQUENT: Final = 0.5
+"""The number that half of the people have; rules cut right below and above it."""
 AMPLE: Final = {"epsilon": "999", "delta": "999"}
 
 
@@ -140,7 +142,7 @@ def _register(number: int) -> str:
 
 
 def _load(holder: Holder, number: int, place: Path) -> None:
-    """Invent a register and a budget to ask about it."""
+    """Invent a register and a budget to ask about it: half of the people have one number, all others one each."""
     columns: list[dict[str, Any]] = [{"name": f"x{column}", "type": "number"} for column in range(COLUMNS)]
     groups = {"name": "group", "type": "category", "categories": list("ABCDEFGH"), "sensitive": True}
     declaration = {"person_key": "id", "cap": AMPLE, "records_max": number, "columns": [*columns, groups]}
@@ -152,7 +154,7 @@ def _load(holder: Holder, number: int, place: Path) -> None:
     with source.open("w", encoding="utf-8") as file:
         file.write(",".join(["id", *(column["name"] for column in columns), "group"]) + "\n")
         for person in range(number):
-            values = (f"{rng.random():.4f}" for _ in columns)
+            values = (str(rng.choice((FREQUENT, rng.random()))) for _ in columns)
             file.write(f"{person},{','.join(values)},{rng.choice('ABCDEFGH')}\n")
     with holder.files.in_use():
         loads.load(
@@ -207,8 +209,9 @@ def _leaves(number: int, rng: random.Random) -> list[list[dict[str, Any]]]:
     paths: list[list[dict[str, Any]]] = [[]]
     while len(paths) < number:
         place = rng.randrange(len(paths))
-        test = {"column": f"x{rng.randrange(COLUMNS)}", "value": rng.random()}
-        paths[place : place + 1] = [[*paths[place], {**test, "op": op}] for op in ("le", "gt")]
+        test = {"column": f"x{rng.randrange(COLUMNS)}", "value": rng.choice((FREQUENT, rng.random(), rng.random()))}
+        sides = rng.choice((("le", "gt"), ("lt", "ge")))
+        paths[place : place + 1] = [[*paths[place], {**test, "op": op}] for op in sides]
     return paths
 
 

@@ -27,6 +27,8 @@ class Bug:
 
 _RELEASES: Final = "holder_service/services/releases.py"
 _AUDITORS: Final = "holder_service/web/auditors.py"
+_ENCODED: Final = "holder_service/records/encoded.py"
+_ATOMS: Final = "holder_service/records/atoms.py"
 _LAPLACE: Final = "holder_service/mechanisms/laplace.py"
 
 BUGS: Final = (
@@ -61,6 +63,71 @@ BUGS: Final = (
             ),
         ),
         ("tests/unit/holder_service/test_release_slots.py",),
+    ),
+    Bug(
+        "encoding chosen by the records",
+        (
+            Edit(
+                _ENCODED,
+                "    fields = [field for column in schema.columns for field in _fields(column)]\n",
+                "    domain = {'type': 'integer', 'minimum': 0, 'maximum': CODES_MAX - 1}\n"
+                "    columns = [\n"
+                "        column.model_copy(update=domain)\n"
+                "        if column.ordered and len(values) and values.min() >= 0 and values.max() < CODES_MAX\n"
+                "        and (values == np.floor(values)).all() else column\n"
+                "        for column, values in zip(schema.columns, staged, strict=True)\n"
+                "    ]\n"
+                "    fields = [field for column in columns for field in _fields(column)]\n",
+            ),
+            Edit(
+                _ENCODED,
+                "                for column, values in zip(schema.columns, staged, strict=True)\n",
+                "                for column, values in zip(columns, staged, strict=True)\n",
+            ),
+        ),
+        ("tests/unit/holder_service/test_records.py::test_the_declaration_alone_decides_how_columns_are_encoded",),
+    ),
+    Bug(
+        "everybody with the value of a cut is looked up",
+        (
+            Edit(
+                _ATOMS,
+                "    ended: _Array = np.minimum(found, ends)\n",
+                "    for begin, end in zip(begins[:, 0], ends[:, 0], strict=True):\n"
+                "        divided = np.flatnonzero(np.isin(numbers[begin:end], np.nextafter(cuts, np.inf)))\n"
+                "        np.searchsorted(cuts, numbers[begin + divided])\n"
+                "    ended: _Array = np.minimum(found, ends)\n",
+            ),
+        ),
+        (
+            "tests/unit/holder_service/test_count_work.py::test_registers_that_differ_in_everything_make_the_same_work",
+            "tests/unit/holder_service/test_count_work.py::test_one_more_person_makes_every_array_longer_by_one_at_most",
+        ),
+    ),
+    Bug(
+        "a search ends when it has found",
+        (
+            Edit(
+                _ATOMS,
+                "        np.minimum(probes, ends - 1, out=probes)\n",
+                "        if not (numbers.take(np.minimum(found, ends - 1)) <= cuts).any():\n"
+                "            break\n"
+                "        np.minimum(probes, ends - 1, out=probes)\n",
+            ),
+        ),
+        ("tests/unit/holder_service/test_count_work.py::test_registers_that_differ_in_everything_make_the_same_work",),
+    ),
+    Bug(
+        "one chunk is counted at once",
+        (
+            Edit(
+                "holder_service/records/counting.py",
+                "    counted = _threads().map(count, records.chunks)\n",
+                "    one = len(records.chunks) == 1\n"
+                "    counted = map(count, records.chunks) if one else _threads().map(count, records.chunks)\n",
+            ),
+        ),
+        ("tests/unit/holder_service/test_count_work.py::test_one_chunk_is_handed_to_the_threads_as_two_are",),
     ),
     Bug(
         "half scale",

@@ -27,11 +27,12 @@ from shared.problems import TooLarge
 from tests.hostile_plans import SCHEMA
 
 SIZE = PlanSize(
-    rules=16, predicates=64, values=8, counts={"laplace": 32, "gaussian": 4}, gaussians=1, classes=1, words=1,
-    word_columns=5,
+    rules=16, predicates=64, values=8, cuts=16, columns=5, counts={"laplace": 32, "gaussian": 4}, gaussians=1,
+    classes=1, words=1, word_columns=5,
 )  # fmt: skip
 sizes = st.builds(
     PlanSize, rules=st.integers(1, 8192), predicates=st.integers(0, 24_576), values=st.integers(0, 65_536),
+    cuts=st.integers(0, 100_000), columns=st.integers(0, 1000),
     counts=st.dictionaries(st.sampled_from(sorted(NOISE_COUNT_MS)), st.integers(1, 16_384), min_size=1),
     gaussians=st.integers(0, 16), classes=st.integers(1, 4096), words=st.integers(1, 500),
     word_columns=st.integers(0, 10_000),
@@ -87,8 +88,8 @@ def test_a_plan_s_size_is_what_it_asks() -> None:
     size = PlanSize.of(plan, price(plan, SCHEMA), 2)
 
     assert size == PlanSize(
-        rules=6, predicates=4, values=6, counts={"laplace": 4, "gaussian": 4}, gaussians=1, classes=4, words=2,
-        word_columns=4,
+        rules=6, predicates=4, values=6, cuts=8, columns=4, counts={"laplace": 4, "gaussian": 4}, gaussians=1,
+        classes=4, words=2, word_columns=4,
     )  # fmt: skip
 
 
