@@ -9,6 +9,7 @@ What stands in `__all__` is the public surface; everything else may change.
 """
 
 from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.request import AuditRequest
 from auditor_client.auditor import Auditor
 from auditor_client.audits.comparing import ModelComparison
 from auditor_client.audits.history import History
@@ -25,11 +26,13 @@ from auditor_client.estimation.results import (
     Verdict,
 )
 from auditor_client.exchange.receipts import ReceiptsReport
+from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import Branch, DecisionRule, Leaf, Split, Tree
 
 __all__ = [
     "Assumption",
     "Attribution",
+    "AuditRequest",
     "AuditResult",
     "Auditor",
     "AuditorError",
@@ -44,6 +47,7 @@ __all__ = [
     "OddsEstimate",
     "ParityEstimate",
     "PlannedAudit",
+    "Reading",
     "ReceiptsReport",
     "Split",
     "Tree",

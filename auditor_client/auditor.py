@@ -7,14 +7,18 @@ after the question was sent loses nothing: the same plan is answered again at no
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self
 
-from auditor_client.asking.question import Asked, Question, make_question
-from auditor_client.audits.comparing import ModelComparison, compare_results
+from auditor_client.asking.mechanisms import mechanism_of
+from auditor_client.asking.question import Question, make_question
+from auditor_client.asking.request import AuditRequest
+from auditor_client.audits.asking import Asking
+from auditor_client.audits.comparing import ModelComparison, compare_results, require_comparable
 from auditor_client.audits.history import History, kept_history
-from auditor_client.audits.kept import KeptAnswer, cell_supports, finding, kept_supports, reusable_answer
+from auditor_client.audits.kept import cell_supports, finding, kept_supports, reusable_answer
 from auditor_client.audits.planned import PlannedAudit
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import HolderLied, HolderRefused, HolderUnavailable, QuestionRefused, ReceiptsDamaged
@@ -22,8 +26,9 @@ from auditor_client.exchange.calls import HttpClient
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.exchange.verification import check_quote, verified_release
-from auditor_client.findings.estimators import Estimator
+from auditor_client.findings.finding import KeptAnswer
 from auditor_client.findings.notes import Note, Notes
+from auditor_client.findings.reading import Reading
 from auditor_client.settings import Settings, load_settings
 from shared.amounts import PrivacyLoss
 from shared.datasets import Budget, DatasetDescription
@@ -123,44 +128,46 @@ class Auditor:
         self,
         model: Any,
         dataset: str,
-        sensitive: Sequence[str],
+        request: AuditRequest | Sequence[str] = (),
         epsilon: str | None = None,
         *,
-        supports_from: Any = None,
+        reading: Reading | None = None,
         target_width: float | None = None,
-        **asked: Unpack[Asked],
+        **keywords: Any,
     ) -> PlannedAudit:
         """What an audit would cost and how wide its interval would be, for each strategy; spends nothing.
 
-        Takes and refuses what `audit` does.
+        Takes and refuses what `audit` does, and besides:
 
         Args:
-            model, dataset, sensitive, epsilon, asked: As `audit` has them.
-            supports_from: The auditor's own data: the forecast then rests on what each rule applies to there.
             target_width: Instead of ε: the width of the first figure's interval to reach; the smallest ε
                 that is expected to reach it is planned.
 
         Raises:
             QuestionRefused: No ε in the public range is expected to reach the target.
         """
-        if (target_width is None) == (epsilon is None) and asked.get("mechanism") != "randomised_response":
-            raise QuestionRefused("Give either epsilon or the width that the interval is to have.")
+        asking = Asking.of(request, epsilon, reading, keywords)
         description = self._holder.dataset(dataset)
+        free = mechanism_of(asking.request, description) == "randomised_response"
+        if (target_width is None) == (asking.request.epsilon is None) and not free:
+            raise QuestionRefused("Give either epsilon or the width that the interval is to have.")
         self._on_step("Reading the model")
-        data = _own_data(supports_from, description)
-        question = make_question(model, description, sensitive=sensitive, epsilon=epsilon or "1", **asked)
-        from auditor_client.planning.forecasting import forecast, smallest_epsilon  # noqa: PLC0415 - see Estimator
+        data = _own_data(asking.own.supports_from, description)
+        question = make_question(
+            model, description, asking.request if target_width is None else asking.request.changed(epsilon="1")
+        )
+        from auditor_client.planning.forecasting import forecast, smallest_epsilon  # noqa: PLC0415 - see Reading
 
         people = None if data is None else data.count
         if target_width is not None:
             self._on_step("Looking for the smallest epsilon")
-            question = smallest_epsilon(question, target_width, supports=people)
+            question = smallest_epsilon(question, target_width, supports=people, level=asking.reading.level)
         quote = self._quote(question)
         self._on_step("Simulating the audit")
         return PlannedAudit(
             question=question,
             quote=quote,
-            forecast=forecast(question, supports=people),
+            forecast=forecast(question, supports=people, reading=asking.reading),
             budget=self._holder.budget(dataset),
             target_width=target_width,
         )
@@ -169,95 +176,65 @@ class Auditor:
         self,
         model: Any,
         dataset: str,
-        sensitive: Sequence[str],
+        request: AuditRequest | Sequence[str] = (),
         epsilon: str | None = None,
         *,
-        estimator: str = "posterior",
-        negative: str = "uniform",
-        too_large: str = "uniform",
-        threshold: float = 0.8,
-        level: float = 0.95,
-        supports: Mapping[str, int] | None = None,
-        supports_from: Any = None,
-        reuse: bool = True,
-        **asked: Unpack[Asked],
+        reading: Reading | None = None,
+        **keywords: Any,
     ) -> AuditResult:
         """Measure how a model treats the groups of a dataset. Spends ε, once for the same question.
 
         Args:
             model: A fitted scikit-learn classifier, the path of a skops file, or a `Tree`.
             dataset: The dataset's name at the holder.
-            sensitive: The sensitive columns; several make a group of every combination of their values.
+            request: What to ask; or the sensitive columns, several of which make a group of every combination of
+                their values, with the request's other fields as keywords.
             epsilon: The privacy loss to spend, as a decimal string: "0.5"; None for randomised response alone.
-            estimator: "posterior" (with intervals) or "plug-in" (as published).
-            negative: What the plug-in estimator makes of negative counts.
-            too_large: What it makes of counts above the number of people.
-            threshold: What the verdict on the ratio is about: 0.8 for the four-fifths rule.
-            level: Of each single interval.
-            supports: How many people of the auditor's own data each cell applies to, by the cell's id.
-            supports_from: Those data instead: a DataFrame or a CSV or Parquet file with the people's features,
+            reading: How to read the answer; or its fields as keywords.
+            keywords: The fields of `AuditRequest` and of `Reading`, and
+                supports: How many people of the auditor's own data each cell applies to, by the cell's id.
+                supports_from: Those data instead: a DataFrame or a CSV or Parquet file with the people's features,
                 without sensitive attributes. They do not leave this side.
-            reuse: Whether to read the answer from a kept receipt, at no cost, if one has it at least as exactly.
-            asked: See `Asked`: metrics, where, reference, strategy, mechanism, delta, upper, favourable,
-                columns, version, draw, assumption.
+                reuse: Whether to read the answer from a kept receipt, at no cost, if one has it at least as exactly.
 
         Returns:
             The finding, with its receipt kept.
 
         Raises:
             ModelRefused: The model cannot be read exactly.
-            QuestionRefused: What is asked does not fit the dataset; nothing is spent.
+            QuestionRefused: What is asked does not fit the dataset, or a keyword is unknown; nothing is spent.
             BudgetExhausted, CapExhausted: It costs more than is left; nothing is spent.
             HolderUnavailable: No answer; asking again costs nothing more.
             HolderLied: The answer cannot be trusted; it is kept as evidence.
         """
-        chosen = Estimator(estimator, negative, too_large, threshold, level)
-        description = self._holder.dataset(dataset)
-        self._on_step("Reading the model")
-        question = make_question(model, description, sensitive=sensitive, epsilon=epsilon, **asked)
-        data = _own_data(supports_from, description)
-        known = cell_supports(question, supports, data)
-        budget = self._holder.budget(dataset)
-        count = None if data is None else data.count
-        # Supports that were given by cell are of the question's own cells, not of a kept answer's.
-        wanted = reuse and supports is None
-        kept = reusable_answer(self._receipts, question, budget.auditor, count) if wanted else None
-        if kept is None:
-            quote = self._quote(question)
-            kept = self._release(question, quote, budget.auditor)
-        else:
-            self._receipts.pin(self._holder.keys())  # a holder whose key changed is noticed here too
-            known = None if data is None else kept_supports(kept, data)
-        self._on_step("Estimating")
-        note = Note.of(question, kept.release.id, chosen, supports=known, reused=kept.reused)
-        self._notes.keep(note)
-        return finding(note, kept, holder_url=self._holder.url, budget=self._budget_now(dataset))
+        return self._audit(model, dataset, Asking.of(request, epsilon, reading, keywords))
 
     def compare(
         self,
         first: Any,
         second: Any,
         dataset: str,
-        sensitive: Sequence[str],
+        request: AuditRequest | Sequence[str] = (),
         epsilon: str | None = None,
-        **options: Any,
+        *,
+        reading: Reading | None = None,
+        **keywords: Any,
     ) -> ModelComparison:
         """Audit two models alike, such as before and after a mitigation, and compare them. Spends ε for each.
 
-        Cells that both models share are asked once if the first answer has what the second needs.
+        Cells that both models share are asked once if the first answer has what the second needs. Takes and refuses
+        what `audit` does, but for the models:
 
         Args:
             first: The model to compare with.
             second: The other one.
-            dataset, sensitive, epsilon, options: As `audit` has them; ε is for each model.
 
         Raises:
-            QuestionRefused: The figure cannot be compared.
+            QuestionRefused: The figure cannot be compared; nothing is spent.
         """
-        return compare_results(
-            self.audit(first, dataset, sensitive, epsilon, **options),
-            self.audit(second, dataset, sensitive, epsilon, **options),
-        )
+        asking = Asking.of(request, epsilon, reading, keywords)
+        require_comparable(asking.request, asking.reading)
+        return compare_results(self._audit(first, dataset, asking), self._audit(second, dataset, asking))
 
     def history(self, dataset: str | None = None, *, model: str | None = None) -> History:
         """The kept audits in the order of their answers, every figure computed again from its receipt.
@@ -277,6 +254,28 @@ class Auditor:
         """
         self._on_step("Checking the receipts")
         return check_receipts(self._receipts, self._holder)
+
+    def _audit(self, model: Any, dataset: str, asking: Asking) -> AuditResult:
+        """Ask or find the answer, keep what it was about, and only then estimate."""
+        description = self._holder.dataset(dataset)
+        self._on_step("Reading the model")
+        question = make_question(model, description, asking.request)
+        data = _own_data(asking.own.supports_from, description)
+        known = cell_supports(question, asking.own.supports, data)
+        budget = self._holder.budget(dataset)
+        count = None if data is None else data.count
+        # Supports that were given by cell are of the question's own cells, not of a kept answer's.
+        wanted = asking.own.reuse and asking.own.supports is None
+        kept = reusable_answer(self._receipts, question, budget.auditor, count) if wanted else None
+        if kept is None:
+            kept = self._release(question, self._quote(question), budget.auditor)
+        else:
+            self._receipts.pin(self._holder.keys())  # a holder whose key changed is noticed here too
+            known = None if data is None else kept_supports(kept, data)
+        kept = replace(kept, supports=known)
+        self._on_step("Estimating")
+        self._notes.keep(Note.of(question, kept, asking.reading))
+        return finding(question, kept, asking.reading, holder_url=self._holder.url, budget=self._budget_now(dataset))
 
     def _quote(self, question: Question) -> Quote:
         """The price of a question, if it is the one that was meant."""
@@ -313,7 +312,7 @@ class Auditor:
         except HolderLied as error:
             raise HolderLied(f"{error} {self._evidence(unverified.body)}") from error
         key = next(key for key in keys.keys if key.id == release.key)
-        return KeptAnswer(release, unverified.document, receipt, key, reused=False)
+        return KeptAnswer(release, unverified.document, receipt, key)
 
     def _evidence(self, body: bytes) -> str:
         """Keep a false answer, and say where; that it cannot be kept must not hide that it is false."""

@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor_client.asking.strategies import EVERYBODY
+from auditor_client.asking.inquiry import EVERYBODY
 from auditor_client.estimation.measurements import IntArray, Supports
 from auditor_client.estimation.plug_in import Policy, plug_in_counts
 from auditor_client.estimation.posterior import ParityRange, parity_ranges

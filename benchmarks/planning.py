@@ -13,7 +13,7 @@ Prints one line for each case, strategy and ε, and exits with 1 if a prediction
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ import pandas as pd
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.own_data import OwnData
 from auditor_client.asking.question import Question, make_question
-from auditor_client.asking.strategies import STRATEGIES
+from auditor_client.asking.request import STRATEGIES, AuditRequest
 from auditor_client.errors import AuditorError
 from auditor_client.estimation.posterior import estimate_parity
 from auditor_client.findings.answers import read
@@ -95,10 +95,9 @@ def rows(
     truth = _truth(case, own)
     for strategy in strategies:
         for epsilon in epsilons:
-            asked = make_question(
-                case.model, case.dataset, sensitive=case.sensitive, epsilon=epsilon, strategy=strategy, assumption=truth
-            )
-            usual = replace(asked, assumption=replace(truth, rates=None))
+            request = AuditRequest(sensitive=case.sensitive, epsilon=epsilon, strategy=strategy, assumption=truth)
+            asked = make_question(case.model, case.dataset, request)
+            usual = asked.changed(assumption=truth.model_copy(update={"rates": None}))
             counts = {cell.id: _counts(case, cell) for batch in asked.plan.batches for cell in batch.cells}
             widths = [_answered_width(asked, counts) for _ in range(releases)]
             yield Row(
@@ -131,7 +130,8 @@ def _case(data: OpenData, model: Tree, sensitive: tuple[str, ...]) -> Case:
 
 def _truth(case: Case, own: OwnData) -> Assumption:
     """The people as they are: their number, their acceptance, and the groups' shares and rates."""
-    asked = make_question(case.model, case.dataset, sensitive=case.sensitive, epsilon="1", strategy="verdict")
+    request = AuditRequest(sensitive=case.sensitive, epsilon="1", strategy="verdict")
+    asked = make_question(case.model, case.dataset, request)
     favourable, unfavourable = asked.plan.batches[0].cells
     accepted, refused = (np.array(_counts(case, cell)) for cell in (favourable, unfavourable))
     sizes = accepted + refused
@@ -180,8 +180,8 @@ def _answered_width(asked: Question, counts: dict[str, list[int]]) -> float:
         nonce="0" * 32, key="", signature="",
     )  # fmt: skip
     try:
-        reading = read(release, asked.subject, sensitive=asked.plan.sensitive, schema=schema)[""]
-        ratio = estimate_parity(reading.measurement).ratio
+        found = read(release, asked)[""]
+        ratio = estimate_parity(found.measurement).ratio
     except AuditorError:
         return 1.0
     return ratio.width if ratio.defined else 1.0

@@ -11,18 +11,17 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from auditor_client.asking.assumption import Assumption
-from auditor_client.asking.mechanisms import Spending
-from auditor_client.asking.question import ModelDigest, Question
-from auditor_client.asking.strategies import PARITY, Subject
+from auditor_client.asking.inquiry import ModelDigest
+from auditor_client.asking.question import Question
+from auditor_client.asking.request import PARITY, AuditRequest
 from auditor_client.audits.result import AuditResult
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
-from auditor_client.findings.answers import Reading
-from auditor_client.findings.estimators import Estimator
-from auditor_client.findings.notes import Note
+from auditor_client.findings.answers import FigureCounts
+from auditor_client.findings.finding import KeptAnswer
+from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import DecisionRule, Leaf
-from shared.amounts import PrivacyLoss, parse_nano
+from shared.amounts import PrivacyLoss, format_nano, parse_nano
 from shared.datasets import Budget, DatasetDescription
 from shared.limits import Limits
 from shared.noise import DiscreteLaplaceNoise
@@ -108,19 +107,14 @@ def invented_audit(
     )
     answer = _answer(tuple(rates), sensitive, epsilon, rules, relation)
     release = Release.model_validate(answer)
-    question = _question(release.plan, tuple(rates), rules, relation)
+    receipt = Path("receipts") / f"{release.id.removeprefix('sha256:')}.json"
     return AuditResult(
-        note=Note.of(question, release.id, Estimator(threshold=threshold), supports=None, reused=False),
-        question=question,
-        release=release,
-        answer=answer,
-        receipt=Path("receipts") / f"{release.id.removeprefix('sha256:')}.json",
-        key=_signing_key(),
+        question=_question(release.plan, tuple(rates), rules, relation),
+        kept=KeptAnswer(release, answer, receipt, _signing_key()),
+        reading=Reading(estimator=estimator, threshold=threshold),
         holder_url="https://holder.example",
-        estimator=estimator,
-        threshold=threshold,
-        readings={
-            "": Reading(
+        counts={
+            "": FigureCounts(
                 Measurement(
                     groups=tuple(rates),
                     favourable=NoisyCounts.of([[100] * len(rates)], release.batches[0].noise),
@@ -160,16 +154,11 @@ def _question(plan: Plan, groups: tuple[Group, ...], rules: tuple[DecisionRule, 
             "mechanisms": ("laplace",), "records_max": 20_000, "release_quantum_ms": 0, "limits": Limits(),
         }
     )  # fmt: skip
-    return Question(
-        dataset,
-        Subject(rules),
-        ModelDigest(rules="sha256:" + "1" * 64, file="sha256:" + "2" * 64),
-        "verdict",
-        Spending.of_plan(plan),
-        plan,
-        None,
-        Assumption(),
+    epsilon = format_nano(plan.batches[0].loss_nano[0])
+    request = AuditRequest(
+        sensitive=plan.sensitive, epsilon=epsilon, strategy="verdict", mechanism="laplace", version=3
     )
+    return Question(dataset, request, rules, ModelDigest(rules="sha256:" + "1" * 64, file="sha256:" + "2" * 64))
 
 
 def _feature_columns(rules: tuple[DecisionRule, ...], sensitive: tuple[str, ...]) -> list[Column]:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from auditor_client.asking.question import Question, make_question
+from auditor_client.asking.request import AuditRequest
 from auditor_client.exchange.expected_noise import expected_noise
 from auditor_client.exchange.verification import counts_that_change
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
@@ -72,7 +73,7 @@ FLIPPED = four_leaves(False, True, True, False)
 def question(model: Tree = FOUR_LEAVES, *, dataset: DatasetDescription = LOANS, **asked: Any) -> Question:
     """A question about the invented dataset."""
     given = {"sensitive": ["sex"], "epsilon": "0.5", "strategy": "verdict", **asked}
-    return make_question(model, dataset, **given)
+    return make_question(model, dataset, AuditRequest(**given))
 
 
 def exact_release(plan: Plan, people: Sequence[Person], dataset: DatasetDescription = LOANS) -> Release:

@@ -1,31 +1,40 @@
 """What an auditor supposes of the people behind a dataset: public facts, no records (3-estimation §3)."""
 
-from dataclasses import dataclass
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from auditor_client.errors import QuestionRefused
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
+class Assumption(BaseModel):
     """What is supposed of the people that an audit is about.
 
     Attributes:
         people: How many there are.
         accepted: The share of them that the tree accepts, within (0, 1).
-        shares: Each group's share of the people, in the release's order, in any unit; None is equal shares.
-        ratio: The parity to find, within (0, 1]: the smallest group's rate over that of all the others.
         positive: The share of people whose label is true, within (0, 1); alike for accepted and refused.
+        ratio: The parity to find, within (0, 1]: the smallest group's rate over that of all the others.
+        shares: Each group's share of the people, in the release's order, in any unit; None is equal shares.
         rates: Each group's rate in any unit, in the release's order, instead of `ratio`; None if only that is supposed.
+
+    Raises:
+        QuestionRefused: No people can be like that.
     """
 
-    people: int = 10_000
-    accepted: float = 0.5
-    shares: tuple[float, ...] | None = None
-    ratio: float = 0.8
-    positive: float = 0.5
-    rates: tuple[float, ...] | None = None
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    def __post_init__(self) -> None:
+    people: int = Field(default=10_000, description="Assumed for the forecast: how many people there are.")
+    accepted: float = Field(default=0.5, description="Assumed: the share of them that the tree accepts.")
+    positive: float = Field(default=0.5, description="Assumed: the share of them whose label is true.")
+    ratio: float = Field(default=0.8, description="Assumed: the ratio to find.")
+    shares: tuple[float, ...] | None = Field(
+        default=None, description="Assumed: each group's share, with commas between them [equal]."
+    )
+    rates: tuple[float, ...] | None = Field(
+        default=None, description="Assumed, instead of --ratio: each group's rate, with commas between them."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "Assumption":
         shares = self.shares or (1.0,)
         rates = self.rates or (1.0,)
         fitting = (
@@ -36,6 +45,7 @@ class Assumption:
                 "Assume at least one person, an accepted and a positive share between 0 and 1, a ratio above 0 and at "
                 "most 1, and group shares and rates of zero or more."
             )
+        return self
 
     def counts(self, groups: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The accepted people of each of K groups, and its size, in people.
@@ -48,7 +58,7 @@ class Assumption:
             raise QuestionRefused(f"There are {groups} groups: give as many shares, and as many rates.")
         shares = [share / sum(given) for share in given]
         lowest = shares.index(min(shares))
-        relative = self.rates or tuple(self.ratio if place == lowest else 1.0 for place in range(groups))
+        relative = self.rates or tuple(self.ratio if group == lowest else 1.0 for group in range(groups))
         highest = self.accepted / sum(share * part for share, part in zip(shares, relative, strict=True))
         sizes = tuple(round(self.people * share) for share in shares)
         rates = [min(highest * part, 1.0) for part in relative]

@@ -8,49 +8,48 @@ import math
 from typing import Final
 
 from auditor_client.asking.assumption import Assumption
-from auditor_client.asking.mechanisms import Spending
-from auditor_client.asking.strategies import Subject
+from auditor_client.asking.inquiry import Inquiry
+from auditor_client.exchange.verification import counts_that_change
 from shared.amounts import NANO_PER_UNIT
 
-AUTO: Final = "auto"
 GOOD_ENOUGH: Final = 0.01
 """An expected error of the ratio that hardly any verdict hangs on."""
 WORTH_IT: Final = 1.25
 """How much more error the rule-by-rule answer may cost."""
 
 
-def choose_strategy(
-    subject: Subject, spending: Spending, *, groups: int, counts_that_change: int, assumption: Assumption
-) -> str:
+def choose_strategy(inquiry: Inquiry) -> str:
     """Strategy "rules" where asking rule by rule costs the ratio hardly any accuracy, else "verdict".
 
     "pafer" is never chosen: "verdict" is more accurate at the same loss whatever the data are. Nor is "rules" of the
     exponential mechanism, whose answers give no shares of single rules (docs/adr/0018-no-exponential-shares.md).
     """
-    if spending.mechanism == "exponential":
+    if inquiry.request.mechanism == "exponential":
         return "verdict"
-    facts = (spending, groups, counts_that_change, assumption)
-    together = expected_error((1, 1), *facts)
-    apart = expected_error((len(subject.leaves(favourable=True)), len(subject.leaves(favourable=False))), *facts)
+    request, groups = inquiry.request, len(inquiry.groups)
+    variance = count_variance(
+        str(request.mechanism),
+        request.epsilon_nano,
+        request.delta_nano,
+        counts_that_change(inquiry.dataset.relation, groups),
+    )
+    leaves = len(inquiry.leaves(favourable=True)), len(inquiry.leaves(favourable=False))
+    together, apart = (expected_error(cells, variance, groups, request.assumption) for cells in ((1, 1), leaves))
     return "rules" if apart <= max(WORTH_IT * together, GOOD_ENOUGH) else "verdict"
 
 
-def expected_error(
-    cells: tuple[int, int], spending: Spending, groups: int, counts_that_change: int, assumption: Assumption
-) -> float:
+def expected_error(cells: tuple[int, int], variance: float, groups: int, assumption: Assumption) -> float:
     """The mean absolute error of the parity ratio to expect, to first order in the noise.
 
     Args:
         cells: How many noisy counts are summed for the accepted, and for the refused.
-        spending: Loss and mechanism.
+        variance: Of the noise on one count, in people squared.
         groups: K.
-        counts_that_change: Between neighbouring records.
         assumption: About the people.
 
     Returns:
         Dimensionless, within [0, 1].
     """
-    variance = count_variance(spending, counts_that_change)
     accepted, sizes = assumption.counts(groups)
     relative = []
     for favoured, size in zip(accepted, sizes, strict=True):
@@ -63,12 +62,19 @@ def expected_error(
     return min(deviation * math.sqrt(2 / math.pi), 1.0)
 
 
-def count_variance(spending: Spending, counts_that_change: int) -> float:
-    """Of the noise on one count, in people squared, near enough to compare strategies."""
-    if spending.mechanism == "randomised_response":
+def count_variance(mechanism: str, epsilon_nano: int, delta_nano: int, counts_that_change: int) -> float:
+    """Of the noise on one count, in people squared, near enough to compare strategies.
+
+    Args:
+        mechanism: Its name.
+        epsilon_nano: In units of 10⁻⁹.
+        delta_nano: Likewise; the Gaussian's.
+        counts_that_change: Between neighbouring records.
+    """
+    if mechanism == "randomised_response":
         return 0.0
-    epsilon = spending.epsilon_nano / NANO_PER_UNIT
-    if spending.mechanism == "gaussian":
-        return 2 * counts_that_change * math.log(1.25 * NANO_PER_UNIT / spending.delta_nano) / epsilon**2
-    scale = (2 if spending.mechanism == "exponential" else 1) * counts_that_change / epsilon
+    epsilon = epsilon_nano / NANO_PER_UNIT
+    if mechanism == "gaussian":
+        return 2 * counts_that_change * math.log(1.25 * NANO_PER_UNIT / delta_nano) / epsilon**2
+    scale = (2 if mechanism == "exponential" else 1) * counts_that_change / epsilon
     return 2 * scale**2

@@ -1,9 +1,9 @@
-"""What a plan spends, and by which mechanism: the auditor's choice, in the contract's types (2-privacy §4)."""
+"""What a plan spends, and by which mechanism: the auditor's choice, completed from public facts (2-privacy §4)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Self
+from typing import Any, Final
 
+from auditor_client.asking.request import MECHANISMS, AuditRequest
 from auditor_client.errors import QuestionRefused
 from shared.amounts import (
     DELTA_NANO_MAX,
@@ -16,125 +16,115 @@ from shared.amounts import (
     parse_nano,
 )
 from shared.datasets import DatasetDescription
-from shared.plans import Batch, Exponential, Plan
+from shared.plans import Batch
 from shared.rules import Cell
 
-MECHANISMS: Final = ("laplace", "gaussian", "exponential", "randomised_response")
 DEFAULT_DELTA: Final = "0.000001"
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """A privacy loss and the mechanism that it is spent with.
+def settled(request: AuditRequest, dataset: DatasetDescription) -> AuditRequest:
+    """A request with what it leaves open filled in: version, mechanism and its parameters, amounts in one spelling.
 
-    Attributes:
-        mechanism: One of `MECHANISMS`.
-        epsilon_nano: The whole loss, in units of 10⁻⁹; 0 for randomised response, which costs nothing.
-        delta_nano: Likewise; 0 for all but the Gaussian.
-        upper: The exponential mechanism's largest answer, in people; 0 for the others.
+    Args:
+        request: Where all sensitive columns were perturbed at their source, randomised response is its mechanism.
+        dataset: Its declared number of records is the exponential mechanism's default `upper`.
+
+    Returns:
+        The same request, but for the strategy "auto", which waits for the rules.
+
+    Raises:
+        QuestionRefused: The dataset has no records, no sensitive column is named, or the mechanism is unknown here or
+            at the holder, or takes other parameters.
     """
+    version = dataset.version if request.version is None else request.version
+    if version is None:
+        raise QuestionRefused(f"Dataset {dataset.name!r} has no records yet. Ask the holder's administrator.")
+    if not request.sensitive:
+        raise QuestionRefused(f"Name the sensitive columns as a list, of {', '.join(dataset.sensitive)}.")
+    return request.changed(version=version, **_spending(request, dataset))
 
-    mechanism: str
-    epsilon_nano: int
-    delta_nano: int = 0
-    upper: int = 0
 
-    @classmethod
-    def of(
-        cls,
-        dataset: DatasetDescription,
-        *,
-        epsilon: str | None,
-        sensitive: Sequence[str] = (),
-        mechanism: str | None = None,
-        delta: str | None = None,
-        upper: int | None = None,
-    ) -> Self:
-        """What was asked for, completed from public facts.
+def at(request: AuditRequest, epsilon_nano: int) -> AuditRequest:
+    """The same at another ε, in units of 10⁻⁹."""
+    return request.changed(epsilon=format_nano(epsilon_nano))
 
-        Args:
-            dataset: Its declared number of records is the exponential mechanism's default `upper`.
-            epsilon: The whole plan's loss as a decimal string; none for randomised response.
-            sensitive: By which columns; where all of them were perturbed at their source, randomised response is
-                the mechanism.
-            mechanism: One of `MECHANISMS`; "laplace" by default.
-            delta: Of the Gaussian; "0.000001" by default.
-            upper: Of the exponential.
 
-        Raises:
-            QuestionRefused: The mechanism is unknown here or at the holder, or takes other parameters.
-        """
-        perturbed = [name for name in sensitive if _is_perturbed(dataset, name)]
-        mechanism = mechanism or ("randomised_response" if perturbed else "laplace")
-        if perturbed and mechanism != "randomised_response":
-            raise QuestionRefused(
-                f"Column {perturbed[0]!r} was perturbed at its source: ask with mechanism randomised_response, or the "
-                "figures would be about reported groups."
-            )
-        if mechanism not in MECHANISMS or mechanism not in dataset.mechanisms:
-            raise QuestionRefused(
-                f"Mechanism {mechanism!r} cannot be used: dataset {dataset.name!r} offers "
-                f"{', '.join(dataset.mechanisms)}."
-            )
-        if (delta is not None and mechanism != "gaussian") or (upper is not None and mechanism != "exponential"):
-            raise QuestionRefused("delta belongs to the mechanism gaussian alone, and upper to exponential alone.")
-        if mechanism == "randomised_response":
-            if epsilon is not None:
-                raise QuestionRefused("Randomised response costs nothing: leave epsilon out.")
-            return cls(mechanism, 0)
-        if epsilon is None:
-            raise QuestionRefused(f"Mechanism {mechanism!r} needs epsilon, such as 0.1.")
-        epsilon_nano = _amount("epsilon", epsilon, EPSILON_NANO_MIN, EPSILON_NANO_MAX)
-        if mechanism == "gaussian":
-            delta_nano = _amount("delta", delta or DEFAULT_DELTA, DELTA_NANO_MIN, DELTA_NANO_MAX)
-            return cls(mechanism, epsilon_nano, delta_nano)
-        if mechanism == "exponential":
-            smallest = -(-NANO_PER_UNIT // epsilon_nano)
-            return cls(mechanism, epsilon_nano, upper=max(dataset.records_max, smallest) if upper is None else upper)
-        return cls(mechanism, epsilon_nano)
+def halves(request: AuditRequest) -> tuple[AuditRequest, AuditRequest]:
+    """The loss in two halves, an odd nano in the second.
 
-    @classmethod
-    def of_plan(cls, plan: Plan) -> Self:
-        """What a plan spends, if each batch's cells are disjoint."""
-        mechanism = plan.batches[0].mechanism
-        upper = mechanism.upper if isinstance(mechanism, Exponential) else 0
-        losses = [batch.loss_nano for batch in plan.batches]
-        return cls(mechanism.name, sum(epsilon for epsilon, _ in losses), sum(delta for _, delta in losses), upper)
-
-    def at(self, epsilon_nano: int) -> "Spending":
-        """The same at another ε."""
-        return Spending(self.mechanism, epsilon_nano, self.delta_nano, self.upper)
-
-    def halves(self) -> tuple["Spending", "Spending"]:
-        """The loss in two halves, an odd nano in the second.
-
-        Raises:
-            QuestionRefused: Half of it is less than the holder takes.
-        """
-        if self.mechanism == "randomised_response":
-            return self, self
-        epsilon, delta = self.epsilon_nano // 2, self.delta_nano // 2
-        if epsilon < EPSILON_NANO_MIN or (self.delta_nano and delta < DELTA_NANO_MIN):
-            raise QuestionRefused(
-                f"Strategy 'pafer' halves the loss, so epsilon is at least {format_nano(2 * EPSILON_NANO_MIN)} and a "
-                f"delta at least {format_nano(2 * DELTA_NANO_MIN)}."
-            )
-        return (
-            Spending(self.mechanism, epsilon, delta, self.upper),
-            Spending(self.mechanism, self.epsilon_nano - epsilon, self.delta_nano - delta, self.upper),
+    Raises:
+        QuestionRefused: Half of it is less than the holder takes.
+    """
+    if request.mechanism == "randomised_response":
+        return request, request
+    epsilon, delta = request.epsilon_nano // 2, request.delta_nano // 2
+    if epsilon < EPSILON_NANO_MIN or (request.delta_nano and delta < DELTA_NANO_MIN):
+        raise QuestionRefused(
+            f"Strategy 'pafer' halves the loss, so epsilon is at least {format_nano(2 * EPSILON_NANO_MIN)} and a "
+            f"delta at least {format_nano(2 * DELTA_NANO_MIN)}."
         )
+    deltas = (None, None) if request.delta is None else (format_nano(delta), format_nano(request.delta_nano - delta))
+    epsilons = format_nano(epsilon), format_nano(request.epsilon_nano - epsilon)
+    first, second = (request.changed(epsilon=one, delta=other) for one, other in zip(epsilons, deltas, strict=True))
+    return first, second
 
-    def batch(self, name: str, cells: Sequence[Cell]) -> Batch:
-        """Some cells asked at this loss."""
-        mechanism: dict[str, str | int] = {"name": self.mechanism}
-        if self.mechanism == "gaussian":
-            mechanism["delta"] = format_nano(self.delta_nano)
-        if self.mechanism == "exponential":
-            mechanism["upper"] = self.upper
-        epsilon = format_nano(self.epsilon_nano) if self.epsilon_nano else None
-        return Batch.model_validate(
-            {"name": name, "mechanism": mechanism, "epsilon": epsilon, "cells": tuple(cells)}, strict=False
+
+def batch(request: AuditRequest, name: str, cells: Sequence[Cell]) -> Batch:
+    """Some cells asked at a settled request's whole loss."""
+    mechanism: dict[str, Any] = {"name": request.mechanism, "delta": request.delta, "upper": request.upper}
+    return Batch.model_validate(
+        {
+            "name": name,
+            "mechanism": {field: value for field, value in mechanism.items() if value is not None},
+            "epsilon": request.epsilon,
+            "cells": tuple(cells),
+        },
+        strict=False,
+    )
+
+
+def _spending(request: AuditRequest, dataset: DatasetDescription) -> dict[str, Any]:
+    """The mechanism, ε, δ and upper of a request, completed."""
+    mechanism = mechanism_of(request, dataset)
+    if (request.delta is not None and mechanism != "gaussian") or (
+        request.upper is not None and mechanism != "exponential"
+    ):
+        raise QuestionRefused("delta belongs to the mechanism gaussian alone, and upper to exponential alone.")
+    if mechanism == "randomised_response":
+        if request.epsilon is not None:
+            raise QuestionRefused("Randomised response costs nothing: leave epsilon out.")
+        return {"mechanism": mechanism}
+    if request.epsilon is None:
+        raise QuestionRefused(f"Mechanism {mechanism!r} needs epsilon, such as 0.1.")
+    epsilon_nano = _amount("epsilon", request.epsilon, EPSILON_NANO_MIN, EPSILON_NANO_MAX)
+    spending: dict[str, Any] = {"mechanism": mechanism, "epsilon": format_nano(epsilon_nano)}
+    if mechanism == "gaussian":
+        spending["delta"] = format_nano(
+            _amount("delta", request.delta or DEFAULT_DELTA, DELTA_NANO_MIN, DELTA_NANO_MAX)
         )
+    if mechanism == "exponential" and request.upper is None:
+        spending["upper"] = max(dataset.records_max, -(-NANO_PER_UNIT // epsilon_nano))
+    return spending
+
+
+def mechanism_of(request: AuditRequest, dataset: DatasetDescription) -> str:
+    """The mechanism that a request names, or that its columns need.
+
+    Raises:
+        QuestionRefused: It is unknown here or at the holder, or does not suit the columns.
+    """
+    perturbed = [name for name in request.sensitive if _is_perturbed(dataset, name)]
+    mechanism = request.mechanism or ("randomised_response" if perturbed else "laplace")
+    if perturbed and mechanism != "randomised_response":
+        raise QuestionRefused(
+            f"Column {perturbed[0]!r} was perturbed at its source: ask with mechanism randomised_response, or the "
+            "figures would be about reported groups."
+        )
+    if mechanism not in MECHANISMS or mechanism not in dataset.mechanisms:
+        raise QuestionRefused(
+            f"Mechanism {mechanism!r} cannot be used: dataset {dataset.name!r} offers {', '.join(dataset.mechanisms)}."
+        )
+    return mechanism
 
 
 def _is_perturbed(dataset: DatasetDescription, name: str) -> bool:

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from auditor_client.asking.request import ODDS, AuditRequest
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import QuestionRefused
-from auditor_client.estimation.results import Comparison, ParityEstimate
+from auditor_client.estimation.results import Comparison
+from auditor_client.findings.insight import parity_of
+from auditor_client.findings.reading import Reading
 from auditor_client.report.document import comparison_document
 from auditor_client.report.render import comparison_frame, comparison_page, comparison_summary
 
@@ -54,6 +57,18 @@ class ModelComparison:
         return comparison_frame(self.first, self.second, self.metric, self.change)
 
 
+def require_comparable(request: AuditRequest, reading: Reading) -> None:
+    """Refuse before anything is spent what could not be compared afterwards.
+
+    Raises:
+        QuestionRefused: The first metric is a pair of rates, or the estimates would have no intervals.
+    """
+    if request.metrics[0] == ODDS:
+        raise QuestionRefused("Equalized odds are two figures: compare equal-opportunity instead.")
+    if not reading.has_intervals:
+        raise QuestionRefused("Only estimates with intervals can be compared: use the posterior estimator for both.")
+
+
 def compare_results(first: AuditResult, second: AuditResult) -> ModelComparison:
     """Compare the first metric of two audits of the same groups; spends nothing.
 
@@ -61,13 +76,11 @@ def compare_results(first: AuditResult, second: AuditResult) -> ModelComparison:
         QuestionRefused: They are about other metrics, groups or thresholds, or about a pair of rates.
     """
     metric = first.metrics[0]
-    one, other = first.first, second.first
     if second.metrics[0] != metric or first.plan.sensitive != second.plan.sensitive:
         raise QuestionRefused("Compare audits of the same metric by the same sensitive columns.")
-    if not (isinstance(one, ParityEstimate) and isinstance(other, ParityEstimate)):
-        raise QuestionRefused("Equalized odds are two figures: compare equal-opportunity instead.")
-    if "posterior" not in first.estimator or first.estimator != second.estimator:
-        raise QuestionRefused("Only estimates with intervals can be compared: use the posterior estimator for both.")
+    for audit in (first, second):
+        require_comparable(audit.question.request, audit.reading)
+    one, other = parity_of(first.first, ""), parity_of(second.first, "")
     same = first.release.id == second.release.id
     from auditor_client.estimation.comparison import compare_estimates  # noqa: PLC0415 - takes a second to import
 

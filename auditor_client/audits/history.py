@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from auditor_client.audits.kept import KeptAnswer, finding, kept_answers
+from auditor_client.audits.kept import finding, kept_answers
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import AuditorError
 from auditor_client.exchange.receipts import Receipts
@@ -84,10 +84,10 @@ def kept_history(receipts: Receipts, *, dataset: str | None = None, model: str |
         dataset: Of one dataset alone.
         model: Of one model alone: the beginning of the digest of its rules or of its file, with or without "sha256:".
     """
-    answers: dict[str, KeptAnswer] = {kept.release.id: kept for kept in kept_answers(receipts)}
+    answers = {kept.release.id: kept for kept in kept_answers(receipts)}
     audits, unreadable = [], 0
     for note in Notes(receipts.directory).read():
-        digests = [digest.removeprefix("sha256:") for digest in (note.rules_digest, note.file_digest) if digest]
+        digests = [digest.removeprefix("sha256:") for digest in (note.model.rules, note.model.file) if digest]
         wanted = model is None or any(digest.startswith(model.removeprefix("sha256:")) for digest in digests)
         if not wanted or dataset not in (None, note.dataset.name):
             continue
@@ -95,7 +95,7 @@ def kept_history(receipts: Receipts, *, dataset: str | None = None, model: str |
         try:
             if kept is None:
                 raise AuditorError("Its receipt is missing.")
-            audits.append(finding(note, kept, holder_url="", budget=None))
+            audits.append(finding(note.question(), note.answer(kept), note.reading))
         except AuditorError:
             unreadable += 1
     return History(tuple(sorted(audits, key=lambda audit: (audit.release.created, audit.metrics))), unreadable)

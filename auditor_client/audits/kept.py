@@ -5,12 +5,10 @@ answer is used for a new question only if it is at least as exact as what the qu
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from auditor_client.asking.choice import count_variance
-from auditor_client.asking.mechanisms import Spending
 from auditor_client.asking.question import Question
 from auditor_client.audits.result import AuditResult, program_versions
 from auditor_client.errors import AuditorError, EstimationRefused, QuestionRefused
@@ -18,33 +16,14 @@ from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import counts_that_change, signed_release
 from auditor_client.findings.answers import FIGURES, AskedCells, CountSupport, Location, merged_rows, read
-from auditor_client.findings.notes import Note
+from auditor_client.findings.finding import KeptAnswer
+from auditor_client.findings.reading import Reading
 from shared.datasets import Budget
-from shared.plans import Plan, identity
-from shared.releases import Release, SigningKey
+from shared.plans import Batch, Plan, identity
 from shared.rules import Cell
 
 if TYPE_CHECKING:
     from auditor_client.asking.own_data import OwnData
-
-
-@dataclass(frozen=True, slots=True)
-class KeptAnswer:
-    """A verified release with its receipt.
-
-    Attributes:
-        release: The answer.
-        answer: The same as it came.
-        receipt: The file that keeps it.
-        key: The public key that signed it.
-        reused: Whether it was made for another question.
-    """
-
-    release: Release
-    answer: Mapping[str, Any] = field(repr=False)
-    receipt: Path
-    key: SigningKey
-    reused: bool
 
 
 def kept_answers(receipts: Receipts) -> Iterator[KeptAnswer]:
@@ -58,7 +37,7 @@ def kept_answers(receipts: Receipts) -> Iterator[KeptAnswer]:
             release = signed_release(answer, keys)
         except (OSError, AuditorError):
             continue
-        yield KeptAnswer(release, answer, file, next(key for key in keys.keys if key.id == release.key), reused=False)
+        yield KeptAnswer(release, answer, file, next(key for key in keys.keys if key.id == release.key))
 
 
 def reusable_answer(
@@ -71,7 +50,7 @@ def reusable_answer(
     """
     plan = question.plan
     asked_before = identity(auditor=auditor, dataset=question.dataset.name, plan=plan)
-    if plan.draw != 1 or question.spending.mechanism == "randomised_response":
+    if plan.draw != 1 or question.request.mechanism == "randomised_response":
         return None
     if (receipts.directory / f"{asked_before.removeprefix('sha256:')}.json").exists():
         return None
@@ -86,44 +65,35 @@ def reusable_answer(
         noise = _kept_noise(kept, question, supports)
         if noise is not None and noise <= bought * (1 + 1e-9) and (found is None or noise < found[0]):
             found = noise, kept
-    if found is None:
-        return None
-    kept = found[1]
-    return KeptAnswer(kept.release, kept.answer, kept.receipt, kept.key, reused=True)
+    return None if found is None else replace(found[1], reused=True)
 
 
-def finding(note: Note, kept: KeptAnswer, *, holder_url: str, budget: Budget | None) -> AuditResult:
+def finding(
+    question: Question, kept: KeptAnswer, reading: Reading, *, holder_url: str = "", budget: Budget | None = None
+) -> AuditResult:
     """What a kept answer says to a question: the one way from a release to figures.
+
+    Args:
+        question: What was asked.
+        kept: Its answer.
+        reading: How to read it.
+        holder_url: Who answered, to be shown.
+        budget: The auditor's account, to be shown.
 
     Raises:
         EstimationRefused: The answer does not count what the question needs.
     """
-    question, estimator = note.question(), note.chosen_estimator()
-    supports = None if note.supports is None else _lookup(note.supports)
-    readings = read(
-        kept.release,
-        question.subject,
-        sensitive=question.plan.sensitive,
-        schema=question.dataset.table,
-        supports=supports,
-    )
+    supports = None if kept.supports is None else _lookup(kept.supports)
+    counts = read(kept.release, question, supports=supports)
     return AuditResult(
-        note=note,
         question=question,
-        release=kept.release,
-        answer=kept.answer,
-        receipt=kept.receipt,
-        key=kept.key,
+        kept=kept,
+        reading=reading,
+        counts=counts,
+        estimates={metric: reading.estimate(metric, counts, question.reference) for metric in question.metrics},
         holder_url=holder_url,
-        estimator=str(estimator),
-        threshold=estimator.threshold,
-        readings=readings,
-        estimates={
-            metric: estimator.estimate(metric, readings, question.reference) for metric in question.subject.metrics
-        },
         budget=budget,
         versions=program_versions(),
-        reused=note.reused,
     )
 
 
@@ -141,9 +111,7 @@ def cell_supports(question: Question, given: Mapping[str, int] | None, data: "Ow
         if missing:
             raise QuestionRefused(f"The supports leave out cell {missing[0]!r}: give one number for each cell.")
         return dict(given)
-    if question.dataset.relation == "sensitive_attribute" and len(
-        question.dataset.table.groups(question.plan.sensitive)
-    ) == 2:  # fmt: skip
+    if question.dataset.relation == "sensitive_attribute" and len(question.groups) == 2:
         raise QuestionRefused(
             "Under this dataset's relation the holder counts one of two groups, and the other follows from how many "
             "people each rule applies to: give your own data about the same people (supports). Nothing was spent."
@@ -169,7 +137,7 @@ def _kept_noise(kept: KeptAnswer, question: Question, supports: CountSupport | N
     """The noise with which a kept answer has what a question needs; None if it does not have it."""
     plan = kept.release.plan
     try:
-        if question.strategy != "verdict" and not AskedCells(plan).has_each(question.plan, question.subject):
+        if question.strategy != "verdict" and not AskedCells(plan).has_each(question.plan, question):
             return None
         if plan.sensitive != question.plan.sensitive and supports is not None:
             return None  # the counts of merged groups have no supports of their own
@@ -192,15 +160,18 @@ def _noise(plan: Plan, question: Question, sensitive: tuple[str, ...]) -> float:
     def variance(location: Location) -> float:
         accepted, complement = (
             len(place.cells) * (len(merged) if merged else 1)
-            * count_variance(Spending.of_plan(Plan(sensitive=sensitive, batches=(plan.batches[place.batch],))), changed)
+            * _count_variance(plan.batches[place.batch], changed)
             for place in (location.favourable, location.complement)
         )  # fmt: skip
         return accepted + complement + (accepted if location.complement_is == "everybody" else 0.0)
 
-    locations = [
-        cells.locate(question.subject, figure) for metric in question.subject.metrics for figure in FIGURES[metric]
-    ]
+    locations = [cells.locate(question, figure) for metric in question.metrics for figure in FIGURES[metric]]
     known = [location for location in locations if location is not None]
     if len(known) < len(locations):
         raise EstimationRefused("The plan does not ask for what the question needs.")
     return sum(map(variance, known))
+
+
+def _count_variance(batch: Batch, counts_that_change: int) -> float:
+    epsilon_nano, delta_nano = batch.loss_nano
+    return count_variance(batch.mechanism.name, epsilon_nano, delta_nano, counts_that_change)

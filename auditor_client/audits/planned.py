@@ -1,6 +1,6 @@
 """An audit before it is asked: its price, and what could be expected of it (3-estimation §3)."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +66,13 @@ class PlannedAudit:
             "rules": len(rules),
             "favourable_rules": sum(rule.favourable for rule in rules),
             "model": {"rules_digest": model.rules, "file_digest": model.file},
-            "metrics": list(self.question.subject.metrics),
+            "metrics": list(self.question.metrics),
             "strategy": self.question.strategy,
             "target_width": self.target_width,
             "expectation": _expected(self.forecast.chosen),
             "strategies": [_expected(expected) for expected in self.forecast.strategies],
             "curve": [_expected(expected) for expected in self.forecast.curve],
-            "assumption": {**asdict(self.forecast.assumption), "from_supports": self.forecast.from_supports},
+            "assumption": {**self.forecast.assumption.model_dump(), "from_supports": self.forecast.from_supports},
             "budget": self.budget.model_dump(mode="json"),
         }
 

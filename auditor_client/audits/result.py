@@ -28,13 +28,12 @@ _PROGRAMS: Final = ("pafer", "numpy", "scipy", "scikit-learn", "skops", "pydanti
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AuditResult(Finding):
-    """One audit, with ways to look at it. What it holds is in `Finding`.
+    """One audit, with ways to look at it. What it holds is in `Finding`."""
 
-    Attributes:
-        note: What was asked and chosen, as it is kept beside the receipt.
-    """
-
-    note: Note
+    @property
+    def note(self) -> Note:
+        """What was asked and chosen, as it is kept with the receipt."""
+        return Note.of(self.question, self.kept, self.reading)
 
     def attribution(
         self, pair: tuple[Group | str, Group | str] | None = None, *, figure: str | None = None

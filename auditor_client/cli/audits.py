@@ -1,295 +1,123 @@
 """Commands that plan, make, compare and look back at audits."""
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.request import AuditRequest
+from auditor_client.audits.asking import OnHand
 from auditor_client.audits.bundle import write_bundle
 from auditor_client.audits.history import kept_history
-from auditor_client.cli.options import (
-    AsJson,
-    Columns,
-    Config,
-    Dataset,
-    Delta,
-    Draw,
-    Epsilon,
-    FailOn,
-    Favourable,
-    HolderUrl,
-    KeyFile,
-    Mechanism,
-    Metric,
-    ModelFile,
-    ReceiptsDirectory,
-    RecordsVersion,
-    Reference,
-    Report,
-    Sensitive,
-    Strategy,
-    SupportsFrom,
-    Threshold,
-    Upper,
-    Where,
-    asked,
-    listed,
-)
+from auditor_client.cli.flags import Without, with_flags
+from auditor_client.cli.options import AuditOutput, Connection, Dataset, Directory, ModelFile, Output
 from auditor_client.cli.output import an_auditor, clear_errors, print_json, require_writable
-from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Verdict
 from auditor_client.exchange.receipts import Receipts
+from auditor_client.findings.reading import Reading
 from auditor_client.settings import DEFAULT_RECEIPTS
 
 
+@with_flags
 def plan(
     model: ModelFile,
     *,
     dataset: Dataset,
-    sensitive: Sensitive,
-    epsilon: Epsilon = None,
+    request: AuditRequest,
     target_width: Annotated[
         float | None, typer.Option(help="Instead of epsilon: find the smallest one that makes the interval so narrow.")
     ] = None,
-    metric: Metric = None,
-    where: Where = None,
-    reference: Reference = None,
-    strategy: Strategy = "auto",
-    mechanism: Mechanism = None,
-    delta: Delta = None,
-    upper: Upper = None,
-    supports_from: SupportsFrom = None,
-    favourable: Favourable = None,
-    columns: Columns = None,
-    people: Annotated[int, typer.Option(help="Assumed for the forecast: how many people there are.")] = 10_000,
-    accepted: Annotated[float, typer.Option(help="Assumed: the share of them that the tree accepts.")] = 0.5,
-    positive: Annotated[float, typer.Option(help="Assumed: the share of them whose label is true.")] = 0.5,
-    ratio: Annotated[float, typer.Option(help="Assumed: the ratio to find.")] = 0.8,
-    shares: Annotated[
-        list[str] | None, typer.Option(help="Assumed: each group's share, with commas between them [equal].")
-    ] = None,
-    rates: Annotated[
-        list[str] | None, typer.Option(help="Assumed, instead of --ratio: each group's rate, with commas between them.")
-    ] = None,
-    report: Report = None,
-    records_version: RecordsVersion = None,
-    draw: Draw = 1,
-    as_json: AsJson = False,
-    holder_url: HolderUrl = None,
-    key_file: KeyFile = None,
-    config: Config = None,
+    own: Annotated[OnHand, Without(("reuse",))],
+    output: Output,
+    connection: Annotated[Connection, Without(("receipts",))],
 ) -> None:
     """What an audit would cost and how wide its interval would be, by each strategy; spends nothing."""
-    with an_auditor(holder_url, key_file, None, config) as auditor:
-        require_writable(report)
-        assumption = Assumption(
-            people=people,
-            accepted=accepted,
-            positive=positive,
-            ratio=ratio,
-            shares=_numbers(shares),
-            rates=_numbers(rates),
-        )
-        planned = auditor.plan(
-            model,
-            dataset,
-            listed(sensitive),
-            epsilon,
-            supports_from=supports_from,
-            target_width=target_width,
-            **asked(
-                metric=metric,
-                where=where,
-                reference=reference,
-                strategy=strategy,
-                mechanism=mechanism,
-                delta=delta,
-                upper=upper,
-                favourable=favourable,
-                columns=columns,
-                version=records_version,
-                draw=draw,
-                assumption=assumption,
-            ),
-        )
-        if report is not None:
-            planned.write_report(report)
-        if as_json:
+    with an_auditor(connection) as auditor:
+        require_writable(output.report)
+        planned = auditor.plan(model, dataset, request, target_width=target_width, supports_from=own.supports_from)
+        if output.report is not None:
+            planned.write_report(output.report)
+        if output.as_json:
             print_json(planned.to_document())
         else:
-            typer.echo(planned.summary() + ("" if report is None else f"\nReport: {report}"))
+            typer.echo(planned.summary() + ("" if output.report is None else f"\nReport: {output.report}"))
 
 
-def _numbers(texts: Sequence[str] | None) -> tuple[float, ...] | None:
-    """Numbers with commas between them."""
-    try:
-        return tuple(map(float, listed(texts))) if texts else None
-    except ValueError as error:
-        raise QuestionRefused(f"{error}: write numbers with commas between them.") from error
-
-
+@with_flags
 def audit(
     model: ModelFile,
     *,
     dataset: Dataset,
-    sensitive: Sensitive,
-    epsilon: Epsilon = None,
-    metric: Metric = None,
-    where: Where = None,
-    reference: Reference = None,
-    strategy: Strategy = "auto",
-    mechanism: Mechanism = None,
-    delta: Delta = None,
-    upper: Upper = None,
-    supports_from: SupportsFrom = None,
-    estimator: Annotated[str, typer.Option(help="posterior: with intervals; plug-in: as published.")] = "posterior",
-    negative: Annotated[
-        str, typer.Option(help="Of the plug-in estimator, for negative counts: zero, one, uniform, total-valid.")
-    ] = "uniform",
-    too_large: Annotated[
-        str, typer.Option(help="Of the plug-in estimator, for counts above everybody: uniform, total-valid.")
-    ] = "uniform",
-    favourable: Favourable = None,
-    columns: Columns = None,
-    threshold: Threshold = 0.8,
-    level: Annotated[float, typer.Option(help="Of each interval.")] = 0.95,
-    reuse: Annotated[
-        bool, typer.Option(help="Answer from a kept receipt, at no cost, where one has it as exactly.")
-    ] = True,
-    report: Report = None,
-    report_json: Annotated[Path | None, typer.Option(help="Write the report as JSON.")] = None,
-    bundle: Annotated[Path | None, typer.Option(help="Write the evidence bundle, a zip file.")] = None,
-    fail_on: Annotated[
-        FailOn | None,
-        typer.Option(help="Exit with 1 if the verdict is fails; with undecided, also if it is that."),
-    ] = None,
-    records_version: RecordsVersion = None,
-    draw: Draw = 1,
-    as_json: AsJson = False,
-    holder_url: HolderUrl = None,
-    key_file: KeyFile = None,
-    receipts: ReceiptsDirectory = None,
-    config: Config = None,
+    request: Annotated[AuditRequest, Without(("assumption",))],
+    reading: Reading,
+    own: OnHand,
+    output: AuditOutput,
+    connection: Connection,
 ) -> None:
     """Measure how a model treats the groups; spends epsilon, once for the same question."""
-    with an_auditor(holder_url, key_file, receipts, config) as auditor:
-        for path in (report, report_json, bundle):
+    with an_auditor(connection) as auditor:
+        for path in (output.report, output.report_json, output.bundle):
             require_writable(path)
         result = auditor.audit(
-            model,
-            dataset,
-            listed(sensitive),
-            epsilon,
-            estimator=estimator,
-            negative=negative,
-            too_large=too_large,
-            threshold=threshold,
-            level=level,
-            supports_from=supports_from,
-            reuse=reuse,
-            **asked(
-                metric=metric,
-                where=where,
-                reference=reference,
-                strategy=strategy,
-                mechanism=mechanism,
-                delta=delta,
-                upper=upper,
-                favourable=favourable,
-                columns=columns,
-                version=records_version,
-                draw=draw,
-            ),
+            model, dataset, request, reading=reading, supports_from=own.supports_from, reuse=own.reuse
         )
-        if report is not None:
-            result.write_report(report)
-        if report_json is not None:
-            report_json.write_text(result.to_json(), encoding="utf-8")
-        if bundle is not None:
-            write_bundle(bundle, [result], auditor.receipts)
-        if as_json:
+        if output.report is not None:
+            result.write_report(output.report)
+        if output.report_json is not None:
+            output.report_json.write_text(result.to_json(), encoding="utf-8")
+        if output.bundle is not None:
+            write_bundle(output.bundle, [result], auditor.receipts)
+        if output.as_json:
             print_json(result.to_document())
         else:
             typer.echo(result.summary())
             typer.echo(f"Receipt: {result.receipt}")
-            for name, path in (("Report", report), ("Bundle", bundle)):
+            for name, path in (("Report", output.report), ("Bundle", output.bundle)):
                 if path is not None:
                     typer.echo(f"{name}: {path}")
+        fail_on = output.fail_on
         if fail_on is not None and (result.verdict is Verdict.FAILS or result.verdict == fail_on.value):
             raise typer.Exit(1)
 
 
+@with_flags
 def compare(
     first: ModelFile,
     second: ModelFile,
     *,
     dataset: Dataset,
-    sensitive: Sensitive,
-    epsilon: Epsilon = None,
-    metric: Metric = None,
-    where: Where = None,
-    strategy: Strategy = "auto",
-    mechanism: Mechanism = None,
-    delta: Delta = None,
-    upper: Upper = None,
-    supports_from: SupportsFrom = None,
-    favourable: Favourable = None,
-    columns: Columns = None,
-    threshold: Threshold = 0.8,
-    report: Report = None,
-    as_json: AsJson = False,
-    holder_url: HolderUrl = None,
-    key_file: KeyFile = None,
-    receipts: ReceiptsDirectory = None,
-    config: Config = None,
+    request: Annotated[AuditRequest, Without(("reference", "version", "draw", "assumption"))],
+    reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "level"))],
+    own: Annotated[OnHand, Without(("reuse",))],
+    output: Output,
+    connection: Connection,
 ) -> None:
     """Audit two models alike, such as before and after a mitigation; spends epsilon for each."""
-    with an_auditor(holder_url, key_file, receipts, config) as auditor:
-        require_writable(report)
-        comparison = auditor.compare(
-            first,
-            second,
-            dataset,
-            listed(sensitive),
-            epsilon,
-            threshold=threshold,
-            supports_from=supports_from,
-            **asked(
-                metric=metric,
-                where=where,
-                strategy=strategy,
-                mechanism=mechanism,
-                delta=delta,
-                upper=upper,
-                favourable=favourable,
-                columns=columns,
-            ),
-        )
-        if report is not None:
-            report.write_text(comparison.to_html(), encoding="utf-8")
-        if as_json:
+    with an_auditor(connection) as auditor:
+        require_writable(output.report)
+        comparison = auditor.compare(first, second, dataset, request, reading=reading, supports_from=own.supports_from)
+        if output.report is not None:
+            output.report.write_text(comparison.to_html(), encoding="utf-8")
+        if output.as_json:
             print_json(comparison.to_document())
         else:
             typer.echo(comparison.summary())
 
 
+@with_flags
 def history(
-    directory: Annotated[Path | None, typer.Argument(help="The receipts directory [./receipts].")] = None,
+    directory: Directory = None,
     *,
     dataset: Annotated[str | None, typer.Option(help="Of this dataset alone.")] = None,
     model: Annotated[str | None, typer.Option(help="Of this model alone: the beginning of its digest.")] = None,
-    report: Report = None,
-    as_json: AsJson = False,
+    output: Output,
 ) -> None:
     """The kept audits over time, computed again from their receipts; asks nobody and spends nothing."""
     with clear_errors():
-        require_writable(report)
+        require_writable(output.report)
         found = kept_history(Receipts(directory or DEFAULT_RECEIPTS), dataset=dataset, model=model)
-        if report is not None:
-            report.write_text(found.to_html(), encoding="utf-8")
-        if as_json:
+        if output.report is not None:
+            output.report.write_text(found.to_html(), encoding="utf-8")
+        if output.as_json:
             print_json(found.to_document())
         else:
             typer.echo(found.summary())

@@ -7,7 +7,8 @@ import typer
 
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.audits.history import kept_history
-from auditor_client.cli.options import AsJson, ReceiptsDirectory
+from auditor_client.cli.flags import Without, with_flags
+from auditor_client.cli.options import Connection, Output
 from auditor_client.cli.output import clear_errors, fail, print_json, print_table, require_writable
 from auditor_client.errors import ReceiptsDamaged
 from auditor_client.exchange.receipts import Receipts
@@ -19,17 +20,18 @@ app = typer.Typer(
 
 
 @app.command()
+@with_flags
 def write(
     file: Annotated[Path, typer.Argument(help="The zip file to write.")],
     chosen: Annotated[list[Path] | None, typer.Argument(help="Receipt files; by default all that have a note.")] = None,
     *,
     dataset: Annotated[str | None, typer.Option(help="Of this dataset alone.")] = None,
-    receipts: ReceiptsDirectory = None,
+    connection: Annotated[Connection, Without(("holder_url", "key_file", "config"))],
 ) -> None:
     """Write kept audits into an evidence bundle."""
     with clear_errors():
         require_writable(file)
-        directory = Receipts(receipts or (chosen[0].parent if chosen else DEFAULT_RECEIPTS))
+        directory = Receipts(connection.receipts or (chosen[0].parent if chosen else DEFAULT_RECEIPTS))
         audits = kept_history(directory, dataset=dataset).audits
         if chosen:
             wanted = {path.name for path in chosen}
@@ -42,18 +44,19 @@ def write(
 
 
 @app.command()
+@with_flags
 def check(
     file: Annotated[Path, typer.Argument(help="The zip file to check.")],
     *,
     keys: Annotated[
         Path | None, typer.Option(help="The holder's keys as you got them from the holder, instead of the bundle's.")
     ] = None,
-    as_json: AsJson = False,
+    output: Annotated[Output, Without(("report",))],
 ) -> None:
     """Check an evidence bundle: the signatures, and every figure computed again and compared."""
     with clear_errors():
         found = check_bundle(file, keys=keys)
-        if as_json:
+        if output.as_json:
             print_json(found.to_document())
         else:
             print_table(

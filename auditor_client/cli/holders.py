@@ -1,25 +1,27 @@
 """Commands about the holder: what it offers, what is left, whether its receipts hold."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from auditor_client.cli.options import AsJson, Config, Dataset, HolderUrl, KeyFile
+from auditor_client.cli.flags import Without, with_flags
+from auditor_client.cli.options import Connection, Dataset, Directory, Output
 from auditor_client.cli.output import an_auditor, clear_errors, fail, print_json, print_table
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.report.words import loss
 from auditor_client.settings import DEFAULT_RECEIPTS
 from auditor_client.text import readable
 
+JsonOnly = Annotated[Output, Without(("report",))]
+WithoutReceipts = Annotated[Connection, Without(("receipts",))]
 
-def datasets(
-    *, as_json: AsJson = False, holder_url: HolderUrl = None, key_file: KeyFile = None, config: Config = None
-) -> None:
+
+@with_flags
+def datasets(*, output: JsonOnly, connection: WithoutReceipts) -> None:
     """What the holder offers."""
-    with an_auditor(holder_url, key_file, None, config) as auditor:
+    with an_auditor(connection) as auditor:
         found = auditor.datasets()
-        if as_json:
+        if output.as_json:
             print_json({"datasets": [dataset.model_dump(mode="json") for dataset in found]})
             return
         print_table(
@@ -37,18 +39,12 @@ def datasets(
         )
 
 
-def budget(
-    *,
-    dataset: Dataset,
-    as_json: AsJson = False,
-    holder_url: HolderUrl = None,
-    key_file: KeyFile = None,
-    config: Config = None,
-) -> None:
+@with_flags
+def budget(*, dataset: Dataset, output: JsonOnly, connection: WithoutReceipts) -> None:
     """What you were granted, have spent and have left."""
-    with an_auditor(holder_url, key_file, None, config) as auditor:
+    with an_auditor(connection) as auditor:
         account = auditor.budget(dataset)
-        if as_json:
+        if output.as_json:
             print_json(account.model_dump(mode="json"))
             return
         print_table(
@@ -57,25 +53,24 @@ def budget(
         )
 
 
+@with_flags
 def verify(
-    directory: Annotated[Path | None, typer.Argument(help="The receipts directory [./receipts].")] = None,
+    directory: Directory = None,
     *,
     offline: Annotated[
         bool, typer.Option("--offline", help="Check signatures alone, with the pinned keys, and ask nobody.")
     ] = False,
-    as_json: AsJson = False,
-    holder_url: HolderUrl = None,
-    key_file: KeyFile = None,
-    config: Config = None,
+    output: JsonOnly,
+    connection: WithoutReceipts,
 ) -> None:
     """Check receipts: their signatures, and that the holder's ledger still has their entries."""
     with clear_errors():
         if offline:
             findings = check_receipts(Receipts(directory or DEFAULT_RECEIPTS), None)
         else:
-            with an_auditor(holder_url, key_file, directory, config) as auditor:
+            with an_auditor(connection.model_copy(update={"receipts": directory})) as auditor:
                 findings = auditor.verify()
-        if as_json:
+        if output.as_json:
             print_json(findings.to_document())
         else:
             _print_findings(findings)

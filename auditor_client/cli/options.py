@@ -1,58 +1,15 @@
-"""The options that several commands share, and how lists are written in them."""
+"""The options that several commands share, beside those of a request and its reading."""
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-
-from auditor_client.asking.question import Asked
-from auditor_client.asking.strategies import METRICS
+from pydantic import BaseModel, ConfigDict, Field
 
 ModelFile = Annotated[Path, typer.Argument(help="A fitted scikit-learn tree in a skops file.")]
 Dataset = Annotated[str, typer.Option(help="The dataset's name at the holder; `auditor datasets` lists them.")]
-Sensitive = Annotated[
-    list[str], typer.Option(help="The sensitive columns, with commas between them: sex,ethnicity compares every pair.")
-]
-Epsilon = Annotated[str | None, typer.Option(help="The privacy loss to spend, such as 0.1.")]
-Metric = Annotated[
-    list[str] | None,
-    typer.Option(help=f"With commas between them: {', '.join(METRICS)} [{METRICS[0]}]. Several cost no more."),
-]
-Where = Annotated[
-    list[str] | None,
-    typer.Option(help='Restrict the audit: "age >= 18", "region in (North, South)". Given several times, all hold.'),
-]
-Reference = Annotated[str | None, typer.Option(help="The group to compare the others with, such as Female,White.")]
-Strategy = Annotated[
-    str,
-    typer.Option(help="verdict: the best accuracy; rules: every rule by itself; pafer: as published; or auto."),
-]
-Mechanism = Annotated[
-    str | None, typer.Option(help="laplace, gaussian, exponential or randomised_response [what the dataset takes].")
-]
-Delta = Annotated[str | None, typer.Option(help="Of the mechanism gaussian [0.000001].")]
-Upper = Annotated[int | None, typer.Option(help="Of the mechanism exponential: the largest answer, in people.")]
-SupportsFrom = Annotated[
-    Path | None,
-    typer.Option(help="Your own data about the same people, without sensitive columns: CSV or Parquet. Stay here."),
-]
-Favourable = Annotated[list[str] | None, typer.Option(help="The model's favourable classes, with commas between them.")]
-Columns = Annotated[
-    list[str] | None, typer.Option(help="The dataset's column for each input of a model that was fitted on an array.")
-]
-RecordsVersion = Annotated[
-    int | None, typer.Option(help="The version of the records, to repeat an earlier question; else the current one.")
-]
-Draw = Annotated[int, typer.Option(help="From 2 on: another, independent and charged draw of the same question.")]
-Threshold = Annotated[float, typer.Option(help="Of the ratio; 0.8 is the four-fifths rule.")]
-Report = Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
-HolderUrl = Annotated[str | None, typer.Option(help="The holder's address, instead of AUDITOR_HOLDER_URL.")]
-KeyFile = Annotated[Path | None, typer.Option(help="A file with your key, instead of AUDITOR_API_KEY.")]
-ReceiptsDirectory = Annotated[Path | None, typer.Option("--receipts", help="Where receipts are kept [./receipts].")]
-Config = Annotated[Path | None, typer.Option(help="A TOML file with settings, instead of AUDITOR_CONFIG.")]
+Directory = Annotated[Path | None, typer.Argument(help="The receipts directory [./receipts].")]
 
 
 class FailOn(StrEnum):
@@ -62,25 +19,31 @@ class FailOn(StrEnum):
     UNDECIDED = "undecided"
 
 
-def listed(texts: Sequence[str]) -> list[str]:
-    """Values that were given one by one or with commas between them."""
-    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
+class Connection(BaseModel):
+    """How to reach the holder, and where receipts are."""
+
+    model_config = ConfigDict(frozen=True)
+
+    holder_url: str | None = Field(default=None, description="The holder's address, instead of AUDITOR_HOLDER_URL.")
+    key_file: Path | None = Field(default=None, description="A file with your key, instead of AUDITOR_API_KEY.")
+    receipts: Path | None = Field(default=None, description="Where receipts are kept [./receipts].")
+    config: Path | None = Field(default=None, description="A TOML file with settings, instead of AUDITOR_CONFIG.")
 
 
-def asked(
-    *,
-    metric: Sequence[str] | None,
-    where: Sequence[str] | None,
-    favourable: Sequence[str] | None,
-    columns: Sequence[str] | None,
-    **others: Any,
-) -> Asked:
-    """The flags of a question as `Auditor.plan` and `Auditor.audit` take them."""
-    question = Asked(
-        metrics=listed(metric) if metric else METRICS[:1],
-        where=list(where or ()),
-        favourable=listed(favourable) if favourable else None,
-        columns=listed(columns) if columns else None,
+class Output(BaseModel):
+    """Where a result goes, beside the terminal."""
+
+    model_config = ConfigDict(frozen=True)
+
+    report: Path | None = Field(default=None, description="Write the report as an HTML page.")
+    as_json: bool = Field(default=False, description="Print JSON, for machines.")
+
+
+class AuditOutput(Output):
+    """Where an audit goes, and what its verdict does."""
+
+    report_json: Path | None = Field(default=None, description="Write the report as JSON.")
+    bundle: Path | None = Field(default=None, description="Write the evidence bundle, a zip file.")
+    fail_on: FailOn | None = Field(
+        default=None, description="Exit with 1 if the verdict is fails; with undecided, also if it is that."
     )
-    question.update(others)  # type: ignore[typeddict-item]  # each is a parameter of its own at the caller
-    return question

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from auditor_client.auditor import Auditor
+from auditor_client.cli.options import Connection
 from auditor_client.errors import AuditorError, InvalidSettings
 from auditor_client.exchange.calls import tell_retries
 from auditor_client.settings import load_settings
@@ -22,14 +23,16 @@ _progress = Console(stderr=True)
 
 
 @contextmanager
-def an_auditor(
-    holder_url: str | None, key_file: Path | None, receipts: Path | None, config: Path | None
-) -> Iterator[Auditor]:
+def an_auditor(connection: Connection) -> Iterator[Auditor]:
     """An auditor for one command."""
-    flags = {"holder_url": holder_url, "api_key_file": key_file, "receipts": receipts}
+    flags = {
+        "holder_url": connection.holder_url,
+        "api_key_file": connection.key_file,
+        "receipts": connection.receipts,
+    }
     with clear_errors():
         tell_retries(_tell)
-        with Auditor.from_settings(load_settings(flags, os.environ, config), on_step=_tell) as auditor:
+        with Auditor.from_settings(load_settings(flags, os.environ, connection.config), on_step=_tell) as auditor:
             yield auditor
 
 

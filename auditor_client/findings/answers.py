@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.asking.strategies import EVERYBODY, ODDS, OPPORTUNITY, PARITY, PREDICTIVE, Subject, Truth
+from auditor_client.asking.inquiry import EVERYBODY, Inquiry, Truth
+from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, PREDICTIVE
 from auditor_client.errors import EstimationRefused, HolderLied
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts, Supports
 from shared.plans import Plan
@@ -55,8 +56,8 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """One measurement of a release, and which cells its rows are.
+class FigureCounts:
+    """The counts of a release that measure one figure, and which cells they are of.
 
     Attributes:
         measurement: What the estimators take.
@@ -88,70 +89,64 @@ class AskedCells:
                     return Place(batch, cells)
         return None
 
-    def locate(self, subject: Subject, figure: str) -> Location | None:
+    def locate(self, inquiry: Inquiry, figure: str) -> Location | None:
         """Where the plan asks for what a figure of `FIGURES` needs; None if it does not."""
         favourable, unfavourable = (
-            [rule.rule for rule in subject.rules if rule.favourable == decision] for decision in (True, False)
+            [rule.rule for rule in inquiry.rules if rule.favourable == decision] for decision in (True, False)
         )
         if figure == "precision":
-            accepted = self.cover(_alternatives(subject, favourable, Truth.POSITIVE))
-            complement = self.cover(_alternatives(subject, favourable, Truth.NEGATIVE))
+            accepted = self.cover(_alternatives(inquiry, favourable, Truth.POSITIVE))
+            complement = self.cover(_alternatives(inquiry, favourable, Truth.NEGATIVE))
             return None if accepted is None or complement is None else Location(accepted, complement, "unfavourable")
         truth = {"": None, "positive": Truth.POSITIVE, "negative": Truth.NEGATIVE}[figure]
-        accepted = self.cover(_alternatives(subject, favourable, truth))
-        refused = self.cover(_alternatives(subject, unfavourable, truth))
+        accepted = self.cover(_alternatives(inquiry, favourable, truth))
+        refused = self.cover(_alternatives(inquiry, unfavourable, truth))
         if accepted is not None and refused is not None:
             return Location(accepted, refused, "unfavourable")
-        everybody = self.cover(_alternatives(subject, EVERYBODY.any_of, truth))
+        everybody = self.cover(_alternatives(inquiry, EVERYBODY.any_of, truth))
         return None if accepted is None or everybody is None else Location(accepted, everybody, "everybody")
 
-    def has_each(self, plan: Plan, subject: Subject) -> bool:
-        """Whether every cell of another plan for the same subject can be told from the cells of this one."""
+    def has_each(self, plan: Plan, inquiry: Inquiry) -> bool:
+        """Whether every cell of another plan for the same inquiry can be told from the cells of this one."""
         return all(
-            self.cover([cell.any_of, *_alternatives(subject, cell.any_of, None, restrict=False)]) is not None
+            self.cover([cell.any_of, *_alternatives(inquiry, cell.any_of, None, restrict=False)]) is not None
             for batch in plan.batches
             for cell in batch.cells
         )
 
 
-def read(
-    release: Release,
-    subject: Subject,
-    *,
-    sensitive: Sequence[str],
-    schema: Schema,
-    supports: CountSupport | None = None,
-) -> dict[str, Reading]:
+def read(release: Release, inquiry: Inquiry, *, supports: CountSupport | None = None) -> dict[str, FigureCounts]:
     """Read a verified release as the measurements that some figures need.
 
     Args:
         release: A verified answer, to this question or to another.
         subject: What is to be found out.
-        sensitive: By which columns; all of them are columns of the release, which may have more.
-        schema: The dataset's declaration.
         supports: Counts a cell in the auditor's own data.
 
     Returns:
-        A reading for each name in `FIGURES` of the subject's metrics.
+        The counts for each name in `FIGURES` of the subject's metrics.
 
     Raises:
         EstimationRefused: The release does not count what is needed.
         HolderLied: The answer does not fit the release's own plan.
     """
     _require_its_answer(release)
-    cells, merged = AskedCells(release.plan), merged_rows(release.plan.sensitive, tuple(sensitive), schema)
-    readings = {}
-    for figure in (figure for metric in subject.metrics for figure in FIGURES[metric]):
-        location = cells.locate(subject, figure)
+    cells, merged = (
+        AskedCells(release.plan),
+        merged_rows(release.plan.sensitive, inquiry.request.sensitive, inquiry.dataset.table),
+    )
+    figures = {}
+    for figure in (figure for metric in inquiry.metrics for figure in FIGURES[metric]):
+        location = cells.locate(inquiry, figure)
         if location is None:
             raise EstimationRefused("The release does not count the people that this figure needs.")
         accepted, complement = (
             _part(release, place, merged, supports) for place in (location.favourable, location.complement)
         )
         known = accepted.supports is not None and complement.supports is not None
-        readings[figure] = Reading(
+        figures[figure] = FigureCounts(
             Measurement(
-                schema.groups(sensitive),
+                inquiry.groups,
                 accepted.counts,
                 complement.counts,
                 location.complement_is,
@@ -160,7 +155,7 @@ def read(
             accepted.names,
             complement.names,
         )
-    return readings
+    return figures
 
 
 def merged_rows(has: tuple[str, ...], wanted: tuple[str, ...], schema: Schema) -> tuple[tuple[int, ...], ...] | None:
@@ -217,16 +212,16 @@ def _part(
 
 
 def _alternatives(
-    subject: Subject, rules: Sequence[Rule], truth: Truth | None, *, restrict: bool = True
+    inquiry: Inquiry, rules: Sequence[Rule], truth: Truth | None, *, restrict: bool = True
 ) -> list[list[Rule]]:
     """The sets of rules that count the same people: whatever their label, also label by label."""
-    scoped = [subject.restricted(rule, truth) for rule in rules] if restrict else list(rules)
-    if truth is not None or subject.label is None:
+    scoped = [inquiry.restricted(rule, truth) for rule in rules] if restrict else list(rules)
+    if truth is not None or inquiry.label is None:
         return [scoped]
-    label = subject.label
+    label = inquiry.label.name
     split = [
         Rule(id=rule.id, all_of=(*rule.all_of, value.predicate(label)))
-        for rule, value in itertools.product(scoped, subject.every_truth())
+        for rule, value in itertools.product(scoped, inquiry.every_truth())
     ]
     return [scoped, split]
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from auditor_client.asking.question import ModelDigest, Question
-from auditor_client.asking.strategies import ODDS, PARITY
+from auditor_client.asking.inquiry import ModelDigest
+from auditor_client.asking.question import Question
+from auditor_client.asking.request import ODDS, PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, Verdict
-from auditor_client.findings.answers import Reading
+from auditor_client.findings.answers import FigureCounts
+from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import DecisionRule
 from shared.datasets import Budget
 from shared.plans import Plan
@@ -21,39 +23,85 @@ from shared.releases import Release, SigningKey
 MetricEstimate = ParityEstimate | OddsEstimate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One audit: what was asked, what was answered, what it means.
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """A verified release with its receipt.
 
     Attributes:
-        question: What was asked, about whom, of which model.
-        release: The holder's verified answer; an earlier one if `reused`.
+        release: The answer.
         answer: The same as it came, which is what the signature is over.
         receipt: The file that keeps it.
         key: The public key that signed it.
-        holder_url: Whom it came from.
-        estimator: How the figures were made: "posterior", or "plug-in (uniform, uniform)".
-        threshold: What the verdicts are about.
-        readings: What was answered, as the estimators saw it, by name of `answers.FIGURES`.
-        estimates: The figures of each metric that was asked for, in that order.
-        budget: The auditor's account after the audit; None if the holder did not tell it again.
-        versions: Names and versions of the programs that computed the figures.
-        reused: Whether an earlier release answered the question, so that nothing was spent.
+        reused: Whether it was made for another question, so that nothing was spent on this one.
+        supports: By cell id, how many people the cell applies to in the auditor's own data, if it has any.
     """
 
-    question: Question
     release: Release
     answer: Mapping[str, Any] = field(repr=False)
     receipt: Path
     key: SigningKey
-    holder_url: str
-    estimator: str
-    threshold: float
-    readings: Mapping[str, Reading] = field(repr=False)
+    reused: bool = False
+    supports: Mapping[str, int] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One audit: what was asked, what was answered, how it was read, what it means.
+
+    Attributes:
+        question: What was asked, about whom, of which model.
+        kept: The holder's verified answer; an earlier one where it was used again.
+        reading: How the figures were made.
+        counts: What was answered, as the estimators saw it, by name of `answers.FIGURES`.
+        estimates: The figures of each metric that was asked for, in that order.
+        holder_url: Who answered.
+        budget: The auditor's account after the audit; None if the holder did not say it again.
+        versions: Names and versions of the programs that computed the figures.
+    """
+
+    question: Question
+    kept: KeptAnswer
+    reading: Reading
+    counts: Mapping[str, FigureCounts] = field(repr=False)
     estimates: Mapping[str, MetricEstimate]
+    holder_url: str
     budget: Budget | None
     versions: Mapping[str, str]
-    reused: bool = False
+
+    @property
+    def release(self) -> Release:
+        """The holder's verified answer."""
+        return self.kept.release
+
+    @property
+    def answer(self) -> Mapping[str, Any]:
+        """The same as it came."""
+        return self.kept.answer
+
+    @property
+    def receipt(self) -> Path:
+        """The file that keeps it."""
+        return self.kept.receipt
+
+    @property
+    def key(self) -> SigningKey:
+        """The public key that signed it."""
+        return self.kept.key
+
+    @property
+    def reused(self) -> bool:
+        """Whether an earlier release answered the question, so that nothing was spent."""
+        return self.kept.reused
+
+    @property
+    def estimator(self) -> str:
+        """How the figures were made: "posterior", or "plug-in (uniform, uniform)"."""
+        return str(self.reading)
+
+    @property
+    def threshold(self) -> float:
+        """What the verdicts are about."""
+        return self.reading.threshold
 
     @property
     def plan(self) -> Plan:

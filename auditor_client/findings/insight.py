@@ -5,11 +5,11 @@ Which rules cause the disparity of two groups, and what the figure would be if a
 
 from typing import TYPE_CHECKING, Final
 
-from auditor_client.asking.question import group_named
-from auditor_client.asking.strategies import PREDICTIVE, leaf_of
+from auditor_client.asking.inquiry import group_named, leaf_of
+from auditor_client.asking.request import PREDICTIVE
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import OddsEstimate, ParityEstimate
-from auditor_client.findings.answers import FIGURES, Reading
+from auditor_client.findings.answers import FIGURES, FigureCounts
 from auditor_client.findings.finding import Finding, MetricEstimate
 from shared.schema import Group
 
@@ -23,9 +23,9 @@ RULES_SHOWN_MAX: Final = 12
 def has_rules(finding: Finding, figure: str | None = None) -> bool:
     """Whether the answer tells rule from rule, with intervals, for a figure of `answers.FIGURES`."""
     figure = figure or FIGURES[finding.metrics[0]][0]
-    reading = finding.readings[figure]
-    whole = len(set(reading.favourable)) == len(reading.favourable)  # merged groups repeat their cell
-    return whole and len(reading.favourable) > 1 and finding.estimator == "posterior" and figure != "precision"
+    counts = finding.counts[figure]
+    whole = len(set(counts.favourable)) == len(counts.favourable)  # merged groups repeat their cell
+    return whole and len(counts.favourable) > 1 and finding.reading.has_intervals and figure != "precision"
 
 
 def attribution(
@@ -42,13 +42,13 @@ def attribution(
     Raises:
         QuestionRefused: The audit does not tell rule from rule, or there is no such pair.
     """
-    reading = _reading(finding, figure)
-    groups = reading.measurement.groups
+    counts = _counts(finding, figure)
+    groups = counts.measurement.groups
     named = None if pair is None else (group_named(pair[0], groups), group_named(pair[1], groups))
     from auditor_client.estimation import attribution as estimation  # noqa: PLC0415 - takes a second to import
 
     return estimation.attribute(
-        reading.measurement, pair=named, reference=finding.question.reference, level=finding.ratio.level
+        counts.measurement, pair=named, reference=finding.question.reference, level=finding.ratio.level
     )
 
 
@@ -63,18 +63,18 @@ def flipped(finding: Finding, rule: str, figure: str | None = None) -> ParityEst
     Raises:
         QuestionRefused: The audit does not tell that rule from the others.
     """
-    reading, leaves = _reading(finding, figure), leaf_names(finding, figure)
+    counts, leaves = _counts(finding, figure), leaf_names(finding, figure)
     if rule not in leaves:
         raise QuestionRefused(f"There is no rule {rule!r} in the answer: name one of {', '.join(leaves)}.")
     from auditor_client.estimation import attribution as estimation  # noqa: PLC0415 - takes a second to import
     from auditor_client.estimation.posterior import estimate_parity  # noqa: PLC0415
 
-    subject, accepted = finding.question.subject, len(reading.favourable)
-    names = (*reading.favourable, *reading.complement)
-    rows = [row for row, name in enumerate(names) if leaf_of(name, subject) == rule]
+    question, accepted = finding.question, len(counts.favourable)
+    names = (*counts.favourable, *counts.complement)
+    rows = [row for row, name in enumerate(names) if leaf_of(name, question) == rule]
     if leaves[rule]:
         rows = [row for row in reversed(rows) if row < accepted]  # a reversed row leaves those before it where they are
-    measurement = reading.measurement
+    measurement = counts.measurement
     for row in rows:
         measurement = estimation.flipped(measurement, row)
     return estimate_parity(
@@ -87,10 +87,10 @@ def flipped(finding: Finding, rule: str, figure: str | None = None) -> ParityEst
 
 def leaf_names(finding: Finding, figure: str | None = None) -> dict[str, bool]:
     """The leaves that the answer tells apart, and whether each is favourable; with "pafer" the favourable alone."""
-    reading, subject = _reading(finding, figure), finding.question.subject
-    refusing = reading.complement if reading.measurement.complement_is == "unfavourable" else ()
-    leaves = {leaf_of(name, subject): False for name in refusing}
-    return {**{leaf_of(name, subject): True for name in reading.favourable}, **leaves}
+    counts, question = _counts(finding, figure), finding.question
+    refusing = counts.complement if counts.measurement.complement_is == "unfavourable" else ()
+    leaves = {leaf_of(name, question): False for name in refusing}
+    return {**{leaf_of(name, question): True for name in counts.favourable}, **leaves}
 
 
 def parity_of(estimate: MetricEstimate, figure: str) -> ParityEstimate:
@@ -100,14 +100,14 @@ def parity_of(estimate: MetricEstimate, figure: str) -> ParityEstimate:
     return estimate
 
 
-def _reading(finding: Finding, figure: str | None) -> Reading:
+def _counts(finding: Finding, figure: str | None) -> FigureCounts:
     metric, figure = _metric(finding, figure)
     if metric == PREDICTIVE or not has_rules(finding, figure):
         raise QuestionRefused(
             'This audit does not tell rule from rule: ask with strategy "rules" (or "pafer") and the posterior '
             "estimator, for a rate of acceptance."
         )
-    return finding.readings[figure]
+    return finding.counts[figure]
 
 
 def _metric(finding: Finding, figure: str | None) -> tuple[str, str]:

@@ -5,24 +5,23 @@ decides what, and which figures were wanted. A note does. Notes lie in `question
 directory, named by their own digest; they hold the model's rules, and nothing that is secret.
 """
 
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from auditor_client.asking.assumption import Assumption
-from auditor_client.asking.mechanisms import Spending
-from auditor_client.asking.question import ModelDigest, Question
-from auditor_client.asking.strategies import Subject
-from auditor_client.errors import ReceiptsDamaged
-from auditor_client.findings.estimators import Estimator
+from auditor_client.asking.inquiry import ModelDigest
+from auditor_client.asking.question import Question
+from auditor_client.asking.request import AuditRequest
+from auditor_client.errors import AuditorError, ReceiptsDamaged
+from auditor_client.findings.finding import KeptAnswer
+from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import DecisionRule, Leaf
 from shared.canonical import digest
 from shared.datasets import DatasetDescription
 from shared.plans import Plan
-from shared.rules import Predicate, Rule
-from shared.schema import Group
+from shared.rules import Rule
 
 FORMAT: Final = "pafer-question/1"
 
@@ -39,10 +38,14 @@ class NotedRule(BaseModel):
 
 
 class Note(BaseModel):
-    """One audit's question and choices.
+    """One audit: what was asked of which rules, and how the answer was read.
 
     Attributes:
         release: The identity of the release that answers it.
+        reused: Whether that was made for another question.
+        request: What was asked, settled.
+        plan: The plan that it became.
+        reading: How the answer was read.
         supports: By cell id, how many people the cell applies to in the auditor's own data, if it has any.
     """
 
@@ -50,38 +53,26 @@ class Note(BaseModel):
 
     format: Literal["pafer-question/1"] = FORMAT
     release: str
-    dataset: DatasetDescription
-    plan: Plan
-    rules: tuple[NotedRule, ...]
-    rules_digest: str
-    file_digest: str | None
-    metrics: tuple[str, ...]
-    scope: tuple[Predicate, ...]
-    strategy: str
-    reference: Group | None
-    estimator: str
-    negative: str
-    too_large: str
-    threshold: float
-    level: float
-    supports: dict[str, int] | None
     reused: bool
+    dataset: DatasetDescription
+    request: AuditRequest
+    plan: Plan
+    reading: Reading
+    model: ModelDigest
+    rules: tuple[NotedRule, ...]
+    supports: dict[str, int] | None
 
     @classmethod
-    def of(
-        cls,
-        question: Question,
-        release_id: str,
-        estimator: Estimator,
-        *,
-        supports: Mapping[str, int] | None,
-        reused: bool,
-    ) -> Self:
-        """The note of a question that a release answers."""
+    def of(cls, question: Question, kept: KeptAnswer, reading: Reading) -> Self:
+        """The note of a question that a kept answer answers."""
         return cls(
-            release=release_id,
+            release=kept.release.id,
+            reused=kept.reused,
             dataset=question.dataset,
+            request=question.request,
             plan=question.plan,
+            reading=reading,
+            model=question.model,
             rules=tuple(
                 NotedRule(
                     rule=rule.rule,
@@ -91,19 +82,7 @@ class Note(BaseModel):
                 )
                 for rule in question.rules
             ),
-            rules_digest=question.model.rules,
-            file_digest=question.model.file,
-            metrics=question.subject.metrics,
-            scope=question.subject.scope,
-            strategy=question.strategy,
-            reference=question.reference,
-            estimator=estimator.name,
-            negative=estimator.negative,
-            too_large=estimator.too_large,
-            threshold=estimator.threshold,
-            level=estimator.level,
-            supports=None if supports is None else dict(supports),
-            reused=reused,
+            supports=None if kept.supports is None else dict(kept.supports),
         )
 
     @property
@@ -112,35 +91,23 @@ class Note(BaseModel):
         return digest(self.model_dump(mode="json"))
 
     def question(self) -> Question:
-        """The question, as it was."""
-        label = next((column for column in self.dataset.columns if column.label), None)
+        """The question again, its plan made anew from the rules and the request.
+
+        Raises:
+            EstimationRefused, QuestionRefused: They make none.
+        """
         rules = tuple(
             DecisionRule(noted.rule, Leaf(str(noted.rule.id), noted.decision, noted.favourable, noted.origin))
             for noted in self.rules
         )
-        return Question(
-            self.dataset,
-            Subject(
-                rules,
-                self.metrics,
-                self.scope,
-                None if label is None else label.name,
-                label is not None and label.nullable,
-            ),
-            ModelDigest(self.rules_digest, self.file_digest),
-            self.strategy,
-            Spending.of_plan(self.plan),
-            self.plan,
-            self.reference,
-            Assumption(),
-        )
+        return Question(self.dataset, self.request, rules, self.model)
 
-    def chosen_estimator(self) -> Estimator:
-        """The estimator, as it was chosen."""
-        return Estimator(self.estimator, self.negative, self.too_large, self.threshold, self.level)
+    def answer(self, kept: KeptAnswer) -> KeptAnswer:
+        """A kept answer as this note has it: what it was made for, and the auditor's own counts of its cells."""
+        return replace(kept, reused=self.reused, supports=self.supports)
 
 
-def read_note(content: bytes, place: Any) -> Note:
+def read_note(content: bytes, name: Any) -> Note:
     """A note from its bytes.
 
     Raises:
@@ -148,8 +115,8 @@ def read_note(content: bytes, place: Any) -> Note:
     """
     try:
         return Note.model_validate_json(content)
-    except ValidationError as error:
-        raise ReceiptsDamaged(f"The note {place} cannot be read. Restore it from a copy, or remove it.") from error
+    except (ValidationError, AuditorError) as error:
+        raise ReceiptsDamaged(f"The note {name} cannot be read. Restore it from a copy, or remove it.") from error
 
 
 class Notes:

@@ -7,14 +7,13 @@ auditor's assumption, its own attribute-free data, or an audit's estimates.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from auditor_client.asking.mechanisms import Spending
 from auditor_client.asking.question import Question
-from auditor_client.asking.strategies import PREDICTIVE, STRATEGIES
+from auditor_client.asking.request import PREDICTIVE, STRATEGIES
 from auditor_client.errors import AuditorError, QuestionRefused
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
 from auditor_client.estimation.posterior import Posterior, worst_of
@@ -23,9 +22,10 @@ from auditor_client.exchange.verification import counts_that_change
 from auditor_client.findings.answers import FIGURES, AskedCells, CountSupport, Location, Place
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of
+from auditor_client.findings.reading import Reading
 from auditor_client.planning.forecasts import Expectation, Forecast, Outlook
 from auditor_client.planning.simulation import simulated_answers
-from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN, NANO_PER_UNIT
+from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN, NANO_PER_UNIT, format_nano
 from shared.noise import Noise
 from shared.plans import Plan
 from shared.schema import Schema
@@ -44,6 +44,7 @@ WIDTH_TOLERANCE: Final = 0.02
 """How close to the wanted width, relative to it, the search for ε stops."""
 
 
+READING: Final = Reading()
 _NOTHING: Final = (0.5, 0.0, 1.0)
 """A ratio that the answers leave undefined tells as little as an interval from 0 to 1."""
 
@@ -68,32 +69,38 @@ class Truth:
             return float(np.nanmin(rates) / np.nanmax(rates))
 
 
-def forecast(question: Question, *, supports: CountSupport | None = None, level: float = 0.95) -> Forecast:
+def forecast(question: Question, *, supports: CountSupport | None = None, reading: Reading = READING) -> Forecast:
     """Forecast a question, put by every strategy, and at smaller and larger ε.
 
     Args:
         question: As it would be asked.
         supports: Counts a cell in the auditor's own data: people and acceptance are then taken from there.
-        level: Of the interval.
+        reading: How the answer would be read: its threshold and its level.
 
     Raises:
         QuestionRefused: The assumption does not fit the groups, or supports are needed.
     """
-    chosen = expectation(question, supports=supports, level=level)
+
+    def expected(put: Question) -> Expectation:
+        return expectation(put, supports=supports, threshold=reading.threshold, level=reading.level)
+
+    chosen = expected(question)
     strategies = []
     for strategy in STRATEGIES:
         try:
-            put = question if strategy == question.strategy else question.with_plan(strategy, question.spending)
-            strategies.append(chosen if put is question else expectation(put, supports=supports, level=level))
+            put = question if strategy == question.strategy else question.changed(strategy=strategy)
+            strategies.append(chosen if put is question else expected(put))
         except QuestionRefused:
             continue  # such as half an ε that the holder does not take
     curve = []
-    for factor in CURVE if question.spending.epsilon_nano else ():
-        nano = round(question.spending.epsilon_nano * factor)
+    for factor in CURVE if question.request.epsilon_nano else ():
+        nano = round(question.request.epsilon_nano * factor)
         if EPSILON_NANO_MIN * 2 <= nano <= EPSILON_NANO_MAX:
-            put = question.with_plan(question.strategy, question.spending.at(nano))
-            curve.append(chosen if factor == 1.0 else expectation(put, supports=supports, level=level))
-    return Forecast(chosen, tuple(strategies), tuple(curve) or (chosen,), question.assumption, supports is not None)
+            put = question.at(nano)
+            curve.append(chosen if factor == 1.0 else expected(put))
+    return Forecast(
+        chosen, tuple(strategies), tuple(curve) or (chosen,), question.request.assumption, supports is not None
+    )
 
 
 def smallest_epsilon(
@@ -111,7 +118,7 @@ def smallest_epsilon(
         raise QuestionRefused(f"The width of the ratio's interval lies between 0 and 1; not at {width}.")
 
     def at(nano: int) -> tuple[Question, float]:
-        put = question.with_plan(question.strategy, question.spending.at(nano))
+        put = question.at(nano)
         return put, expectation(put, supports=supports, level=level).width
 
     low, high = 2 * EPSILON_NANO_MIN, EPSILON_NANO_MAX
@@ -153,15 +160,15 @@ def expectation(
         level: Of the interval.
         seed: The same seed gives the same forecast.
     """
-    metric = question.subject.metrics[0]
+    metric = question.metrics[0]
     cells = AskedCells(question.plan)
-    located = [cells.locate(question.subject, figure) for figure in FIGURES[metric]]
+    located = [cells.locate(question, figure) for figure in FIGURES[metric]]
     locations = [location for location in located if location is not None]
     people = truths or [_supposed(question, metric, location, supports) for location in locations]
     groups = len(people[0].accepted)
     rng = np.random.default_rng(seed)
     # Estimates that are bound by supports, or turn reported groups back, take many times as long.
-    slow = supports is not None or question.spending.mechanism == "randomised_response"
+    slow = supports is not None or question.request.mechanism == "randomised_response"
     most = RELEASES_AT_ONCE if slow else max(min(RELEASES_MAX, GROUPS_MAX // (groups * len(people))), RELEASES_AT_ONCE)
     ranges: list[tuple[float, float, float]] = []
     while len(ranges) < most and not _precise(ranges):
@@ -175,7 +182,7 @@ def expectation(
     true = min((truth.ratio for truth in people), default=np.nan)
     return Expectation(
         strategy=question.strategy,
-        epsilon_nano=question.spending.epsilon_nano,
+        epsilon_nano=question.request.epsilon_nano,
         width=float((high - low).mean()),
         error=float(np.abs(value - true).mean()),
         undecided=float(((low < threshold) & (high >= threshold)).mean()),
@@ -192,21 +199,21 @@ def outlook(finding: Finding) -> Outlook | None:
         None where there is no interval, or nobody is accepted as far as can be told.
     """
     question, metric = finding.question, finding.metrics[0]
-    if finding.estimator != "posterior" or not finding.ratio.defined:
+    if not finding.reading.has_intervals or not finding.ratio.defined:
         return None
     truths = [_estimated(finding, metric, figure) for figure in FIGURES[metric]]
-    if question.spending.mechanism == "randomised_response":
+    if question.request.mechanism == "randomised_response":
         spent = perturbation_nano(question.dataset.table, question.plan.sensitive)
-        central = question.with_plan(question.strategy, Spending("laplace", spent))
+        central = question.changed(mechanism="laplace", epsilon=format_nano(spent))
         expected = expectation(central, truths=truths, threshold=finding.threshold, level=finding.ratio.level)
         return Outlook(now=finding.ratio.width, epsilon_nano=0, curve=(), remaining_nano=None, central=expected)
-    reading = next(iter(finding.readings.values()))
-    known = reading.measurement.supports is not None
+    counts = next(iter(finding.counts.values()))
+    known = counts.measurement.supports is not None
     curve = []
     for factor in OUTLOOK:
-        nano = round(question.spending.epsilon_nano * factor)
+        nano = round(question.request.epsilon_nano * factor)
         if nano <= EPSILON_NANO_MAX and all(np.isfinite(truth.ratio) for truth in truths):
-            put = question.with_plan(question.strategy, question.spending.at(nano))
+            put = question.at(nano)
             curve.append(
                 expectation(
                     put,
@@ -219,7 +226,7 @@ def outlook(finding: Finding) -> Outlook | None:
     budget = finding.budget
     return Outlook(
         now=finding.ratio.width,
-        epsilon_nano=question.spending.epsilon_nano,
+        epsilon_nano=question.request.epsilon_nano,
         curve=tuple(curve),
         remaining_nano=None if budget is None else budget.remaining.epsilon,
     )
@@ -236,7 +243,7 @@ def perturbation_nano(schema: Schema, sensitive: Sequence[str]) -> int:
 
 def _supposed(question: Question, metric: str, location: Location, supports: CountSupport | None) -> Truth:
     """The people of one figure, as the assumption and the auditor's own data have them."""
-    assumption = question.assumption
+    assumption = question.request.assumption
     groups = len(question.dataset.table.groups(question.plan.sensitive))
     if supports is not None:
         favourable, complement = (
@@ -245,13 +252,13 @@ def _supposed(question: Question, metric: str, location: Location, supports: Cou
         people = complement if location.complement_is == "everybody" else favourable + complement
         if not 0 < favourable < people:
             raise QuestionRefused("In your own data the tree decides alike about everybody within the scope.")
-        assumption = replace(assumption, people=people, accepted=favourable / people)
+        assumption = assumption.model_copy(update={"people": people, "accepted": favourable / people})
     elif metric == PREDICTIVE:
-        assumption = replace(
-            assumption, people=max(round(assumption.people * assumption.accepted), 1), accepted=assumption.positive
-        )
-    elif question.subject.labelled and FIGURES[metric] != ("",):
-        assumption = replace(assumption, people=max(round(assumption.people * assumption.positive), 1))
+        accepted_people = max(round(assumption.people * assumption.accepted), 1)
+        assumption = assumption.model_copy(update={"people": accepted_people, "accepted": assumption.positive})
+    elif question.labelled and FIGURES[metric] != ("",):
+        positive_people = max(round(assumption.people * assumption.positive), 1)
+        assumption = assumption.model_copy(update={"people": positive_people})
     accepted, sizes = (np.array(counts, dtype=np.int64) for counts in assumption.counts(groups))
     return Truth(accepted, sizes - accepted)
 

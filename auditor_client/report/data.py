@@ -83,7 +83,7 @@ def report_data(finding: Finding, outlook: Outlook | None = None) -> ReportData:
         sections=tuple(metric_section(finding, metric) for metric in finding.metrics),
         bars=bars,
         no_bars=no_bars,
-        scope=tuple(map(str, finding.question.subject.scope)),
+        scope=tuple(map(str, finding.question.scope)),
         favourable=_rules(finding, favourable=True),
         unfavourable=_rules(finding, favourable=False),
         cost=(*_cost(finding), *_central(outlook)),
@@ -117,12 +117,12 @@ def _reused(finding: Finding) -> str:
 def _question(finding: Finding) -> tuple[Fact, ...]:
     release = finding.release
     created = release.created.astimezone(UTC)
-    scope = finding.question.subject.scope
+    scope = finding.question.scope
     reference = finding.question.reference
     return (
         Fact("Dataset", f"{release.dataset}, version {release.version}"),
         Fact("Compared by", listed(finding.plan.sensitive)),
-        Fact("Groups", str(len(finding.readings[next(iter(finding.readings))].measurement.groups))),
+        Fact("Groups", str(len(finding.counts[next(iter(finding.counts))].measurement.groups))),
         *([Fact("Within", " and ".join(map(str, scope)))] if scope else []),
         *([Fact("Compared with", ", ".join(map(str, reference)))] if reference else []),
         Fact("Figures", listed([METRIC_WORDS[metric].title for metric in finding.metrics])),

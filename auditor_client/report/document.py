@@ -32,7 +32,7 @@ def audit_document(finding: Finding) -> dict[str, Any]:
         "dataset": release.dataset,
         "version": release.version,
         "sensitive": list(finding.plan.sensitive),
-        "scope": [predicate.model_dump(mode="json", exclude_none=True) for predicate in question.subject.scope],
+        "scope": [predicate.model_dump(mode="json", exclude_none=True) for predicate in question.scope],
         "reference": None if question.reference is None else list(question.reference),
         "strategy": finding.strategy,
         "estimator": finding.estimator,
@@ -123,7 +123,7 @@ def _attribution(finding: Finding) -> tuple[dict[str, Any] | None, str | None]:
 
 
 def _shares(finding: Finding, shares: Attribution) -> dict[str, Any]:
-    names = next(iter(finding.readings.values())).favourable
+    names = next(iter(finding.counts.values())).favourable
     return {
         "first": list(shares.first),
         "second": list(shares.second),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.asking.strategies import ODDS
+from auditor_client.asking.request import ODDS
 from auditor_client.estimation.results import Estimate, GroupComparison, GroupEstimate, OddsEstimate, ParityEstimate
 from auditor_client.findings.answers import FIGURES
 from auditor_client.findings.finding import Finding, MetricEstimate

@@ -50,15 +50,15 @@ def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budg
     charge, left = quote.charge, budget.remaining
     enough = charge.epsilon <= left.epsilon and charge.delta <= left.delta
     favourable = sum(rule.favourable for rule in question.rules)
-    scope = question.subject.scope
-    metric = METRIC_WORDS[question.subject.metrics[0]].title.lower()
+    scope = question.scope
+    metric = METRIC_WORDS[question.metrics[0]].title.lower()
     return PlanData(
         headline=f"The audit would cost {loss(charge)}; {loss(left)} is left"
         f"{'' if enough else ', which does not suffice'}.",
         enough=enough,
         facts=(
             Fact("Rules", f"{len(question.rules)}, {favourable} of them favourable"),
-            Fact("Figures", listed([METRIC_WORDS[name].title for name in question.subject.metrics])),
+            Fact("Figures", listed([METRIC_WORDS[name].title for name in question.metrics])),
             Fact("Strategy", question.strategy),
             *([Fact("Within", " and ".join(map(str, scope)))] if scope else []),
             *(Fact(f"Noise on each count of {batch.name}", noise_words(batch.noise)) for batch in quote.batches),

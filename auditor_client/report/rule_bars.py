@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.asking.strategies import leaf_of
+from auditor_client.asking.inquiry import leaf_of
 from auditor_client.errors import AuditorError
 from auditor_client.estimation.results import Attribution, Estimate, ParityEstimate
 from auditor_client.findings.answers import FIGURES
@@ -77,7 +77,7 @@ def rule_bars(finding: Finding) -> RuleBars | None:
     shares = attribution(finding, figure=figure)
     ranked = shares.ranking[:RULES_SHOWN_MAX]
     end, ticks = symmetric_axis([value for share in ranked for value in (share.share.low, share.share.high)])
-    names = finding.readings[figure].favourable
+    names = finding.counts[figure].favourable
     bars = tuple(_bar(finding, figure, names[share.rule], share.share, end) for share in ranked)
     first, second = (", ".join(group_words(group)) for group in (shares.first, shares.second))
     return RuleBars(
@@ -141,9 +141,9 @@ def _flip(finding: Finding, name: str, figure: str) -> ParityEstimate | None:
 
 def _rules_of(finding: Finding, name: str) -> tuple[Rule, ...]:
     """The model's rules of a leaf, or of a cell that is a leaf's people of one label."""
-    subject = finding.question.subject
-    wanted = leaf_of(name, subject)
-    leaves = (*subject.leaves(favourable=True), *subject.leaves(favourable=False))
+    question = finding.question
+    wanted = leaf_of(name, question)
+    leaves = (*question.leaves(favourable=True), *question.leaves(favourable=False))
     return next((leaf.rules for leaf in leaves if leaf.name == wanted), ())
 
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.asking.strategies import PARITY
+from auditor_client.asking.request import PARITY
 from auditor_client.estimation.results import Estimate, GroupEstimate, OddsEstimate, ParityEstimate, Verdict
 from auditor_client.findings.answers import FIGURES
 from auditor_client.findings.finding import Finding, MetricEstimate
@@ -214,7 +214,7 @@ def _population_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
 
 
 def _scope_sentence(result: Finding) -> str:
-    scope = result.question.subject.scope
+    scope = result.question.scope
     return f" Only those within the scope are counted: {' and '.join(map(str, scope))}." if scope else ""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.asking.strategies import ODDS, OPPORTUNITY, PARITY, PREDICTIVE
+from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, PREDICTIVE
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
-from auditor_client.asking.strategies import Subject, build_plan
-from auditor_client.models.tree import DecisionRule
+from auditor_client.asking.question import make_question
+from auditor_client.models.tree import Tree
 from benchmarks.accuracy import Case, published_cases
 from benchmarks.published_trees import PUBLISHED_TREES
 from benchmarks.reproduction.chunks import Clock
@@ -99,15 +99,8 @@ class MethodRuns:
         return self._table(epsilon_nano, estimates, clock)
 
     def _releases(self, holder: InProcessHolder, epsilon_nano: int) -> Iterator[Release]:
-        subject = Subject(_rules(self.analysis.dataset))
-        spending = self.method.spending(epsilon_nano, people=int(self.analysis.case.sizes.sum()))
-        plan = build_plan(
-            subject,
-            strategy="verdict" if self.method.posterior else "pafer",
-            sensitive=self.analysis.sensitive,
-            spending=spending,
-            version=holder.dataset.version,
-        )
+        request = self.method.request(self.analysis.sensitive, epsilon_nano, people=int(self.analysis.case.sizes.sum()))
+        plan = make_question(_tree(self.analysis.dataset), holder.dataset, request).plan
         quote = holder.quote(plan)  # the price is the same for every draw
         for draw in range(1, self.runs + 1):
             yield holder.ask(plan.model_copy(update={"draw": draw}), quote)
@@ -150,5 +143,5 @@ def table_5_chunks(found: Sequence[Analysis], *, runs: int) -> list[MethodRuns]:
     return [MethodRuns(adult, method, TABLE_5_BUDGETS, runs) for method in METHODS]
 
 
-def _rules(dataset: str) -> tuple[DecisionRule, ...]:
-    return next(published.tree.merged().rules() for published in PUBLISHED_TREES if published.dataset == dataset)
+def _tree(dataset: str) -> Tree:
+    return next(published.tree for published in PUBLISHED_TREES if published.dataset == dataset)

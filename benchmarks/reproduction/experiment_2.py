@@ -23,9 +23,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from auditor_client.asking.mechanisms import Spending
-from auditor_client.asking.strategies import Subject, build_plan
+from auditor_client.asking.question import make_question
+from auditor_client.asking.request import AuditRequest
 from auditor_client.models.sklearn_tree import read_tree
+from auditor_client.models.tree import Tree
 from benchmarks.reproduction.binning import bin_edges, binned
 from benchmarks.reproduction.chunks import Clock
 from benchmarks.reproduction.data_sets import load, sensitive_choices
@@ -116,11 +117,11 @@ class LeafRuns:
         with in_process_holder(data) as holder:
             for number in range(self.first, self.first + self.trees):
                 clock = Clock()
-                subject = _subject(fitted_tree(training, leaf=self.leaf, number=number), data)
-                if subject is not None:
+                tree = _tree(fitted_tree(training, leaf=self.leaf, number=number), data)
+                if tree is not None:
                     found = pd.concat(
                         [
-                            _estimated(holder, subject, sensitive, draw=number + 1)
+                            _estimated(holder, tree, sensitive, draw=number + 1)
                             for sensitive in sensitive_choices(self.dataset)
                         ]
                     )
@@ -154,21 +155,20 @@ def fitted_tree(training: Training, *, leaf: float, number: int) -> Pipeline:
     return make_pipeline(training.encoder, tree.fit(training.matrix[sample], training.labels[sample]))
 
 
-def _estimated(holder: InProcessHolder, subject: Subject, sensitive: Sensitive, *, draw: int) -> pd.DataFrame:
+def _estimated(holder: InProcessHolder, tree: Tree, sensitive: Sensitive, *, draw: int) -> pd.DataFrame:
     """Both procedures at every ε, about one tree and one choice of groups; one row for each ε.
 
     Two bootstrap samples may give the same tree, and the same plan would get the same answer: so each asks for its own
     draw.
     """
+    request = AuditRequest(
+        sensitive=sensitive, epsilon=format_nano(BUDGETS[0]), strategy="pafer", mechanism="laplace", draw=draw
+    )
+    question = make_question(tree, holder.dataset, request)
     plans = {
-        f"{format_nano(epsilon_nano)} {strategy}": build_plan(
-            subject,
-            strategy=strategy,
-            sensitive=sensitive,
-            spending=Spending("laplace", epsilon_nano),
-            version=holder.dataset.version,
-            draw=draw,
-        )
+        f"{format_nano(epsilon_nano)} {strategy}": question.changed(
+            epsilon=format_nano(epsilon_nano), strategy=strategy
+        ).plan
         for epsilon_nano in BUDGETS
         for strategy in ("pafer", "verdict")
     }
@@ -196,10 +196,10 @@ def _estimated(holder: InProcessHolder, subject: Subject, sensitive: Sensitive, 
     return pd.DataFrame(rows).assign(sensitive="-".join(sensitive))
 
 
-def _subject(model: Pipeline, data: OpenData) -> Subject | None:
-    """What to ask of a tree; None if it decides alike on everybody, so that there is nothing to ask."""
-    rules = read_tree(model, data.declaration.table).merged().rules()
-    return Subject(rules) if len({rule.favourable for rule in rules}) > 1 else None
+def _tree(model: Pipeline, data: OpenData) -> Tree | None:
+    """A fitted tree; None if it decides alike on everybody, so that there is nothing to ask."""
+    tree = read_tree(model, data.declaration.table).merged()
+    return tree if len({rule.favourable for rule in tree.rules()}) > 1 else None
 
 
 @lru_cache(maxsize=1)

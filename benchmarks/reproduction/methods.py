@@ -1,11 +1,13 @@
 """The ways to estimate that are compared: the paper's with three mechanisms, its two slips, and the product's own."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.asking.mechanisms import Spending
+from auditor_client.asking.request import AuditRequest
 from benchmarks.reproduction import as_published
 from benchmarks.reproduction.as_published import SlippedMechanism
+from shared.amounts import format_nano
 
 GAUSSIAN_DELTA_NANO: Final = 10**6
 """The same δ as the slipped Gaussian has, so that the slip alone sets the two apart."""
@@ -29,21 +31,24 @@ class Method:
     slipped: SlippedMechanism | None = None
     posterior: bool = False
 
-    def spending(self, epsilon_nano: int, *, people: int) -> Spending:
-        """A plan's whole loss at this method's mechanism.
+    def request(self, sensitive: Sequence[str], epsilon_nano: int, *, people: int) -> AuditRequest:
+        """What to ask at this method's mechanism and by its strategy.
 
         Args:
+            sensitive: By which columns.
             epsilon_nano: The whole ε.
             people: How many the records have; public here, and the exponential mechanism's largest answer.
         """
         if self.mechanism is None:
             raise ValueError(f"{self.name} is not a mechanism of the holder.")
         gaussian, exponential = self.mechanism == "gaussian", self.mechanism == "exponential"
-        return Spending(
-            self.mechanism,
-            epsilon_nano,
-            delta_nano=GAUSSIAN_DELTA_NANO if gaussian else 0,
-            upper=people if exponential else 0,
+        return AuditRequest(
+            sensitive=tuple(sensitive),
+            epsilon=format_nano(epsilon_nano),
+            strategy="verdict" if self.posterior else "pafer",
+            mechanism=self.mechanism,
+            delta=format_nano(GAUSSIAN_DELTA_NANO) if gaussian else None,
+            upper=people if exponential else None,
         )
 
 

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from auditor_client import Auditor, AuditResult, Tree
-from auditor_client.asking.strategies import METRICS
+from auditor_client.asking.request import METRICS
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.audits.history import kept_history
 from auditor_client.cli import app
@@ -239,6 +239,16 @@ def test_two_models_are_compared_with_an_interval_on_the_change(auditor: Auditor
     assert "answered from the same counts" in comparison.to_html()
     assert set(comparison.to_frame().index.get_level_values("audit")) == {"first", "second"}
     assert json.dumps(comparison.to_document())
+
+
+@pytest.mark.parametrize("options", [{"estimator": "plug-in"}, {"metrics": "equalized-odds"}])
+def test_what_cannot_be_compared_is_refused_before_anything_is_spent(auditor: Auditor, options: dict[str, Any]) -> None:
+    before = spent(auditor)
+
+    with pytest.raises(QuestionRefused, match="compare"):
+        auditor.compare(FOUR_LEAVES, FLIPPED, "loans", ["sex"], "0.3", **options)
+
+    assert spent(auditor) == before
 
 
 def test_kept_audits_are_a_history_of_their_dataset_and_model(auditor: Auditor) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from auditor_client.asking.strategies import EVERYBODY
+from auditor_client.asking.inquiry import EVERYBODY
 from benchmarks.published_trees import PUBLISHED_TREES, PublishedTree
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records.counting import count_cells

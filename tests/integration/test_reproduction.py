@@ -221,6 +221,6 @@ def test_a_method_of_the_experiments_own_is_never_asked_of_the_holder(german: An
     slipped = next(method for method in METHODS if method.slipped is not None)
 
     with pytest.raises(ValueError, match="not a mechanism of the holder"):
-        slipped.spending(parse_nano("0.1"), people=334)
+        slipped.request(["sex"], parse_nano("0.1"), people=334)
     with pytest.raises(ValueError, match="the holder's to draw"):
         replace(MethodRuns(german, LAPLACE, (parse_nano("0.1"),), 1))._drawn(parse_nano("0.1"))

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from auditor_client.asking.question import Question
-from auditor_client.asking.strategies import METRICS, STRATEGIES
+from auditor_client.asking.request import METRICS, STRATEGIES
 from auditor_client.errors import EstimationRefused, HolderLied
 from auditor_client.findings.answers import FIGURES, read
 from auditor_client.models.tree import Tree
@@ -15,12 +15,12 @@ from tests.invented_people import PEOPLE, true_counts
 from tests.invented_questions import FLIPPED, LOANS, exact_release, leaf, question, split
 
 
-def readings_of(asked: Question, release: Release) -> dict[str, tuple[list[int], list[int]]]:
+def counts_of(asked: Question, release: Release) -> dict[str, tuple[list[int], list[int]]]:
     """Accepted and refused people of each figure, as a release tells them."""
-    found = read(release, asked.subject, sensitive=asked.plan.sensitive, schema=LOANS.table)
+    found = read(release, asked)
     told = {}
-    for figure, reading in found.items():
-        measured = reading.measurement
+    for figure, counts in found.items():
+        measured = counts.measurement
         complement = measured.complement.totals
         if measured.complement_is == "everybody":
             complement = complement - measured.favourable.totals
@@ -33,7 +33,7 @@ def readings_of(asked: Question, release: Release) -> dict[str, tuple[list[int],
 def test_every_strategy_measures_every_figure(strategy: str, metrics: tuple[str, ...]) -> None:
     asked = question(strategy=strategy, metrics=metrics, sensitive=["sex", "origin"])
 
-    told = readings_of(asked, exact_release(asked.plan, PEOPLE))
+    told = counts_of(asked, exact_release(asked.plan, PEOPLE))
 
     assert told == {
         figure: true_counts(figure, ["sex", "origin"], PEOPLE) for metric in metrics for figure in FIGURES[metric]
@@ -45,7 +45,7 @@ def test_a_scope_is_the_people_within_it(strategy: str) -> None:
     asked = question(strategy=strategy, metrics=METRICS, where=["region in (North, South)", "hours >= 20"])
     within = [p for p in PEOPLE if p["region"] != "East" and isinstance(p["hours"], float) and p["hours"] >= 20]
 
-    told = readings_of(asked, exact_release(asked.plan, PEOPLE))
+    told = counts_of(asked, exact_release(asked.plan, PEOPLE))
 
     assert told["positive"] == true_counts("positive", ["sex"], within)
     assert told[""] == true_counts("", ["sex"], within)
@@ -53,9 +53,9 @@ def test_a_scope_is_the_people_within_it(strategy: str) -> None:
 
 def test_every_leaf_is_a_row_that_knows_its_name() -> None:
     asked = question(strategy="rules")
-    reading = read(exact_release(asked.plan, PEOPLE), asked.subject, sensitive=["sex"], schema=LOANS.table)[""]
+    counts = read(exact_release(asked.plan, PEOPLE), asked)[""]
 
-    assert (reading.favourable, reading.complement) == (("a", "d"), ("b", "c"))
+    assert (counts.favourable, counts.complement) == (("a", "d"), ("b", "c"))
 
 
 def test_supports_are_those_of_the_rows() -> None:
@@ -65,9 +65,9 @@ def test_supports_are_those_of_the_rows() -> None:
         return sum(cell.matches(person) for person in PEOPLE)
 
     release = exact_release(asked.plan, PEOPLE)
-    reading = read(release, asked.subject, sensitive=["sex"], schema=LOANS.table, supports=count)[""]
+    counts = read(release, asked, supports=count)[""]
 
-    measured = reading.measurement
+    measured = counts.measurement
     assert measured.supports is not None
     assert list(measured.supports.favourable) == measured.favourable.counts.sum(axis=1).tolist()
     assert list(measured.supports.complement) == measured.complement.counts.sum(axis=1).tolist()
@@ -81,24 +81,24 @@ def test_with_supports_the_count_of_one_of_two_groups_is_enough() -> None:
     def count(cell: Cell) -> int:
         return sum(cell.matches(person) for person in PEOPLE)
 
-    reading = read(release, asked.subject, sensitive=["sex"], schema=LOANS.table, supports=count)[""]
+    counts = read(release, asked, supports=count)[""]
 
-    assert reading.measurement.favourable.counts.shape == (1, 1)
+    assert counts.measurement.favourable.counts.shape == (1, 1)
     with pytest.raises(EstimationRefused, match="supports"):
-        read(release, asked.subject, sensitive=["sex"], schema=LOANS.table)
+        read(release, asked)
 
 
 def test_an_answer_rule_by_rule_also_answers_the_unions() -> None:
     """Kept counts of leaves: the new question's two unions are sums of them."""
     release = exact_release(question(strategy="rules").plan, PEOPLE)
 
-    assert readings_of(question(), release)[""] == true_counts("", ["sex"], PEOPLE)
+    assert counts_of(question(), release)[""] == true_counts("", ["sex"], PEOPLE)
 
 
 def test_an_answer_split_by_label_also_answers_without() -> None:
     release = exact_release(question(strategy="rules", metrics=["equalized-odds"]).plan, PEOPLE)
 
-    assert readings_of(question(), release)[""] == true_counts("", ["sex"], PEOPLE)
+    assert counts_of(question(), release)[""] == true_counts("", ["sex"], PEOPLE)
 
 
 @pytest.mark.parametrize("sensitive", [["sex"], ["origin"], ["origin", "sex"]])
@@ -106,14 +106,14 @@ def test_an_answer_by_more_columns_also_answers_by_fewer(sensitive: list[str]) -
     release = exact_release(question(sensitive=["sex", "origin"]).plan, PEOPLE)
     asked = question(sensitive=sensitive)
 
-    assert readings_of(asked, release)[""] == true_counts("", sensitive, PEOPLE)
+    assert counts_of(asked, release)[""] == true_counts("", sensitive, PEOPLE)
 
 
 def test_an_answer_about_another_model_is_read_if_the_leaves_are_the_same() -> None:
     """Two leaves decide otherwise after a mitigation: nothing new has to be asked."""
     release = exact_release(question(strategy="rules").plan, PEOPLE)
 
-    told = readings_of(question(FLIPPED, strategy="rules"), release)
+    told = counts_of(question(FLIPPED, strategy="rules"), release)
 
     assert told[""] == true_counts("", ["sex"], PEOPLE)[::-1]
 
@@ -131,7 +131,7 @@ def test_a_release_that_does_not_count_what_is_needed_is_refused(other: dict[str
     release = exact_release(question().plan, PEOPLE)
 
     with pytest.raises(EstimationRefused):
-        readings_of(question(**other), release)  # type: ignore[arg-type]  # keywords of one function
+        counts_of(question(**other), release)  # type: ignore[arg-type]  # keywords of one function
 
 
 @pytest.mark.parametrize("change", ["cells", "missing", "name", "groups"])
@@ -147,7 +147,7 @@ def test_an_answer_that_does_not_fit_its_plan_is_not_used(change: str) -> None:
     }[change]
 
     with pytest.raises(HolderLied):
-        readings_of(asked, release.model_copy(update={"batches": (first, wrong)}))
+        counts_of(asked, release.model_copy(update={"batches": (first, wrong)}))
 
 
 @pytest.mark.parametrize("counts", [(1,), (1, 2, 3), (10**15, 2)])
@@ -158,4 +158,4 @@ def test_counts_that_cannot_be_are_refused(counts: tuple[int, ...]) -> None:
     batch = release.batches[0].model_copy(update={"cells": cells})
 
     with pytest.raises(EstimationRefused):
-        readings_of(asked, release.model_copy(update={"batches": (batch,)}))
+        counts_of(asked, release.model_copy(update={"batches": (batch,)}))

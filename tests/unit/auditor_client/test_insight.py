@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from markupsafe import escape
 
-from auditor_client.asking.strategies import METRICS, ODDS, PARITY
+from auditor_client.asking.request import METRICS, ODDS, PARITY
 from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.history import History
-from auditor_client.audits.kept import KeptAnswer, finding
+from auditor_client.audits.kept import finding
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import EstimationRefused, QuestionRefused
-from auditor_client.findings.estimators import Estimator
-from auditor_client.findings.notes import Note
+from auditor_client.findings.finding import KeptAnswer
+from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import Tree
 from auditor_client.report.data import report_data
 from shared.datasets import Budget
@@ -30,9 +30,8 @@ def audited(model: Tree = FOUR_LEAVES, **asked: Any) -> AuditResult:
     """An audit of invented people whose counts are answered exactly."""
     put = question(model, **{"epsilon": "10", "strategy": "rules", **asked})
     release = exact_release(put.plan, PEOPLE)
-    note = Note.of(put, release.id, Estimator(), supports=None, reused=False)
-    kept = KeptAnswer(release, {}, Path("receipts/one.json"), KEY, reused=False)
-    return finding(note, kept, holder_url="https://holder.example", budget=None)
+    kept = KeptAnswer(release, {}, Path("receipts/one.json"), KEY)
+    return finding(put, kept, Reading(), holder_url="https://holder.example")
 
 
 def true_ratio(model: Tree) -> float:

@@ -1,7 +1,6 @@
 """What planning foretells, and what it refuses to assume."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.question import Question
-from auditor_client.asking.strategies import METRICS, STRATEGIES
+from auditor_client.asking.request import METRICS, STRATEGIES
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.posterior import estimate_parity
@@ -31,14 +30,14 @@ def expected(**asked: Any) -> Expectation:
 def answered_width(asked: Question, accepted: tuple[int, ...], sizes: tuple[int, ...], releases: int) -> float:
     """The mean width of so many audits, estimated in full; the noise is drawn by the definition of discrete Laplace."""
     rng = np.random.default_rng(8)
-    stop = 1 - math.exp(-asked.spending.epsilon_nano / 10**9)
+    stop = 1 - math.exp(-asked.request.epsilon_nano / 10**9)
     widths = []
     for _ in range(releases):
         counts = np.array([accepted, np.subtract(sizes, accepted)])
         noisy = counts + rng.geometric(stop, counts.shape) - rng.geometric(stop, counts.shape)
         from shared.noise import DiscreteLaplaceNoise
 
-        noise = DiscreteLaplaceNoise(scale=10**9 / asked.spending.epsilon_nano)
+        noise = DiscreteLaplaceNoise(scale=10**9 / asked.request.epsilon_nano)
         parts = [NoisyCounts.of([row.tolist()], noise) for row in noisy]
         widths.append(estimate_parity(Measurement((("a",), ("b",)), parts[0], parts[1], "unfavourable")).ratio.width)
     return float(np.mean(widths))
@@ -67,7 +66,7 @@ def test_half_the_noise_would_be_noticed() -> None:
     """The twin with a planted fault: a forecast at twice the ε is not within 15 % of the audits."""
     asked = question(epsilon="0.1", assumption=Assumption(people=5_000))
     forged = question(epsilon="0.2", assumption=Assumption(people=5_000))
-    accepted, sizes = asked.assumption.counts(2)
+    accepted, sizes = asked.request.assumption.counts(2)
 
     assert expectation(forged).width != pytest.approx(answered_width(asked, accepted, sizes, 40), rel=0.15)
 
@@ -138,10 +137,10 @@ def test_a_handful_of_people_cannot_be_told_apart_at_all() -> None:
 
 def test_the_smallest_epsilon_reaches_the_width_and_a_smaller_one_does_not() -> None:
     found = smallest_epsilon(question(epsilon="1"), 0.1)
-    less = replace(found.spending, epsilon_nano=found.spending.epsilon_nano * 9 // 10)
+    less = found.request.epsilon_nano * 9 // 10
 
     assert expectation(found).width <= 0.1
-    assert expectation(found.with_plan("verdict", less)).width > 0.1
+    assert expectation(found.at(less)).width > 0.1
 
 
 @pytest.mark.parametrize(("width", "told"), [(0.0, "between"), (math.nan, "between"), (0.0001, "Not even")])

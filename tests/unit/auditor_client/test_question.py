@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import auditor_client
 from auditor_client.asking.question import Question, make_question
+from auditor_client.asking.request import AuditRequest
 from auditor_client.errors import AuditorError, EstimationRefused, ModelRefused, QuestionRefused
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
 from shared.canonical import sha256_name
@@ -35,8 +36,8 @@ def tree_at(age: int, *, young: bool = True, old: bool = False) -> Tree:
 def question(
     model: Any = None, *, dataset: DatasetDescription = REGISTER, sensitive: Sequence[str] = ("sex",), **more: Any
 ) -> Question:
-    asked = {"epsilon": "0.5", "strategy": "verdict", **more}
-    return make_question(model or tree_at(40), dataset, sensitive=sensitive, **asked)
+    asked = {"epsilon": "0.5", "strategy": "verdict", "sensitive": sensitive, **more}
+    return make_question(model or tree_at(40), dataset, AuditRequest(**asked))
 
 
 def test_a_plan_is_pinned_to_the_described_version_unless_another_is_named() -> None:
@@ -125,6 +126,7 @@ def test_the_public_surface_is_what_it_says() -> None:
     assert sorted(auditor_client.__all__) == [
         "Assumption",
         "Attribution",
+        "AuditRequest",
         "AuditResult",
         "Auditor",
         "AuditorError",
@@ -139,6 +141,7 @@ def test_the_public_surface_is_what_it_says() -> None:
         "OddsEstimate",
         "ParityEstimate",
         "PlannedAudit",
+        "Reading",
         "ReceiptsReport",
         "Split",
         "Tree",

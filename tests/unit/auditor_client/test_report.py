@@ -90,7 +90,7 @@ PLUG_IN = invented_audit(
     {("Female",): (0.24, NAN, NAN), ("Male",): (0.31, NAN, NAN)},
     ratio=(0.77, NAN, NAN),
     difference=(0.07, NAN, NAN),
-    estimator="plug-in (uniform, uniform)",
+    estimator="plug-in",
 )
 EVERY_KIND = {
     "fails": invented_audit(),
@@ -99,8 +99,9 @@ EVERY_KIND = {
     "undefined": UNDEFINED,
     "twelve": TWELVE,
     "plug-in": PLUG_IN,
-    "nobody": invented_audit(rules=decision_rules(((False, []),))),
-    "everybody": invented_audit(rules=decision_rules(((True, []),))),
+    "a rule without conditions": invented_audit(
+        rules=decision_rules(((True, []), (False, [{"column": "age", "op": "le", "value": 20}])))
+    ),
 }
 
 
@@ -237,8 +238,8 @@ def test_warnings_are_shown_and_pointed_to() -> None:
 def hostile_audit(text: str) -> AuditResult:
     """An audit in which every name that comes from outside is the same text."""
     predicates: list[dict[str, Any]] = [
-        {"column": text, "op": "eq", "value": text},
-        {"column": text, "op": "in", "values": [text, "b"]},
+        {"column": f"{text}x", "op": "eq", "value": text},
+        {"column": f"{text}x", "op": "in", "values": [text, "b"]},
     ]
     result = invented_audit(
         {(text,): (0.1, 0.0, 0.2), (None,): (0.5, 0.4, 0.6)},
@@ -247,7 +248,8 @@ def hostile_audit(text: str) -> AuditResult:
         warnings=(text,),
     )
     release = result.release.model_copy(update={"dataset": text, "auditor": text, "key": text})
-    return replace(result, release=release, holder_url=text, receipt=Path(text), versions={text: text})
+    kept = replace(result.kept, release=release, receipt=Path(text))
+    return replace(result, kept=kept, holder_url=text, versions={text: text})
 
 
 def test_hostile_names_are_shown_as_they_are() -> None:

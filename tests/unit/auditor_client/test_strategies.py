@@ -8,11 +8,14 @@ from hypothesis import strategies as st
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.choice import choose_strategy
-from auditor_client.asking.mechanisms import Spending
-from auditor_client.asking.strategies import METRICS, STRATEGIES, Subject, build_plan
+from auditor_client.asking.inquiry import Inquiry, ModelDigest
+from auditor_client.asking.mechanisms import settled
+from auditor_client.asking.request import METRICS, STRATEGIES, AuditRequest
+from auditor_client.asking.strategies import build_plan
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.models.tree import Branch, DecisionRule, Leaf, Node, Split, Tree
 from shared.amounts import format_nano
+from shared.datasets import DatasetDescription
 from shared.plans import Plan
 from shared.rules import Predicate, Rule
 from tests.invented_questions import FOUR_LEAVES, LOANS, leaf, split
@@ -33,23 +36,21 @@ def height_of(node: Node) -> int:
     return 0 if isinstance(node, Leaf) else 1 + max(height_of(branch.child) for branch in node.branches)
 
 
+def with_nullable_label() -> DatasetDescription:
+    columns = tuple(column.model_copy(update={"nullable": column.nullable or column.label}) for column in LOANS.columns)
+    return LOANS.model_copy(update={"columns": columns})
+
+
+def inquiry(rules: tuple[DecisionRule, ...], request: AuditRequest, dataset: DatasetDescription = LOANS) -> Inquiry:
+    """About the invented dataset."""
+    return Inquiry(dataset, settled(request, dataset), rules, ModelDigest("sha256:", None))
+
+
 def plan_of(rules: tuple[DecisionRule, ...] = RULES, **changes: Any) -> Plan:
     """A plan about sex, with something changed."""
-    subject = Subject(
-        rules,
-        changes.pop("metrics", METRICS[:1]),
-        changes.pop("scope", ()),
-        "repaid",
-        changes.pop("label_nullable", False),
-    )
-    spending = Spending.of(
-        LOANS,
-        epsilon=changes.pop("epsilon", "0.1"),
-        mechanism=changes.pop("mechanism", "laplace"),
-        delta=changes.pop("delta", None),
-    )
-    arguments: dict[str, Any] = {"strategy": "verdict", "sensitive": ["sex"], "version": 3, **changes}
-    return build_plan(subject, spending=spending, **arguments)
+    dataset = with_nullable_label() if changes.pop("label_nullable", False) else LOANS
+    request = AuditRequest(**{"sensitive": ["sex"], "epsilon": "0.1", "strategy": "verdict", **changes})
+    return build_plan(inquiry(rules, request, dataset))
 
 
 def ids(plan: Plan) -> list[list[str]]:
@@ -98,9 +99,9 @@ def test_both_halves_of_a_gaussian_plan_share_its_delta() -> None:
 
 
 def test_version_draw_and_columns_reach_the_plan() -> None:
-    plan = plan_of(sensitive=("sex", "ethnicity"), version=7, draw=2)
+    plan = plan_of(sensitive=("sex", "origin"), version=7, draw=2)
 
-    assert (plan.sensitive, plan.version, plan.draw) == (("sex", "ethnicity"), 7, 2)
+    assert (plan.sensitive, plan.version, plan.draw) == (("sex", "origin"), 7, 2)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def test_people_without_a_label_are_counted_only_where_everybody_is() -> None:
 def test_a_scope_restricts_every_rule_of_every_cell(strategy: str) -> None:
     adult = Predicate(column="age", op="ge", value=18)
 
-    plan = plan_of(strategy=strategy, scope=(adult,), metrics=("equalized-odds",))
+    plan = plan_of(strategy=strategy, where="age >= 18", metrics=("equalized-odds",))
 
     assert all(adult in rule.all_of for batch in plan.batches for cell in batch.cells for rule in cell.any_of)
 
@@ -233,13 +234,10 @@ def chosen(people: int, epsilon: str, leaves: int = 4, mechanism: str = "laplace
     rules = tuple(
         DecisionRule(Rule(id=str(place), all_of=()), leaf(str(place), place % 2 == 0)) for place in range(leaves)
     )
-    return choose_strategy(
-        Subject(rules),
-        Spending.of(LOANS, epsilon=epsilon, mechanism=mechanism),
-        groups=2,
-        counts_that_change=1,
-        assumption=Assumption(people=people),
+    request = AuditRequest(
+        sensitive=("sex",), epsilon=epsilon, mechanism=mechanism, assumption=Assumption(people=people)
     )
+    return choose_strategy(inquiry(rules, request))
 
 
 def test_auto_asks_rule_by_rule_only_where_that_costs_hardly_any_accuracy() -> None:

@@ -1,0 +1,191 @@
+"""What an audit is to find out, before it is decided how to ask: a request about the rules of one model.
+
+Everything follows from three values: the dataset's declaration, the settled request and the rules.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any, Final
+
+from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, AuditRequest
+from auditor_client.asking.scope import scope_predicates
+from auditor_client.errors import QuestionRefused
+from auditor_client.models.tree import DecisionRule
+from shared.datasets import DatasetDescription
+from shared.rules import Cell, Predicate, Rule
+from shared.schema import Column, Group
+
+EVERYBODY: Final = Cell(id="everybody", any_of=(Rule(all_of=()),))
+
+
+class Truth(Enum):
+    """A value of the label: what a person turned out to be."""
+
+    POSITIVE = "y = 1"
+    NEGATIVE = "y = 0"
+    MISSING = "y missing"
+
+    def predicate(self, label: str) -> Predicate:
+        """The people of this value, by the dataset's label column."""
+        if self is Truth.MISSING:
+            return Predicate(column=label, op="is_missing")
+        return Predicate(column=label, op="eq", value=self is Truth.POSITIVE)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDigest:
+    """Which model was audited.
+
+    Attributes:
+        rules: SHA-256 of the canonical rules with their decisions, as "sha256:<hex>".
+        file: SHA-256 of the model's file, likewise; None if the model came from memory.
+    """
+
+    rules: str
+    file: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeafRules:
+    """A leaf of the tree and the rules that lead to it: one, or several where one conjunction cannot say it."""
+
+    name: str
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """What is to be found out, of which rules, about whom.
+
+    Attributes:
+        dataset: The declaration of those whom it is about.
+        request: As it was asked, settled (`mechanisms.settled`).
+        rules: All rules of the model after merging siblings that decide alike: disjoint, and together they cover
+            everybody.
+        model: Which model they are of.
+
+    Raises:
+        QuestionRefused: There is nothing to compare, or the dataset lacks what the request names.
+    """
+
+    dataset: DatasetDescription
+    request: AuditRequest
+    rules: tuple[DecisionRule, ...]
+    model: ModelDigest
+
+    def __post_init__(self) -> None:
+        _ = self.scope, self.groups, self.reference  # what the dataset lacks is noticed now
+        if self.labelled and self.label is None:
+            raise QuestionRefused(
+                "The dataset declares no label, and all figures but statistical-parity compare the decisions with one."
+            )
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Of `request.METRICS`, each once."""
+        return self.request.metrics
+
+    @cached_property
+    def scope(self) -> tuple[Predicate, ...]:
+        """Predicates that restrict every cell; none for everybody in the register."""
+        return scope_predicates(self.request.where, self.dataset.table)
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups to compare, in the declaration's order."""
+        declared = [column.name for column in self.dataset.columns if column.sensitive]
+        unknown = [name for name in self.request.sensitive if name not in declared]
+        if unknown:
+            raise QuestionRefused(
+                f"{unknown[0]!r} is not declared sensitive in dataset {self.dataset.name!r}; it has "
+                f"{', '.join(declared)}."
+            )
+        groups = self.dataset.table.groups(self.request.sensitive)
+        if len(groups) < 2:
+            raise QuestionRefused("Parity compares groups: name sensitive columns with at least two values.")
+        return groups
+
+    @cached_property
+    def reference(self) -> Group | None:
+        """The group that the others are compared with, if one was named."""
+        return None if self.request.reference is None else group_named(self.request.reference, self.groups)
+
+    @cached_property
+    def label(self) -> Column | None:
+        """The dataset's label; needed for all figures but statistical parity."""
+        return next((column for column in self.dataset.columns if column.label), None)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether some figure needs the label."""
+        return self.metrics != (PARITY,)
+
+    def leaves(self, favourable: bool) -> tuple[LeafRules, ...]:
+        """The leaves of one decision; what a leaf needed several rules for is together."""
+        # Copies of one node of the model may have been merged to leaves of either decision.
+        of_other = {rule.leaf.origin for rule in self.rules if rule.favourable != favourable}
+        leaves: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            if rule.favourable == favourable:
+                apart = rule.leaf.origin is None or rule.leaf.origin in of_other
+                leaves.setdefault(rule.leaf.id if apart else str(rule.leaf.origin), []).append(rule.rule)
+        return tuple(LeafRules(name, tuple(rules)) for name, rules in leaves.items())
+
+    def truths(self, favourable: bool) -> tuple[Truth | None, ...]:
+        """The values of the label by which the cells of one decision are split; (None,) if they are not."""
+        if not self.labelled:
+            return (None,)
+        wanted = {truth for metric in self.metrics for truth in self._needed(metric, favourable)}
+        return tuple(truth for truth in Truth if truth in wanted)
+
+    def every_truth(self) -> tuple[Truth, ...]:
+        """All values that the label can have."""
+        return (Truth.POSITIVE, Truth.NEGATIVE, *([Truth.MISSING] if self.label and self.label.nullable else []))
+
+    def _needed(self, metric: str, favourable: bool) -> tuple[Truth, ...]:
+        if metric == PARITY:
+            return self.every_truth()
+        if metric == OPPORTUNITY:
+            return (Truth.POSITIVE,)
+        if metric == ODDS:
+            return (Truth.POSITIVE, Truth.NEGATIVE)
+        return (Truth.POSITIVE, Truth.NEGATIVE) if favourable else ()
+
+    def restricted(self, rule: Rule, truth: Truth | None) -> Rule:
+        """A rule within the scope, and for the people of one value of the label."""
+        more = list(self.scope)
+        if truth is not None and self.label is not None:
+            more.append(truth.predicate(self.label.name))
+        return Rule(id=rule.id, all_of=(*rule.all_of, *more)) if more else rule
+
+
+def leaf_of(cell: str, inquiry: Inquiry) -> str:
+    """The leaf whose people a cell counts: its id without the label's value."""
+    if inquiry.labelled:
+        for truth in Truth:
+            cell = cell.removesuffix(f", {truth.value}")
+    return cell
+
+
+def group_named(wanted: Sequence[Any] | str, groups: Sequence[Group]) -> Group:
+    """The group of a name: its values, as they are or as texts, with commas between them.
+
+    Raises:
+        QuestionRefused: There is no such group.
+    """
+    values = [part.strip() for part in wanted.split(",")] if isinstance(wanted, str) else list(wanted)
+    for group in groups:
+        if list(group) == values or [_shown(value) for value in group] == [_shown(value) for value in values]:
+            return group
+    raise QuestionRefused(
+        f"There is no group {wanted!r}: name one of "
+        f"{'; '.join(', '.join(_shown(value) for value in group) for group in groups[:20])}."
+    )
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "missing"
+    return str(value).lower() if isinstance(value, bool) else str(value)

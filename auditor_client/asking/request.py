@@ -1,0 +1,128 @@
+"""The request of an audit: everything that decides its plan, as one frozen value.
+
+It is made once, from keywords or from flags, travels unopened, and is kept in the note of the audit. The same
+request about the same model and the same version of the records is the same plan, and so costs nothing again.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from auditor_client.asking.assumption import Assumption
+from auditor_client.errors import QuestionRefused
+from shared.amounts import parse_nano
+from shared.schema import Group
+
+PARITY: Final = "statistical-parity"
+OPPORTUNITY: Final = "equal-opportunity"
+ODDS: Final = "equalized-odds"
+PREDICTIVE: Final = "predictive-parity"
+METRICS: Final = (PARITY, OPPORTUNITY, ODDS, PREDICTIVE)
+STRATEGIES: Final = ("verdict", "rules", "pafer")
+"""Each is described at its function in `strategies`."""
+AUTO: Final = "auto"
+MECHANISMS: Final = ("laplace", "gaussian", "exponential", "randomised_response")
+
+Class = str | bool | int | float
+"""One of a model's classes."""
+
+
+def _texts(given: Any) -> Any:
+    """One text for a list of one."""
+    return (given,) if isinstance(given, str) else given
+
+
+def _plain(given: Any) -> Any:
+    """Values of an array or a frame as Python's own; sets in one order, so that the same request is the same text."""
+    if given is None or isinstance(given, str) or not isinstance(given, Iterable):
+        return given
+    values = tuple(value.item() if hasattr(value, "item") else value for value in given)
+    return tuple(sorted(values, key=repr)) if isinstance(given, set | frozenset) else values
+
+
+def _columns(given: Any) -> Any:
+    if isinstance(given, str):
+        raise QuestionRefused(f"Name the sensitive columns as a list, such as [{given!r}].")
+    return _plain(given)
+
+
+def _amount(given: Any) -> Any:
+    if given is None or isinstance(given, str):
+        return given
+    raise QuestionRefused(f'{given!r} is no decimal string: write an amount as a text, such as "0.1".')
+
+
+class AuditRequest(BaseModel):
+    """What is asked about whom and at what price, whatever the model and the dataset are.
+
+    The descriptions of the fields are the help of the flags that `auditor_client.cli` makes of them.
+
+    Raises:
+        QuestionRefused: A metric is none or is named twice, or a value is of the wrong kind.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sensitive: Annotated[tuple[str, ...], BeforeValidator(_columns)] = Field(
+        description="The sensitive columns, with commas between them: sex,ethnicity compares every pair."
+    )
+    epsilon: Annotated[str | None, BeforeValidator(_amount)] = Field(
+        default=None, description="The privacy loss to spend, such as 0.1."
+    )
+    metrics: Annotated[tuple[str, ...], BeforeValidator(_texts)] = Field(
+        default=METRICS[:1],
+        description=f"With commas between them: {', '.join(METRICS)} [{METRICS[0]}]. Several cost no more.",
+    )
+    where: Annotated[tuple[str, ...], BeforeValidator(_texts)] = Field(
+        default=(),
+        description='Restrict the audit: "age >= 18", "region in (North, South)". Given several times, all hold.',
+    )
+    reference: Annotated[str | Group | None, BeforeValidator(_plain)] = Field(
+        default=None, description="The group to compare the others with, such as Female,White."
+    )
+    strategy: str = Field(
+        default=AUTO,
+        description="verdict: the best accuracy; rules: every rule by itself; pafer: as published; or auto.",
+    )
+    mechanism: str | None = Field(
+        default=None, description="laplace, gaussian, exponential or randomised_response [what the dataset takes]."
+    )
+    delta: Annotated[str | None, BeforeValidator(_amount)] = Field(
+        default=None, description="Of the mechanism gaussian [0.000001]."
+    )
+    upper: int | None = Field(default=None, description="Of the mechanism exponential: the largest answer, in people.")
+    favourable: Annotated[tuple[Class, ...] | None, BeforeValidator(_plain), BeforeValidator(_texts)] = Field(
+        default=None, description="The model's favourable classes, with commas between them."
+    )
+    columns: Annotated[tuple[str, ...] | None, BeforeValidator(_plain)] = Field(
+        default=None, description="The dataset's column for each input of a model that was fitted on an array."
+    )
+    version: int | None = Field(
+        default=None, description="The version of the records, to repeat an earlier question; else the current one."
+    )
+    draw: int = Field(default=1, description="From 2 on: another, independent and charged draw of the same question.")
+    assumption: Assumption = Field(
+        default=Assumption(), description="What is supposed of the people: strategy auto and forecasts rest on it."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "AuditRequest":
+        unknown = [metric for metric in self.metrics if metric not in METRICS]
+        if unknown or not self.metrics or len(set(self.metrics)) != len(self.metrics):
+            raise QuestionRefused(f"Name metrics, each once, of {', '.join(METRICS)}.")
+        return self
+
+    @property
+    def epsilon_nano(self) -> int:
+        """The whole plan's ε, in units of 10⁻⁹; 0 without one."""
+        return 0 if self.epsilon is None else parse_nano(self.epsilon)
+
+    @property
+    def delta_nano(self) -> int:
+        """Likewise δ."""
+        return 0 if self.delta is None else parse_nano(self.delta)
+
+    def changed(self, **changes: Any) -> "AuditRequest":
+        """The same request with other values, which are taken unchecked."""
+        return self.model_copy(update=changes)

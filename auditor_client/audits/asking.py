@@ -1,0 +1,107 @@
+"""What one call of `Auditor` is given: frozen values, or keywords of which they are made here and nowhere else."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from auditor_client.asking.request import AuditRequest
+from auditor_client.errors import QuestionRefused
+from auditor_client.findings.reading import Reading
+
+Values = TypeVar("Values", bound=BaseModel)
+
+
+class OnHand(BaseModel):
+    """What the auditor's side has already; nothing of it is sent.
+
+    Attributes:
+        supports: How many people of the auditor's own data each cell applies to, by the cell's id.
+        supports_from: Those data instead: a DataFrame or a CSV or Parquet file.
+        reuse: Whether a kept receipt may answer.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    supports: dict[str, int] | None = None
+    supports_from: Any = Field(
+        default=None,
+        description="Your own data about the same people, without sensitive columns: CSV or Parquet. They are not "
+        "sent.",
+    )
+    reuse: bool = Field(
+        default=True, description="Answer from a kept receipt, at no cost, where one has it as exactly."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What is asked, how the answer is read, and what is on hand."""
+
+    request: AuditRequest
+    reading: Reading
+    own: OnHand
+
+    @classmethod
+    def of(
+        cls,
+        request: AuditRequest | Sequence[str],
+        epsilon: str | None,
+        reading: Reading | None,
+        keywords: Mapping[str, Any],
+    ) -> Self:
+        """The values of a call.
+
+        Args:
+            request: The request, or its sensitive columns with the rest among the keywords.
+            epsilon: The request's.
+            reading: How to read the answer; None with its parts among the keywords, or to read it as usual.
+            keywords: Fields of `AuditRequest`, `Reading` and `OnHand` by name.
+
+        Raises:
+            QuestionRefused: A keyword is unknown, stands in a value that was given whole, or has a wrong value.
+        """
+        asked, read, own = (_of_fields(kind, keywords) for kind in (AuditRequest, Reading, OnHand))
+        _require_known(keywords, {**asked, **read, **own})
+        if epsilon is not None:
+            asked["epsilon"] = epsilon
+        if not isinstance(request, AuditRequest):
+            request = made(AuditRequest, {"sensitive": request, **asked})
+        elif asked:
+            raise QuestionRefused(f"{min(asked)!r} is part of the request: change it there.")
+        if reading is None:
+            reading = made(Reading, read)
+        elif read:
+            raise QuestionRefused(f"{min(read)!r} is part of the reading: change it there.")
+        return cls(request, reading, made(OnHand, own))
+
+
+def made(kind: type[Values], values: Mapping[str, Any]) -> Values:
+    """One of the values, from its fields.
+
+    Raises:
+        QuestionRefused: A field has a value of the wrong kind.
+    """
+    try:
+        return kind(**values)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        raise QuestionRefused(
+            f"{first['loc'][0]}: {first['msg']}; not {first['input']!r}. Give it otherwise, or leave it out."
+        ) from error
+
+
+def _of_fields(kind: type[BaseModel], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in keywords.items() if name in kind.model_fields}
+
+
+def _require_known(keywords: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    names = [name for kind in (AuditRequest, Reading, OnHand) for name in kind.model_fields]
+    for name in keywords.keys() - known.keys():
+        close = difflib.get_close_matches(name, names, n=1)
+        raise QuestionRefused(
+            f"There is no option {name!r}{f': did you mean {close[0]!r}?' if close else '.'} "
+            f"There are {', '.join(names)}."
+        )
