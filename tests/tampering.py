@@ -10,6 +10,7 @@ from typing import Final
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
 from holder_service.settings import Settings
 from holder_service.storage import ledger
+from holder_service.storage.anchor import Anchor
 from holder_service.storage.database import Database
 
 COLUMNS: Final = (
@@ -62,3 +63,9 @@ def rechained(settings: Settings, change: Callable[[Event], Event] = lambda even
 
 def _text(balance: Balance | None) -> str | None:
     return None if balance is None else json.dumps(asdict(balance), sort_keys=True)
+
+
+def lose_the_anchored_entry(settings: Settings) -> None:
+    """Have a holder look as if its database had been rolled back: its anchor holds an entry that is not there."""
+    settings.anchor.unlink()
+    Anchor(settings.anchor).create(999, "sha256:" + "f" * 64)

@@ -82,9 +82,11 @@ def verify_ledger(url: Url = "", key: AdminKey = "", as_json: AsJson = False) ->
 
 @commands.command("record-restore")
 def record_restore(reason: str, url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
-    """Record that the database was restored from a copy, so that the holder may release again."""
+    """Record that the database was restored from a copy, and close every cap until it is declared again."""
     found = call("POST", f"{LEDGER}/restore", url, key, json={"reason": reason})
-    show_fields(found, as_json)
+    show_fields({**found, "closed": ", ".join(found["closed"])} if not as_json else found, as_json)
+    if not as_json:
+        tell("Declare a dataset of each population again with a cap, lowered by what the receipts show to be missing.")
 
 
 @commands.command("signing-keys")

@@ -27,6 +27,8 @@ Kind = Literal[
     "retirement", "merge", "restore",
 ]  # fmt: skip
 
+COMMAND_LINE: Final = "holder"
+"""The actor of what the command line does on the holder's own machine; no account has that name."""
 GENESIS: Final = "sha256:" + "0" * 64
 """What the first entry names as the hash before it."""
 
@@ -102,7 +104,7 @@ class Event:
 
     Attributes:
         kind: Of what sort.
-        actor: Who did it: an account's name, or "holder" for the command line at set-up.
+        actor: Who did it: an account's name, or `COMMAND_LINE`.
         population, dataset, auditor: What it concerns, where it does.
         subject: The identity of the plan charged, the id of a key, the version loaded.
         answer: The digest of the released answer (`shared.releases.answer_digest`).

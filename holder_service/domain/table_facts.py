@@ -38,6 +38,8 @@ class TableFacts:
                 self._say(entry, "api_keys", event.subject, withdrawn=entry.at)
             case "signing-key":
                 self._apply_signing_key(entry, detail)
+            case "cap" if "closed_by" in detail:
+                pass  # a restore closed it, and nothing of the row changed
             case "population" | "cap":
                 self._say(entry, "populations", event.population, merged_into=None, **detail)
             case "dataset":

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from holder_service.domain.errors import Conflict, NotFound, Unauthenticated
-from holder_service.domain.ledger import Event
+from holder_service.domain.errors import Conflict, InvalidRequest, NotFound, Unauthenticated
+from holder_service.domain.ledger import COMMAND_LINE, Event
 from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.storage import accounts
 from holder_service.storage.accounts import Account, ApiKey
@@ -71,8 +71,13 @@ def open_account(books: Books, *, actor: str, new: NewAuditor) -> IssuedKey:
     """Open an account with its first key.
 
     Raises:
+        InvalidRequest: The ledger names the command line so.
         Conflict: The name is taken; an account is never reused for somebody else.
     """
+    if new.name.casefold() == COMMAND_LINE:
+        raise InvalidRequest(
+            f"The ledger names the holder's own command line {COMMAND_LINE!r}: choose another name.", field="name"
+        )
 
     def work(transaction: Transaction) -> IssuedKey:
         if accounts.find(transaction.connection, new.name) is not None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from holder_service.domain.errors import RestoreUnrecorded, Unavailable
+from holder_service.domain.errors import Conflict, RestoreUnrecorded, Unavailable
 from holder_service.domain.ledger import Entry, Event
 from holder_service.storage import ledger
 from holder_service.storage.anchor import Anchor
@@ -57,20 +57,19 @@ class Books:
             Unavailable: The database or the anchor failed. The work may have been committed, but no
                 answer of it left; whoever asks again finds what was stored.
         """
-        return self._commit(work, check_anchor=True)
+        return self._commit(lambda transaction, _: work(transaction), restoring=False)
 
-    def record_restore(self, event: Callable[[Transaction, tuple[int, str] | None], Event]) -> Entry:
-        """Append the entry of a restore although the anchor's is missing, and move the anchor to it."""
+    def record_restore(self, work: Callable[[Transaction, tuple[int, str] | None], T]) -> T:
+        """Do the work that records a restore, although the anchored entry is missing, and anchor what it appended.
 
-        def work(transaction: Transaction) -> Entry:
-            return transaction.append(event(transaction, self.anchored()))
+        Args:
+            work: Is given what the anchor held, None if it was lost.
 
-        entry = self._commit(work, check_anchor=False)
-        try:
-            self.anchor.create(entry.sequence, entry.hash)
-        except OSError as error:
-            raise _anchor_fault(error) from None
-        return entry
+        Raises:
+            Conflict: The database has the anchored entry: nothing was restored, and nothing was done.
+            Unavailable: As for `commit`.
+        """
+        return self._commit(work, restoring=True)
 
     def anchored(self) -> tuple[int, str] | None:
         """The anchored sequence and hash, None if the anchor is lost.
@@ -105,33 +104,40 @@ class Books:
         if entry_hash is not None:
             self._advance(sequence, entry_hash)
 
-    def _commit(self, work: Callable[[Transaction], T], *, check_anchor: bool) -> T:
+    def _commit(self, work: Callable[[Transaction, tuple[int, str] | None], T], *, restoring: bool) -> T:
         appended: list[Entry] = []
 
         def transact(connection: Connection) -> T:
             # The anchor is read before the lock is taken: what it holds was committed by then.
             anchored = self.anchored()
             head, found = ledger.lock(connection, hash_at=anchored[0] if anchored else 0)
-            if check_anchor and (anchored is None or anchored[1] != found):
-                raise _rolled_back()
+            if restoring == (anchored is not None and anchored[1] == found):
+                raise _nothing_restored() if restoring else _rolled_back()
             transaction = Transaction(connection, self.clock(), head)
-            result = work(transaction)
+            result = work(transaction, anchored)
             if transaction.last is not None:
                 appended.append(transaction.last)
             return result
 
         result = self.database.write(transact)
-        if appended and check_anchor:
-            self._advance(appended[-1].sequence, appended[-1].hash)
+        if appended:
+            self._advance(appended[-1].sequence, appended[-1].hash, restoring=restoring)
         return result
 
     def _has_anchored_entry(self, connection: Connection) -> bool:
         anchored = self.anchored()
         return anchored is not None and ledger.hash_at(connection, anchored[0]) == anchored[1]
 
-    def _advance(self, sequence: int, entry_hash: str) -> None:
+    def _has_entry(self, sequence: int, entry_hash: str) -> bool:
+        with self.database.read() as connection:
+            return ledger.hash_at(connection, sequence) == entry_hash
+
+    def _advance(self, sequence: int, entry_hash: str, *, restoring: bool = False) -> None:
         try:
-            self.anchor.advance(sequence, entry_hash)
+            if restoring:
+                self.anchor.restore(sequence, entry_hash, has=self._has_entry)
+            else:
+                self.anchor.advance(sequence, entry_hash)
         except OSError as error:
             raise _anchor_fault(error) from None
 
@@ -140,6 +146,12 @@ def _rolled_back() -> RestoreUnrecorded:
     return RestoreUnrecorded(
         "The holder's database lacks the entry that its anchor holds, so one of them was rolled back or lost. "
         "An administrator has to record the restore: POST /v1/admin/ledger/restore."
+    )
+
+
+def _nothing_restored() -> Conflict:
+    return Conflict(
+        "The database has the entry that the anchor holds: nothing was restored, and there is nothing to record."
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from holder_service.domain.deadlines import Work
 from holder_service.domain.errors import Conflict, Unavailable
+from holder_service.domain.ledger import COMMAND_LINE
 from holder_service.private_files import make_home, require_closed
 from holder_service.records.files import RecordFiles
 from holder_service.records.person_keys import PersonSecret
@@ -134,7 +135,7 @@ def initialise(settings: Settings) -> IssuedKey | None:
             bootstrapped = bool(every_account(connection))
         if not bootstrapped:
             new = NewAuditor(name=ADMINISTRATOR, role="administrator")
-            return accounts.open_account(books, actor="holder", new=new)
+            return accounts.open_account(books, actor=COMMAND_LINE, new=new)
         if current and not key_made and not secret_made:
             raise Conflict("This holder is initialised already; nothing was changed.")
         return None

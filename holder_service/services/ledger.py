@@ -8,7 +8,7 @@ from holder_service.domain.errors import NotFound
 from holder_service.domain.ledger import BrokenLedger, Entry, Event, Replay
 from holder_service.domain.table_facts import TableFacts
 from holder_service.services.bookkeeping import Books, Transaction
-from holder_service.storage import ledger, ledger_views, releases, signing_keys, table_rows
+from holder_service.storage import datasets, ledger, ledger_views, releases, signing_keys, table_rows
 from holder_service.storage.database import Connection
 from holder_service.storage.ledger_views import EntryFilter
 from shared import limits
@@ -32,6 +32,14 @@ class Verification:
     def intact(self) -> bool:
         """Whether everything follows."""
         return self.reason is None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRestore:
+    """The entry of a restore, and the populations whose cap it closed."""
+
+    entry: Entry
+    closed: tuple[str, ...]
 
 
 def head(books: Books) -> tuple[int, str]:
@@ -88,20 +96,35 @@ def verify(books: Books, *, chain_only: bool = False) -> Verification:
     return Verification(replay.sequence, replay.hash)
 
 
-def record_restore(books: Books, *, actor: str, reason: str) -> Entry:
-    """Record that the database was restored from a copy, so that the holder may release again.
+def record_restore(books: Books, *, actor: str, reason: str) -> RecordedRestore:
+    """Record that the database was restored from a copy, so that the holder may work again.
 
     What the lost entries charged is lost from the ledger; so the entry keeps what the anchor held, and
-    whoever holds a receipt of a lost entry can show it.
+    whoever holds a receipt of a lost entry can show it. And nothing more is charged unknowingly: in the same
+    transaction every population's cap is set to zero, until an administrator declares it again (docs/adr/0017).
+
+    Raises:
+        Conflict: Nothing was restored.
     """
 
-    def event(transaction: Transaction, anchored: tuple[int, str] | None) -> Event:
+    def work(transaction: Transaction, anchored: tuple[int, str] | None) -> RecordedRestore:
         sequence, entry_hash = anchored or (None, None)
-        return Event(
-            "restore", actor, detail={"reason": reason, "anchored_sequence": sequence, "anchored_hash": entry_hash}
+        entry = transaction.append(
+            Event(
+                "restore", actor, detail={"reason": reason, "anchored_sequence": sequence, "anchored_hash": entry_hash}
+            )
         )
+        open_ones = [one for one in datasets.every_population(transaction.connection) if one.merged_into is None]
+        for population in open_ones:
+            spent = ledger.population_balance(transaction.connection, population.name)
+            transaction.append(
+                Event(
+                    "cap", actor, population=population.name, cap=spent.limited(0, 0), detail={"closed_by": "restore"}
+                )
+            )
+        return RecordedRestore(entry, tuple(one.name for one in open_ones))
 
-    return books.record_restore(event)
+    return books.record_restore(work)
 
 
 def _replay_all(connection: Connection, replay: Replay, facts: TableFacts | None) -> tuple[int, str]:

@@ -9,7 +9,7 @@ import logging
 from datetime import timedelta
 
 from holder_service.domain.errors import Conflict, Unavailable
-from holder_service.domain.ledger import Event
+from holder_service.domain.ledger import COMMAND_LINE, Event
 from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.signing import SigningKeyFolder, SigningKeyPair, UnusableSigningKey
 from holder_service.storage import ledger_views, signing_keys
@@ -73,7 +73,7 @@ def publish_first(books: Books, folder: SigningKeyFolder) -> bool:
     with books.database.read() as connection:
         key_id = signing_keys.in_force(connection)
     if key_id is None:
-        _publish_unvouched(books, folder, actor="holder", reason=None, replacing=None)
+        _publish_unvouched(books, folder, actor=COMMAND_LINE, reason=None, replacing=None)
         return True
     try:
         folder.load(key_id)
@@ -99,7 +99,7 @@ def replace_lost(books: Books, folder: SigningKeyFolder, *, reason: str) -> Sign
         raise Conflict(
             "The signing key in force is not lost: let it hand over, with `holder admin rotate-signing-key`."
         )
-    return _publish_unvouched(books, folder, actor="holder", reason=reason, replacing=key_id)
+    return _publish_unvouched(books, folder, actor=COMMAND_LINE, reason=reason, replacing=key_id)
 
 
 def _publish_unvouched(

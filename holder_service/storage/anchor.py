@@ -10,7 +10,7 @@ import fcntl
 import os
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -29,9 +29,25 @@ class Anchor:
         self._waiting: list[tuple[int, str]] = []
 
     def create(self, sequence: int, entry_hash: str) -> None:
-        """Make the file for a ledger's head, or overwrite it after a recorded restore."""
+        """Make the file for a new ledger's head."""
+        self.restore(sequence, entry_hash, has=lambda _sequence, _hash: False)
+
+    def restore(self, sequence: int, entry_hash: str, *, has: Callable[[int, str], bool]) -> None:
+        """Anchor an entry of a database that lacks the anchored one, or of an anchor that was lost.
+
+        Never back: a later entry that the database has was anchored by another process meanwhile, and its
+        answer may have left.
+
+        Args:
+            sequence: Of the entry.
+            entry_hash: Of the entry.
+            has: Whether the database has an entry of some number and hash; asked while nobody else can write the file.
+        """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._locked(os.O_RDWR | os.O_CREAT) as file:
+            anchored = max(_slots(os.pread(file, 2 * _SLOT_BYTES, 0)))
+            if anchored[0] > sequence and has(*anchored):
+                return
             slot = _encode(sequence, entry_hash)
             os.pwrite(file, slot + slot, 0)
             os.fsync(file)

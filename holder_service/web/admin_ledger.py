@@ -31,6 +31,12 @@ class Restore(Message):
     reason: Text
 
 
+class ShownRestore(LedgerPosition):
+    """Where a restore's entry is, and the populations whose cap it closed until they are declared again."""
+
+    closed: tuple[str, ...]
+
+
 def _filter(
     *,
     kind: Annotated[Kind | None, Query()] = None,
@@ -81,10 +87,10 @@ async def verify_ledger(holder: TheHolder, _: Administrator) -> dict[str, Any]:
 
 
 @router.post("/ledger/restore", status_code=201)
-async def record_restore(holder: TheHolder, caller: Administrator, restore: Restore) -> LedgerPosition:
-    """Record that the database was restored from a copy, so that the holder may release again."""
-    entry = await run_in_threadpool(ledger.record_restore, holder.books, actor=caller.name, reason=restore.reason)
-    return LedgerPosition(sequence=entry.sequence, hash=entry.hash)
+async def record_restore(holder: TheHolder, caller: Administrator, restore: Restore) -> ShownRestore:
+    """Record that the database was restored from a copy, and close every cap until it is declared again."""
+    recorded = await run_in_threadpool(ledger.record_restore, holder.books, actor=caller.name, reason=restore.reason)
+    return ShownRestore(sequence=recorded.entry.sequence, hash=recorded.entry.hash, closed=recorded.closed)
 
 
 @router.get("/datasets/{dataset}/report", response_model=None, responses={200: {"content": {"text/html": {}}}})

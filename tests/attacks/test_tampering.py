@@ -174,10 +174,15 @@ def test_an_old_copy_put_back_releases_nothing_until_the_restore_is_recorded(sql
     recorded = sqlite_holder.admin("POST", "/ledger/restore", json={"reason": "the disk failed"})
 
     assert recorded.status_code == 201
-    entry = sqlite_holder.admin("GET", "/ledger?limit=1000").json()["entries"][-1]
+    entry, closed = sqlite_holder.entries()[-2:]
+    assert (entry["sequence"], entry["hash"]) == (recorded.json()["sequence"], recorded.json()["hash"])
+    assert (closed["kind"], closed["population"], closed["detail"]["closed_by"]) == ("cap", "register", "restore")
     assert (entry["kind"], entry["actor"], entry["detail"]["reason"]) == ("restore", "administrator", "the disk failed")
     assert entry["detail"]["anchored_sequence"] == lost["ledger"]["sequence"]
     assert entry["detail"]["anchored_hash"] == lost["ledger"]["hash"]
+    assert recorded.json()["closed"] == ["register"]
+    refused(sqlite_holder.release(plan(draw=1)), "cap-exhausted", holder=sqlite_holder)
+    assert sqlite_holder.declare().status_code == 200, "an administrator opens the cap knowingly"
     for draw in (1, 2, 3):
         assert sqlite_holder.release(plan(draw=draw)).status_code == 201, "it goes on, in the same process"
     assert sqlite_holder.client.get("/readyz").status_code == 200

@@ -13,11 +13,11 @@ import pytest
 from fastapi.routing import APIRoute
 
 from holder_service.services.sessions import SESSION_LIFETIME
-from holder_service.storage.anchor import Anchor
 from holder_service.web.console import auditors, budgets, datasets, ledger, log_in, overview
 from holder_service.web.console.log_in import FAILURES_MAX
 from tests.console_visitors import Page, Visitor, visitor
 from tests.holders import DECLARATION, TestedHolder, plan, register_csv, running_holder
+from tests.tampering import lose_the_anchored_entry
 
 PAGES: Final = (
     "/console", "/console/datasets", "/console/declare", "/console/datasets/register", "/console/auditors",
@@ -517,7 +517,7 @@ def test_a_ledger_that_was_changed_is_told(sqlite_holder: TestedHolder, administ
 
 
 def test_a_restore_is_recorded_by_whoever_can_log_in(sqlite_holder: TestedHolder) -> None:
-    Anchor(sqlite_holder.settings.anchor).create(999, "sha256:" + "f" * 64)
+    lose_the_anchored_entry(sqlite_holder.settings)
     with visitor(sqlite_holder) as visits:
         stopped, explained = visits.get("/console"), visits.get("/console/restore")
         granted = visits.send(
@@ -531,11 +531,19 @@ def test_a_restore_is_recorded_by_whoever_can_log_in(sqlite_holder: TestedHolder
         assert "The anchor holds entry 999" in explained.text
         assert granted.status == 503
         assert empty.status == 422
-        assert "the holder may release again" in recorded.text
+        assert "Every cap is closed" in recorded.text
         assert "There is nothing to record." in recorded.text
+        assert sqlite_holder.release(plan()).status_code == 403
+        opened = visits.send(
+            "/console/datasets/register", "/console/datasets/register/limits",
+            {"epsilon": "5", "delta": "0", "records_max": "10000"},
+        )  # fmt: skip
+        assert "is declared" in opened.text
         assert sqlite_holder.release(plan()).status_code == 201
         assert last_entry(sqlite_holder)["actor"] == "ADR"
-        assert "Restore recorded: disk <b>broke</b>" in visits.get("/console/ledger").text
+        ledger = visits.get("/console/ledger").text
+        assert "Restore recorded: disk <b>broke</b>" in ledger
+        assert "Cap of register closed by a restore" in ledger
 
 
 def test_a_store_that_is_away_is_a_page_that_says_so(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
@@ -649,6 +657,7 @@ def test_hostile_names_stay_text(sqlite_holder: TestedHolder, administrator: Vis
         {"name": HOSTILE, "type": "category", "categories": [HOSTILE, "</textarea>{{7*7}}"]},
     ]
     sqlite_holder.declare("hostile", columns=columns, person_key="'" + HOSTILE)
+    lose_the_anchored_entry(sqlite_holder.settings)
 
     pages = [
         administrator.get("/console/datasets/hostile"),

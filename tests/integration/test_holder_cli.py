@@ -24,6 +24,7 @@ from holder_service.cli import app
 from holder_service.services.holder import initialise
 from holder_service.settings import Settings
 from tests.holders import DECLARATION, TestedHolder, plan, register_csv, running_holder
+from tests.tampering import lose_the_anchored_entry
 from tests.waits import wait_until
 
 HOLDER: Final = (sys.executable, "-c", "from holder_service.cli import app; app()")
@@ -156,7 +157,9 @@ def env(request: pytest.FixtureRequest, served: TestedHolder) -> dict[str, str]:
     return {**found, "HOLDER_URL": str(served.client.base_url)} if request.param == "a running holder" else found
 
 
-def test_every_call_of_the_administrator_has_a_command(env: dict[str, str], tmp_path: Path) -> None:
+def test_every_call_of_the_administrator_has_a_command(
+    env: dict[str, str], served: TestedHolder, tmp_path: Path
+) -> None:
     here = "a" if "HOLDER_URL" in env else "b"  # names are never given out again
     auditor, one, two = f"{here}-auditor", f"{here}-one", f"{here}-two"
     (tmp_path / "declaration.json").write_text(json.dumps(DECLARATION))
@@ -187,9 +190,15 @@ def test_every_call_of_the_administrator_has_a_command(env: dict[str, str], tmp_
     budgets = admin("budgets", "--population", one, "--auditor", auditor, "--json")["budgets"]
     assert [(found["auditor"], found["population"]) for found in budgets] == [(auditor, one)]
     admin("retire", two)
-    assert admin("record-restore", "a drill", "--json")["sequence"] > 1
+    assert "nothing was restored" in failed(run(["admin", "record-restore", "a drill"], env))
+    lose_the_anchored_entry(served.settings)
+    recorded = admin("record-restore", "a drill", "--json")
+    assert {one, "register"} <= set(recorded["closed"])
     entries = admin("ledger", "--limit", "1000", "--json")["entries"]
-    assert [entry["kind"] for entry in entries[-2:]] == ["retirement", "restore"]
+    assert entries[recorded["sequence"] - 1]["kind"] == "restore"
+    assert [entry["kind"] for entry in entries[recorded["sequence"] :]] == ["cap"] * len(recorded["closed"])
+    lose_the_anchored_entry(served.settings)
+    assert f"{one}," in admin("record-restore", "a drill in words")
     assert {entry["kind"] for entry in admin("ledger", "--kind", "restore", "--json")["entries"]} == {"restore"}
     admin("export-ledger", str(tmp_path / "ledger.csv"))
     admin("report", one, str(tmp_path / "report.html"))

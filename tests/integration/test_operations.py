@@ -151,6 +151,7 @@ def test_a_back_up_is_put_back_and_the_restore_recorded(tmp_path: Path) -> None:
         found = after.admin("POST", "/ledger/verify").json()
         assert "anchored" in found["reason"]
         after.admin("POST", "/ledger/restore", json={"reason": "the disk failed"})
+        after.declare()
         assert after.release(plan(draw=1)).content == kept.content
         assert after.release(plan(draw=99)).json()["ledger"] != lost["ledger"]
         assert after.admin("GET", "/populations/overlaps").json()["not_compared"] == []
@@ -174,6 +175,7 @@ def test_a_restore_from_before_rotations_is_healed_by_as_many(stopped: TestedHol
 
     with opened(stopped.settings, stopped.admin_key, stopped.auditor_key) as after:
         after.admin("POST", "/ledger/restore", json={"reason": "the disk failed"})
+        after.declare()
         with pytest.raises(HolderLied, match="no longer publishes"):
             receipts.pin(keys_of(after))
         assert [after.admin("POST", "/signing-keys").json()["id"] for _ in range(3)] == rotated
@@ -205,6 +207,7 @@ def test_a_dump_of_postgresql_is_put_back_and_the_restore_recorded(tmp_path: Pat
     with opened(holder.settings, holder.admin_key, holder.auditor_key) as after:
         refused(after.release(plan(draw=99)), "restore-unrecorded", holder=after)
         after.admin("POST", "/ledger/restore", json={"reason": "the server failed"})
+        after.declare()
         assert after.release(plan(draw=1)).content == kept.content
         assert after.release(plan(draw=99)).status_code == 201
         assert after.admin("POST", "/ledger/verify").json()["reason"] is None

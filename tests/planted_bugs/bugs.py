@@ -339,4 +339,20 @@ BUGS: Final = (
         ),
         ("tests/integration/test_private_files.py::test_nothing_that_a_holder_writes_is_readable_by_others",),
     ),
+    Bug(
+        "a restore moves the anchor back",
+        (
+            Edit(
+                "holder_service/storage/anchor.py",
+                "            if anchored[0] > sequence and has(*anchored):\n",
+                "            if False:\n",
+            ),
+        ),
+        ("tests/integration/test_restores.py::test_a_restore_never_takes_the_anchor_behind_an_answer_that_left",),
+    ),
+    Bug(
+        "a cap stays open after a restore",
+        (Edit("holder_service/services/ledger.py", "cap=spent.limited(0, 0)", "cap=spent"),),
+        ("tests/integration/test_restores.py::test_a_restore_closes_every_cap_until_it_is_declared_again",),
+    ),
 )

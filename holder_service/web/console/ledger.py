@@ -113,8 +113,12 @@ def record_restore(visit: Visitor, form: CheckedForm) -> Response:
 
     def work() -> Response:
         restore = Restore(reason=form.text("reason"))
-        entry = ledger.record_restore(visit.books, actor=visit.actor, reason=restore.reason)
-        return visit.done(f"{ROOT}/restore", f"The restore is entry {entry.sequence}; the holder may release again.")
+        entry = ledger.record_restore(visit.books, actor=visit.actor, reason=restore.reason).entry
+        return visit.done(
+            f"{ROOT}/restore",
+            f"The restore is entry {entry.sequence}. Every cap is closed: set each again on a dataset’s page, lowered "
+            "by what is missing.",
+        )
 
     return visit.attempt(work, lambda refusal: _restore_page(visit, form, refusal))
 

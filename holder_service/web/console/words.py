@@ -45,6 +45,15 @@ def _opened(event: Event) -> str:
     return f"Population {event.population} in terms of {event.detail.get('relation')}"
 
 
+def _closed(event: Event) -> str | None:
+    """What a restore did to a cap, if it did."""
+    return f"Cap of {event.population} closed by a restore" if "closed_by" in event.detail else None
+
+
+def _cap(event: Event) -> str:
+    return _closed(event) or f"Cap of {event.population} set to {_limit(event.cap)}"
+
+
 def _budget(event: Event) -> str:
     granted = event.account or Balance()
     if granted.limit_epsilon_nano == granted.limit_delta_nano == 0:
@@ -81,7 +90,7 @@ _WORDS: Final[Mapping[str, Callable[[Event], str]]] = {
     "signing-key": _signing_key,
     "population": _population,
     "dataset": lambda event: f"Dataset {event.dataset} declared",
-    "cap": lambda event: f"Cap of {event.population} set to {_limit(event.cap)}",
+    "cap": _cap,
     "budget": _budget,
     "charge": _charge,
     "records": lambda event: f"Version {event.subject} of {event.dataset} loaded",
@@ -91,6 +100,6 @@ _WORDS: Final[Mapping[str, Callable[[Event], str]]] = {
 }
 _WITHOUT_AMOUNTS: Final[Mapping[str, Callable[[Event], str]]] = {
     "population": _opened,
-    "cap": lambda event: f"Cap of {event.population} set",
+    "cap": lambda event: _closed(event) or f"Cap of {event.population} set",
     "budget": lambda event: f"Budget of {event.auditor} set",
 }

@@ -45,10 +45,29 @@ def test_a_torn_write_leaves_the_entry_before_it(tmp_path: Path, next_sequence: 
         assert Anchor(path).read() in ((3, "sha256:c"), (next_sequence, "sha256:next"))
 
 
-def test_a_restore_overwrites_it_with_an_earlier_head(tmp_path: Path) -> None:
+def test_a_restore_takes_the_place_of_an_entry_that_the_database_lost(tmp_path: Path) -> None:
+    anchor = anchored(tmp_path / "anchor", (8, "sha256:h"), (9, "sha256:i"))
+
+    anchor.restore(4, "sha256:restored", has=lambda _sequence, _hash: False)
+
+    assert anchor.read() == (4, "sha256:restored")
+    anchor.advance(5, "sha256:next")
+    assert anchor.read() == (5, "sha256:next")
+
+
+def test_a_restore_never_takes_an_anchor_back_that_the_database_has(tmp_path: Path) -> None:
+    """Another process may have committed, anchored and answered since the restore's own entry."""
     anchor = anchored(tmp_path / "anchor", (9, "sha256:i"))
 
-    anchor.create(4, "sha256:restored")
+    anchor.restore(4, "sha256:restored", has=lambda *head: head == (9, "sha256:i"))
+
+    assert anchor.read() == (9, "sha256:i")
+
+
+def test_a_restore_makes_a_lost_anchor_anew(tmp_path: Path) -> None:
+    anchor = Anchor(tmp_path / "anchor")
+
+    anchor.restore(4, "sha256:restored", has=lambda _sequence, _hash: True)
 
     assert anchor.read() == (4, "sha256:restored")
 
