@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, model_validator
 
 from shared import limits
-from shared.amounts import PrivacyLoss
+from shared.amounts import NANO_PER_UNIT, InvalidAmount, PrivacyLoss
 from shared.limits import Limits
 from shared.messages import Message
 from shared.moments import Moment
@@ -17,13 +17,19 @@ Relation = Literal["add_remove", "replace", "sensitive_attribute"]
 Role = Literal["auditor", "administrator"]
 
 
+def _below_certainty(cap: PrivacyLoss) -> PrivacyLoss:
+    if cap.delta < NANO_PER_UNIT:
+        return cap
+    raise InvalidAmount("A cap's delta must be below 1: from there on the guarantee says nothing.")
+
+
 class DatasetDeclaration(Message):
     """What an administrator declares about a dataset; `population` defaults to the dataset's own name."""
 
     person_key: Text
     population: Name | None = None
     relation: Relation = "add_remove"
-    cap: PrivacyLoss | None = None
+    cap: Annotated[PrivacyLoss, AfterValidator(_below_certainty)] | None = None
     records_max: Annotated[StrictInt, Field(ge=1, le=limits.RECORDS_MAX_MAX)] = limits.RECORDS_MAX_DEFAULT
     columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_DATASET_MAX, fail_fast=True)
 

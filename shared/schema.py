@@ -13,7 +13,7 @@ from typing import Literal, Self
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, model_validator
 
 from shared import limits
-from shared.amounts import NANO_PER_UNIT, Probability
+from shared.amounts import EPSILON_NANO_MAX, NANO_PER_UNIT, Probability, format_nano
 from shared.messages import Message
 from shared.text import Text
 
@@ -72,18 +72,23 @@ class Column(Message):
         if self.label and (self.type != "boolean" or self.sensitive):
             raise ValueError(f"Column {self.name!r} is the label: it must be boolean and not sensitive.")
         if self.randomised_response is not None:
-            self._check_response(self.randomised_response.kept)
+            self._check_response(self.randomised_response)
         return self
 
-    def _check_response(self, kept_nano: int) -> None:
+    def _check_response(self, response: Perturbation) -> None:
         if not (self.sensitive and len(self.values) >= 2 and not self.nullable):
             raise ValueError(
                 f"Column {self.name!r}: randomised response is for sensitive columns with at least two values, none "
                 "missing."
             )
         # At 1/K a report says nothing of the value, and below it the inverse would turn the groups round.
-        if not kept_nano * len(self.values) > NANO_PER_UNIT:
+        if not response.kept * len(self.values) > NANO_PER_UNIT:
             raise ValueError(f"Column {self.name!r}: a value must be kept with more than 1/{len(self.values)}.")
+        if not (epsilon := response.epsilon(len(self.values))) * NANO_PER_UNIT <= EPSILON_NANO_MAX:
+            raise ValueError(
+                f"Column {self.name!r}: a report whose value is kept so often has an epsilon of {epsilon:.1f}, and "
+                f"{format_nano(EPSILON_NANO_MAX)} is the largest that is public; it hides nothing."
+            )
 
     def _check_range(self) -> None:
         for bound in (self.minimum, self.maximum):

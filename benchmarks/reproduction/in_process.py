@@ -32,8 +32,8 @@ from shared.releases import Release, SigningKeys
 
 URL: Final = "http://127.0.0.1"
 AUDITOR: Final = "reproduction"
-FUNDS: Final = {"epsilon": "999", "delta": "999"}
-"""What the auditor may spend with one holder: as much as an account can have. The people are public data."""
+FUNDS: Final = {"epsilon": "999", "delta": "0.9"}
+"""What the auditor may spend with one holder: about as much as an account can have. The people are public data."""
 
 Document = dict[str, Any]
 

@@ -33,7 +33,9 @@ def declare(
     with clear_errors():
         content = declaration.read_bytes()
     answer = call("PUT", path_of("datasets", dataset), url, key, content=content, media="application/json")
-    show_fields(answer, as_json)
+    for warning in answer["warnings"]:
+        tell(f"Warning: {warning}")
+    show_fields(answer if as_json else {name: answer[name] for name in answer if name != "warnings"}, as_json)
 
 
 @commands.command("load")

@@ -12,8 +12,8 @@ from shared.plans import Plan
 
 UPPER: Final = 20
 """The largest answer of the exponential mechanism, in people."""
-BUDGET: Final = {"epsilon": "999", "delta": "999"}
-"""Of the auditor, and the cap of the population: about as much as an amount can say."""
+BUDGET: Final = {"epsilon": "999", "delta": "0.9"}
+"""Of the auditor, and the cap of the population: about as much as either can be."""
 
 _HEADER: Final = "id,age,sex,origin"
 _YOUNG_WOMAN: Final = "20,Female,here"

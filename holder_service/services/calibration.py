@@ -32,7 +32,7 @@ MARGIN: Final = 1.5
 """What the middle of the measured times is raised by; what is rarer than that, pauses, is measured apart."""
 FREQUENT: Final = 0.5
 """The number that half of the people have; rules cut right below and above it."""
-AMPLE: Final = {"epsilon": "999", "delta": "999"}
+AMPLE: Final = {"epsilon": "999", "delta": "0.9"}
 
 
 @dataclass(frozen=True, slots=True)

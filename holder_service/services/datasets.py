@@ -1,6 +1,6 @@
 """Datasets: declared, opened to be counted, retired; and the populations whose budgets they share (2-privacy §2)."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holder_service.domain.errors import (
@@ -10,7 +10,7 @@ from holder_service.domain.errors import (
     NotFound,
     VersionGone,
 )
-from holder_service.domain.ledger import Event
+from holder_service.domain.ledger import Balance, Event
 from holder_service.domain.pricing import AMOUNT_NANO_MAX
 from holder_service.domain.sensitive_columns import require_one_set
 from holder_service.records.encoded import Records
@@ -20,6 +20,7 @@ from holder_service.storage import datasets, ledger
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
 from shared import canonical
+from shared.amounts import NANO_PER_UNIT, format_nano
 from shared.datasets import DatasetDeclaration, Relation
 from shared.schema import Schema
 
@@ -60,7 +61,26 @@ def relation_of(connection: Connection, dataset: Dataset) -> Relation:
     return population.relation
 
 
-def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclaration) -> Dataset:
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A dataset as declared, and what about it an administrator ought to think over."""
+
+    dataset: Dataset
+    warnings: tuple[str, ...]
+
+
+def warnings_about(dataset: Dataset, cap: Balance) -> tuple[str, ...]:
+    """What is allowed about a dataset and its population's cap, and weakens the promise all the same."""
+    if cap.limit_delta_nano * dataset.records_max < NANO_PER_UNIT:
+        return ()
+    warning = (
+        f"The cap's delta, {format_nano(cap.limit_delta_nano)}, is not below 1/records_max (1/{dataset.records_max}): "
+        "as far as the guarantee goes, somebody's whole record might be shown. Lower the cap's delta."
+    )
+    return (warning,)
+
+
+def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclaration) -> Declared:
     """Declare a dataset, or change of it what may change.
 
     Changed columns or a smaller `records_max` make the loaded records unusable: they have to be loaded
@@ -73,7 +93,7 @@ def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclarat
             columns that they contradict.
     """
 
-    def work(transaction: Transaction) -> Dataset:
+    def work(transaction: Transaction) -> Declared:
         before = datasets.find(transaction.connection, name)
         population = _population_for(transaction, name, declaration, before)
         _record_population(transaction, actor, population, declaration, name)
@@ -92,12 +112,12 @@ def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclarat
         # The deadline that hides how many records there are is made for `records_max`: there may not be more.
         if before is not None and before.schema == schema and before.records_max <= declaration.records_max:
             after = replace(after, version=before.version)
+        cap = ledger.population_balance(transaction.connection, population)
         if after != before:
             datasets.put(transaction.connection, after)
             transaction.append(
                 Event(
-                    "dataset", actor, population=population, dataset=name,
-                    cap=ledger.population_balance(transaction.connection, population),
+                    "dataset", actor, population=population, dataset=name, cap=cap,
                     detail={
                         "declaration": canonical.digest(declaration.model_dump(mode="json")),
                         "schema": canonical.sha256_name(datasets.schema_text(schema).encode()),
@@ -106,7 +126,7 @@ def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclarat
                     },
                 )
             )  # fmt: skip
-        return after
+        return Declared(after, warnings_about(after, cap))
 
     return books.commit(work)
 

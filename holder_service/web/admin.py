@@ -99,7 +99,11 @@ async def declare_dataset(
     declared = await run_in_threadpool(
         datasets.declare, holder.books, actor=caller.name, name=dataset, declaration=declaration
     )
-    return {"dataset": declared.name, "population": declared.population, "version": declared.version}
+    dataset_now = declared.dataset
+    return {
+        "dataset": dataset_now.name, "population": dataset_now.population, "version": dataset_now.version,
+        "warnings": declared.warnings,
+    }  # fmt: skip
 
 
 @router.put(

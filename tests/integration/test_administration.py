@@ -173,6 +173,23 @@ def test_declaring_the_same_again_is_no_change(unmoved_holder: TestedHolder) -> 
     assert unmoved_holder.declare(cap=None).status_code == 200
 
 
+def test_a_cap_on_delta_that_promises_little_is_declared_with_a_warning(sqlite_holder: TestedHolder) -> None:
+    """From 1/records_max on, whole records may leave as far as the promise goes; below it nothing is said."""
+
+    def warned(**changes: Any) -> list[str]:
+        answer = sqlite_holder.declare(**changes)
+        assert answer.status_code == 200
+        warnings: list[str] = answer.json()["warnings"]
+        return warnings
+
+    assert warned(cap={"epsilon": "1", "delta": "0.000099999"}) == []
+    (warning,) = warned(cap={"epsilon": "1", "delta": "0.0001"})
+    assert "0.0001" in warning
+    assert "1/10000" in warning
+    assert warned(cap=None, records_max=9_999) == []
+    assert len(warned(cap=None, records_max=20_000)) == 1, "the cap stands, and there may be more people"
+
+
 def test_a_cap_below_what_was_spent_leaves_nothing(sqlite_holder: TestedHolder) -> None:
     paid = sqlite_holder.release(plan(epsilon="1"))
     sqlite_holder.declare(cap={"epsilon": "0.5", "delta": "0"})

@@ -33,6 +33,8 @@ def columns(*others: dict[str, Any], **changes: Any) -> dict[str, Any]:
         ({"cap": {"epsilon": "-1"}}, "invalid-amount"),
         ({"cap": {"epsilon": "1000"}}, "invalid-amount"),
         ({"cap": {"epsilon": "1", "delta": "1e-9"}}, "invalid-amount"),
+        ({"cap": {"epsilon": "1", "delta": "1"}}, "invalid-amount"),
+        ({"cap": {"epsilon": "1", "delta": "999"}}, "invalid-amount"),
         ({"cap": {"epsilon": "1", "gamma": "1"}}, "invalid-request"),
         ({"records_max": 0}, "invalid-request"),
         ({"records_max": 10**9 + 1}, "invalid-request"),

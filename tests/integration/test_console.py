@@ -1,6 +1,7 @@
 """The console as an administrator's browser meets it: who gets in, what each form does, what no page ever shows."""
 
 import csv
+import html
 import re
 import shutil
 from collections.abc import Iterator
@@ -312,6 +313,8 @@ def test_a_dataset_is_declared_changed_loaded_and_retired(sqlite_holder: TestedH
     again = administrator.send("/console/declare", "/console/declare", {"name": "survey", "declaration": example})
     limits = {"epsilon": "7.5", "delta": "0.001", "records_max": "5000"}
     changed = administrator.send(page, f"{page}/limits", limits)
+    strict = administrator.send(page, f"{page}/limits", {**limits, "delta": "0.0001"})
+    senseless = administrator.send(page, f"{page}/limits", {**limits, "delta": "1"})
     broken = administrator.send(page, f"{page}/declaration", {"declaration": '{"person_key": "id", "columns": []}'})
     kept = administrator.send(page, f"{page}/retire", {"confirm": "register"})
     retired = administrator.send(page, f"{page}/retire", {"confirm": "survey"})
@@ -320,11 +323,21 @@ def test_a_dataset_is_declared_changed_loaded_and_retired(sqlite_holder: TestedH
     assert again.status == 422
     assert "There is a dataset 'survey' already" in again.text
     assert {"epsilon": "7.5", "delta": "0.001", "records_max": "5000"}.items() <= changed.values.items()
+    assert "delta, 0.001, is not below 1/records_max (1/5000)" in html.unescape(changed.text)
+    assert "1/records_max" not in strict.text
+    assert senseless.status == 422
+    assert "must be below 1" in senseless.text
     assert broken.status == 422
     assert "columns: " in broken.text
     assert "To retire the dataset write its name, survey" in kept.text
     assert retired.path == "/console/datasets"
-    assert [entry["kind"] for entry in sqlite_holder.entries()][-4:] == ["dataset", "cap", "dataset", "retirement"]
+    assert [entry["kind"] for entry in sqlite_holder.entries()][-5:] == [
+        "dataset",
+        "cap",
+        "dataset",
+        "cap",
+        "retirement",
+    ]
 
 
 def test_what_a_dataset_page_shows_as_its_declaration_declares_it_again(

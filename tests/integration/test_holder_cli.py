@@ -254,6 +254,19 @@ def test_a_refusal_is_one_line_that_says_what_is_wrong(env: dict[str, str], argu
     assert said in failed(run(["admin", *arguments], env))
 
 
+def test_a_warning_goes_to_standard_error(env: dict[str, str], tmp_path: Path) -> None:
+    declaration = {**DECLARATION, "cap": {"epsilon": "1", "delta": "0.5"}}
+    (tmp_path / "declaration.json").write_text(json.dumps(declaration))
+    name = "doubtful-a" if "HOLDER_URL" in env else "doubtful-b"
+
+    shown = run(["admin", "declare", name, str(tmp_path / "declaration.json")], env)
+    machine = run(["admin", "declare", name, str(tmp_path / "declaration.json"), "--json"], env)
+
+    assert "Warning: The cap's delta, 0.5," in shown.stderr
+    assert "delta" not in shown.stdout
+    assert len(json.loads(machine.stdout)["warnings"]) == 1
+
+
 def test_a_report_that_is_refused_leaves_no_file(env: dict[str, str], tmp_path: Path) -> None:
     assert "never was" in failed(run(["admin", "report", "nope", str(tmp_path / "report.html")], env))
     assert not list(tmp_path.iterdir())

@@ -210,7 +210,7 @@ def test_a_perturbation_that_would_protect_nobody_cannot_be_declared(
     assert answer.status_code == 422
 
 
-@pytest.mark.parametrize("kept", ["0.5", "0.1", "1", "0", "1.5", 0.75])
+@pytest.mark.parametrize("kept", ["0.5", "0.1", "1", "0", "1.5", 0.75, "0.999954603", "0.999999999"])
 def test_a_value_is_kept_more_often_than_by_chance_and_not_always(sqlite_holder: TestedHolder, kept: object) -> None:
     column = {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True}
     columns = [{**column, "randomised_response": {"kept": kept}}, *DECLARATION["columns"][:4]]
@@ -218,3 +218,19 @@ def test_a_value_is_kept_more_often_than_by_chance_and_not_always(sqlite_holder:
     answer = sqlite_holder.declare("survey", columns=columns, relation="sensitive_attribute")
 
     assert answer.status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("kept", "values", "status"),
+    [("0.999954602", 2, 200), ("0.999954603", 2, 422), ("0.999909208", 3, 200), ("0.999909209", 3, 422)],
+)
+def test_a_report_tells_no_more_than_an_epsilon_of_ten(
+    sqlite_holder: TestedHolder, kept: str, values: int, status: int
+) -> None:
+    """ln(p·(K − 1)/(1 − p)) is 10 at p = e¹⁰/(K − 1 + e¹⁰), of which the wire has nine decimals."""
+    column = {"name": "sex", "type": "category", "categories": ["a", "b", "c"][:values], "sensitive": True}
+    columns = [{**column, "randomised_response": {"kept": kept}}]
+
+    answer = sqlite_holder.declare("survey", columns=columns, relation="sensitive_attribute")
+
+    assert answer.status_code == status

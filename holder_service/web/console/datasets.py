@@ -147,7 +147,7 @@ def merge(visit: Visitor, form: CheckedForm) -> Response:
 
 
 def _declared(visit: Visit, name: str, declaration: DatasetDeclaration) -> Response:
-    declared = datasets.declare(visit.books, actor=visit.actor, name=name, declaration=declaration)
+    declared = datasets.declare(visit.books, actor=visit.actor, name=name, declaration=declaration).dataset
     loaded = "" if declared.version else " Its records are to be loaded."
     return visit.done(_path(name), f"Dataset {name} is declared, of population {declared.population}.{loaded}")
 
@@ -168,7 +168,7 @@ def _dataset_page(visit: Visit, name: str, form: Form | None = None, refusal: Re
     state, dataset = _found(visit, name)
     return visit.page(
         "dataset.html.j2", section="datasets", refusal=refusal, entered=form, state=state, dataset=dataset,
-        declaration=_text(_declaration(state, dataset)),
+        declaration=_text(_declaration(state, dataset)), warnings=datasets.warnings_about(dataset, state.cap),
     )  # fmt: skip
 
 
