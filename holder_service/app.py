@@ -13,13 +13,14 @@ from holder_service.core_dumps import forbid_core_dumps
 from holder_service.private_files import keep_new_files_private
 from holder_service.services.holder import Holder
 from holder_service.settings import Settings
-from holder_service.web import admin, admin_ledger, auditors, documentation, health, metrics, problems
 from holder_service.web.console import overview as console
-from holder_service.web.dependencies import Authentication, needs_key
-from holder_service.web.metrics import Metrics
-from holder_service.web.rate_limits import RateLimits
-from holder_service.web.release_slots import ReleaseSlots
-from holder_service.web.telemetry import Telemetry
+from holder_service.web.edge import problems
+from holder_service.web.edge.dependencies import Authentication, needs_key
+from holder_service.web.edge.metrics import Metrics
+from holder_service.web.edge.rate_limits import RateLimits
+from holder_service.web.edge.release_slots import ReleaseSlots
+from holder_service.web.edge.telemetry import Telemetry
+from holder_service.web.rest import administrators, auditors, documentation, health, ledger
 
 GC_THRESHOLD = 10_000
 """A large plan is a million objects that all go together; looking for cycles among them took half of its time."""
@@ -67,15 +68,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.holder = holder
     app.state.metrics = Metrics()
     app.state.release_slots = ReleaseSlots(holder.settings.concurrent_releases)
-    for router in (
-        auditors.router,
-        admin.router,
-        admin_ledger.router,
-        metrics.router,
-        health.router,
-        documentation.router,
-    ):
-        app.include_router(router)
+    for room in (auditors, administrators, ledger, health, documentation):
+        app.include_router(room.router)
     console.install(app)
     problems.install(app)
     app.add_middleware(Authentication, holder=holder)

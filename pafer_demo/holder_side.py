@@ -1,11 +1,14 @@
-"""`holder demo`: a holder with the demonstration's register and an auditor's account, which then serves."""
+"""The holder of the demonstration, with its register and an auditor's account (`python -m pafer_demo.holder_side`)."""
 
 import os
 import signal
 import sys
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Annotated, Final, NoReturn
 
+import typer
+
+from holder_service.cli.calls import clear_errors
 from holder_service.settings import Settings
 from pafer_demo.administration import AUDITOR, prepare
 from pafer_demo.holder_process import DemoFailed, HolderProcess, initialise, running_holder
@@ -15,16 +18,20 @@ KEY_FILE_VARIABLE: Final = "PAFER_DEMO_KEY_FILE"
 BUDGET: Final = "2"
 
 
-def main(*, host: str, port: int) -> None:
+def main(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8080,
+) -> None:
     """Set the holder up unless that was done before, then serve until the process is ended.
 
     The auditor's key is written into the file that PAFER_DEMO_KEY_FILE names, by default
     `auditor.key` in HOLDER_HOME, once everything is ready.
-
-    Args:
-        host: Address to listen on.
-        port: Port to listen on.
     """
+    with clear_errors():
+        _serve(host, port)
+
+
+def _serve(host: str, port: int) -> None:
     key_file = Path(os.environ.get(KEY_FILE_VARIABLE) or Settings.from_environment().home / "auditor.key")
     signal.signal(signal.SIGTERM, _leave)
     try:
@@ -35,7 +42,7 @@ def main(*, host: str, port: int) -> None:
             _tell(holder, key_file)
             sys.exit(holder.process.wait())
     except DemoFailed as error:
-        sys.exit(f"holder demo: {error}")
+        sys.exit(f"pafer_demo: {error}")
     except KeyboardInterrupt:
         sys.exit(130)
 
@@ -56,3 +63,7 @@ def _write_key(key_file: Path, key: str) -> None:
 def _tell(holder: HolderProcess, key_file: Path) -> None:
     print(f"The holder answers at {holder.url}, dataset 'register'.")
     print(f"The key of auditor '{AUDITOR}' (budget epsilon {BUDGET}) is in {key_file}.", flush=True)
+
+
+if __name__ == "__main__":
+    typer.run(main)

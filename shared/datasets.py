@@ -99,3 +99,9 @@ class NewAuditor(Message):
     name: Name
     role: Role = "auditor"
     expires: Moment | None = None
+
+
+class Restore(Message):
+    """Why the database was restored from a copy."""
+
+    reason: Text

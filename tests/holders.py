@@ -24,7 +24,7 @@ from fastapi import FastAPI
 from holder_service.app import create_app
 from holder_service.services.holder import Holder, initialise
 from holder_service.settings import Settings
-from holder_service.web.connections import SERVER_OPTIONS
+from holder_service.web.edge.connections import SERVER_OPTIONS
 
 FORKING = multiprocessing.get_context("forkserver")
 FORKING.set_forkserver_preload(["tests.holders"])

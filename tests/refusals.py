@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import httpx
 
-from holder_service.web.problems import STATUS_BY_CODE
+from holder_service.web.edge.problems import STATUS_BY_CODE
 from shared.problems import PROBLEM_MEDIA_TYPE, TITLES
 from tests.holders import TestedHolder
 

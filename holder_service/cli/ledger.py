@@ -8,7 +8,7 @@ import typer
 
 from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, new_file
 from holder_service.cli.output import AsJson, show, show_fields, show_verification, tell
-from holder_service.web.ledger_export import is_whole
+from holder_service.services.ledger_export import is_whole
 
 commands = typer.Typer()
 LEDGER: Final = "/v1/admin/ledger"

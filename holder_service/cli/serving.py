@@ -14,9 +14,9 @@ from holder_service.cli.output import AsJson
 from holder_service.services import ledger
 from holder_service.services.holder import initialise
 from holder_service.settings import Settings
-from holder_service.web import logs, metrics
-from holder_service.web.connections import SERVER_OPTIONS
-from holder_service.web.logs import Level
+from holder_service.web.edge import logs, metrics
+from holder_service.web.edge.connections import SERVER_OPTIONS
+from holder_service.web.edge.logs import Level
 
 commands = typer.Typer()
 
@@ -64,18 +64,6 @@ def serve(
         server_header=False, log_config=logs.configuration(log_level, requests=access_log), access_log=False,
         timeout_graceful_shutdown=30, timeout_worker_healthcheck=60, **SERVER_OPTIONS,
     )  # fmt: skip
-
-
-@commands.command()
-def demo(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8080,
-) -> None:
-    """Set up a holder with a demonstration register and an auditor's account, and serve it."""
-    from pafer_demo import holder_side  # noqa: PLC0415 - the only command that needs the demonstration
-
-    with clear_errors():
-        holder_side.main(host=host, port=port)
 
 
 def _leave(*_: object) -> NoReturn:

@@ -1,6 +1,6 @@
 """The holder's errors: a code and fields each, no status numbers and nothing derived from records.
 
-`web/problems.py` alone knows what status a code has. Every text says what to do next.
+`web/edge/problems.py` alone knows what status a code has. Every text says what to do next.
 """
 
 from typing import Any, ClassVar

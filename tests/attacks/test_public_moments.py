@@ -17,7 +17,7 @@ import pytest
 
 from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.services import releases
-from holder_service.web import auditors
+from holder_service.web.rest import auditors
 from shared.plans import Plan, identity
 from tests.holders import TestedHolder, plan, running_holder
 

@@ -13,10 +13,10 @@ from sqlalchemy import insert
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.verification import check_quote, verified_release
 from holder_service.domain.ledger import BrokenLedger, Kind, Replay
+from holder_service.services.ledger_export import is_whole
 from holder_service.storage import ledger
 from holder_service.storage.database import Database
 from holder_service.storage.tables import entries
-from holder_service.web.ledger_export import is_whole
 from shared.canonical import canonical_bytes
 from shared.datasets import DatasetDescription
 from shared.handovers import require_vouched

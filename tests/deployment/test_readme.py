@@ -43,7 +43,7 @@ def free_port() -> int:
 @contextmanager
 def first_terminal(folder: Path, port: int) -> Iterator[None]:
     """The holder of the README's first block, until it is interrupted as a user would."""
-    (block,) = (block for block in blocks("bash") if "holder demo" in block)
+    (block,) = (block for block in blocks("bash") if "pafer_demo.holder_side" in block)
     with shell(block, folder, port) as holder:
         try:
             deadline = time.monotonic() + START_S_MAX

@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 import pytest
 
 from holder_service.services import ledger
+from holder_service.services.ledger_export import END, csv_pages, is_whole, json_pages
 from holder_service.storage.ledger_views import EntryFilter
-from holder_service.web.ledger_export import END, csv_pages, is_whole, json_pages
 from tests.holders import TestedHolder, plan, register_csv
 from tests.refusals import refused
 

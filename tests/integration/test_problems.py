@@ -12,7 +12,7 @@ from psycopg import sql
 
 from holder_service.domain.errors import HolderError
 from holder_service.storage.anchor import Anchor
-from holder_service.web.problems import STATUS_BY_CODE
+from holder_service.web.edge.problems import STATUS_BY_CODE
 from shared.problems import TITLES, PlanRefused
 from tests.holders import TestedHolder, opened, plan, running_holder
 from tests.postgres import PostgresServer

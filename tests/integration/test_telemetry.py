@@ -25,7 +25,7 @@ from psycopg import sql
 from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.services import releases
 from holder_service.services.holder import initialise
-from holder_service.web.logs import FIELDS, Level, configuration
+from holder_service.web.edge.logs import FIELDS, Level, configuration
 from tests.holders import Served, TestedHolder, plan, register_csv, running_holder, settings_in
 from tests.postgres import PostgresServer
 

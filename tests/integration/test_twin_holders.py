@@ -17,7 +17,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from holder_service.web.logs import JsonLines
+from holder_service.web.edge.logs import JsonLines
 from tests.holders import TestedHolder, plan, register_csv, running_holder
 
 PEOPLE: Final = 311

@@ -26,7 +26,7 @@ class Bug:
 
 
 _RELEASES: Final = "holder_service/services/releases.py"
-_AUDITORS: Final = "holder_service/web/auditors.py"
+_AUDITORS: Final = "holder_service/web/rest/auditors.py"
 _ENCODED: Final = "holder_service/records/encoded.py"
 _ATOMS: Final = "holder_service/records/atoms.py"
 _LAPLACE: Final = "holder_service/mechanisms/laplace.py"
@@ -57,7 +57,7 @@ BUGS: Final = (
         "one auditor takes all slots",
         (
             Edit(
-                "holder_service/web/release_slots.py",
+                "holder_service/web/edge/release_slots.py",
                 "if not one[1].done() and self._held[one[0]] < self._share",
                 "if not one[1].done()",
             ),

@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks.timing import auc
 from holder_service.domain.deadlines import PlanSize, release_deadline_s
-from holder_service.web.public_moments import public_moment
+from holder_service.web.edge.public_moments import public_moment
 
 pytestmark = pytest.mark.statistical
 

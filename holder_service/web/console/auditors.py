@@ -6,10 +6,10 @@ from holder_service.domain.errors import Conflict, NotFound
 from holder_service.services import accounts, budgets
 from holder_service.services.accounts import IssuedKey
 from holder_service.storage.accounts import Account, ApiKey
-from holder_service.web.admin import PathName
 from holder_service.web.console.forms import Form
 from holder_service.web.console.pages import ROOT, Refusal
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor
+from holder_service.web.edge.dependencies import PathName
 from shared.datasets import NewAuditor
 
 router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)

@@ -14,14 +14,14 @@ from holder_service.services.overlaps import find_overlaps
 from holder_service.services.overview import PopulationState
 from holder_service.services.transparency import transparency_report
 from holder_service.storage.datasets import Dataset
-from holder_service.web.admin import PathName
 from holder_service.web.console.cookies import check_origin
 from holder_service.web.console.files import receive_form
 from holder_service.web.console.forms import Form
 from holder_service.web.console.pages import ROOT, Refusal
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor
 from holder_service.web.console.transparency import transparency_page
-from holder_service.web.uploads import load_upload
+from holder_service.web.edge.dependencies import PathName
+from holder_service.web.edge.uploads import load_upload
 from shared.amounts import PrivacyLoss
 from shared.datasets import DatasetDeclaration
 

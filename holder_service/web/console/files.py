@@ -10,7 +10,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import InvalidRequest
-from holder_service.web.uploads import MEDIA_TYPES, bounded_stream
+from holder_service.web.edge.uploads import MEDIA_TYPES, bounded_stream
 
 TOKEN_BYTES_MAX: Final = 200
 

@@ -11,7 +11,7 @@ import jiter
 from fastapi import Request
 
 from holder_service.domain.errors import InvalidRequest
-from holder_service.web.bodies import read_bounded
+from holder_service.web.edge.bodies import read_bounded
 from shared import limits
 from shared.text import NAME_PATTERN, NAME_WORDS
 

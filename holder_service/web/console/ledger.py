@@ -11,14 +11,14 @@ from fastapi.responses import StreamingResponse
 from holder_service.domain.errors import Conflict, InvalidRequest
 from holder_service.domain.ledger import Entry, Kind
 from holder_service.services import accounts, ledger, overview, signing_keys
+from holder_service.services.ledger_export import csv_pages
 from holder_service.storage import datasets
 from holder_service.storage.ledger_views import EntryFilter
-from holder_service.web.admin_ledger import Restore
 from holder_service.web.console.forms import Form, read_moment
 from holder_service.web.console.pages import ROOT, Refusal
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor
-from holder_service.web.ledger_export import csv_pages
 from shared import limits
+from shared.datasets import Restore
 
 PAGE_ENTRIES: Final = 50
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)

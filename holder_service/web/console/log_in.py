@@ -26,7 +26,7 @@ from holder_service.web.console.cookies import (
 from holder_service.web.console.forms import Form, read_form
 from holder_service.web.console.pages import LOG_IN, ROOT, Refusal, render
 from holder_service.web.console.session import SESSION_COOKIE, CheckedForm, ConsoleRoute, Visitor
-from holder_service.web.dependencies import TheHolder
+from holder_service.web.edge.dependencies import TheHolder
 
 LOG_IN_COOKIE: Final = "holder-log-in"
 FORM_BYTES_MAX: Final = 4096

@@ -22,8 +22,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holder_service.domain.errors import HolderError
 from holder_service.web.console.pictures import balance_bar
 from holder_service.web.console.words import loss, what_happened
-from holder_service.web.problems import RETRY_AFTER_S, STATUS_BY_CODE, validation_refusal
-from holder_service.web.request_facts import note_problem
+from holder_service.web.edge.problems import RETRY_AFTER_S, STATUS_BY_CODE, validation_refusal
+from holder_service.web.edge.request_facts import note_problem
 from shared.amounts import format_nano
 from shared.problems import TITLES
 

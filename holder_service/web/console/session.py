@@ -30,7 +30,7 @@ from holder_service.web.console.cookies import (
 )
 from holder_service.web.console.forms import Form, read_form
 from holder_service.web.console.pages import LOG_IN, ROOT, Refusal, render
-from holder_service.web.dependencies import TheHolder
+from holder_service.web.edge.dependencies import TheHolder
 
 SESSION_COOKIE: Final = "holder-session"
 MESSAGE_COOKIE: Final = "holder-message"

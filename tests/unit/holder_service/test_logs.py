@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import holder_service
-from holder_service.web.logs import EVENTS, FIELDS, JsonLines
+from holder_service.web.edge.logs import EVENTS, FIELDS, JsonLines
 
 ALWAYS: Final = {"time", "level", "event", "logger", "process"}
 SECRET: Final = "the count is 4711"
@@ -103,7 +103,7 @@ def test_whatever_the_holder_logs_is_an_event_with_admitted_fields() -> None:
 
 LOGGING_AS_SERVED: Final = """
 import logging, logging.config, sys, warnings
-from holder_service.web.logs import Level, configuration
+from holder_service.web.edge.logs import Level, configuration
 
 logging.config.dictConfig(configuration(Level.DEBUG))
 for name in ("uvicorn.error", "uvicorn", "sqlalchemy.engine.Engine", "asyncio", "anything"):

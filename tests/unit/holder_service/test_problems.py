@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holder_service.domain.errors import BudgetExhausted, NotFound
-from holder_service.web.problems import (
+from holder_service.web.edge.problems import (
     STATUS_BY_CODE,
     LastResort,
     holder_problem,

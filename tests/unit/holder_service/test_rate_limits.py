@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holder_service.web.rate_limits import BUCKETS_MAX, BURST_S, TokenBuckets
+from holder_service.web.edge.rate_limits import BUCKETS_MAX, BURST_S, TokenBuckets
 
 
 class Clock:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holder_service.domain.errors import RateLimited
-from holder_service.web.release_slots import ReleaseSlots
+from holder_service.web.edge.release_slots import ReleaseSlots
 
 
 class Crowd:

@@ -3,7 +3,7 @@
 from pathlib import Path as FilePath
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, StrictBool
 from starlette.concurrency import run_in_threadpool
 
@@ -12,17 +12,16 @@ from holder_service.services import accounts, budgets, datasets
 from holder_service.services.accounts import IssuedKey
 from holder_service.services.overlaps import OverlapReport, find_overlaps
 from holder_service.storage.accounts import Account, ApiKey
-from holder_service.web.bodies import StrictRoute
-from holder_service.web.dependencies import Administrator, TheHolder
-from holder_service.web.documentation import PROBLEM_RESPONSES
-from holder_service.web.uploads import MEDIA_TYPES, load_upload, receive_body
+from holder_service.web.edge.bodies import StrictRoute
+from holder_service.web.edge.dependencies import Administrator, PathName, TheHolder
+from holder_service.web.edge.uploads import MEDIA_TYPES, load_upload, receive_body
+from holder_service.web.rest.documentation import PROBLEM_RESPONSES
 from shared.datasets import Budget, BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.messages import Message
 from shared.moments import Moment
 from shared.text import Name
 
 router = APIRouter(prefix="/v1/admin", tags=["administrator"], route_class=StrictRoute, responses=PROBLEM_RESPONSES)
-PathName = Annotated[Name, Path()]
 
 
 class NewKey(Message):

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from holder_service.domain.errors import NotFound
-from holder_service.web.problems import STATUS_BY_CODE
+from holder_service.web.edge.problems import STATUS_BY_CODE
 from shared.problems import PROBLEM_MEDIA_TYPE, TITLES, Problem
 
 PROBLEM_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {

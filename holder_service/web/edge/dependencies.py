@@ -7,15 +7,16 @@ console has sessions of its own.
 
 from typing import Annotated, Final
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holder_service.domain.errors import Forbidden, HolderError, Unauthenticated
 from holder_service.services.accounts import Caller, authenticate
 from holder_service.services.holder import Holder
-from holder_service.web.problems import problem_response
-from holder_service.web.release_slots import ReleaseSlots
+from holder_service.web.edge.problems import problem_response
+from holder_service.web.edge.release_slots import ReleaseSlots
+from shared.text import Name
 
 PUBLIC_UNDER_V1: Final = frozenset({"/v1/keys"})
 METRICS: Final = "/metrics"
@@ -87,3 +88,5 @@ TheSlots = Annotated[ReleaseSlots, Depends(_slots)]
 AnyCaller = Annotated[Caller, Depends(_caller)]
 Auditor = Annotated[Caller, Depends(_auditor)]
 Administrator = Annotated[Caller, Depends(_administrator)]
+PathName = Annotated[Name, Path()]
+"""A name in the path of a call."""

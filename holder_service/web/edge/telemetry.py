@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holder_service.web import request_facts
-from holder_service.web.metrics import Metrics
-from holder_service.web.request_facts import RequestFacts
+from holder_service.web.edge import request_facts
+from holder_service.web.edge.metrics import Metrics
+from holder_service.web.edge.request_facts import RequestFacts
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _log = logging.getLogger(__name__)

@@ -15,20 +15,18 @@ from holder_service.storage import datasets as stored_datasets
 from holder_service.storage import releases as stored_releases
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.releases import StoredRelease
-from holder_service.web.bodies import StrictRoute
-from holder_service.web.dependencies import AnyCaller, Auditor, TheHolder, TheSlots
-from holder_service.web.documentation import PROBLEM_RESPONSES
-from holder_service.web.public_moments import public_moment
-from holder_service.web.request_facts import note_release
+from holder_service.web.edge.bodies import StrictRoute
+from holder_service.web.edge.dependencies import AnyCaller, Auditor, PathName, TheHolder, TheSlots
+from holder_service.web.edge.public_moments import public_moment
+from holder_service.web.edge.request_facts import note_release
+from holder_service.web.rest.documentation import PROBLEM_RESPONSES
 from shared import limits
 from shared.datasets import Budget, DatasetDescription
 from shared.limits import Limits
 from shared.plans import Plan, Quote, mechanism_names
 from shared.releases import LedgerPosition, Release, SigningKeys
-from shared.text import Name
 
 router = APIRouter(route_class=StrictRoute, responses=PROBLEM_RESPONSES)
-DatasetName = Annotated[Name, Path()]
 ReleaseId = Annotated[str, Path(pattern="^sha256:[0-9a-f]{64}$")]
 _log = logging.getLogger(__name__)
 
@@ -50,7 +48,7 @@ async def list_datasets(holder: TheHolder, _: AnyCaller) -> dict[str, list[Datas
 
 
 @router.get("/v1/datasets/{dataset}", tags=["auditor"])
-async def describe_dataset(holder: TheHolder, _: AnyCaller, dataset: DatasetName) -> DatasetDescription:
+async def describe_dataset(holder: TheHolder, _: AnyCaller, dataset: PathName) -> DatasetDescription:
     """Columns, groups, relation, mechanisms and limits of a dataset."""
 
     def work() -> DatasetDescription:
@@ -60,13 +58,13 @@ async def describe_dataset(holder: TheHolder, _: AnyCaller, dataset: DatasetName
 
 
 @router.get("/v1/datasets/{dataset}/budget", tags=["auditor"])
-async def show_budget(holder: TheHolder, caller: Auditor, dataset: DatasetName) -> Budget:
+async def show_budget(holder: TheHolder, caller: Auditor, dataset: PathName) -> Budget:
     """What the caller was granted, has spent and has left."""
     return await run_in_threadpool(budgets.budget_of, holder.books, dataset=dataset, auditor=caller.name)
 
 
 @router.post("/v1/datasets/{dataset}/quotes", tags=["auditor"])
-async def quote_plan(holder: TheHolder, _: Auditor, dataset: DatasetName, plan: Plan) -> Quote:
+async def quote_plan(holder: TheHolder, _: Auditor, dataset: PathName, plan: Plan) -> Quote:
     """A plan's price and noise; touches neither records nor budget."""
     return await run_in_threadpool(releases.quote, holder.books, dataset=dataset, plan=plan)
 
@@ -78,9 +76,7 @@ async def quote_plan(holder: TheHolder, _: Auditor, dataset: DatasetName, plan: 
     response_model=Release,
     responses={200: {"model": Release, "description": "The plan was answered before: the same bytes, at no cost"}},
 )
-async def release_plan(
-    holder: TheHolder, slots: TheSlots, caller: Auditor, dataset: DatasetName, plan: Plan
-) -> Response:
+async def release_plan(holder: TheHolder, slots: TheSlots, caller: Auditor, dataset: PathName, plan: Plan) -> Response:
     """Answer a plan: charged once, however often it is asked."""
     quantum_ms = holder.settings.release_quantum_ms
     async with slots.taken(caller.name):
@@ -111,7 +107,7 @@ async def release_plan(
 async def list_releases(
     holder: TheHolder,
     caller: Auditor,
-    dataset: DatasetName,
+    dataset: PathName,
     after: Annotated[int, Query(ge=0, le=limits.INTEGER_MAX)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> dict[str, Any]:
@@ -136,7 +132,7 @@ async def list_releases(
 
 
 @router.get("/v1/datasets/{dataset}/releases/{release_id}", tags=["auditor"], response_model=Release)
-async def show_release(holder: TheHolder, caller: Auditor, dataset: DatasetName, release_id: ReleaseId) -> Response:
+async def show_release(holder: TheHolder, caller: Auditor, dataset: PathName, release_id: ReleaseId) -> Response:
     """One of the caller's releases again, byte for byte."""
     stored = await run_in_threadpool(
         releases.find_release, holder.books, auditor=caller.name, dataset=dataset, identity=release_id

@@ -9,26 +9,20 @@ from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.ledger import Kind
 from holder_service.services import ledger, signing_keys
+from holder_service.services.ledger_export import EXPORT_PAGE_ENTRIES, MEDIA_TYPES, csv_pages, json_pages
 from holder_service.services.transparency import transparency_report
 from holder_service.storage.ledger_views import EntryFilter
-from holder_service.web.bodies import StrictRoute
 from holder_service.web.console.transparency import transparency_document, transparency_page
-from holder_service.web.dependencies import Administrator, TheHolder
-from holder_service.web.documentation import PROBLEM_RESPONSES
-from holder_service.web.ledger_export import EXPORT_PAGE_ENTRIES, MEDIA_TYPES, csv_pages, json_pages
+from holder_service.web.edge.bodies import StrictRoute
+from holder_service.web.edge.dependencies import Administrator, TheHolder
+from holder_service.web.rest.documentation import PROBLEM_RESPONSES
 from shared import limits
-from shared.messages import Message
+from shared.datasets import Restore
 from shared.moments import Moment
 from shared.releases import LedgerPosition, SigningKey
-from shared.text import Name, Text
+from shared.text import Name
 
 router = APIRouter(prefix="/v1/admin", tags=["administrator"], route_class=StrictRoute, responses=PROBLEM_RESPONSES)
-
-
-class Restore(Message):
-    """Why the database was restored from a copy."""
-
-    reason: Text
 
 
 class ShownRestore(LedgerPosition):

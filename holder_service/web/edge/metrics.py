@@ -13,9 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from fastapi import APIRouter, Request, Response
 from prometheus_client import (
-    CONTENT_TYPE_LATEST,
     CollectorRegistry,
     Counter,
     Histogram,
@@ -24,12 +22,9 @@ from prometheus_client import (
 )
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
-from starlette.concurrency import run_in_threadpool
 
 from holder_service.services import overview
 from holder_service.services.bookkeeping import Books
-from holder_service.web.dependencies import Administrator, TheHolder
-from holder_service.web.documentation import PROBLEM_RESPONSES
 from shared.amounts import NANO_PER_UNIT
 
 SHARED_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -37,8 +32,6 @@ RELEASES: Final = "/v1/datasets/{dataset}/releases"
 TIMED_POSTS: Final = frozenset({"/v1/datasets/{dataset}/quotes"})
 ANSWER_BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 DEADLINE_BUCKETS_S: Final = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)
-
-router = APIRouter(tags=["administrator"])
 
 
 def share_among_workers(directory: Path) -> None:
@@ -138,14 +131,3 @@ class _LedgerState:
             ):  # fmt: skip
                 gauges[what, loss].add_metric([found.population.name], nano / NANO_PER_UNIT)
         yield from gauges.values()
-
-
-@router.get(
-    "/metrics",
-    response_class=Response,
-    responses={**PROBLEM_RESPONSES, 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
-)
-async def show_metrics(request: Request, holder: TheHolder, _: Administrator) -> Response:
-    """Requests, refusals, releases and the state of the ledger, for Prometheus."""
-    metrics: Metrics = request.app.state.metrics
-    return Response(await run_in_threadpool(metrics.exposition, holder.books), media_type=CONTENT_TYPE_LATEST)

@@ -131,7 +131,7 @@ def configuration(level: Level, *, requests: bool = True) -> dict[str, Any]:
         name: {"level": level.upper(), "handlers": [], "propagate": True} for name in ("uvicorn", "uvicorn.error")
     }
     if not requests:
-        loggers["holder_service.web.telemetry"] = {"level": "WARNING"}
+        loggers["holder_service.web.edge.telemetry"] = {"level": "WARNING"}
     return {
         "version": 1,
         "disable_existing_loggers": False,

@@ -1,0 +1,1 @@
+"""What every request passes: connections, bodies, callers, limits, problems, logs and metrics."""

@@ -1,0 +1,1 @@
+"""What programs call: the REST interface of auditors and administrators (4-interface)."""

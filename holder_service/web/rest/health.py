@@ -1,0 +1,46 @@
+"""Liveness and readiness, without a key and without a word about the inside; and metrics, for administrators."""
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.concurrency import run_in_threadpool
+
+from holder_service.domain.errors import RestoreUnrecorded, Unavailable
+from holder_service.web.edge.dependencies import Administrator, TheHolder
+from holder_service.web.edge.metrics import Metrics
+from holder_service.web.rest.documentation import PROBLEM_RESPONSES
+
+router = APIRouter()
+
+
+@router.get("/healthz", tags=["public"])
+async def alive() -> dict[str, str]:
+    """Whether the process runs."""
+    return {"status": "alive"}
+
+
+@router.get("/readyz", tags=["public"], responses={503: PROBLEM_RESPONSES[503]})
+async def ready(holder: TheHolder) -> dict[str, str]:
+    """Whether the holder may release: store reachable, tables current, anchored entry there."""
+    if await run_in_threadpool(holder.books.database.is_current):
+        if await run_in_threadpool(holder.books.is_anchored):
+            return {"status": "ready"}
+        raise RestoreUnrecorded("The database lacks the anchored entry: an administrator has to record a restore.")
+    raise Unavailable("The database's tables are of another version than this holder.")
+
+
+@router.get("/favicon.ico", include_in_schema=False)
+async def no_icon() -> Response:
+    """There is none; browsers ask for it all the same."""
+    return Response(status_code=204)
+
+
+@router.get(
+    "/metrics",
+    tags=["administrator"],
+    response_class=Response,
+    responses={**PROBLEM_RESPONSES, 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+async def show_metrics(request: Request, holder: TheHolder, _: Administrator) -> Response:
+    """Requests, refusals, releases and the state of the ledger, for Prometheus."""
+    metrics: Metrics = request.app.state.metrics
+    return Response(await run_in_threadpool(metrics.exposition, holder.books), media_type=CONTENT_TYPE_LATEST)
