@@ -26,7 +26,7 @@ from holder_service.domain.admitted import admitted_paths
 from holder_service.domain.decision_diagram import DecisionDiagram
 from holder_service.domain.pricing import price
 from shared.plans import Plan, identity
-from tests.hostile_plans import HOSTILE, SCHEMA, tree
+from testing.hostile_plans import HOSTILE, SCHEMA, tree
 
 ORDINARY: dict[str, Callable[[], dict[str, Any]]] = {
     "a tree of 64 leaves": lambda: tree(64),

@@ -38,8 +38,8 @@ from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.storage import ledger, releases, tables
 from holder_service.storage.database import Connection, Database
 from holder_service.storage.releases import StoredRelease
-from tests.holders import Served, register_csv, running_holder, serving
-from tests.postgres import running_server
+from testing.holders import Served, register_csv, running_holder, serving
+from testing.postgres import running_server
 
 RECORDS = 30_000
 CELLS = 16

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pafer_demo.open_data import data_directory
-from tests.postgres import PostgresServer, running_server
+from testing.postgres import PostgresServer, running_server
 
 if TYPE_CHECKING:
-    from tests.holders import TestedHolder
+    from testing.holders import TestedHolder
 
 
 def pytest_configure() -> None:
@@ -64,7 +64,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def holder(tmp_path: Path, database_url: str) -> "Iterator[TestedHolder]":
     """A real holder with a small register and an auditor; once on SQLite and once on PostgreSQL."""
-    from tests.holders import running_holder
+    from testing.holders import running_holder
 
     with running_holder(tmp_path, database_url) as tested:
         yield tested
@@ -73,7 +73,7 @@ def holder(tmp_path: Path, database_url: str) -> "Iterator[TestedHolder]":
 @pytest.fixture
 def sqlite_holder(tmp_path: Path) -> "Iterator[TestedHolder]":
     """The same on SQLite alone, where the database makes no difference to what is tested."""
-    from tests.holders import running_holder
+    from testing.holders import running_holder
 
     with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}") as tested:
         yield tested

@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 
 from holder_service.services import ledger
-from tests.holders import TestedHolder, plan, register_csv, running_holder
-from tests.tampering import database, edit
+from testing.holders import TestedHolder, plan, register_csv, running_holder
+from testing.tampering import database, edit
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.attacks.channels import course, seen
-from tests.holders import TestedHolder, running_holder
+from checks.attacks.channels import course, seen
+from testing.holders import TestedHolder, running_holder
 
 
 @pytest.mark.parametrize("people", [299, 3])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks.attacks.float_noise import attack_float_noise, attack_integer_noise
-from benchmarks.attacks.people import accuracy_bound
+from checks.attacks.float_noise import attack_float_noise, attack_integer_noise
+from checks.attacks.people import accuracy_bound
 
 ANSWERS = 50_000
 

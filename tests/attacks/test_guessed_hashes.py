@@ -16,7 +16,7 @@ import pytest
 from shared import canonical
 from shared.plans import Plan, identity
 from shared.releases import answer_digest
-from tests.holders import TestedHolder, plan, running_holder
+from testing.holders import TestedHolder, plan, running_holder
 
 CONSTANT: Final = "0" * 32
 CAP: Final = {"epsilon": "87.125", "delta": "0"}

@@ -1,7 +1,7 @@
 """What attackers get of a person's group out of a running holder: no more than ε allows (docs/attacks.md).
 
 Each attack guesses groups that were equally likely before. A test fails if more guesses are right than ε allows with a
-probability of 10⁻⁷ by chance. `python -m benchmarks.attacks` measures the same on 2 000 people.
+probability of 10⁻⁷ by chance. `python -m checks.attacks` measures the same on 2 000 people.
 """
 
 import math
@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 import pytest
 from scipy import stats
 
-from benchmarks.attacks import counts
-from benchmarks.attacks.attribute_conceal import concealed_parity, smooth_sensitivity
-from benchmarks.attacks.people import Holder, NoDefence, People, accuracy_bound, cell, only, running_holder, share
-from benchmarks.attacks.statistical_parity import (
+from checks.attacks import counts
+from checks.attacks.attribute_conceal import concealed_parity, smooth_sensitivity
+from checks.attacks.people import Holder, NoDefence, People, accuracy_bound, cell, only, running_holder, share
+from checks.attacks.statistical_parity import (
     balanced_accuracy,
     compressed_sensing,
     exact_parity,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.holders import plan, register_csv, running_holder
+from testing.holders import plan, register_csv, running_holder
 
 PEOPLE = 7_919
 

@@ -18,7 +18,7 @@ from auditor_client.models.tree import Branch, Leaf, Split, Tree
 from shared.handovers import handover_bytes
 from shared.releases import SigningKey, signature_of
 from shared.rules import Predicate
-from tests.simulated_holder import KEY, Document, SimulatedHolder, problem, send, simulated_holder
+from testing.simulated_holder import KEY, Document, SimulatedHolder, problem, send, simulated_holder
 
 TREE = Tree(
     Split(

@@ -29,9 +29,9 @@ from holder_service.services import ledger
 from holder_service.settings import Settings
 from holder_service.storage.anchor import Anchor
 from shared.releases import SigningKeys
-from tests.holders import TestedHolder, opened, plan, running_holder, settings_in
-from tests.postgres import PostgresServer
-from tests.tampering import CHARGE, COLUMNS, HEAD_TO_LAST, LAST, database, edit, rechained
+from testing.holders import TestedHolder, opened, plan, running_holder, settings_in
+from testing.postgres import PostgresServer
+from testing.tampering import CHARGE, COLUMNS, HEAD_TO_LAST, LAST, database, edit, rechained
 
 CUT: Final = 2
 

@@ -11,9 +11,9 @@ import pytest
 
 from holder_service.domain.ledger import GENESIS, Event
 from holder_service.storage.anchor import Anchor
-from tests.holders import TestedHolder, plan, running_holder
-from tests.refusals import refused
-from tests.tampering import CHARGE, COLUMNS, HEAD_TO_LAST, LAST, database, edit, rechained
+from testing.holders import TestedHolder, plan, running_holder
+from testing.refusals import refused
+from testing.tampering import CHARGE, COLUMNS, HEAD_TO_LAST, LAST, database, edit, rechained
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import httpx
 
-from tests.holders import DECLARATION, TestedHolder, register_csv, running_holder
+from testing.holders import DECLARATION, TestedHolder, register_csv, running_holder
 
 SETS: Final = Path(__file__).parent
 _AGE, _HOURS, _EDUCATION, _CITIZEN, _SEX, _ORIGIN = DECLARATION["columns"]

@@ -12,6 +12,7 @@ from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("auditor_client", "holder_service", "pafer_demo", "shared")
+DEVELOPMENT = ("testing", "checks", "benchmarks", "tests")
 BROUGHT_ALONG = {"joblib", "markupsafe", "starlette"}  # parts of scikit-learn, Jinja and FastAPI that show
 FREE = {"annotated_types", "cryptography", "pydantic", "pydantic_core", "rfc8785", "typing_extensions"}
 
@@ -40,13 +41,28 @@ def test_every_library_that_is_imported_is_declared() -> None:
     distributions = packages_distributions()
 
     undeclared = set()
-    for path in (path for folder in (*PACKAGES, "benchmarks", "tests") for path in (ROOT / folder).rglob("*.py")):
+    for path in (path for folder in (*PACKAGES, *DEVELOPMENT) for path in (ROOT / folder).rglob("*.py")):
         for name in _imported(path) - set(sys.stdlib_module_names) - BROUGHT_ALONG:
             makers = {maker.replace("_", "-").lower() for maker in distributions.get(name, ())}
             if makers and not makers & declared and not (ROOT / name).is_dir():
                 undeclared.add(f"{path.relative_to(ROOT)}: {name}")
 
     assert not undeclared
+
+
+def test_tests_stand_on_checks_and_those_on_the_harness() -> None:
+    """Nothing imports tests, checks and benchmarks do not know each other, and the product knows none of them."""
+    below: dict[str, set[str]] = {
+        "testing": set(),
+        "checks": {"testing"},
+        "benchmarks": {"testing"},
+        "tests": {*DEVELOPMENT},
+    }
+
+    for folder in (*PACKAGES, *DEVELOPMENT):
+        allowed = {*PACKAGES, folder, *below.get(folder, ())}
+        for path in (ROOT / folder).rglob("*.py"):
+            assert not _imported(path) & {*PACKAGES, *DEVELOPMENT} - allowed, path
 
 
 def _imported(path: Path) -> set[str]:

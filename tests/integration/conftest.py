@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.holders import TestedHolder, running_holder
+from testing.holders import TestedHolder, running_holder
 
 
 @pytest.fixture(scope="module")

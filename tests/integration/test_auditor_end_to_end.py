@@ -28,7 +28,7 @@ from auditor_client.errors import (
     VersionGone,
 )
 from shared.amounts import format_nano
-from tests.holders import TestedHolder, register_csv, running_holder
+from testing.holders import TestedHolder, register_csv, running_holder
 
 PEOPLE = 4000
 FEATURES = ["age", "hours", "education", "citizen"]

@@ -24,8 +24,8 @@ from auditor_client.estimation.results import Change
 from auditor_client.exchange.receipts import Receipts
 from shared.canonical import sha256_name
 from shared.schema import Column
-from tests.holders import DECLARATION, TestedHolder, running_holder
-from tests.invented_questions import FLIPPED, FOUR_LEAVES
+from testing.holders import DECLARATION, TestedHolder, running_holder
+from testing.invented_questions import FLIPPED, FOUR_LEAVES
 
 PEOPLE = 6000
 SEX = {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True}

@@ -9,9 +9,9 @@ import pytest
 from holder_service.domain.errors import Conflict
 from holder_service.services import releases
 from shared.plans import Plan
-from tests.holders import DECLARATION, TestedHolder, plan, register_csv
-from tests.refusals import refused
-from tests.tampering import lose_the_anchored_entry
+from testing.holders import DECLARATION, TestedHolder, plan, register_csv
+from testing.refusals import refused
+from testing.tampering import lose_the_anchored_entry
 
 SEX: Final = {"name": "sex", "type": "category", "categories": ["F", "M"], "sensitive": True}
 JSON: Final = {"Content-Type": "application/json"}

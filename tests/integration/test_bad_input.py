@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from shared import limits
-from tests.holders import TestedHolder, plan
-from tests.refusals import refused
+from testing.holders import TestedHolder, plan
+from testing.refusals import refused
 
 JSON: Final = {"Content-Type": "application/json"}
 BASE: Final = json.dumps(plan())

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.holders import TestedHolder, plan, register_csv
-from tests.refusals import refused
-from tests.waits import wait_until
+from testing.holders import TestedHolder, plan, register_csv
+from testing.refusals import refused
+from testing.waits import wait_until
 
 
 @pytest.fixture(autouse=True)

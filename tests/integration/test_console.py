@@ -16,9 +16,9 @@ from fastapi.routing import APIRoute
 from holder_service.services.sessions import SESSION_LIFETIME
 from holder_service.web.console import auditors, budgets, datasets, ledger, log_in, overview
 from holder_service.web.console.log_in import FAILURES_MAX
-from tests.console_visitors import Page, Visitor, visitor
-from tests.holders import DECLARATION, TestedHolder, plan, register_csv, running_holder
-from tests.tampering import lose_the_anchored_entry
+from testing.console_visitors import Page, Visitor, visitor
+from testing.holders import DECLARATION, TestedHolder, plan, register_csv, running_holder
+from testing.tampering import lose_the_anchored_entry
 
 PAGES: Final = (
     "/console", "/console/datasets", "/console/declare", "/console/datasets/register", "/console/auditors",

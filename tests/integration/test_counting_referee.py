@@ -15,7 +15,7 @@ from holder_service.records.counting import count_cells
 from holder_service.records.encoded import Records, load_records
 from shared.rules import Cell, Predicate
 from shared.schema import Schema, Value
-from tests.invented_plans import cells, schemas, telling_values
+from testing.invented_plans import cells, schemas, telling_values
 
 PARQUET = "application/vnd.apache.parquet"
 SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>", "in": "IN", "not_in": "NOT IN"}

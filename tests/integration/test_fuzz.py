@@ -1,11 +1,11 @@
-"""A running holder under bad requests fails at none; `python -m benchmarks.fuzz` asks 20 000 of them."""
+"""A running holder under bad requests fails at none; `python -m checks.fuzz` asks 20 000 of them."""
 
 import random
 
 import pytest
 
-from benchmarks.fuzz import fuzz
-from benchmarks.hostile_requests import hostile_requests
+from checks.fuzz import fuzz
+from checks.hostile_requests import hostile_requests
 
 SMALL_BYTES = 20_000
 

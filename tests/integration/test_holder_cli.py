@@ -23,9 +23,9 @@ from typer.testing import CliRunner, Result
 from holder_service.cli import app
 from holder_service.services.holder import initialise
 from holder_service.settings import Settings
-from tests.holders import DECLARATION, TestedHolder, plan, register_csv, running_holder
-from tests.tampering import lose_the_anchored_entry
-from tests.waits import wait_until
+from testing.holders import DECLARATION, TestedHolder, plan, register_csv, running_holder
+from testing.tampering import lose_the_anchored_entry
+from testing.waits import wait_until
 
 HOLDER: Final = (sys.executable, "-c", "from holder_service.cli import app; app()")
 QUANTUM_MS: Final = 800

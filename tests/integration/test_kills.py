@@ -1,6 +1,6 @@
 """A holder killed at steps of 2-privacy §5 and at random moments: nothing left uncharged, nothing charged is lost.
 
-`python -m benchmarks.kills` does the same two hundred times.
+`python -m checks.kills` does the same two hundred times.
 """
 
 import random
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.holders import running_holder
-from tests.kills import STEPS, Findings, Step, Victim
+from checks.kills import STEPS, Findings, Step, Victim
+from testing.holders import running_holder
 
 
 def killed(home: Path, database_url: str, steps: Sequence[Step], random_kills: int) -> Findings:

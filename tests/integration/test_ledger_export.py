@@ -14,8 +14,8 @@ import pytest
 from holder_service.services import ledger
 from holder_service.services.ledger_export import END, csv_pages, is_whole, json_pages
 from holder_service.storage.ledger_views import EntryFilter
-from tests.holders import TestedHolder, plan, register_csv
-from tests.refusals import refused
+from testing.holders import TestedHolder, plan, register_csv
+from testing.refusals import refused
 
 
 @pytest.fixture(scope="module")

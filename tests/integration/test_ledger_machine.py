@@ -34,9 +34,9 @@ from holder_service.storage.releases import StoredRelease
 from shared.amounts import NANO_PER_UNIT
 from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.plans import Plan
-from tests.holders import DECLARATION, register_csv, settings_in
-from tests.holders import plan as plan_document
-from tests.ledger_model import Loss, Model, Purse, Question
+from testing.holders import DECLARATION, register_csv, settings_in
+from testing.holders import plan as plan_document
+from testing.ledger_model import Loss, Model, Purse, Question
 
 BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 AUDITORS: Final = ("ADR", "BDR")

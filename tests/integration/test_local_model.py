@@ -10,9 +10,9 @@ import pytest
 from auditor_client import Auditor, AuditResult
 from auditor_client.errors import QuestionRefused
 from shared import limits
-from tests.holders import DECLARATION, TestedHolder, running_holder
-from tests.invented_questions import four_leaves
-from tests.refusals import refused
+from testing.holders import DECLARATION, TestedHolder, running_holder
+from testing.invented_questions import four_leaves
+from testing.refusals import refused
 
 PEOPLE = 40_000
 KEPT = 0.8

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shared.releases import Release
-from tests.holders import DECLARATION, TestedHolder, plan
+from testing.holders import DECLARATION, TestedHolder, plan
 
 GAUSSIAN = {"name": "gaussian", "delta": "0.000001"}
 EXPONENTIAL = {"name": "exponential", "upper": 1000}

@@ -17,7 +17,7 @@ from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from shared.problems import PROBLEM_MEDIA_TYPE
-from tests.holders import TestedHolder
+from testing.holders import TestedHolder
 
 EXAMPLES: Final = 12
 KNOWN: Final = {"dataset": "register", "auditor": "ADR", "population": "register", "code": "not-found"}

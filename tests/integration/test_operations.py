@@ -21,10 +21,10 @@ from holder_service.services.backup import back_up
 from holder_service.services.holder import Holder
 from holder_service.settings import Settings
 from shared.releases import SigningKeys
-from tests.holders import Served, TestedHolder, forked, opened, plan, register_csv, running_holder, serving
-from tests.postgres import binaries
-from tests.refusals import refused
-from tests.waits import wait_until
+from testing.holders import Served, TestedHolder, forked, opened, plan, register_csv, running_holder, serving
+from testing.postgres import binaries
+from testing.refusals import refused
+from testing.waits import wait_until
 
 
 def leave_things_behind(settings: Settings) -> list[Path]:

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from holder_service.records.person_keys import PersonSecret
 from holder_service.services.overlaps import find_overlaps
-from tests.holders import TestedHolder, plan, register_csv
-from tests.refusals import refused
+from testing.holders import TestedHolder, plan, register_csv
+from testing.refusals import refused
 
 
 def people(first: int, last: int, *, prefix: str = "p") -> bytes:

@@ -17,8 +17,8 @@ from holder_service.cli import app as holder_command
 from holder_service.private_files import OpenHome, require_closed
 from holder_service.services.holder import Holder, initialise
 from holder_service.settings import Settings
-from tests.holders import DECLARATION, register_csv, running_holder, serving
-from tests.waits import wait_until
+from testing.holders import DECLARATION, register_csv, running_holder, serving
+from testing.waits import wait_until
 
 HOLDER: Final = (sys.executable, "-c", "from holder_service.cli import app; app()")
 MODE_OF_OTHERS: Final = 0o077

@@ -17,7 +17,7 @@ from auditor_client.models.tree import Branch, Leaf, Split, Tree
 from benchmarks.published_trees import PUBLISHED_TREES
 from pafer_demo.open_data import adult
 from shared.rules import Predicate
-from tests.holders import TestedHolder, running_holder
+from testing.holders import TestedHolder, running_holder
 
 ADULT = next(published for published in PUBLISHED_TREES if published.dataset == "adult")
 

@@ -1,6 +1,6 @@
 """Many who spend one budget at once, over several processes: never a nano-epsilon over (2-privacy §9).
 
-`python -m benchmarks.races` does the same twenty times for each store.
+`python -m checks.races` does the same twenty times for each store.
 """
 
 from contextlib import closing
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.holders import running_holder, serving
-from tests.races import LIMITS, Racecourse
+from checks.races import LIMITS, Racecourse
+from testing.holders import running_holder, serving
 
 
 @pytest.mark.slow

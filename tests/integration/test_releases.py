@@ -10,7 +10,7 @@ import pytest
 from shared.noise import DiscreteLaplaceNoise
 from shared.plans import Plan, identity
 from shared.releases import Release, SigningKeys, verify_signature
-from tests.holders import TestedHolder, opened, plan, register_csv, running_holder
+from testing.holders import TestedHolder, opened, plan, register_csv, running_holder
 
 
 def test_a_plan_is_answered_charged_and_signed(holder: TestedHolder) -> None:

@@ -10,9 +10,9 @@ from holder_service.services import accounts, ledger
 from holder_service.services.holder import Holder
 from holder_service.storage.anchor import Anchor
 from shared.datasets import NewAuditor
-from tests.holders import TestedHolder, plan, register_csv
-from tests.refusals import refused
-from tests.tampering import lose_the_anchored_entry
+from testing.holders import TestedHolder, plan, register_csv
+from testing.refusals import refused
+from testing.tampering import lose_the_anchored_entry
 
 
 def test_a_restore_is_refused_when_nothing_was_restored(holder: TestedHolder) -> None:

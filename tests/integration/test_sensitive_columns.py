@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import pytest
 
+from checks.declarations import Outcome, triple
 from holder_service.services import datasets as service
 from holder_service.services.holder import Holder, initialise
-from tests.declared_triples import Outcome, triple
-from tests.holders import TestedHolder, settings_in
-from tests.refusals import refused
+from testing.holders import TestedHolder, settings_in
+from testing.refusals import refused
 
 AGE: Final = {"name": "age", "type": "integer", "minimum": 0, "maximum": 120}
 SEX: Final = {"name": "sex", "type": "category", "categories": ["Female", "Male"]}

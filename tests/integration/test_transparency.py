@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from holder_service.cli import app
-from tests.holders import TestedHolder, plan, register_csv
-from tests.refusals import refused
+from testing.holders import TestedHolder, plan, register_csv
+from testing.refusals import refused
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from holder_service.web.edge.logs import JsonLines
-from tests.holders import TestedHolder, plan, register_csv, running_holder
+from testing.holders import TestedHolder, plan, register_csv, running_holder
 
 PEOPLE: Final = 311
 OTHER_PEOPLE: Final = 947

@@ -5,7 +5,7 @@ intervals is the 10⁻⁶ quantile of the binomial with 93 %: what covers more o
 most one run in a million. In the twin the estimator is told half the noise's scale, and must be caught: its
 intervals cover 65 to 79 % in thousands of releases, which is missed less than once in 10⁸ times.
 
-Every other figure likewise, on registers of `benchmarks.coverage`, each released 100 to 500 times.
+Every other figure likewise, on registers of `checks.coverage`, each released 100 to 500 times.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from scipy import stats
 from auditor_client.estimation.measurements import ComplementKind
 from auditor_client.estimation.posterior import parity_ranges
 from auditor_client.estimation.totals import NoisyTotals, TotalNoise
-from benchmarks.coverage import PARTS, Task
+from checks.coverage import PARTS, Task
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.amounts import parse_nano
 from shared.noise import DiscreteLaplaceNoise
@@ -47,7 +47,7 @@ OTHERS = [
     ("reports", 1, 100),
     ("population", 9, 100),
 ]
-"""What of `benchmarks.coverage.PARTS`, on which of its registers, how often: groups are large enough to tell there."""
+"""What of `checks.coverage.PARTS`, on which of its registers, how often: groups are large enough to tell there."""
 TWINS = [
     ("odds", 9, 500),
     ("shares", 11, 500),

@@ -1,6 +1,6 @@
 """When an answer leaves does not tell how long the work took, as long as the work fits into its deadline.
 
-`python -m benchmarks.timing` measures the same through a whole holder over HTTP, noise against noise and data against
+`python -m checks.timing` measures the same through a whole holder over HTTP, noise against noise and data against
 data. Here the work is a wait of known length, so that a busy machine does not drown the difference: 400 answers after
 short work and 400 after long work, told apart by the time that they took. If that time says nothing, the area under
 the ROC curve is .5 with a standard deviation of .0204, so it is .1 away by chance once in a million times. The lengths
@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from benchmarks.timing import auc
+from checks.timing import auc
 from holder_service.domain.deadlines import PlanSize, release_deadline_s
 from holder_service.web.edge.public_moments import public_moment
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.planted_bugs.__main__ import TREE, planted_sources
-from tests.planted_bugs.bugs import BUGS, Bug
+from checks.planted_bugs.__main__ import TREE, planted_sources
+from checks.planted_bugs.bugs import BUGS, Bug
 
 every_bug = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 

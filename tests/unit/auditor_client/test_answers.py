@@ -11,8 +11,8 @@ from auditor_client.findings.answers import FIGURES, read
 from auditor_client.models.tree import Tree
 from shared.releases import Release
 from shared.rules import Cell
-from tests.invented_people import PEOPLE, true_counts
-from tests.invented_questions import FLIPPED, LOANS, exact_release, leaf, question, split
+from testing.invented_people import PEOPLE, true_counts
+from testing.invented_questions import FLIPPED, LOANS, exact_release, leaf, question, split
 
 
 def counts_of(asked: Question, release: Release) -> dict[str, tuple[list[int], list[int]]]:

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
 from auditor_client.cli import app
-from tests.simulated_holder import KEY, Document, SimulatedHolder, problem, send, simulated_holder
+from testing.simulated_holder import KEY, Document, SimulatedHolder, problem, send, simulated_holder
 
 COMMAND = [sys.executable, "-c", "from auditor_client.cli import app; app()"]
 QUESTION = ["--dataset", "register", "--sensitive", "sex", "--epsilon", "0.5", "--columns", "age"]

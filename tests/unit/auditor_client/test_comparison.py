@@ -7,7 +7,7 @@ import pytest
 from auditor_client.estimation.comparison import compare_estimates
 from auditor_client.estimation.posterior import estimate_parity
 from auditor_client.estimation.results import Change
-from tests.invented_measurements import LAPLACE, measured
+from testing.invented_measurements import LAPLACE, measured
 
 BEFORE = estimate_parity(measured([[200, 900]], [[800, 300]]))
 AFTER = estimate_parity(measured([[400, 800]], [[600, 400]]), seed=1)

@@ -26,7 +26,7 @@ from auditor_client.exchange.calls import CallLimits
 from auditor_client.exchange.holder import HolderClient
 from shared.plans import Plan
 from shared.problems import TITLES
-from tests.simulated_holder import KEY, SimulatedHolder, problem, send, simulated_holder
+from testing.simulated_holder import KEY, SimulatedHolder, problem, send, simulated_holder
 
 QUICK = CallLimits(connect_s=2, attempt_s=2, total_s=5, attempts=3, first_wait_s=0.01, longest_wait_s=1.0)
 PLAN = Plan.model_validate(

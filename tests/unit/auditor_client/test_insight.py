@@ -19,9 +19,9 @@ from auditor_client.models.tree import Tree
 from auditor_client.report.data import report_data
 from shared.datasets import Budget
 from shared.releases import SigningKey
-from tests.invented_audits import invented_audit
-from tests.invented_people import PEOPLE, true_counts
-from tests.invented_questions import FOUR_LEAVES, exact_release, four_leaves, question
+from testing.invented_audits import invented_audit
+from testing.invented_people import PEOPLE, true_counts
+from testing.invented_questions import FOUR_LEAVES, exact_release, four_leaves, question
 
 KEY: SigningKey = invented_audit().key
 

@@ -11,7 +11,7 @@ from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity
 from auditor_client.estimation.totals import ExponentialTotals
 from shared.noise import ExponentialNoise
-from tests.invented_measurements import measured
+from testing.invented_measurements import measured
 
 NOISE = ExponentialNoise(scale=2.0, upper=30)
 

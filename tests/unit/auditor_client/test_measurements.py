@@ -11,7 +11,7 @@ from auditor_client.estimation.noise_sums import noise_sum
 from auditor_client.estimation.plausibility import check_supports
 from auditor_client.estimation.posterior import estimate_parity
 from shared.noise import KeptValue, Noise, RandomisedResponseNoise
-from tests.invented_measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
+from testing.invented_measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
 
 
 def test_the_first_of_two_groups_is_enough_with_supports() -> None:

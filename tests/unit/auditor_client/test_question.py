@@ -18,7 +18,7 @@ from shared.canonical import sha256_name
 from shared.datasets import DatasetDescription
 from shared.rules import Predicate
 from shared.schema import Column
-from tests.simulated_holder import REGISTER
+from testing.simulated_holder import REGISTER
 
 
 def tree_at(age: int, *, young: bool = True, old: bool = False) -> Tree:

@@ -37,7 +37,7 @@ from auditor_client.errors import ModelRefused, UnsafeModelFile
 from auditor_client.models import reading
 from auditor_client.models.reading import load_model
 from auditor_client.models.sklearn_tree import read_tree
-from tests.invented_models import SCHEMA, as_frame, people
+from testing.invented_models import SCHEMA, as_frame, people
 
 PEOPLE = people(np.random.default_rng(1), 80, unseen=False)
 FRAME = as_frame(PEOPLE)

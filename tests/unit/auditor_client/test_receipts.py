@@ -15,7 +15,7 @@ from auditor_client.exchange.receipts import Receipts, check_receipts
 from holder_service.signing import SigningKeyPair
 from shared.plans import Plan
 from shared.releases import SigningKey, SigningKeys
-from tests.simulated_holder import KEY, SimulatedHolder, simulated_holder
+from testing.simulated_holder import KEY, SimulatedHolder, simulated_holder
 
 
 def key(name: str, public_key: str = "AAAA", valid_to: datetime | None = None) -> SigningKey:

@@ -21,7 +21,7 @@ from shared.meaning import meaning, statements
 from shared.noise import DiscreteLaplaceNoise
 from shared.releases import SigningKeys, verify_signature
 from shared.rules import Predicate, Rule
-from tests.invented_audits import decision_rules, invented_audit
+from testing.invented_audits import decision_rules, invented_audit
 
 NAN = math.nan
 UNKNOWN = (NAN, NAN, NAN)

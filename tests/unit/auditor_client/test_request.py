@@ -19,9 +19,9 @@ from auditor_client.errors import QuestionRefused, ReceiptsDamaged
 from auditor_client.findings.finding import KeptAnswer
 from auditor_client.findings.notes import Note, read_note
 from auditor_client.findings.reading import Reading
-from tests.invented_audits import invented_audit
-from tests.invented_people import PEOPLE
-from tests.invented_questions import exact_release, question
+from testing.invented_audits import invented_audit
+from testing.invented_people import PEOPLE
+from testing.invented_questions import exact_release, question
 
 REQUEST = AuditRequest(sensitive=("sex",), epsilon="0.1")
 

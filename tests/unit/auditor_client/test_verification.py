@@ -16,7 +16,7 @@ from shared.amounts import format_nano
 from shared.datasets import DatasetDescription
 from shared.plans import Plan, Quote, identity
 from shared.releases import Release, SigningKeys
-from tests.simulated_holder import REGISTER, Document, SimulatedHolder
+from testing.simulated_holder import REGISTER, Document, SimulatedHolder
 
 
 def plan_of(epsilon: str = "0.3", sensitive: tuple[str, ...] = ("sex", "origin")) -> Plan:

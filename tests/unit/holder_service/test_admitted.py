@@ -11,7 +11,7 @@ from shared.limits import CUTS_PER_COLUMN_MAX
 from shared.problems import TooLarge
 from shared.rules import Operator, Predicate, Rule
 from shared.schema import Column, Schema
-from tests.invented_plans import atom, predicates, schemas, telling_values
+from testing.invented_plans import atom, predicates, schemas, telling_values
 
 
 def holds(runs: Runs, place: int) -> bool:

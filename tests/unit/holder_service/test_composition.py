@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from benchmarks.composition import Prover, compare_pairs, compare_sets
+from checks.composition import Prover, compare_pairs, compare_sets
 from holder_service.domain.disjointness import disjoint_classes
 from shared.rules import Cell, Operator, Predicate, Rule
 from shared.schema import Schema

@@ -23,7 +23,7 @@ from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records, load_records
 from shared.rules import Cell, Operator, Predicate, Record, Rule
 from shared.schema import Column, Schema
-from tests import invented_plans
+from testing import invented_plans
 
 SIDES: tuple[Operator, Operator] = ("le", "gt")
 ARROW_TYPES = {"boolean": pa.bool_(), "category": pa.string(), "integer": pa.int64(), "number": pa.float64()}

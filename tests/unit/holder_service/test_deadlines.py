@@ -24,7 +24,7 @@ from holder_service.settings import InvalidSettings
 from shared.limits import RELEASE_S_MAX
 from shared.plans import Plan
 from shared.problems import TooLarge
-from tests.hostile_plans import SCHEMA
+from testing.hostile_plans import SCHEMA
 
 SIZE = PlanSize(
     rules=16, predicates=64, values=8, cuts=16, columns=5, counts={"laplace": 32, "gaussian": 4}, gaussians=1,

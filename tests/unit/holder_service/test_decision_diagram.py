@@ -9,7 +9,7 @@ from holder_service.domain.admitted import admitted_paths
 from holder_service.domain.decision_diagram import DecisionDiagram
 from shared.rules import Predicate, Rule
 from shared.schema import Column, Schema
-from tests import invented_plans
+from testing import invented_plans
 
 NAMES = [f"x{place}" for place in range(30)]
 NUMBERS = Schema(person_key="person", columns=tuple(Column(name=name, type="number") for name in NAMES))

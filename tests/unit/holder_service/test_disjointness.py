@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from holder_service.domain.disjointness import disjoint_classes
 from shared.rules import Cell, Predicate, Rule
 from shared.schema import Column, Schema
-from tests.invented_plans import cells, first_fit, overlap, records, rules, schemas
+from testing.invented_plans import cells, first_fit, overlap, records, rules, schemas
 
 NUMBERS = Schema(
     person_key="person",

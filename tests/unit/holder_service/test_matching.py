@@ -12,7 +12,7 @@ from holder_service.records.encoded import Records, load_records
 from holder_service.records.matching import WORD_BITS, RuleWords
 from holder_service.records.walking import TreeWalk
 from shared.schema import Schema, Value
-from tests import invented_plans
+from testing import invented_plans
 
 ARROW_TYPES = {"boolean": pa.bool_(), "category": pa.string(), "integer": pa.int64(), "number": pa.float64()}
 

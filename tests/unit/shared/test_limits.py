@@ -10,7 +10,7 @@ from shared import limits
 from shared.limits import PREDICATES_PER_PLAN_MAX, VALUES_PER_PLAN_MAX, VALUES_PER_PREDICATE_MAX, Limits
 from shared.plans import Plan
 from shared.problems import TooLarge
-from tests.hostile_plans import HOSTILE, SCHEMA, parsed, plan, tree
+from testing.hostile_plans import HOSTILE, SCHEMA, parsed, plan, tree
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "limits.md"
 

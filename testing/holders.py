@@ -27,7 +27,7 @@ from holder_service.settings import Settings
 from holder_service.web.edge.connections import SERVER_OPTIONS
 
 FORKING = multiprocessing.get_context("forkserver")
-FORKING.set_forkserver_preload(["tests.holders"])
+FORKING.set_forkserver_preload(["testing.holders"])
 
 DECLARATION: dict[str, Any] = {
     "person_key": "id",

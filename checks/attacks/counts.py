@@ -9,7 +9,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.attacks.people import Answering, Holder, People, all_but, cell, only, plan, share
+from checks.attacks.people import Answering, Holder, People, all_but, cell, only, plan, share
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.amounts import parse_nano
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import httpx
 
-from tests.holders import TestedHolder, plan
+from testing.holders import TestedHolder, plan
 
 _BY_CHANCE: Final = {
     r'"counts":\[[-0-9,]*\]': '"counts":[…]',

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 
-from benchmarks.attacks.people import Holder, People, all_but, cell, only
+from checks.attacks.people import Holder, People, all_but, cell, only
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.amounts import parse_nano
 

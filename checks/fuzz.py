@@ -1,10 +1,10 @@
 """A running holder under bad requests: no failure of its own, memory flat, every answer soon.
 
-`python -m benchmarks.fuzz --requests 20000`
+`python -m checks.fuzz --requests 20000`
 
 One request in eight is made up by schemathesis from the holder's own OpenAPI document, good ones and bad ones in turn;
 the others are sound requests with bytes and JSON values changed at random. Behind them come the ones made by hand
-(`benchmarks.hostile_requests`). All go one after the other to a holder in a process of its own, of which the resident
+(`checks.hostile_requests`). All go one after the other to a holder in a process of its own, of which the resident
 memory is read once it has warmed up and at the end. Its quantum is 0: answers do not wait for a deadline. On a machine
 that does other work too, the holder's processor time says more than the time to the answer.
 """
@@ -37,9 +37,9 @@ from rich.table import Table
 from schemathesis import APIOperation, Case, GenerationMode
 from schemathesis.core.result import Ok
 
-from benchmarks.hostile_requests import HostileRequest, hostile_requests
-from tests.holders import DECLARATION, TestedHolder, plan, register_csv, running_holder, serving
-from tests.hostile_plans import SCHEMA
+from checks.hostile_requests import HostileRequest, hostile_requests
+from testing.holders import DECLARATION, TestedHolder, plan, register_csv, running_holder, serving
+from testing.hostile_plans import SCHEMA
 
 KNOWN: Final = {"dataset": "register", "auditor": "ADR", "population": "register", "code": "not-found"}
 """Names that exist, put into every other request: made up ones are all unknown."""

@@ -6,11 +6,11 @@ import httpx
 
 from holder_service.web.edge.problems import STATUS_BY_CODE
 from shared.problems import PROBLEM_MEDIA_TYPE, TITLES
-from tests.holders import TestedHolder
+from testing.holders import TestedHolder
 
 ANSWER_BYTES_MAX: Final = 16_384
 ANSWER_S_MAX: Final = 60.0
-"""What takes longer hangs. The aim is a second, which `benchmarks.fuzz` measures; a busy machine gets more here."""
+"""What takes longer hangs. The aim is a second, which `checks.fuzz` measures; a busy machine gets more here."""
 
 
 def refused(answer: httpx.Response, code: str, *, holder: TestedHolder) -> dict[str, Any]:

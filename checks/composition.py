@@ -1,6 +1,6 @@
 """The proof of disjointness against exhaustive search: never "disjoint" where a record exists that matches both.
 
-`python -m benchmarks.composition --pairs 100000 --sets 10000`
+`python -m checks.composition --pairs 100000 --sets 10000`
 
 Schemas, rules and thresholds are random: all types and operators, missing values, open and closed ends, thresholds that
 are neighbouring doubles, fractions between integers, infinitely far or outside the declared range, contradictions. The

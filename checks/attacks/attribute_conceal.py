@@ -17,8 +17,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.attacks.people import People
-from benchmarks.attacks.statistical_parity import Model, Parity
+from checks.attacks.people import People
+from checks.attacks.statistical_parity import Model, Parity
 
 DELTA = 1e-6
 

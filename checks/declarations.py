@@ -1,5 +1,9 @@
 """Random declarations of one population or two through the real service, and what one person's change then moves.
 
+`python -m checks.declarations` puts 20 000 triples through the real service. None that the service takes may let a
+change of one person's sensitive values move a count further than `sensitive_attribute` says; the exit status is 1 if
+one does. With `--unchecked` the service checks nothing: that is the negative control, which has to find some.
+
 A *triple* is three declarations, first or again, with charges, retirements and merges in between and a charge of every
 dataset at the end. A charge is the ledger's entry alone, written as a release writes it: what was released follows from
 the declaration at that moment, so no records are needed.
@@ -8,21 +12,31 @@ The oracle knows nothing of how the service decides. It takes what was declared 
 person of every column's first two values, and changes every sensitive column of the population in every way.
 """
 
+import argparse
 import itertools
 import random
+import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
 
 from holder_service.domain.errors import HolderError
 from holder_service.domain.ledger import Balance, Event
 from holder_service.services import datasets as service
 from holder_service.services.bookkeeping import Transaction
-from holder_service.services.holder import Holder
+from holder_service.services.holder import Holder, initialise
 from holder_service.storage import datasets, ledger
 from shared.datasets import DatasetDeclaration
 from shared.schema import Schema
+from testing.holders import settings_in
 
 ACTOR: Final = "administrator"
 NAMES: Final = ("age", "sex", "origin")
@@ -245,3 +259,43 @@ def _counts(person: _Values, compared: str, groups: tuple[str, ...], first_alone
 
 def _moved(one: _Counts, other: _Counts) -> int:
     return (one - other).total() + (other - one).total()
+
+
+def main() -> None:
+    """Declare, charge, look, and print the table."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--triples", type=int, default=20_000)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--unchecked", action="store_true", help="take the check out: some have to be found")
+    given = options.parse_args()
+    began_s = time.perf_counter()
+    if given.unchecked:
+        with patch("holder_service.services.datasets.require_one_set"):
+            outcomes = declared(given.triples, given.seed)
+    else:
+        outcomes = declared(given.triples, given.seed)
+    took_s = time.perf_counter() - began_s
+    done = Counter(step.split()[0] for outcome in outcomes for step in outcome.done)
+    refused = Counter(step.split()[0] for outcome in outcomes for step in outcome.refused)
+    excessive = sum(bool(outcome.excesses) for outcome in outcomes)
+    table = Table("step", "taken", "refused", title=f"{given.triples} triples in {took_s:.0f} s")
+    for step in ("declare", "charge", "retire", "merge"):
+        table.add_row(step, str(done[step]), str(refused[step]))
+    Console(width=100).print(table, f"triples that let a change move more than the relation says: {excessive}")
+    raise SystemExit((excessive > 0) != given.unchecked)
+
+
+def declared(triples: int, seed: int) -> list[Outcome]:
+    """The outcomes of triples on a new holder."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = settings_in(Path(folder), f"sqlite:///{folder}/holder.sqlite")
+        initialise(settings)
+        holder = Holder.open(settings)
+        try:
+            return [triple(holder, number, seed) for number in track(range(triples))]
+        finally:
+            holder.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,6 @@
 """How often 95 % intervals hold the truth, beyond the ratio of the published analyses (3-estimation §4).
 
-`python -m benchmarks.coverage [--runs 2000] [--registers 200] [--only registers,odds,…] [--workers 2]`
+`python -m checks.coverage [--runs 2000] [--registers 200] [--only registers,odds,…] [--workers 2]`
 
 Registers are invented: 2 to 8 groups of 5 to 5 000 people, rates from nobody to everybody, two to eight
 rules. Each is released `--runs` times by the holder's own mechanism at one ε of .05 to .5, by one strategy,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from auditor_client.models.tree import Tree
-from tests.invented_questions import FOUR_LEAVES, LOANS, Person
+from testing.invented_questions import FOUR_LEAVES, LOANS, Person
 
 
 def invented_people(number: int = 400) -> list[Person]:

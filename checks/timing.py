@@ -1,6 +1,6 @@
 """What the moments of a release show: noise against noise and data against data, at one public declaration.
 
-`python -m benchmarks.timing --releases 6000`
+`python -m checks.timing --releases 6000`
 
 Releases of two kinds are asked over HTTP of a holder in a process of its own, in turn and in random order: with small
 and with large noise, of a register and of one with one person more, and of a small and a large one. What is seen of

@@ -1,6 +1,6 @@
 """What the processor time of a count tells of the records: registers that differ by one person, and in everything.
 
-`python -m benchmarks.count_cost --people 250000 --runs 60`
+`python -m checks.count_cost --people 250000 --runs 60`
 
 Registers are invented, each declared as the one that it is compared with, and counted in turn and in random order. The
 area under the ROC curve (AUC) says how well the time of one count tells the first register from the second: .5 is

@@ -1,4 +1,4 @@
-"""Attack the holder, and print what it gets without and with the defence: `python -m benchmarks.attacks`.
+"""Attack the holder, and print what it gets without and with the defence: `python -m checks.attacks`.
 
 Every attack is on the groups of people of whom either group was equally likely before; "at most" is what (ε, 0)
 differential privacy allows any attacker: e^ε/(1 + e^ε), ε being all that the attacker was charged for a target. Where
@@ -16,10 +16,10 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.attacks import channels, counts, float_noise
-from benchmarks.attacks.attribute_conceal import concealed_parity
-from benchmarks.attacks.people import Holder, NoDefence, People, accuracy_bound, running_holder, share
-from benchmarks.attacks.statistical_parity import (
+from checks.attacks import channels, counts, float_noise
+from checks.attacks.attribute_conceal import concealed_parity
+from checks.attacks.people import Holder, NoDefence, People, accuracy_bound, running_holder, share
+from checks.attacks.statistical_parity import (
     Parity,
     balanced_accuracy,
     compressed_sensing,
@@ -29,7 +29,7 @@ from benchmarks.attacks.statistical_parity import (
     parity_through_holder,
     two_queries,
 )
-from tests import holders
+from testing import holders
 
 EPSILONS = ("0.1", "0.5")
 PEOPLE = 500

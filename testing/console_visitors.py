@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import httpx
 
-from tests.holders import TestedHolder
+from testing.holders import TestedHolder
 
 
 @dataclass

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from shared import limits
-from tests.holders import plan
-from tests.hostile_plans import HOSTILE
+from testing.holders import plan
+from testing.hostile_plans import HOSTILE
 
 DATASET: Final = "/v1/datasets/register"
 HOSTILE_DATASET: Final = "/v1/datasets/hostile"

@@ -1,14 +1,20 @@
 """Holders that are killed with SIGKILL, at random moments or exactly between two steps of 2-privacy §5.
 
+`python -m checks.kills` kills a holder on SQLite and one on PostgreSQL 200 times each: in turn at every step, and as
+often again at random moments while four clients ask. Then it compares what the auditor has with what the holder has.
+All columns behind "charged" have to be zero.
+
 To die at a step, the holder's process watches its own function calls through the interpreter's profiling
 hook, and kills itself when the step's function is entered or left: the service has no part in it.
 """
 
+import argparse
 import itertools
 import os
 import random
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -16,12 +22,17 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import Any, Final, Literal
 
 import httpx
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
 
-from tests.holders import Served, TestedHolder, forked, opened, plan
+from testing.holders import Served, TestedHolder, forked, opened, plan, running_holder
+from testing.postgres import running_server
 
 CLIENTS: Final = 4
 PATH: Final = "/v1/datasets/register/releases"
@@ -226,3 +237,44 @@ class Findings:
 
 def _plan(place: int) -> dict[str, Any]:
     return plan(epsilon="0.001", draw=place % 1000 + 1, age=place // 1000)
+
+
+def main() -> None:
+    """Kill, examine, and print the table; the exit status is 1 if anything was found wrong."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--kills", type=int, default=200, help="for each store")
+    options.add_argument("--stores", nargs="+", default=["SQLite", "PostgreSQL"], choices=["SQLite", "PostgreSQL"])
+    given = options.parse_args()
+    table = Table(
+        "store", "kills", "answers", "cut off", "charged", "uncharged", "lost", "charged twice", "at a wrong step",
+        "chain", title=f"kill -9, half of them at {len(STEPS)} steps in turn",
+    )  # fmt: skip
+    faultless = True
+    for store in given.stores:
+        found = hunted(store, given.kills)
+        faultless = faultless and found.faultless
+        table.add_row(
+            store, *map(str, (found.kills, found.answered, found.unanswered, found.charged_unanswered)),
+            *map(str, (found.uncharged, found.changed + found.not_retrievable, found.charged_twice)),
+            str(len(found.unexpected)), "intact" if found.intact else "broken",
+        )  # fmt: skip
+    Console(width=110).print(table)
+    raise SystemExit(not faultless)
+
+
+def hunted(store: str, kills: int) -> Findings:
+    """Kill a new holder so many times, and examine what is left."""
+    with running_server() as postgres, tempfile.TemporaryDirectory() as folder, postgres.database() as postgres_url:
+        url = f"sqlite:///{folder}/holder.sqlite" if store == "SQLite" else postgres_url
+        with running_holder(Path(folder), url, epsilon="90") as holder:
+            victim = Victim(holder)
+        for number in track(range(kills), description=store):
+            if number % 2:
+                victim.kill_after(random.uniform(0.0, 0.1))
+            else:
+                victim.kill_at(STEPS[number // 2 % len(STEPS)])
+        return victim.examine()
+
+
+if __name__ == "__main__":
+    main()

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from holder_service.services.holder import initialise
 from shared.amounts import format_nano, parse_nano
 from shared.rules import Cell
-from tests.holders import TestedHolder, opened, settings_in
+from testing.holders import TestedHolder, opened, settings_in
 
 GROUPS = ("Female", "Male")
 Counts = list[list[int]]
