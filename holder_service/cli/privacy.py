@@ -7,7 +7,7 @@ import typer
 
 from holder_service.cli.calls import clear_errors, fail
 from holder_service.cli.output import AsJson
-from holder_service.privacy_audit.audit import Line, audit
+from holder_service.privacy_audit.audit import AuditLine, audit
 from holder_service.privacy_audit.over_http import AuditFailed
 
 commands = typer.Typer()
@@ -31,9 +31,9 @@ def audit_privacy(
     """Draw releases on neighbouring registers through the real code, and bound the loss from below.
 
     Runs on registers and a holder of its own, and touches no other. Ends with 1 if a bound exceeds its charge, if
-    answers tell more than the noise as stated would, or if a planted fault is not found.
+    the loss is larger than that of the noise as stated, or if a planted fault is not found.
     """
-    lines: list[Line] = []
+    lines: list[AuditLine] = []
     if not as_json:
         print(_LAYOUT.format(*_COLUMNS))
     with clear_errors():
@@ -52,8 +52,8 @@ def audit_privacy(
         raise typer.Exit(1)
 
 
-def _document(line: Line) -> dict[str, Any]:
-    found = line.finding
+def _document(line: AuditLine) -> dict[str, Any]:
+    found = line.bound
     return {
         "through": line.through, "relation": line.pair.relation, "sensitive": line.pair.sensitive,
         "registers": line.pair.label, "what": line.what, "fault": line.fault, "runs": found.runs,
@@ -62,8 +62,8 @@ def _document(line: Line) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _row(line: Line) -> tuple[str, ...]:
-    found = line.finding
+def _row(line: AuditLine) -> tuple[str, ...]:
+    found = line.bound
     charge = f"{found.epsilon:g}, {found.delta:g}" if found.delta else f"{found.epsilon:g}"
     seen = "holds" if found.holds else "EXCEEDED"
     verdict = seen if line.fault is None else f"{line.fault}: {'NOT FOUND' if found.holds else 'found'}"

@@ -8,7 +8,7 @@ from typing import Final
 
 from holder_service.privacy_audit.core import TruePair, draw, true_counts
 from holder_service.privacy_audit.faults import FAULTS, SLIGHT, count_large_registers_slowly
-from holder_service.privacy_audit.findings import Finding, examine, examine_values
+from holder_service.privacy_audit.loss_bounds import LossBound, examine, examine_values
 from holder_service.privacy_audit.moments import (
     ASKED,
     EPSILON,
@@ -28,7 +28,7 @@ WARM_UP: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AuditLine:
     """What was found of one mechanism under one relation, or of one moment.
 
     Attributes:
@@ -36,22 +36,24 @@ class Line:
         pair: The registers.
         what: The mechanism's name, or what was seen of releases (`moments`).
         fault: The fault that was planted, if one was.
-        finding: What was seen.
+        bound: Of the loss, as it was seen.
     """
 
     through: str
     pair: Neighbours | TimedPair
     what: str
     fault: str | None
-    finding: Finding
+    bound: LossBound
 
     @property
     def as_expected(self) -> bool:
-        """Whether nothing was found, or the planted fault was."""
-        return self.finding.holds == (self.fault is None)
+        """Whether the charge holds, or the planted fault was found."""
+        return self.bound.holds == (self.fault is None)
 
 
-def audit(*, core_runs: int, http_runs: int, time_runs: int, alpha: float, with_faults: bool = False) -> Iterator[Line]:
+def audit(
+    *, core_runs: int, http_runs: int, time_runs: int, alpha: float, with_faults: bool = False
+) -> Iterator[AuditLine]:
     """Draw and examine, line by line.
 
     Args:
@@ -65,7 +67,7 @@ def audit(*, core_runs: int, http_runs: int, time_runs: int, alpha: float, with_
         AuditFailed: The holder under audit did not work.
     """
     with tempfile.TemporaryDirectory(prefix="privacy-audit-") as folder:
-        counted = [(pair, true_counts(pair, Path(folder) / str(place))) for place, pair in enumerate(EVERY_PAIR)]
+        counted = [(pair, true_counts(pair, Path(folder) / str(number))) for number, pair in enumerate(EVERY_PAIR)]
     mechanisms = len(EVERY_PAIR[0].plan().batches)
     lines = mechanisms * len(EVERY_PAIR) * ((core_runs > 0) + (http_runs > 0))
     share = alpha / (lines + len(TIMED_PAIRS) * len(ASKED + WATCHED) * (time_runs > 0))
@@ -80,7 +82,7 @@ def audit(*, core_runs: int, http_runs: int, time_runs: int, alpha: float, with_
             with holder_under_audit() as holder:
                 drawn = draw_all(holder, pair, counts, runs=http_runs)
             for name, answers in drawn.items():
-                yield Line("HTTP", pair, name, None, examine(answers, alpha=share))
+                yield AuditLine("HTTP", pair, name, None, examine(answers, alpha=share))
 
     if time_runs:
         for timed in TIMED_PAIRS:
@@ -93,23 +95,23 @@ def audit(*, core_runs: int, http_runs: int, time_runs: int, alpha: float, with_
 
 def _timed(
     pair: TimedPair, runs: int, alpha: float, *, quantum_ms: int, fault: Callable[[], None] | None = None
-) -> Iterator[Line]:
+) -> Iterator[AuditLine]:
     with holder_under_audit(quantum_ms=quantum_ms, fault=fault) as holder:
         watcher = Watcher(holder, pair)
         watcher.watch(runs=WARM_UP, watched=False)
         seen = watcher.watch(runs=runs, watched=True, first=WARM_UP)
     for what in ASKED + WATCHED:
-        yield Line(
+        yield AuditLine(
             "time", pair, what, None, examine_values(values_of(what, seen), epsilon=EPSILON, delta=0, alpha=alpha)
         )
 
 
-def _through_core(pair: Neighbours, counts: TruePair, runs: int, alpha: float) -> Iterator[Line]:
+def _through_core(pair: Neighbours, counts: TruePair, runs: int, alpha: float) -> Iterator[AuditLine]:
     for batch in pair.plan().batches:
-        yield Line("core", pair, batch.name, None, examine(draw(pair, batch, counts, runs=runs), alpha=alpha))
+        yield AuditLine("core", pair, batch.name, None, examine(draw(pair, batch, counts, runs=runs), alpha=alpha))
 
 
-def _with_faults(pair: Neighbours, counts: TruePair, runs: int, alpha: float) -> Iterator[Line]:
+def _with_faults(pair: Neighbours, counts: TruePair, runs: int, alpha: float) -> Iterator[AuditLine]:
     for batch in pair.plan().batches:
         for fault, calibration in FAULTS.items():
             several = len(counts.changed) > 1
@@ -117,4 +119,4 @@ def _with_faults(pair: Neighbours, counts: TruePair, runs: int, alpha: float) ->
             if several or fault != "sensitivity 1":
                 times = 4 if several and fault == SLIGHT else 1
                 drawn = draw(pair, batch, counts, runs=times * runs, calibration=calibration)
-                yield Line("core", pair, batch.name, fault, examine(drawn, alpha=alpha))
+                yield AuditLine("core", pair, batch.name, fault, examine(drawn, alpha=alpha))

@@ -8,9 +8,9 @@ from holder_service.domain.pricing import price
 from holder_service.domain.relations import NeighbouringRelation
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
-from holder_service.privacy_audit.findings import Drawn
+from holder_service.privacy_audit.log_likelihood_ratio import Answer
+from holder_service.privacy_audit.loss_bounds import Drawn
 from holder_service.privacy_audit.neighbours import Neighbours
-from holder_service.privacy_audit.telling import Answer
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import Records, load_records
 from shared.amounts import NANO_PER_UNIT
@@ -38,15 +38,15 @@ class TruePair:
 
     @property
     def changed(self) -> tuple[int, ...]:
-        """The places of the counts that differ."""
+        """The indices of the counts that differ."""
         return tuple(
-            place for place, (one, other) in enumerate(zip(self.here, self.there, strict=True)) if one != other
+            index for index, (one, other) in enumerate(zip(self.here, self.there, strict=True)) if one != other
         )
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """The counts that differ."""
-        return tuple((self.here[place], self.there[place]) for place in self.changed)
+        return tuple((self.here[index], self.there[index]) for index in self.changed)
 
 
 def true_counts(pair: Neighbours, folder: Path) -> TruePair:
@@ -93,11 +93,11 @@ def draw(
     )  # fmt: skip
 
 
-def _answers(mechanism: Mechanism, counts: tuple[int, ...], places: tuple[int, ...], runs: int) -> list[Answer]:
-    """The answers at some places, run by run. One call draws many: the noise on each count is independent."""
+def _answers(mechanism: Mechanism, counts: tuple[int, ...], changed: tuple[int, ...], runs: int) -> list[Answer]:
+    """The answers to the counts that differ, run by run. One call draws many, because all noise is independent."""
     answers: list[Answer] = []
     while len(answers) < runs:
         times = min(_RUNS_PER_CALL, runs - len(answers))
         drawn = mechanism.release(counts * times)
-        answers += zip(*(drawn[place :: len(counts)] for place in places), strict=True)
+        answers += zip(*(drawn[index :: len(counts)] for index in changed), strict=True)
     return answers

@@ -46,7 +46,7 @@ def count_large_registers_slowly() -> None:
 
 
 SLIGHT: Final = "epsilon 10 % too large"
-"""Where two counts change, this fault is told surely only by four times the draws that tell the others."""
+"""Where two counts change, this fault needs four times the draws that find the others."""
 FAULTS: Final[Mapping[str, Calibration]] = {
     "half the noise": lambda pair, batch: with_epsilon(pair, batch, 2),
     "sensitivity 1": with_sensitivity_one,

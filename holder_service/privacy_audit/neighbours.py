@@ -1,7 +1,7 @@
 """Pairs of registers that differ by one person as far as a neighbouring relation lets them (2-privacy §2).
 
 A count that changes is 1 or 0 for one of them, and `UPPER` or one less for the other: at the ends of its range the
-exponential mechanism tells most. The other mechanisms tell the same of any counts.
+exponential mechanism loses most. The other mechanisms lose the same at any counts.
 """
 
 from dataclasses import dataclass

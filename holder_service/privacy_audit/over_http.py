@@ -24,9 +24,9 @@ import uvicorn
 
 from holder_service.app import create_app
 from holder_service.privacy_audit.core import TruePair
-from holder_service.privacy_audit.findings import Drawn
+from holder_service.privacy_audit.log_likelihood_ratio import Answer
+from holder_service.privacy_audit.loss_bounds import Drawn
 from holder_service.privacy_audit.neighbours import BUDGET, Neighbours
-from holder_service.privacy_audit.telling import Answer
 from holder_service.services.holder import initialise
 from holder_service.settings import Settings
 from shared.amounts import parse_nano
@@ -154,7 +154,7 @@ def _drawn(name: str, sides: list[list[Release]], counts: TruePair) -> Drawn:
                 batch = release.batch(f"{name}-{run}")
                 stated.add((batch.noise, batch.epsilon, batch.delta))
                 noisy = [count for cell in batch.cells for count in cell.counts]
-                answers[side].append(tuple(noisy[place] for place in counts.changed))
+                answers[side].append(tuple(noisy[index] for index in counts.changed))
     if len(stated) != 1:
         raise AuditFailed(f"Releases of batch {name!r} state {len(stated)} different noises or charges.")
     noise, epsilon, delta = stated.pop()

@@ -1,10 +1,11 @@
-"""The loss, bounded from outside: releases on neighbouring records never tell more than their charge.
+"""The loss, bounded from outside: releases on neighbouring records never lose more than their charge.
 
 The engine is that of `holder audit-privacy`, which draws more. Registers that differ by one person go through the real
 loader, proof, count and mechanism, and through a running holder. False alarms: at most 10⁻⁶ in all tests of this file
-together, by Clopper and Pearson's limits. The twins draw with half the noise, with the sensitivity of another relation
-and with an ε that is 10 % too large, and are caught: by what 250 examinations of simulated draws spread, the signal is
-about nine standard deviations above what is needed, or more, and bounds that may not be near zero about six or more.
+together, by Clopper and Pearson's limits. The negative controls draw with half the noise, with the sensitivity of
+another relation and with an ε that is 10 % too large, and are caught: by what 250 examinations of simulated draws spread,
+the signal is about nine standard deviations above what is needed, or more, and bounds that may not be near zero about
+six or more.
 
 Source: 2-privacy §9; Ding, Wang, Wang, Zhang, Kifer (2018), Detecting violations of differential privacy.
 """
@@ -16,7 +17,7 @@ import pytest
 from holder_service.privacy_audit.audit import WARM_UP
 from holder_service.privacy_audit.core import draw, true_counts
 from holder_service.privacy_audit.faults import FAULTS, count_large_registers_slowly
-from holder_service.privacy_audit.findings import Finding, examine, examine_values
+from holder_service.privacy_audit.loss_bounds import LossBound, examine, examine_values
 from holder_service.privacy_audit.moments import ASKED, EPSILON, EVERYTHING, WATCHED, Watcher, values_of
 from holder_service.privacy_audit.neighbours import EVERY_PAIR, Neighbours
 from holder_service.privacy_audit.over_http import draw_all, holder_under_audit
@@ -81,7 +82,7 @@ def test_a_running_holder_keeps_to_its_charges(tmp_path: Path) -> None:
     }
 
 
-def watched(quantum_ms: int) -> dict[str, Finding]:
+def watched(quantum_ms: int) -> dict[str, LossBound]:
     """What moments and texts show of two registers of which the holder counts one 50 ms longer than the other."""
     with holder_under_audit(quantum_ms=quantum_ms, fault=count_large_registers_slowly) as holder:
         watcher = Watcher(holder, EVERYTHING)

@@ -12,11 +12,11 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from holder_service.cli import app
+from holder_service.privacy_audit.clopper_pearson import lower_limit, upper_limit
 from holder_service.privacy_audit.core import as_charged, true_counts
-from holder_service.privacy_audit.findings import Drawn, examine, examine_values
-from holder_service.privacy_audit.limits_of_shares import lower_limit, upper_limit
+from holder_service.privacy_audit.log_likelihood_ratio import LogLikelihoodRatio, NoiseOnCounts
+from holder_service.privacy_audit.loss_bounds import Drawn, examine, examine_values
 from holder_service.privacy_audit.neighbours import EVERY_PAIR, UPPER, Neighbours
-from holder_service.privacy_audit.telling import NoiseOnCounts, Telling
 from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, RandomisedResponseNoise
 
 every_noise = pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_the_limits_are_those_of_the_beta_distribution(seen: tuple[int, int]) ->
 
 @every_noise
 def test_the_stated_probabilities_of_all_figures_add_up_to_one(noise: NoiseOnCounts) -> None:
-    figures = Telling(noise, ((1, 0), (4, 5))).stated()
+    figures = LogLikelihoodRatio(noise, ((1, 0), (4, 5))).distribution()
 
     for side in (0, 1):
         assert math.fsum(masses[side] for masses in figures.values()) == pytest.approx(1.0)
@@ -46,9 +46,9 @@ def test_the_stated_probabilities_of_all_figures_add_up_to_one(noise: NoiseOnCou
 @every_noise
 def test_a_figure_is_the_logarithm_of_its_own_probabilities(noise: NoiseOnCounts) -> None:
     """So an answer's figure says how much likelier it is from the one register."""
-    for told, (first, second) in Telling(noise, ((1, 0), (4, 5))).stated().items():
+    for loss, (first, second) in LogLikelihoodRatio(noise, ((1, 0), (4, 5))).distribution().items():
         if min(first, second) > 1e-12:
-            assert math.log(first / second) == pytest.approx(told, abs=1e-5)
+            assert math.log(first / second) == pytest.approx(loss, abs=1e-5)
 
 
 @pytest.mark.parametrize("pair", EVERY_PAIR, ids=lambda pair: f"{pair.relation}-{pair.groups}")
@@ -59,17 +59,17 @@ def test_the_noise_as_stated_keeps_the_charge_on_every_pair(tmp_path: Path, pair
     for batch in pair.plan().batches:
         noise = as_charged(pair, batch).noise
         assert not isinstance(noise, RandomisedResponseNoise)
-        worst = _exact_loss(Telling(noise, counts.pairs), batch.loss_nano[1] / 1e9)
+        worst = _exact_loss(LogLikelihoodRatio(noise, counts.pairs), batch.loss_nano[1] / 1e9)
         epsilon = batch.loss_nano[0] / 1e9
         assert worst <= epsilon * (1 + 1e-9)
         if batch.name == "laplace":
             assert worst == pytest.approx(epsilon)
 
 
-def _exact_loss(telling: Telling, delta: float) -> float:
+def _exact_loss(ratio: LogLikelihoodRatio, delta: float) -> float:
     first = second = 0.0
     losses = [0.0]
-    for _, (more, less) in sorted(telling.stated().items(), reverse=True):
+    for _, (more, less) in sorted(ratio.distribution().items(), reverse=True):
         first, second = first + more, second + less
         if first > delta and second > 0:
             losses.append(math.log((first - delta) / second))

@@ -1,7 +1,7 @@
-"""How much an answer tells between two neighbouring registers, and how likely so much is, if the noise is as stated.
+"""The log likelihood ratio of an answer between two neighbouring registers, and its distribution.
 
-The logarithm of the ratio of an answer's two probabilities is the most telling figure that it has (Neyman, Pearson).
-Which probabilities make the ratio does not matter to a bound: any event would do, and a well-chosen one tells more.
+It is the answer's privacy loss, and the statistic that separates the registers best (Neyman, Pearson). A bound does
+not depend on that: any event would do, and a well-chosen one shows more.
 """
 
 import itertools
@@ -27,8 +27,8 @@ def log_likelihood(noise: NoiseOnCounts, answer: int, count: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
-    """What answers tell for the first of two registers, against the second.
+class LogLikelihoodRatio:
+    """The privacy loss of answers for the first of two registers, against the second.
 
     Attributes:
         noise: As stated.
@@ -40,29 +40,29 @@ class Telling:
 
     def of(self, answer: Answer) -> float:
         """The logarithm of how many times likelier an answer is from the first register, rounded to be compared."""
-        told = 0.0
+        loss = 0.0
         for noisy, (first, second) in zip(answer, self.counts, strict=True):
-            told = round(told + self._of_count(noisy, first, second), _DIGITS)
-        return told
+            loss = round(loss + self._of_count(noisy, first, second), _DIGITS)
+        return loss
 
     def tally(self, answers: Iterable[Answer]) -> Counter[float]:
-        """How often each figure came up."""
+        """How often each loss came up."""
         tally: Counter[float] = Counter()
         for answer, times in Counter(answers).items():
             tally[self.of(answer)] += times
         return tally
 
-    def stated(self) -> dict[float, tuple[float, float]]:
-        """Under the noise as stated, the probability of each figure from the first register and from the second."""
-        figures: dict[float, tuple[float, float]] = {0.0: (1.0, 1.0)}
+    def distribution(self) -> dict[float, tuple[float, float]]:
+        """Under the noise as stated, the probability of each loss from the first register and from the second."""
+        losses: dict[float, tuple[float, float]] = {0.0: (1.0, 1.0)}
         for first, second in self.counts:
             joined: defaultdict[float, list[float]] = defaultdict(lambda: [0.0, 0.0])
             masses = self._masses(first, second)
-            for (told, before), (further, mass) in itertools.product(figures.items(), masses.items()):
+            for (loss, before), (further, mass) in itertools.product(losses.items(), masses.items()):
                 for side in (0, 1):
-                    joined[round(told + further, _DIGITS)][side] += before[side] * mass[side]
-            figures = {told: (mass[0], mass[1]) for told, mass in joined.items()}
-        return figures
+                    joined[round(loss + further, _DIGITS)][side] += before[side] * mass[side]
+            losses = {loss: (mass[0], mass[1]) for loss, mass in joined.items()}
+        return losses
 
     def _masses(self, first: int, second: int) -> dict[float, list[float]]:
         masses: defaultdict[float, list[float]] = defaultdict(lambda: [0.0, 0.0])
@@ -73,8 +73,8 @@ class Telling:
         return masses
 
     def _of_count(self, noisy: int, first: int, second: int) -> float:
-        told = log_likelihood(self.noise, noisy, first) - log_likelihood(self.noise, noisy, second)
-        return round(told, _DIGITS)
+        loss = log_likelihood(self.noise, noisy, first) - log_likelihood(self.noise, noisy, second)
+        return round(loss, _DIGITS)
 
     def _answers(self, first: int, second: int) -> Sequence[int]:
         """All answers, but for some that have less than 10⁻¹⁵ together."""

@@ -1,12 +1,12 @@
 """A lower confidence bound on the loss of releases, from draws on two neighbouring registers.
 
-The draws are halved. The first half chooses two events of the kind "the answer tells at least so much for one register
-against the other": the one whose loss seems largest, and the one that seems to tell most beyond what the noise as
-stated would. The second half, which had no part in the choice, bounds both from below with Clopper and Pearson's
-limits. An (ε, δ) guarantee says P(E) ≤ e^ε · P′(E) + δ for every event, so ln((P(E) − δ)/P′(E)) bounds ε.
+The draws are halved. The first half chooses two events of the kind "the log likelihood ratio is at least so much": the
+one whose loss seems largest, and the one whose loss seems to exceed most what it would be if the noise is as stated.
+The second half, which had no part in the choice, bounds both from below with Clopper and Pearson's limits. An (ε, δ)
+guarantee says P(E) ≤ e^ε · P′(E) + δ for every event, so ln((P(E) − δ)/P′(E)) bounds ε.
 
 The second event is there because the mechanisms differ in how much of their charge one person's answer can show: the
-Gaussian's is in tails that no test sees, and the exponential's is nearly twice what any pair of counts can tell.
+Gaussian's is in tails that no test sees, and the exponential's is nearly twice what any pair of counts can show.
 
 Source: 2-privacy §9; Ding, Wang, Wang, Zhang, Kifer (2018); Jagielski, Ullman, Oprea (2020).
 """
@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from holder_service.privacy_audit.limits_of_shares import lower_limit, upper_limit
-from holder_service.privacy_audit.telling import Answer, NoiseOnCounts, Telling
+from holder_service.privacy_audit.clopper_pearson import lower_limit, upper_limit
+from holder_service.privacy_audit.log_likelihood_ratio import Answer, LogLikelihoodRatio, NoiseOnCounts
 
-_LIMITS_PER_FINDING: Final = 4
+_LIMITS_PER_BOUND: Final = 4
 _THRESHOLDS: Final = 200
 _DEVIATIONS: Final = 5.0
 """What the choice reckons with, in standard deviations; the bounds do not depend on it."""
@@ -47,7 +47,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LossBound:
     """What was seen of a batch's loss.
 
     Attributes:
@@ -56,7 +56,7 @@ class Finding:
         delta: The charge.
         stated: The loss at δ that the noise as stated has on this pair, exactly.
         bound: The loss at δ is at least this, with confidence.
-        excess: How much more than the noise as stated would the answers tell, at least, with confidence.
+        excess: By how much the loss is larger than that of the noise as stated, at least, with confidence.
     """
 
     runs: int
@@ -74,46 +74,47 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """An answer that tells at least `least` for the first register against the second.
+    """An answer whose log likelihood ratio is at least a threshold.
 
     Attributes:
-        telling: Which register is the first.
-        least: A logarithm of a ratio of probabilities.
+        ratio: Says which register is the first.
+        least: The threshold.
         stated: The event's probabilities on the two registers if the noise is as stated.
         seen: Its cautious shares on the two registers among the runs that choose: rather less, rather more.
     """
 
-    telling: Telling
+    ratio: LogLikelihoodRatio
     least: float
     stated: tuple[float, float]
     seen: tuple[float, float]
 
     @property
     def excess_seen(self) -> float:
-        """How much more it seems to tell than if the noise is as stated."""
+        """By how much its loss seems larger than if the noise is as stated."""
         return _loss(self.seen) - _loss(self.stated) if min(self.stated) > 0 else -math.inf
 
 
-def examine(drawn: Drawn, *, alpha: float) -> Finding:
+def examine(drawn: Drawn, *, alpha: float) -> LossBound:
     """Bound the loss of some draws.
 
     Args:
         drawn: At least two runs on either register.
-        alpha: The probability, at most, that the finding on a faultless mechanism does not hold.
+        alpha: The probability, at most, that the bound of a faultless mechanism does not hold.
     """
     runs = min(map(len, drawn.answers))
     choosing = [answers[: runs // 2] for answers in drawn.answers]
     bounding = [answers[runs // 2 : runs] for answers in drawn.answers]
     first, second = drawn.counts, tuple((there, here) for here, there in drawn.counts)
-    events = _events(Telling(drawn.noise, first), choosing) + _events(Telling(drawn.noise, second), choosing[::-1])
+    events = _events(LogLikelihoodRatio(drawn.noise, first), choosing)
+    events += _events(LogLikelihoodRatio(drawn.noise, second), choosing[::-1])
     largest = max(events, key=lambda event: _loss(event.seen, drawn.delta))
     strangest = max(events, key=lambda event: event.excess_seen)
 
     def shares(event: _Event) -> tuple[float, float]:
-        order = bounding if event.telling.counts == first else bounding[::-1]
-        return _limits(event, order, alpha / _LIMITS_PER_FINDING)
+        order = bounding if event.ratio.counts == first else bounding[::-1]
+        return _limits(event, order, alpha / _LIMITS_PER_BOUND)
 
-    return Finding(
+    return LossBound(
         runs=runs,
         epsilon=drawn.epsilon,
         delta=drawn.delta,
@@ -125,7 +126,7 @@ def examine(drawn: Drawn, *, alpha: float) -> Finding:
 
 def examine_values(
     values: tuple[Sequence[float], Sequence[float]], *, epsilon: float, delta: float, alpha: float
-) -> Finding:
+) -> LossBound:
     """Bound the loss that lies in numbers which should be distributed alike on two registers, such as moments.
 
     The events are "at least so much" and "at most so much"; that the first half chooses and the second bounds is as in
@@ -135,7 +136,7 @@ def examine_values(
         values: Of either register, run by run, in any unit; at least two.
         epsilon: The charge of a run.
         delta: The charge of a run.
-        alpha: The probability, at most, that the finding on numbers that are distributed alike does not hold.
+        alpha: The probability, at most, that the bound of numbers that are distributed alike does not hold.
     """
     runs = min(map(len, values))
     choosing = [sorted(side[: runs // 2]) for side in values]
@@ -154,7 +155,7 @@ def examine_values(
     hits = [_hits(side, threshold, upper=upper) for side in bounding]
     rest = runs - runs // 2
     bound = _loss((lower_limit(hits[first], rest, alpha / 2), upper_limit(hits[1 - first], rest, alpha / 2)))
-    return Finding(runs, epsilon, delta, stated=0.0, bound=max(0.0, bound), excess=max(0.0, bound))
+    return LossBound(runs, epsilon, delta, stated=0.0, bound=max(0.0, bound), excess=max(0.0, bound))
 
 
 def _hits(ascending: Sequence[float], threshold: float, *, upper: bool) -> int:
@@ -164,19 +165,19 @@ def _hits(ascending: Sequence[float], threshold: float, *, upper: bool) -> int:
     return bisect.bisect_right(ascending, threshold)
 
 
-def _events(telling: Telling, answers: Sequence[Sequence[Answer]]) -> list[_Event]:
-    """Every event, the most telling first, with what was seen of it."""
-    stated = telling.stated()
-    tallies = [telling.tally(side) for side in answers]
+def _events(ratio: LogLikelihoodRatio, answers: Sequence[Sequence[Answer]]) -> list[_Event]:
+    """Every event, the largest ratio first, with what was seen of it."""
+    stated = ratio.distribution()
+    tallies = [ratio.tally(side) for side in answers]
     masses, hits = [0.0, 0.0], [0, 0]
     events = []
-    for told in sorted({*stated, *tallies[0], *tallies[1]}, reverse=True):
+    for least in sorted({*stated, *tallies[0], *tallies[1]}, reverse=True):
         for side in (0, 1):
-            masses[side] += stated.get(told, (0.0, 0.0))[side]
-            hits[side] += tallies[side][told]
+            masses[side] += stated.get(least, (0.0, 0.0))[side]
+            hits[side] += tallies[side][least]
         rather_less = _share(hits[0], len(answers[0]), -_DEVIATIONS)
         rather_more = _share(hits[1], len(answers[1]), _DEVIATIONS)
-        events.append(_Event(telling, told, (masses[0], masses[1]), (rather_less, rather_more)))
+        events.append(_Event(ratio, least, (masses[0], masses[1]), (rather_less, rather_more)))
     return events
 
 
@@ -189,7 +190,7 @@ def _share(hits: int, runs: int, deviations: float) -> float:
 
 def _limits(event: _Event, answers: Sequence[Sequence[Answer]], alpha: float) -> tuple[float, float]:
     """A lower limit of the event's probability on the first register, and an upper limit on the second."""
-    hits = [sum(times for told, times in event.telling.tally(side).items() if told >= event.least) for side in answers]
+    hits = [sum(times for loss, times in event.ratio.tally(side).items() if loss >= event.least) for side in answers]
     return lower_limit(hits[0], len(answers[0]), alpha), upper_limit(hits[1], len(answers[1]), alpha)
 
 
