@@ -3,9 +3,8 @@
 The engine is that of `holder audit-privacy`, which draws more. Registers that differ by one person go through the real
 loader, proof, count and mechanism, and through a running holder. False alarms: at most 10⁻⁶ in all tests of this file
 together, by Clopper and Pearson's limits. The negative controls draw with half the noise, with the sensitivity of
-another relation and with an ε that is 10 % too large, and are caught: by what 250 examinations of simulated draws spread,
-the signal is about nine standard deviations above what is needed, or more, and bounds that may not be near zero about
-six or more.
+another relation and with an ε that is 10 % too large, and are caught: over 250 examinations of simulated draws the
+signal is at least nine standard deviations above what is needed, and bounds that may not be near zero at least six.
 
 Source: 2-privacy §9; Ding, Wang, Wang, Zhang, Kifer (2018), Detecting violations of differential privacy.
 """
