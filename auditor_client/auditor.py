@@ -30,6 +30,7 @@ from auditor_client.findings.finding import KeptAnswer
 from auditor_client.findings.notes import Note, Notes
 from auditor_client.findings.reading import Reading
 from auditor_client.settings import Settings, load_settings
+from auditor_client.text import loss_words
 from shared.amounts import PrivacyLoss
 from shared.datasets import Budget, DatasetDescription
 from shared.plans import Quote
@@ -287,8 +288,9 @@ class Auditor:
         if quote.charge == meant:
             return quote
         raise QuestionRefused(
-            f"The holder would charge {quote.charge} for a plan that was meant to cost {meant}: it does not find the "
-            "model's rules disjoint. Nothing was spent. Lower epsilon, or tell the holder's administrator."
+            f"The holder would charge {loss_words(quote.charge)} for a plan that was meant to cost "
+            f"{loss_words(meant)}: it does not find the model's rules disjoint. Nothing was spent. Lower epsilon, or "
+            "tell the holder's administrator."
         )
 
     def _release(self, question: Question, quote: Quote, auditor: str) -> KeptAnswer:

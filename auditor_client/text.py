@@ -1,7 +1,9 @@
-"""Texts from outside, made fit to be shown."""
+"""Texts made fit to be shown: those from outside, and amounts."""
 
 import unicodedata
 from typing import Final
+
+from shared.amounts import PrivacyLoss, format_nano
 
 CHARACTERS_MAX: Final = 1000
 
@@ -10,3 +12,9 @@ def readable(text: str) -> str:
     """A text from outside for a terminal: without control, format and direction characters, and cut."""
     shown = "".join(" " if unicodedata.category(character)[0] == "C" else character for character in text)
     return shown if len(shown) <= CHARACTERS_MAX else f"{shown[:CHARACTERS_MAX]} …"
+
+
+def loss_words(loss: PrivacyLoss) -> str:
+    """A privacy loss, a budget or what is left of one."""
+    epsilon = f"ε = {format_nano(loss.epsilon)}"
+    return f"{epsilon}, δ = {format_nano(loss.delta)}" if loss.delta else epsilon

@@ -1,6 +1,7 @@
 """Two audits side by side: before and after a mitigation, one model and another (3-estimation §6)."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from auditor_client.asking.request import ODDS, AuditRequest
@@ -9,15 +10,15 @@ from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Comparison
 from auditor_client.findings.insight import parity_of
 from auditor_client.findings.reading import Reading
-from auditor_client.report.document import comparison_document
-from auditor_client.report.render import comparison_frame, comparison_page, comparison_summary
+from auditor_client.report.view import Shown, View
+from auditor_client.report.views import comparison_view
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ModelComparison:
+@dataclass(frozen=True, repr=False)
+class ModelComparison(Shown):
     """What changed from one audit to another.
 
     Attributes:
@@ -32,29 +33,16 @@ class ModelComparison:
     metric: str
     change: Comparison
 
-    def summary(self) -> str:
-        """The comparison as plain text."""
-        return comparison_summary(self.first, self.second, self.metric, self.change)
-
-    def to_html(self) -> str:
-        """The comparison as one page that needs nothing else."""
-        return comparison_page(self.first, self.second, self.metric, self.change)
-
-    def to_document(self) -> dict[str, Any]:
-        """The comparison as JSON values, with both audits whole."""
-        return comparison_document(self.first, self.second, self.metric, self.change)
+    @cached_property
+    def view(self) -> View[Any]:
+        """Both audits side by side; the document has both whole."""
+        return comparison_view(self.first, self.second, self.metric, self.change)
 
     def to_frame(self) -> "pd.DataFrame":
         """Both audits' rates as a pandas DataFrame, with a further level "audit" on the index."""
         from auditor_client.audits.frames import joined  # noqa: PLC0415 - pandas takes a second to import
 
         return joined({"first": self.first.to_frame(), "second": self.second.to_frame()})
-
-    def __repr__(self) -> str:
-        return f"<ModelComparison: {self.summary().splitlines()[0]}>"
-
-    def _repr_html_(self) -> str:
-        return comparison_frame(self.first, self.second, self.metric, self.change)
 
 
 def require_comparable(request: AuditRequest, reading: Reading) -> None:

@@ -34,7 +34,7 @@ def frame(finding: Finding) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index(["metric", "figure", *sensitive])
 
 
-def history_frame(findings: Sequence[Finding]) -> pd.DataFrame:
+def history_table(findings: Sequence[Finding]) -> pd.DataFrame:
     """One row for each audit and metric, the earliest first."""
     return pd.DataFrame(list(_history_rows(findings)))
 

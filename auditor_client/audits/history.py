@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from auditor_client.audits.kept import finding, kept_answers
@@ -9,15 +10,15 @@ from auditor_client.audits.result import AuditResult
 from auditor_client.errors import AuditorError
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.findings.notes import Notes
-from auditor_client.report.document import estimate_document
-from auditor_client.report.render import history_frame, history_page, history_summary
+from auditor_client.report.view import Shown, View
+from auditor_client.report.views import history_view
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class History:
+@dataclass(frozen=True, repr=False)
+class History(Shown):
     """Kept audits, the earliest first.
 
     Attributes:
@@ -34,46 +35,19 @@ class History:
     def __iter__(self) -> Iterator[AuditResult]:
         return iter(self.audits)
 
-    def summary(self) -> str:
-        """One line for each audit."""
-        return history_summary(self.audits)
-
-    def to_html(self) -> str:
-        """The audits as one page that needs nothing else."""
-        return history_page(self.audits)
-
-    def to_document(self) -> dict[str, Any]:
-        """The audits as JSON values."""
-        return {
-            "audits": [
-                {
-                    "created": audit.release.created.isoformat(),
-                    "release": audit.release.id,
-                    "dataset": audit.release.dataset,
-                    "version": audit.release.version,
-                    "sensitive": list(audit.plan.sensitive),
-                    "model": audit.model.rules,
-                    "strategy": audit.strategy,
-                    "reused": audit.reused,
-                    "charge": audit.release.charge.model_dump(mode="json"),
-                    "metrics": {name: estimate_document(estimate) for name, estimate in audit.estimates.items()},
-                }
-                for audit in self.audits
-            ],
-            "unreadable": self.unreadable,
-        }
+    @cached_property
+    def view(self) -> View[Any]:
+        """One line for each audit and metric."""
+        return history_view(self.audits, self.unreadable)
 
     def to_frame(self) -> "pd.DataFrame":
         """One row for each audit and metric, as a pandas DataFrame."""
-        from auditor_client.audits.frames import history_frame as frame  # noqa: PLC0415 - pandas takes a second
+        from auditor_client.audits.frames import history_table  # noqa: PLC0415 - pandas takes a second
 
-        return frame(self.audits)
+        return history_table(self.audits)
 
     def __repr__(self) -> str:
         return f"<History: {len(self)} {'audit' if len(self) == 1 else 'audits'}>"
-
-    def _repr_html_(self) -> str:
-        return history_frame(self.audits)
 
 
 def kept_history(receipts: Receipts, *, dataset: str | None = None, model: str | None = None) -> History:

@@ -10,8 +10,8 @@ from auditor_client.estimation.results import Estimate, GroupEstimate
 from auditor_client.findings.answers import FIGURES
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of
-from auditor_client.report.vocabulary import METRIC_WORDS, RATE_WORDS
-from auditor_client.report.words import group_words
+from auditor_client.report.formats import group_words
+from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS
 
 _INK = "#1f4e79"
 

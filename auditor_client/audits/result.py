@@ -1,20 +1,19 @@
 """A finding that shows itself: in a terminal, in a notebook, as a page (3-estimation §6)."""
 
-import json
 import platform
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor_client.findings import insight
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.notes import Note
 from auditor_client.planning.forecasts import Outlook
-from auditor_client.report.document import audit_document
-from auditor_client.report.render import audit_frame, audit_page, audit_summary
-from auditor_client.report.sentences import headline
+from auditor_client.report.prose import headline
+from auditor_client.report.view import Shown, View
+from auditor_client.report.views import audit_view, outlook_view
 from shared.schema import Group
 
 if TYPE_CHECKING:  # importing the estimators takes a second, pandas and matplotlib another
@@ -26,8 +25,8 @@ if TYPE_CHECKING:  # importing the estimators takes a second, pandas and matplot
 _PROGRAMS: Final = ("pafer", "numpy", "scipy", "scikit-learn", "skops", "pydantic", "cryptography")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class AuditResult(Finding):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AuditResult(Shown, Finding):
     """One audit, with ways to look at it. What it holds is in `Finding`."""
 
     @property
@@ -83,17 +82,15 @@ class AuditResult(Finding):
 
         return rates_figure(self, metric)
 
-    def summary(self) -> str:
-        """The finding as plain text, for a terminal."""
-        return audit_summary(self)
+    @cached_property
+    def view(self) -> View[Any]:
+        """The finding."""
+        return audit_view(self)
 
-    def to_document(self) -> dict[str, Any]:
-        """The finding as a JSON document; figures that are undefined are null."""
-        return audit_document(self)
-
-    def to_json(self) -> str:
-        """The document as a text."""
-        return json.dumps(self.to_document(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    @cached_property
+    def report(self) -> View[Any]:
+        """The finding, with what more budget would buy, which takes a second to simulate."""
+        return outlook_view(self.view, self.outlook())
 
     def outlook(self) -> Outlook | None:
         """What more budget would buy: expected widths at larger ε, by simulation; None without intervals or noise."""
@@ -105,25 +102,12 @@ class AuditResult(Finding):
         """The report: one page that needs nothing else.
 
         Args:
-            outlook: With what more budget would buy, which takes a second to simulate.
+            outlook: With what more budget would buy.
         """
-        return audit_page(self, self.outlook() if outlook else None)
-
-    def write_report(self, path: Path | str) -> Path:
-        """Write the report, with what more budget would buy, into a file and say where it is.
-
-        Raises:
-            OSError: It cannot be written.
-        """
-        target = Path(path)
-        target.write_text(self.to_html(outlook=True), encoding="utf-8")
-        return target
+        return self.report.page if outlook else self.view.page
 
     def __repr__(self) -> str:
         return f"<AuditResult: {headline(self)}>"
-
-    def _repr_html_(self) -> str:
-        return audit_frame(self)
 
 
 def program_versions() -> dict[str, str]:

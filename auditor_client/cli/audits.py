@@ -96,7 +96,7 @@ def compare(
         require_writable(output.report)
         comparison = auditor.compare(first, second, dataset, request, reading=reading, supports_from=own.supports_from)
         if output.report is not None:
-            output.report.write_text(comparison.to_html(), encoding="utf-8")
+            comparison.write_report(output.report)
         if output.as_json:
             print_json(comparison.to_document())
         else:
@@ -116,7 +116,7 @@ def history(
         require_writable(output.report)
         found = kept_history(Receipts(directory or DEFAULT_RECEIPTS), dataset=dataset, model=model)
         if output.report is not None:
-            output.report.write_text(found.to_html(), encoding="utf-8")
+            found.write_report(output.report)
         if output.as_json:
             print_json(found.to_document())
         else:

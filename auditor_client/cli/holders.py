@@ -8,9 +8,8 @@ from auditor_client.cli.flags import Without, with_flags
 from auditor_client.cli.options import Connection, Dataset, Directory, Output
 from auditor_client.cli.output import an_auditor, clear_errors, fail, print_json, print_table
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
-from auditor_client.report.words import loss
 from auditor_client.settings import DEFAULT_RECEIPTS
-from auditor_client.text import readable
+from auditor_client.text import loss_words, readable
 
 JsonOnly = Annotated[Output, Without(("report",))]
 WithoutReceipts = Annotated[Connection, Without(("receipts",))]
@@ -49,7 +48,15 @@ def budget(*, dataset: Dataset, output: JsonOnly, connection: WithoutReceipts) -
             return
         print_table(
             ("Auditor", "Population", "Granted", "Spent", "Left"),
-            [(account.auditor, account.population, loss(account.limit), loss(account.spent), loss(account.remaining))],
+            [
+                (
+                    account.auditor,
+                    account.population,
+                    loss_words(account.limit),
+                    loss_words(account.spent),
+                    loss_words(account.remaining),
+                )
+            ],
         )
 
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.expected_noise import expected_noise, is_expected
-from auditor_client.text import readable
+from auditor_client.text import loss_words, readable
 from shared.amounts import PrivacyLoss, parse_nano
 from shared.datasets import DatasetDescription
 from shared.plans import Batch, BatchQuote, Plan, Quote, identity
@@ -53,7 +53,10 @@ def verified_release(
     _require(release.dataset == dataset.name, "it is about another dataset")
     _require(release.auditor == auditor, "it was made for another auditor")
     _require(release.relation == dataset.relation, "it names another neighbouring relation than the dataset declares")
-    _require(release.charge == quote.charge, f"it was charged {release.charge}, and the quote said {quote.charge}")
+    _require(
+        release.charge == quote.charge,
+        f"it was charged {loss_words(release.charge)}, and the quote said {loss_words(quote.charge)}",
+    )
     _check_batches(release, quote, dataset)
     return release
 
@@ -123,7 +126,8 @@ def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription) -> Non
         _check_groups_and_noise(priced, asked, plan, dataset, f"batch {asked.name!r} of the quote: ")
     _require(
         (quote.charge.epsilon, quote.charge.delta) == (epsilon_nano, delta_nano),
-        f"the quote charges {quote.charge}, and its batches come to {PrivacyLoss.of_nano(epsilon_nano, delta_nano)}",
+        f"the quote charges {loss_words(quote.charge)}, and its batches come to "
+        f"{loss_words(PrivacyLoss.of_nano(epsilon_nano, delta_nano))}",
     )
 
 
@@ -162,7 +166,7 @@ def _check_groups_and_noise(
     _require(
         is_expected(answered.noise, noise),
         f"{place}its noise ({answered.noise}) is not the one of {asked.mechanism.name!r} at "
-        f"{PrivacyLoss.of_nano(*asked.loss_nano)}",
+        f"{loss_words(PrivacyLoss.of_nano(*asked.loss_nano))}",
     )
 
 

@@ -110,13 +110,6 @@ class Tree:
             raise ModelRefused("Two leaves of the tree share an id: give each leaf its own.")
 
 
-def readable(rule: Rule) -> str:
-    """A rule as people read it: one clause a column, numbers to six digits. For display only, never to ask with."""
-    columns = dict.fromkeys(predicate.column for predicate in rule.all_of)
-    clauses = (_clause(name, [p for p in rule.all_of if p.column == name]) for name in columns)
-    return " and ".join(clause for clause in clauses) or "everybody"
-
-
 def _paths(node: Node, path: tuple[Predicate, ...]) -> Iterator[DecisionRule]:
     if isinstance(node, Leaf):
         yield DecisionRule(Rule(id=node.id, all_of=path), node)
@@ -193,37 +186,3 @@ def _near(column: Column, predicates: list[Predicate]) -> list[Value]:
             else:
                 near += [math.nextafter(number, -math.inf), number, math.nextafter(number, math.inf)]
     return [value for value in near if column.low <= value <= column.high and math.isfinite(value)]
-
-
-def _clause(name: str, predicates: list[Predicate]) -> str:
-    """What a path says of one column, in as few words as it takes."""
-    if any(predicate.op == "is_missing" for predicate in predicates):
-        return f"{name} is missing"
-    tests = [predicate for predicate in predicates if predicate.op != "not_missing"]
-    if not tests:
-        return f"{name} is known"
-    equal = [set(p.operands) for p in tests if p.op in ("eq", "in")]
-    unequal = {value for p in tests if p.op in ("ne", "not_in") for value in p.operands}
-    said = []
-    if equal:
-        said.append(_listed(set.intersection(*equal) - unequal, "=", "in"))
-    else:
-        lower = max((p for p in tests if p.op in ("gt", "ge")), key=lambda p: (p.value, p.op == "gt"), default=None)
-        upper = min((p for p in tests if p.op in ("lt", "le")), key=lambda p: (p.value, p.op == "le"), default=None)
-        said += [f"{_SIGNS[bound.op]} {_shown(bound.value)}" for bound in (lower, upper) if bound is not None]
-        said += [_listed(unequal, "≠", "not in")] if unequal else []
-    known = len(tests) < len(predicates) or not all(predicate.or_missing for predicate in tests)
-    return f"{name} {' and '.join(said)}{'' if known else ' or missing'}"
-
-
-_SIGNS = {"lt": "<", "le": "≤", "gt": ">", "ge": "≥"}
-
-
-def _listed(values: Iterable[Value], one: str, several: str) -> str:
-    ordered = sorted(values, key=lambda value: (value, "") if isinstance(value, int | float) else (0, str(value)))
-    shown = [_shown(value) for value in ordered]
-    return f"{one} {shown[0]}" if len(shown) == 1 else f"{several} {{{', '.join(shown)}}}"
-
-
-def _shown(value: Value | None) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from auditor_client.estimation.results import Change, Comparison
 from auditor_client.findings.finding import Finding
 from auditor_client.report.figures import Mark, Tick, interval_text, mark, symmetric_axis
-from auditor_client.report.sentences import level_words
-from auditor_client.report.vocabulary import METRIC_WORDS
-from auditor_client.report.words import loss, points, ratio
+from auditor_client.report.formats import points, ratio
+from auditor_client.report.metric_names import METRIC_WORDS
+from auditor_client.report.prose import level_words
+from auditor_client.text import loss_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +95,10 @@ def _cost(first: Finding, second: Finding) -> str:
     if not spent:
         return "Nothing was spent: kept answers had every count."
     if len(spent) == 1:
-        return f"Spent: {loss(spent[0].release.charge)}. The other audit was answered from the same counts."
+        return f"Spent: {loss_words(spent[0].release.charge)}. The other audit was answered from the same counts."
     if first.release.id == second.release.id:
-        return f"Spent: {loss(first.release.charge)}, once."
-    return f"Spent: {loss(first.release.charge)} and {loss(second.release.charge)}."
+        return f"Spent: {loss_words(first.release.charge)}, once."
+    return f"Spent: {loss_words(first.release.charge)} and {loss_words(second.release.charge)}."
 
 
 def _signed_ratio(number: float) -> str:

@@ -13,9 +13,9 @@ from auditor_client.estimation.results import Estimate, GroupComparison, GroupEs
 from auditor_client.findings.answers import FIGURES
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.insight import parity_of
-from auditor_client.report import sentences
-from auditor_client.report.vocabulary import METRIC_WORDS, RATE_WORDS, RateWords
-from auditor_client.report.words import group_words, percent, points, ratio, threshold_percent, whole
+from auditor_client.report import prose
+from auditor_client.report.formats import group_words, percent, points, ratio, threshold_percent, whole
+from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS, RateWords
 from shared.schema import Group
 
 _AXES: Final = {0.05: 5, 0.1: 5, 0.2: 4, 0.3: 3, 0.4: 4, 0.5: 5, 0.6: 6, 0.8: 4, 1.0: 5}
@@ -149,7 +149,7 @@ def _rates(columns: tuple[str, ...], figure: str, parity: ParityEstimate, refere
     ends = [end for group in parity.groups for end in _ends(group) if math.isfinite(end)]
     upper = next((end for end in _AXES if max(ends, default=1.0) <= end), 1.0)
     parts = _AXES[upper]
-    lowest, highest = sentences.extremes(parity) or (None, None)
+    lowest, highest = prose.extremes(parity) or (None, None)
     rows = []
     for group in sorted(parity.groups, key=lambda group: -group.rate.value if group.rate.defined else math.inf):
         notes = [word for word, extreme in (("lowest", lowest), ("highest", highest)) if group is extreme]
@@ -191,7 +191,7 @@ def _group_row(group: GroupEstimate, upper: float, note: str) -> GroupRow:
 
 def _ratio_picture(title: str, estimate: MetricEstimate) -> RatioPicture:
     shown = ratio(estimate.ratio.value, apart_from=estimate.threshold)
-    interval = sentences.interval_words(estimate)
+    interval = prose.interval_words(estimate)
     return RatioPicture(
         mark=mark(estimate.ratio, estimate.population_ratio, 0.0, 1.0),
         ticks=tuple(Tick(20.0 * part, f"{0.2 * part:.1g}") for part in range(6)),

@@ -6,8 +6,9 @@ from datetime import UTC
 
 from auditor_client.findings.finding import Finding
 from auditor_client.report.figures import Mark, interval_text, mark
-from auditor_client.report.vocabulary import METRIC_WORDS
-from auditor_client.report.words import loss, ratio
+from auditor_client.report.formats import ratio
+from auditor_client.report.metric_names import METRIC_WORDS
+from auditor_client.text import loss_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def history_rows(findings: Sequence[Finding]) -> tuple[HistoryRow, ...]:
             ratio=ratio(estimate.ratio.value, apart_from=estimate.threshold),
             interval=interval_text(estimate.ratio, ratio),
             verdict=estimate.verdict.value,
-            cost="reused" if finding.reused else loss(finding.release.charge),
+            cost="reused" if finding.reused else loss_words(finding.release.charge),
             mark=mark(estimate.ratio, None, 0.0, 1.0),
             threshold=100 * estimate.threshold,
         )

@@ -11,8 +11,8 @@ from auditor_client.findings.answers import FIGURES
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import RULES_SHOWN_MAX, attribution, flipped, has_rules, leaf_names, parity_of
 from auditor_client.report.figures import Mark, Tick, interval_text, mark, symmetric_axis
-from auditor_client.report.vocabulary import RATE_WORDS
-from auditor_client.report.words import group_words, ratio, rule_words
+from auditor_client.report.formats import group_words, ratio, rule_words
+from auditor_client.report.metric_names import RATE_WORDS
 from shared.rules import Rule
 
 FLIPS_TRIED_MAX: Final = 32

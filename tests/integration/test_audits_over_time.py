@@ -142,7 +142,7 @@ def test_a_scope_and_a_reference_reach_the_figures(auditor: Auditor, people: pd.
     assert {group.group[0]: group.size.value for group in result.parity.groups} == pytest.approx(
         sizes.to_dict(), abs=15
     )
-    assert "region = North" in result.to_html()
+    assert "region is North" in result.to_html()
 
 
 @pytest.mark.parametrize("source", ["table", "file"])

@@ -16,7 +16,7 @@ from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.findings.finding import KeptAnswer
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import Tree
-from auditor_client.report.data import report_data
+from auditor_client.report.audit_data import audit_data
 from shared.datasets import Budget
 from shared.releases import SigningKey
 from testing.invented_audits import invented_audit
@@ -82,7 +82,7 @@ def test_a_pair_of_groups_is_named_as_a_reference_is() -> None:
 def test_a_result_says_in_one_line_what_it_is() -> None:
     result = audited()
 
-    assert repr(result) == f"<AuditResult: {report_data(result).headline}>"
+    assert repr(result) == f"<AuditResult: {audit_data(result).headline}>"
     assert repr(History((result,))) == "<History: 1 audit>"
     assert repr(compare_results(result, result)).startswith("<ModelComparison: Whether the second model is fairer is")
 
@@ -102,7 +102,7 @@ def test_an_answer_that_does_not_tell_the_rules_apart_says_so(asked: dict[str, A
     result = audited(**asked)
 
     assert result.rule_ids == ()
-    assert report_data(result).bars is None
+    assert audit_data(result).bars is None
     with pytest.raises(QuestionRefused, match="rule from rule"):
         result.attribution()
 
@@ -110,7 +110,7 @@ def test_an_answer_that_does_not_tell_the_rules_apart_says_so(asked: dict[str, A
 @pytest.mark.parametrize("strategy", ["rules", "pafer"])
 def test_an_exponential_answer_shows_the_rates_and_says_why_no_shares(strategy: str) -> None:
     result = audited(strategy=strategy, mechanism="exponential", upper=10_000)
-    data, document = report_data(result), result.to_document()
+    data, document = audit_data(result), result.to_document()
 
     assert result.ratio.value == pytest.approx(true_ratio(FOUR_LEAVES), abs=0.05)
     assert (data.bars, document["attribution"]) == (None, None)
@@ -126,7 +126,7 @@ def test_an_exponential_answer_shows_the_rates_and_says_why_no_shares(strategy: 
 def test_an_answer_that_was_not_asked_rule_by_rule_needs_no_reason() -> None:
     result = audited(strategy="verdict", mechanism="exponential", upper=10_000)
 
-    assert (report_data(result).no_bars, result.to_document()["attribution_refused"]) == ("", None)
+    assert (audit_data(result).no_bars, result.to_document()["attribution_refused"]) == ("", None)
 
 
 def test_a_rule_that_was_not_asked_is_refused() -> None:
@@ -137,7 +137,7 @@ def test_a_rule_that_was_not_asked_is_refused() -> None:
 def test_the_report_ranks_the_rules_and_says_what_a_flip_would_do() -> None:
     result = audited()
 
-    bars = report_data(result).bars
+    bars = audit_data(result).bars
 
     assert bars is not None
     assert {bar.name for bar in bars.bars} == {"a", "d"}
@@ -168,10 +168,10 @@ def test_a_report_shows_every_figure_with_both_kinds_of_interval() -> None:
 
     for title in ("Statistical parity", "Equal opportunity", "Equalized odds", "Predictive parity"):
         assert f"<b>{title}</b>" in page
-    assert "age &gt; 18" in page
+    assert "age is above 18" in page
     assert "people in the data" in page
     assert "population" in page
-    assert [len(section.rates) for section in report_data(result).sections] == [1, 1, 2, 1]
+    assert [len(section.rates) for section in audit_data(result).sections] == [1, 1, 2, 1]
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -180,7 +180,7 @@ def test_the_headline_is_about_the_first_figure(metric: str) -> None:
 
     assert result.verdict == result.estimates[metric].verdict
     assert result.ratio == result.estimates[metric].ratio
-    assert report_data(result).headline.startswith("At ε = 10, ")
+    assert audit_data(result).headline.startswith("At ε = 10, ")
 
 
 def test_the_outlook_says_what_more_budget_would_buy() -> None:

@@ -12,10 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from auditor_client.audits.comparing import compare_results
+from auditor_client.audits.history import History
 from auditor_client.audits.result import AuditResult
-from auditor_client.report.data import report_data
-from auditor_client.report.sentences import noise_words
-from auditor_client.report.words import percent, ratio, rule_words
+from auditor_client.report.audit_data import audit_data
+from auditor_client.report.formats import percent, ratio, rule_words
+from auditor_client.report.prose import noise_words
 from shared.datasets import Relation
 from shared.meaning import meaning, statements
 from shared.noise import DiscreteLaplaceNoise
@@ -135,7 +137,7 @@ def test_the_page_can_be_read_by_everybody(kind: str) -> None:
 
 
 def test_the_verdict_is_one_sentence_with_its_figures() -> None:
-    finding = report_data(EVERY_KIND["fails"]).headline.replace("\N{NARROW NO-BREAK SPACE}", " ")
+    finding = audit_data(EVERY_KIND["fails"]).headline.replace("\N{NARROW NO-BREAK SPACE}", " ")
 
     assert finding == (
         "At ε = 0.5, the tree fails the four-fifths rule for sex: the group “Female” is accepted at 30.9 % of the "
@@ -171,15 +173,15 @@ def test_the_figures_of_the_page_are_those_of_the_result() -> None:
 
 
 def test_groups_stand_from_the_highest_rate_to_the_lowest_and_those_without_at_the_end() -> None:
-    rates = report_data(TWELVE).sections[0].rates[0]
+    rates = audit_data(TWELVE).sections[0].rates[0]
 
     assert rates.rows[0].values == ("Male", "missing")
     assert [(row.note, row.values) for row in rates.rows if row.note == "lowest"] == [("lowest", ("Female", "a"))]
-    assert report_data(UNDEFINED).sections[0].rates[0].rows[-1].rate == "undefined"
+    assert audit_data(UNDEFINED).sections[0].rates[0].rows[-1].rate == "undefined"
 
 
 def test_positions_follow_the_figures() -> None:
-    rates = report_data(UNDECIDED).sections[0].rates[0]
+    rates = audit_data(UNDECIDED).sections[0].rates[0]
 
     assert rates.ticks[-1].label == "40"
     assert [row.mark.value for row in rates.rows] == [pytest.approx(77.5), pytest.approx(60.0)]
@@ -187,7 +189,7 @@ def test_positions_follow_the_figures() -> None:
 
 
 def test_where_nothing_is_defined_nothing_is_drawn() -> None:
-    section = report_data(UNDEFINED).sections[0]
+    section = audit_data(UNDEFINED).sections[0]
 
     assert section.ratio.mark.value is None
     assert section.rates[0].reference is None
@@ -250,6 +252,27 @@ def hostile_audit(text: str) -> AuditResult:
     release = result.release.model_copy(update={"dataset": text, "auditor": text, "key": text})
     kept = replace(result.kept, release=release, receipt=Path(text))
     return replace(result, kept=kept, holder_url=text, versions={text: text})
+
+
+def test_a_view_is_made_once_and_shown_in_every_form() -> None:
+    result = invented_audit()
+
+    assert result.view.data is result.view.data
+    assert result.report.data.headline == result.view.data.headline
+    assert (result.summary(), result.to_html(), result.to_document()) == (
+        result.view.text,
+        result.view.page,
+        result.view.document,
+    )
+
+
+def test_history_and_comparison_write_their_pages_too(tmp_path: Path) -> None:
+    result = invented_audit()
+
+    for name, shown in (("history", History((result,))), ("comparison", compare_results(result, result))):
+        path = shown.write_report(tmp_path / f"{name}.html")
+        assert path.read_text(encoding="utf-8") == shown.to_html()
+        assert json.loads(shown.to_json()) == shown.to_document()
 
 
 def test_hostile_names_are_shown_as_they_are() -> None:

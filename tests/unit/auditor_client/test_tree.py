@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree, readable
-from shared.rules import Predicate, Rule
+from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree
+from shared.rules import Predicate
 from shared.schema import Column, Schema
 
 SCHEMA = Schema(
@@ -115,21 +115,3 @@ def test_a_split_is_accepted_exactly_if_each_arriving_age_takes_one_branch(
     else:
         with pytest.raises(ModelRefused):
             tree.check(SCHEMA)
-
-
-@pytest.mark.parametrize(
-    ("predicates", "text"),
-    [
-        ([], "everybody"),
-        ([p("age", "gt", 2), p("owner", "eq", True), p("age", "le", 7)], "age > 2 and ≤ 7 and owner = True"),
-        ([p("age", "gt", 2), p("age", "ge", 2), p("age", "ge", 1)], "age > 2"),
-        ([p("income", "le", 37.50000190734863, or_missing=True)], "income ≤ 37.5 or missing"),
-        ([p("income", "le", 5, or_missing=True), p("income", "gt", 1)], "income > 1 and ≤ 5"),
-        ([p("income", "not_missing"), p("income", "le", 5, or_missing=True)], "income ≤ 5"),
-        ([p("income", "is_missing")], "income is missing"),
-        ([p("city", "ne", "a"), p("city", "ne", "b")], "city not in {a, b}"),
-        ([p("city", "in", values=["a", "b"]), p("city", "ne", "a")], "city = b"),
-    ],
-)  # fmt: skip
-def test_a_rule_is_shown_with_one_clause_a_column(predicates: list[Predicate], text: str) -> None:
-    assert readable(Rule(all_of=tuple(predicates))) == text

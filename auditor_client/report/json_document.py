@@ -1,13 +1,18 @@
 """Findings as JSON documents, for machines and archives: the same facts, exact and unrounded."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
+from auditor_client.asking.question import Question
 from auditor_client.errors import AuditorError
 from auditor_client.estimation.results import Attribution, Comparison, Estimate, OddsEstimate, ParityEstimate
 from auditor_client.findings import insight
 from auditor_client.findings.finding import Finding, MetricEstimate
-from auditor_client.report import sentences
+from auditor_client.planning.forecasts import Expectation, Forecast
+from auditor_client.report import prose
+from shared.datasets import Budget
+from shared.plans import Quote
 
 FORMAT: Final = "pafer-audit/2"
 
@@ -23,8 +28,8 @@ def audit_document(finding: Finding) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "verdict": finding.verdict.value,
-        "finding": sentences.headline(finding),
-        "explanation": sentences.explanation(finding.first),
+        "finding": prose.headline(finding),
+        "explanation": prose.explanation(finding.first),
         "threshold": finding.threshold,
         "metrics": {metric: estimate_document(estimate) for metric, estimate in finding.estimates.items()},
         "attribution": attribution,
@@ -49,7 +54,7 @@ def audit_document(finding: Finding) -> dict[str, Any]:
         "charge": release.charge.model_dump(mode="json"),
         "budget": None if finding.budget is None else finding.budget.model_dump(mode="json"),
         "relation": release.relation,
-        "meaning": {paragraph.term: paragraph.text for paragraph in sentences.paragraphs(finding)},
+        "meaning": {paragraph.term: paragraph.text for paragraph in prose.paragraphs(finding)},
         "holder": finding.holder_url,
         "key": finding.key.model_dump(mode="json"),
         "receipt": str(finding.receipt),
@@ -89,6 +94,50 @@ def comparison_document(first: Finding, second: Finding, metric: str, change: Co
         "notes": list(change.notes),
         "first": audit_document(first),
         "second": audit_document(second),
+    }
+
+
+def plan_document(
+    question: Question, quote: Quote, forecast: Forecast, budget: Budget, target_width: float | None
+) -> dict[str, Any]:
+    """A planned audit as JSON values."""
+    rules, model = question.rules, question.model
+    return {
+        "plan": question.plan.document(),
+        "quote": quote.model_dump(mode="json"),
+        "rules": len(rules),
+        "favourable_rules": sum(rule.favourable for rule in rules),
+        "model": {"rules_digest": model.rules, "file_digest": model.file},
+        "metrics": list(question.metrics),
+        "strategy": question.strategy,
+        "target_width": target_width,
+        "expectation": _expected(forecast.chosen),
+        "strategies": [_expected(expected) for expected in forecast.strategies],
+        "curve": [_expected(expected) for expected in forecast.curve],
+        "assumption": {**forecast.assumption.model_dump(), "from_supports": forecast.from_supports},
+        "budget": budget.model_dump(mode="json"),
+    }
+
+
+def history_document(findings: Sequence[Finding], unreadable: int) -> dict[str, Any]:
+    """Audits over time as JSON values."""
+    return {
+        "audits": [
+            {
+                "created": finding.release.created.isoformat(),
+                "release": finding.release.id,
+                "dataset": finding.release.dataset,
+                "version": finding.release.version,
+                "sensitive": list(finding.plan.sensitive),
+                "model": finding.model.rules,
+                "strategy": finding.strategy,
+                "reused": finding.reused,
+                "charge": finding.release.charge.model_dump(mode="json"),
+                "metrics": {name: estimate_document(estimate) for name, estimate in finding.estimates.items()},
+            }
+            for finding in findings
+        ],
+        "unreadable": unreadable,
     }
 
 
@@ -154,3 +203,13 @@ def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
 
 def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
+
+
+def _expected(expectation: Expectation) -> dict[str, Any]:
+    return {
+        "strategy": expectation.strategy,
+        "epsilon": expectation.epsilon,
+        "width": expectation.width,
+        "error": expectation.error,
+        "undecided": expectation.undecided,
+    }

@@ -5,19 +5,20 @@ columns, categories, datasets) stay as they are here: escaping belongs to the pa
 """
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 
 from auditor_client.errors import AuditorError
 from auditor_client.findings.finding import Finding
 from auditor_client.planning.forecasts import Outlook
-from auditor_client.report import sentences
+from auditor_client.report import prose
 from auditor_client.report.figures import MetricSection, metric_section
+from auditor_client.report.formats import listed, rule_words, scope_words
+from auditor_client.report.metric_names import METRIC_WORDS
+from auditor_client.report.prose import Paragraph
 from auditor_client.report.rule_bars import RuleBars, rule_bars
-from auditor_client.report.sentences import Paragraph
-from auditor_client.report.vocabulary import METRIC_WORDS
 from auditor_client.report.widths import WidthCurve, remaining_curve
-from auditor_client.report.words import listed, loss, rule_words
+from auditor_client.text import loss_words
 from shared.amounts import NANO_PER_UNIT
 
 
@@ -39,7 +40,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportData:
+class AuditData:
     """The whole report.
 
     `no_bars` says why an answer rule by rule has no `bars`; it is empty if it has them or was not asked for.
@@ -67,28 +68,28 @@ class ReportData:
     versions: tuple[Fact, ...]
 
 
-def report_data(finding: Finding, outlook: Outlook | None = None) -> ReportData:
+def audit_data(finding: Finding) -> AuditData:
     """Everything that the report of an audit says."""
     first = finding.first
     bars, no_bars = _bars(finding)
     warnings = [warning for estimate in finding.estimates.values() for warning in estimate.warnings]
-    return ReportData(
+    return AuditData(
         verdict=first.verdict.value if first.ratio.defined else "undefined",
-        headline=sentences.headline(finding),
-        explanation=sentences.explanation(first),
+        headline=prose.headline(finding),
+        explanation=prose.explanation(first),
         reused=_reused(finding),
         question=_question(finding),
-        level=sentences.level_words(first.ratio),
+        level=prose.level_words(first.ratio),
         sensitive=finding.plan.sensitive,
         sections=tuple(metric_section(finding, metric) for metric in finding.metrics),
         bars=bars,
         no_bars=no_bars,
-        scope=tuple(map(str, finding.question.scope)),
+        scope=scope_words(finding.question.scope),
         favourable=_rules(finding, favourable=True),
         unfavourable=_rules(finding, favourable=False),
-        cost=(*_cost(finding), *_central(outlook)),
-        more=remaining_curve(outlook),
-        meaning=sentences.paragraphs(finding),
+        cost=_cost(finding),
+        more=None,
+        meaning=prose.paragraphs(finding),
         warnings=tuple(dict.fromkeys([*warnings, *(bars.warnings if bars else ())])),
         receipt=_receipt(finding),
         command=f"auditor verify {shlex.quote(str(finding.receipt.parent))}",
@@ -102,6 +103,11 @@ def _bars(finding: Finding) -> tuple[RuleBars | None, str]:
         return rule_bars(finding), ""
     except AuditorError as refusal:
         return None, str(refusal)
+
+
+def with_outlook(report: AuditData, outlook: Outlook | None) -> AuditData:
+    """The same, with what more budget would buy."""
+    return replace(report, cost=(*report.cost, *_central(outlook)), more=remaining_curve(outlook))
 
 
 def _reused(finding: Finding) -> str:
@@ -123,10 +129,10 @@ def _question(finding: Finding) -> tuple[Fact, ...]:
         Fact("Dataset", f"{release.dataset}, version {release.version}"),
         Fact("Compared by", listed(finding.plan.sensitive)),
         Fact("Groups", str(len(finding.counts[next(iter(finding.counts))].measurement.groups))),
-        *([Fact("Within", " and ".join(map(str, scope)))] if scope else []),
+        *([Fact("Within", " and ".join(scope_words(scope)))] if scope else []),
         *([Fact("Compared with", ", ".join(map(str, reference)))] if reference else []),
         Fact("Figures", listed([METRIC_WORDS[metric].title for metric in finding.metrics])),
-        Fact("Privacy loss", loss(release.charge)),
+        Fact("Privacy loss", loss_words(release.charge)),
         Fact("Strategy", finding.strategy),
         Fact("Estimator", finding.estimator),
         Fact("Asked by", release.auditor),
@@ -143,18 +149,18 @@ def _rules(finding: Finding, *, favourable: bool) -> tuple[RuleRow, ...]:
 def _cost(finding: Finding) -> tuple[Fact, ...]:
     release, budget = finding.release, finding.budget
     if budget is None:
-        left = f"{loss(release.remaining)} when the answer was made"
+        left = f"{loss_words(release.remaining)} when the answer was made"
     else:
-        left = f"{loss(budget.remaining)} of {loss(budget.limit)}, for the population {budget.population}"
-    cost = Fact("This audit cost", loss(release.charge))
+        left = f"{loss_words(budget.remaining)} of {loss_words(budget.limit)}, for the population {budget.population}"
+    cost = Fact("This audit cost", loss_words(release.charge))
     if finding.reused:
-        cost = Fact("This audit cost", f"nothing; the kept answer cost {loss(release.charge)} when it was made")
+        cost = Fact("This audit cost", f"nothing; the kept answer cost {loss_words(release.charge)} when it was made")
     facts = [cost, Fact("Left of the budget", left)]
     facts.append(
-        Fact("Protected", f"what would differ if {sentences.relation_words(release.relation)} ({release.relation})")
+        Fact("Protected", f"what would differ if {prose.relation_words(release.relation)} ({release.relation})")
     )
     noises = dict.fromkeys(batch.noise for batch in release.batches)
-    return (*facts, *(Fact("Noise on each count", sentences.noise_words(noise)) for noise in noises))
+    return (*facts, *(Fact("Noise on each count", prose.noise_words(noise)) for noise in noises))
 
 
 def _central(outlook: Outlook | None) -> tuple[Fact, ...]:

@@ -8,8 +8,9 @@ from auditor_client.asking.request import PARITY
 from auditor_client.estimation.results import Estimate, GroupEstimate, OddsEstimate, ParityEstimate, Verdict
 from auditor_client.findings.answers import FIGURES
 from auditor_client.findings.finding import Finding, MetricEstimate
-from auditor_client.report.vocabulary import METRIC_WORDS, RATE_WORDS
-from auditor_client.report.words import group_words, listed, loss, percent, threshold_percent, whole
+from auditor_client.report.formats import group_words, listed, percent, scope_words, threshold_percent, whole
+from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS
+from auditor_client.text import loss_words
 from shared.meaning import meaning, statements
 from shared.noise import (
     DiscreteGaussianNoise,
@@ -56,7 +57,7 @@ def extremes(parity: ParityEstimate) -> tuple[GroupEstimate, GroupEstimate] | No
 def headline(finding: Finding) -> str:
     """The first metric's verdict in one sentence."""
     metric, estimate = finding.metrics[0], finding.first
-    start = f"At {loss(finding.release.charge)}"
+    start = f"At {loss_words(finding.release.charge)}"
     by = listed(finding.plan.sensitive)
     worse, figure = _worse(estimate, FIGURES[metric][0])
     ends = extremes(worse)
@@ -215,7 +216,7 @@ def _population_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
 
 def _scope_sentence(result: Finding) -> str:
     scope = result.question.scope
-    return f" Only those within the scope are counted: {' and '.join(map(str, scope))}." if scope else ""
+    return f" Only those within the scope are counted: {' and '.join(scope_words(scope))}." if scope else ""
 
 
 def _threshold_paragraph(threshold: float) -> Paragraph:

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
+from auditor_client.report.audit_data import AuditData
 from auditor_client.report.comparison_data import ComparisonData
-from auditor_client.report.data import ReportData
 from auditor_client.report.figures import MetricSection, RateTable
 from auditor_client.report.history_data import HistoryRow
 from auditor_client.report.plan_data import PlanData
 from auditor_client.report.rule_bars import RuleBars
 
 
-def summary_lines(report: ReportData) -> list[str]:
+def audit_lines(report: AuditData) -> list[str]:
     """An audit in a few lines."""
     lines = [report.headline, report.explanation]
     if report.reused:

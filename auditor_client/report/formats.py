@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from shared.amounts import PrivacyLoss, format_nano
 from shared.rules import MISSING_TESTS, Predicate, Rule
 from shared.schema import Group, Value
 
@@ -26,6 +25,11 @@ def rule_words(rule: Rule) -> tuple[tuple[str, str], ...]:
         (column, f"is {' and '.join(_conditions([p for p in rule.all_of if p.column == column]))}")
         for column in columns
     )
+
+
+def scope_words(scope: Sequence[Predicate]) -> tuple[str, ...]:
+    """The conditions of a scope, one for each column: "age is at least 18"."""
+    return tuple(f"{column} {condition}" for column, condition in rule_words(Rule(all_of=tuple(scope))))
 
 
 def group_words(group: Group) -> tuple[str, ...]:
@@ -64,12 +68,6 @@ def percent(share: float, *, apart_from: float | None = None) -> str:
 def threshold_percent(threshold: float) -> str:
     """A threshold as a percentage, with no more decimals than it has."""
     return f"{100 * threshold:.10g}{_NARROW_SPACE}%"
-
-
-def loss(amount: PrivacyLoss) -> str:
-    """A privacy loss, a budget or what is left of one."""
-    epsilon = f"ε = {format_nano(amount.epsilon)}"
-    return f"{epsilon}, δ = {format_nano(amount.delta)}" if amount.delta else epsilon
 
 
 def ratio(number: float, *, apart_from: float | None = None) -> str:

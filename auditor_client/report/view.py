@@ -1,0 +1,143 @@
+"""A view of a result: made once as data, and shown as text, page and document.
+
+A page loads nothing and runs nothing, and its own policy forbids both. Every text is escaped: names of
+categories and columns come from the other party.
+"""
+
+import html
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from auditor_client.text import readable
+
+Data = TypeVar("Data")
+
+_DIRECTION_CONTROLS: Final = dict.fromkeys(
+    (*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\N{REPLACEMENT CHARACTER}"
+)
+"""Characters that turn the direction of what follows: in a name they could turn a figure round."""
+
+
+@dataclass(frozen=True)
+class View(Generic[Data]):
+    """A result as it is shown. Its data and its document are made when they are first wanted, and once.
+
+    Attributes:
+        title: Of the frame in a notebook.
+        height: Of the frame, in CSS units.
+        template: The file of the page; it has the data as `shown`.
+        make_data: What text and page say.
+        make_lines: The data in lines for a terminal.
+        make_document: The same facts as JSON values, exact and unrounded.
+    """
+
+    title: str
+    height: str
+    template: str
+    make_data: Callable[[], Data]
+    make_lines: Callable[[Data], Sequence[str]]
+    make_document: Callable[[], dict[str, Any]]
+
+    @cached_property
+    def data(self) -> Data:
+        """What text and page say."""
+        return self.make_data()
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """JSON values."""
+        return self.make_document()
+
+    @property
+    def text(self) -> str:
+        """A few lines for a terminal."""
+        return "\n".join(map(readable, self.make_lines(self.data)))
+
+    @property
+    def page(self) -> str:
+        """A whole HTML page, UTF-8, that needs nothing else."""
+        return _template(self.template).render(shown=self.data, css=Markup(_resource("report.css")))  # noqa: S704 - our own file
+
+    @property
+    def frame(self) -> str:
+        """The page in a frame, for a notebook: its styles stay inside, and nothing in it can run."""
+        return (
+            f'<iframe sandbox="" srcdoc="{html.escape(self.page, quote=True)}" title="{self.title}" '
+            f'style="width: 100%; height: {self.height}; border: 1px solid #ccc"></iframe>'
+        )
+
+
+class Shown(ABC):
+    """A result that shows itself."""
+
+    @property
+    @abstractmethod
+    def view(self) -> View[Any]:
+        """How it is shown."""
+
+    @property
+    def report(self) -> View[Any]:
+        """How it is shown in a file."""
+        return self.view
+
+    def summary(self) -> str:
+        """The result as plain text, for a terminal."""
+        return self.view.text
+
+    def to_html(self) -> str:
+        """The result as one page that needs nothing else."""
+        return self.view.page
+
+    def to_document(self) -> dict[str, Any]:
+        """The result as a JSON document; figures that are undefined are null."""
+        return self.view.document
+
+    def to_json(self) -> str:
+        """The document as a text."""
+        return json.dumps(self.to_document(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def write_report(self, path: Path | str) -> Path:
+        """Write the page into a file and return its path.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        target = Path(path)
+        target.write_text(self.report.page, encoding="utf-8")
+        return target
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.summary().splitlines()[0]}>"
+
+    def _repr_html_(self) -> str:
+        return self.view.frame
+
+
+@cache
+def _template(name: str) -> Template:
+    environment = Environment(
+        loader=FunctionLoader(_resource),
+        autoescape=True,
+        finalize=_without_direction,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(name)
+
+
+def _without_direction(value: Any) -> Any:
+    return value.translate(_DIRECTION_CONTROLS) if isinstance(value, str) else value
+
+
+def _resource(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
