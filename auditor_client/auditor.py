@@ -138,7 +138,7 @@ class Auditor:
     ) -> PlannedAudit:
         """What an audit would cost and how wide its interval would be, for each strategy; spends nothing.
 
-        Takes and refuses what `audit` does, and besides:
+        Takes and refuses what `audit` does, and in addition:
 
         Args:
             target_width: Instead of ε: the width of the first figure's interval to reach; the smallest ε

@@ -1,4 +1,4 @@
-"""The options that several commands share, beside those of a request and its reading."""
+"""The options that several commands share, other than those of a request and its reading."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -31,7 +31,7 @@ class Connection(BaseModel):
 
 
 class Output(BaseModel):
-    """Where a result goes, beside the terminal."""
+    """Where a result goes, other than to the terminal."""
 
     model_config = ConfigDict(frozen=True)
 
