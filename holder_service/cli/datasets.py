@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from holder_service.cli.calls import AdminKey, Url, call, chunks, clear_errors, download, new_file, path_of
-from holder_service.cli.output import AsJson, show, show_fields, tell
+from holder_service.cli.output import OVERLAP_COLUMNS, AsJson, overlap_words, show, show_fields, tell, tell_not_compared
 
 commands = typer.Typer()
 
@@ -66,17 +66,13 @@ def merge(into: str, source: str, url: Url = "", key: AdminKey = "") -> None:
 
 
 @commands.command("overlaps")
-def list_overlaps(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
-    """Tell which populations share people, so that they can be merged."""
-    found = call("GET", path_of("populations", "overlaps"), url, key)
-    rows = [
-        (*one["populations"], " / ".join(dict.fromkeys(one["person_keys"])), str(one["people"]),
-         "yes" if one["mergeable"] else "no: relation or person key differ")
-        for one in found["overlaps"]
-    ]  # fmt: skip
-    show(found, ("population", "and population", "person key", "people in both", "can be merged"), rows, as_json)
-    if found["not_compared"] and not as_json:
-        tell(f"Not compared until they are loaded again: {', '.join(found['not_compared'])}.")
+def look_at_overlap(population: str, other: str, url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
+    """Look whether two populations share people: roughly, and charged to both caps; `holder overlaps` is exact."""
+    found = call("POST", path_of("populations", "overlaps"), url, key, json={"population": population, "other": other})
+    row = (*found["populations"], *overlap_words(found), found["charged"]["epsilon"])
+    show(found, (*OVERLAP_COLUMNS, "charged to both, ε"), [row], as_json)
+    if not as_json:
+        tell_not_compared(found)
 
 
 @commands.command("report")

@@ -8,9 +8,18 @@ from typing import Annotated
 import typer
 
 from holder_service.cli.calls import clear_errors, own_holder
-from holder_service.cli.output import AsJson, show_verification, tell
+from holder_service.cli.output import (
+    OVERLAP_COLUMNS,
+    AsJson,
+    overlap_words,
+    show,
+    show_verification,
+    tell,
+    tell_not_compared,
+)
 from holder_service.services import holder, ledger
 from holder_service.services.backup import back_up
+from holder_service.services.overlaps import find_overlaps
 from holder_service.services.transparency import transparency_report
 from holder_service.settings import Settings
 from holder_service.web.console.transparency import transparency_document, transparency_page
@@ -52,6 +61,17 @@ def report(
     else:
         spent = PrivacyLoss.of_nano(*found.spent)
         print(f"{len(found.releases)} releases about {dataset}, {spent} in all; ledger head {found.head[1]}.")
+
+
+@commands.command("overlaps")
+def list_overlaps(as_json: AsJson = False) -> None:
+    """Tell which populations share people, and exactly how many: derived from records, so keep it to yourself."""
+    with clear_errors(), own_holder() as own:
+        found = asdict(find_overlaps(own.books, own.files))
+    rows = [(*one["populations"], *overlap_words(one)) for one in found["overlaps"]]
+    show(found, OVERLAP_COLUMNS, rows, as_json)
+    if not as_json:
+        tell_not_compared(found)
 
 
 @commands.command("backup")

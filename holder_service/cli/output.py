@@ -1,14 +1,15 @@
 """What commands print: tables for people, JSON for machines."""
 
 import json
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 _errors = Console(stderr=True)
+OVERLAP_COLUMNS: Final = ("population", "and population", "person key", "people in both", "can be merged")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 
@@ -38,6 +39,22 @@ def show_verification(found: dict[str, Any], as_json: bool) -> None:
         tell(f"Broken at entry {found['broken_at']}: {found['reason']}.")
     if not found["intact"]:
         raise typer.Exit(1)
+
+
+def overlap_words(found: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Of two populations: their person keys, how many people are in both, whether they can be merged."""
+    if "people" in found:
+        people = str(found["people"])
+    else:
+        people = f"{found['people_from']} to {found['people_below']}" if found["people_from"] else "few or none"
+    keys = " / ".join(dict.fromkeys(found["person_keys"]))
+    return keys, people, "yes" if found["mergeable"] else "no: relation or person key differ"
+
+
+def tell_not_compared(found: Mapping[str, Any]) -> None:
+    """Name the datasets whose hashes are missing or under another secret."""
+    if found["not_compared"]:
+        tell(f"Not compared until they are loaded again: {', '.join(found['not_compared'])}.")
 
 
 def tell(text: str) -> None:

@@ -24,7 +24,7 @@ from shared import canonical
 
 Kind = Literal[
     "account", "key", "key-withdrawn", "signing-key", "population", "dataset", "cap", "budget", "charge", "records",
-    "retirement", "merge", "restore",
+    "retirement", "merge", "restore", "overlap-look",
 ]  # fmt: skip
 
 COMMAND_LINE: Final = "holder"
@@ -203,6 +203,10 @@ class Replay:
                     raise BrokenLedger(entry.sequence, f"charges more than {name} had left")
             cap = cap.charged(event.epsilon_nano, event.delta_nano)
             account = account.charged(event.epsilon_nano, event.delta_nano)
+        elif event.kind == "overlap-look":
+            if not cap.affords(event.epsilon_nano, event.delta_nano, datetime.fromisoformat(entry.at)):
+                raise BrokenLedger(entry.sequence, "charges more than the population's cap had left")
+            cap = cap.charged(event.epsilon_nano, event.delta_nano)
         elif event.kind in ("population", "cap"):
             cap = self._relimited(entry, cap, event.cap)
         elif event.kind == "budget":

@@ -169,7 +169,7 @@ def merge(books: Books, *, actor: str, into: str, source: str) -> None:
 
     def work(transaction: Transaction) -> None:
         connection = transaction.connection
-        target, other = _unmerged(connection, into), _unmerged(connection, source)
+        target, other = unmerged(connection, into), unmerged(connection, source)
         if target.name == other.name:
             raise Conflict("A population cannot be merged with itself.")
         if (target.relation, target.person_key) != (other.relation, other.person_key):
@@ -278,7 +278,7 @@ def _schemas(connection: Connection, population: str) -> dict[str, Schema]:
     return {dataset.name: dataset.schema for dataset in datasets.every(connection, population=population)}
 
 
-def _unmerged(connection: Connection, name: str) -> Population:
+def unmerged(connection: Connection, name: str) -> Population:
     population = datasets.find_population(connection, name)
     if population is None:
         raise NotFound(f"There is no population {name!r}.")

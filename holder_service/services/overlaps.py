@@ -1,20 +1,37 @@
 """Which populations share people, so that an administrator can merge them (2-privacy §2).
 
 A budget is about people. Two populations that overlap have two budgets about the same ones, and whoever
-asks both learns about them twice as much as either cap says. The report counts person keys that were ever
-loaded into both, whatever was retired since; it is for administrators alone, and no log or metric has it.
+asks both learns about them twice as much as either cap says. Person keys are counted that were ever loaded
+into both, whatever was retired since.
+
+An administrator can load any keys. With exact figures they could find out who is in a register, one guess
+after the other, and without an entry. So exact figures (`find_overlaps`) are for the holder's own machine, for
+whoever may read its home anyway. Over the network an administrator looks at two populations
+(`look_at_overlap`): what leaves is between which powers of ten a noisy count lies, and it is charged to the caps of
+both, as an auditor's question would be.
 """
 
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Final
 
+from holder_service.domain.errors import Conflict
+from holder_service.domain.ledger import Event
+from holder_service.mechanisms.laplace import LaplaceMechanism
 from holder_service.records.files import RecordFiles
 from holder_service.records.person_keys import count_shared
-from holder_service.services.bookkeeping import Books
-from holder_service.storage import datasets
+from holder_service.services.bookkeeping import Books, Transaction
+from holder_service.services.datasets import unmerged
+from holder_service.storage import datasets, ledger
 from holder_service.storage.datasets import Population
+from shared.amounts import PrivacyLoss
+
+LOOK_EPSILON_NANO: Final = 200_000_000
+LOOK_LOSS: Final = PrivacyLoss.of_nano(LOOK_EPSILON_NANO, 0)
+SHOWN_FROM: Final = 100
+"""Twenty times the noise's scale: populations that share nobody are said to share somebody once in 10⁹ looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +52,29 @@ class Overlap:
 
 
 @dataclass(frozen=True, slots=True)
+class OverlapLook:
+    """What an administrator is shown of two populations, at a loss of `charged` to each.
+
+    Attributes:
+        populations: Their names.
+        person_keys: The names of their key columns.
+        people_from: Their noisy number of common keys is so large at least; 0 below the first band.
+        people_below: And smaller than this.
+        mergeable: Whether relation and person key are the same, so that they can be merged.
+        not_compared: Datasets of them that cannot be compared until they are loaded again.
+        charged: The loss.
+    """
+
+    populations: tuple[str, str]
+    person_keys: tuple[str, str]
+    people_from: int
+    people_below: int
+    mergeable: bool
+    not_compared: tuple[str, ...]
+    charged: PrivacyLoss
+
+
+@dataclass(frozen=True, slots=True)
 class OverlapReport:
     """All overlaps, the largest first, and the datasets that cannot be compared until they are loaded again."""
 
@@ -43,26 +83,83 @@ class OverlapReport:
 
 
 def find_overlaps(books: Books, files: RecordFiles) -> OverlapReport:
-    """Compare every two populations that were not merged."""
+    """Compare every two populations that were not merged: exactly, so for the holder's own machine alone."""
     with files.joining():  # nobody replaces a file meanwhile
         with books.database.read() as connection:
             populations = [one for one in datasets.every_population(connection) if one.merged_into is None]
-            loaded = [one for one in datasets.every(connection) if one.version_last > 0]
-        people: defaultdict[str, list[Path]] = defaultdict(list)
-        not_compared = []
-        for dataset in loaded:
-            path = files.people_of(dataset.people_file)
-            if path is None:
-                not_compared.append(dataset.name)
-            else:
-                people[dataset.population].append(path)
+        people, not_compared = _people(books, files)
         found = [
             _overlap(one, other, people)
             for one, other in combinations(populations, 2)
             if people[one.name] and people[other.name]
         ]
     found = sorted((overlap for overlap in found if overlap.people), key=lambda overlap: -overlap.people)
-    return OverlapReport(tuple(found), tuple(not_compared))
+    return OverlapReport(tuple(found), tuple(name for names in not_compared.values() for name in names))
+
+
+def look_at_overlap(books: Books, files: RecordFiles, *, actor: str, one: str, other: str) -> OverlapLook:
+    """Look whether two populations share people, for an administrator who is not at the holder's own machine.
+
+    One person more or less, or another in their stead, moves the count by one at most: discrete Laplace noise of
+    scale 1/ε costs each population ε. Both charges and entries are committed before anything is counted, and say who
+    looked at what. Each look draws anew and is charged anew.
+
+    Raises:
+        NotFound: There is no such population.
+        Conflict: They are the same, one was merged already, or a cap has less left than a look costs.
+    """
+
+    def charge(transaction: Transaction) -> tuple[Population, Population]:
+        pair = unmerged(transaction.connection, one), unmerged(transaction.connection, other)
+        if pair[0].name == pair[1].name:
+            raise Conflict("Name two populations: one shares all its people with itself.")
+        for population, beside in (pair, pair[::-1]):
+            cap = ledger.population_balance(transaction.connection, population.name)
+            if not cap.affords(LOOK_EPSILON_NANO, 0, transaction.now):
+                raise Conflict(
+                    f"A look costs {LOOK_LOSS} of both caps, and that of {population.name!r} has less left. On the "
+                    "holder's own machine `holder overlaps` costs nothing."
+                )
+            event = Event(
+                "overlap-look", actor, population=population.name, epsilon_nano=LOOK_EPSILON_NANO,
+                cap=cap.charged(LOOK_EPSILON_NANO, 0), detail={"with": beside.name},
+            )  # fmt: skip
+            transaction.append(event)
+        return pair
+
+    with files.joining():
+        pair = books.commit(charge)
+        people, not_compared = _people(books, files)
+        mechanism = LaplaceMechanism.calibrated(epsilon_nano=LOOK_EPSILON_NANO, sensitivity=1)
+        exact = _overlap(*pair, people)
+        low, high = _band(mechanism.release([exact.people])[0])
+    missing = tuple(name for population in pair for name in not_compared[population.name])
+    return OverlapLook(exact.populations, exact.person_keys, low, high, exact.mergeable, missing, LOOK_LOSS)
+
+
+def _band(noisy: int) -> tuple[int, int]:
+    """Between which powers of ten a noisy count lies; below `SHOWN_FROM` it is not said to be any."""
+    if noisy < SHOWN_FROM:
+        return 0, SHOWN_FROM
+    low = SHOWN_FROM
+    while noisy >= 10 * low:
+        low *= 10
+    return low, 10 * low
+
+
+def _people(books: Books, files: RecordFiles) -> tuple[dict[str, list[Path]], dict[str, list[str]]]:
+    """By population, the files of hashes of its people, and the names of the datasets whose file is not here."""
+    with books.database.read() as connection:
+        loaded = [one for one in datasets.every(connection) if one.version_last > 0]
+    people: defaultdict[str, list[Path]] = defaultdict(list)
+    not_compared: defaultdict[str, list[str]] = defaultdict(list)
+    for dataset in loaded:
+        path = files.people_of(dataset.people_file)
+        if path is None:
+            not_compared[dataset.population].append(dataset.name)
+        else:
+            people[dataset.population].append(path)
+    return people, not_compared
 
 
 def _overlap(one: Population, other: Population, people: dict[str, list[Path]]) -> Overlap:

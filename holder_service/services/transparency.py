@@ -23,6 +23,7 @@ from shared.meaning import Meaning, meaning
 
 DECISIONS: Final[tuple[Kind, ...]] = (
     "population", "cap", "budget", "merge", "dataset", "records", "retirement", "restore", "signing-key",
+    "overlap-look",
 )  # fmt: skip
 """Kinds of entries that say what was decided about the dataset's people, or that bear on trust in the ledger."""
 _PAGE: Final = 1000

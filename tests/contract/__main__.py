@@ -129,6 +129,8 @@ def conclude(holder: TestedHolder) -> None:
                             cap={"epsilon": "1", "delta": "0.01"}))  # fmt: skip
     required(holder.admin("POST", "/populations/register/merge", json={"population": "unbounded"}))
     required(holder.admin("DELETE", "/datasets/fixed-size"))
+    pair = {"population": "register", "other": "survey"}
+    required(holder.admin("POST", "/populations/overlaps", json=pair))
     holder.settings.anchor.unlink()
     required(holder.admin("POST", "/ledger/restore", json={"reason": "recorded for the contract"}))
 

@@ -404,18 +404,29 @@ def test_populations_are_merged(sqlite_holder: TestedHolder, administrator: Visi
     assert "was merged into 'register' already" in again.text
 
 
-def test_populations_that_share_people_are_shown_until_they_are_merged(
+def test_a_look_at_shared_people_is_an_entry_and_a_page_is_none(
     sqlite_holder: TestedHolder, administrator: Visitor
 ) -> None:
+    """The page shows no figure, a look a band: 300 people are far from its edges: one look in 10 to the 17th misses."""
     sqlite_holder.declare("other")
-    sqlite_holder.load(register_csv(people=37), "other")
+    sqlite_holder.load(register_csv(people=300), "other")
+    sqlite_holder.declare("poor", cap={"epsilon": "0.1", "delta": "0"})
+    before = len(sqlite_holder.entries())
 
     shown = administrator.get("/console/datasets")
-    administrator.send("/console/datasets", "/console/populations/merge", {"into": "register", "population": "other"})
+    fields = {"one": "register", "other": "other"}
+    looks = [
+        administrator.send("/console/datasets", "/console/populations/overlaps", fields | changes)
+        for changes in ({}, {"other": "poor"}, {"other": ""})
+    ]
 
     assert "People in several populations" in shown.text
-    assert "37" in shown.text
-    assert "People in several populations" not in administrator.get("/console/datasets").text
+    assert "in common" not in shown.text
+    assert "register and other have 100 to 1000 person keys in common; epsilon 0.2" in looks[0].text
+    assert "that of 'poor' has less left" in looks[1].text
+    assert [look.status for look in looks] == [200, 409, 404]
+    assert [entry["kind"] for entry in sqlite_holder.entries()[before:]] == ["overlap-look"] * 2
+    assert "Looked at people of register in other" in administrator.get("/console/ledger").text
 
 
 def test_a_signing_key_is_put_in_force_once_however_often_the_form_is_sent(

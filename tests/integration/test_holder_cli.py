@@ -179,8 +179,7 @@ def test_every_call_of_the_administrator_has_a_command(
         assert loaded == {"dataset": name, "version": 1}
         admin("grant", name, auditor, "2.5", "--json")
     assert {one, two} <= {found["name"] for found in admin("datasets", "--json")["datasets"]}
-    (overlap,) = [found for found in admin("overlaps", "--json")["overlaps"] if set(found["populations"]) == {one, two}]
-    assert overlap["people"] == 300
+    assert admin("overlaps", one, two, "--json")["people_from"] == 100
     admin("merge", one, two)
     admin("disable-auditor", auditor)
     accounts = {one["auditor"]: one for one in admin("auditors", "--json")["auditors"]}
@@ -215,8 +214,26 @@ def test_every_call_of_the_administrator_has_a_command(
         } <= {*made, ("POST", "/v1/admin/ledger/verify")}
     assert admin("verify-ledger", "--json")["intact"]
     assert json.loads(done(run(["ledger", "verify", "--json"], env)))["intact"]
-    for table in ("auditors", "budgets", "datasets", "ledger", "overlaps", "signing-keys", "verify-ledger"):
+    for table in ("auditors", "budgets", "datasets", "ledger", "signing-keys", "verify-ledger"):
         assert further["key"] not in admin(table)
+
+
+def test_overlaps_are_exact_on_the_own_machine_and_rough_over_the_network(
+    env: dict[str, str], served: TestedHolder
+) -> None:
+    one, two = ("c-one", "c-two") if "HOLDER_URL" in env else ("d-one", "d-two")
+    for name in (one, two):
+        served.declare(name)
+    served.load(register_csv(), one)
+
+    rough = done(run(["admin", "overlaps", one, two], {**env, "COLUMNS": "200"}))
+    served.load(register_csv(), two)
+    found = json.loads(done(run(["overlaps", "--json"], env)))["overlaps"]
+    shown = done(run(["overlaps"], {**env, "COLUMNS": "200"}))
+
+    assert "few or none" in rough
+    assert [pair["people"] for pair in found if set(pair["populations"]) == {one, two}] == [300]
+    assert re.search(rf"{one}\b.*\b{two}\b.*\b300\b", shown)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,18 @@
-"""Populations that share people: the administrator is told how many, an auditor nothing, and a merge ends it."""
+"""Populations that share people: exact figures on the holder's own machine, noise and a charge over the network.
+
+An administrator loads records and looks: with exact figures a key would be an oracle for who is in a register.
+A statement about noise here fails by chance at most once in a million.
+"""
 
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
+import httpx
+
 from holder_service.records.person_keys import PersonSecret
-from holder_service.services.overlaps import find_overlaps
+from holder_service.services.overlaps import OverlapReport, find_overlaps, look_at_overlap
 from testing.holders import TestedHolder, plan, register_csv
 from testing.refusals import refused
 
@@ -17,10 +23,18 @@ def people(first: int, last: int, *, prefix: str = "p") -> bytes:
     return "\n".join([head, *(f"{prefix}{line[1:]}" for line in lines[first:])]).encode()
 
 
+def report(holder: TestedHolder) -> OverlapReport:
+    """What `holder overlaps` finds on the holder's own machine."""
+    return find_overlaps(holder.holder.books, holder.holder.files)
+
+
 def overlaps(holder: TestedHolder) -> dict[tuple[str, ...], int]:
-    answer = holder.admin("GET", "/populations/overlaps")
-    assert answer.status_code == 200, answer.text
-    return {tuple(one["populations"]): one["people"] for one in answer.json()["overlaps"]}
+    return {one.populations: one.people for one in report(holder).overlaps}
+
+
+def look(holder: TestedHolder, one: str, other: str) -> httpx.Response:
+    """What an administrator gets over the network."""
+    return holder.admin("POST", "/populations/overlaps", json={"population": one, "other": other})
 
 
 def add(holder: TestedHolder, name: str, content: bytes, **changes: object) -> None:
@@ -34,11 +48,11 @@ def test_populations_that_share_people_are_told_and_merging_ends_it(holder: Test
     add(holder, "apart", people(500, 600))
     add(holder, "elsewhere", people(0, 10), relation="replace")
 
-    found = holder.admin("GET", "/populations/overlaps").json()
+    found = report(holder)
 
-    assert found["not_compared"] == []
+    assert found.not_compared == ()
     assert overlaps(holder) == {("later", "register"): 100, ("elsewhere", "register"): 10}
-    assert {tuple(one["populations"]): one["mergeable"] for one in found["overlaps"]} == {
+    assert {one.populations: one.mergeable for one in found.overlaps} == {
         ("later", "register"): True, ("elsewhere", "register"): False,
     }  # fmt: skip
     assert holder.admin("POST", "/populations/register/merge", json={"population": "later"}).status_code == 204
@@ -71,11 +85,89 @@ def test_the_same_text_in_another_spelling_is_the_same_person(sqlite_holder: Tes
     assert overlaps(sqlite_holder) == {("composed", "decomposed"): 1}
 
 
-def test_no_auditor_and_no_trace_shows_how_many(sqlite_holder: TestedHolder) -> None:
+def test_a_key_is_no_oracle_for_who_is_in_a_register(sqlite_holder: TestedHolder) -> None:
+    """One guessed key at a time: in the register are p0 to p299."""
+    answers = []
+    for who in ("p7", "p299", "p300", "nobody"):
+        head, line = register_csv(people=1).decode().splitlines()
+        add(sqlite_holder, f"probe-{who}", f"{head}\n{who}{line[2:]}\n".encode())
+        answers.append(look(sqlite_holder, f"probe-{who}", "register").json())
+
+    assert {(answer["people_from"], answer["people_below"]) for answer in answers} == {(0, 100)}
+    assert sqlite_holder.admin("GET", "/populations/overlaps").status_code == 405
+
+
+def test_neither_is_the_edge_of_a_band(sqlite_holder: TestedHolder) -> None:
+    """Whoever knows 99 people of a register cannot see at the edge whether a hundredth is in it.
+
+    With 100 people in both the noise is 0 or more in 55 % of all looks: 60 of them agree by chance less often than
+    once in 10 to the 15th.
+    """
+    add(sqlite_holder, "later", people(200, 420))
+
+    said = {look(sqlite_holder, "later", "register").json()["people_from"] for _ in range(60)}
+
+    assert said == {0, 100}
+
+
+def test_a_large_overlap_is_seen_as_it_is(sqlite_holder: TestedHolder) -> None:
+    """300 people are 200 from the edges of their band: noise of scale 5 crosses one of them once in 10 to the 17th."""
+    add(sqlite_holder, "second", people(0, 300))
+
+    found = look(sqlite_holder, "second", "register").json()
+
+    assert found == {
+        "populations": ["second", "register"], "person_keys": ["id", "id"], "people_from": 100, "people_below": 1000,
+        "mergeable": True, "not_compared": [], "charged": {"epsilon": "0.2", "delta": "0"},
+    }  # fmt: skip
+
+
+def test_each_look_is_charged_to_both_populations(holder: TestedHolder) -> None:
+    """And its entries say who looked at what, not what was found."""
+    add(holder, "later", people(200, 420), cap={"epsilon": "0.5", "delta": "0"})
+    before = len(holder.entries())
+
+    assert look(holder, "later", "register").status_code == 200
+    assert look(holder, "register", "later").status_code == 200
+    refused(look(holder, "later", "register"), "conflict", holder=holder)
+
+    looks = holder.entries()[before:]
+    assert [(one["kind"], one["actor"], one["population"], one["detail"], one["epsilon_nano"]) for one in looks] == [
+        ("overlap-look", "administrator", "later", {"with": "register"}, 200_000_000),
+        ("overlap-look", "administrator", "register", {"with": "later"}, 200_000_000),
+        ("overlap-look", "administrator", "register", {"with": "later"}, 200_000_000),
+        ("overlap-look", "administrator", "later", {"with": "register"}, 200_000_000),
+    ]
+    assert [one["cap"]["spent_epsilon_nano"] for one in looks] == [200_000_000, 200_000_000, 400_000_000, 400_000_000]
+    assert holder.admin("POST", "/ledger/verify").json()["reason"] is None
+    assert holder.spent() == "0", "no auditor's budget pays for it"
+
+
+def test_what_cannot_be_looked_at_is_refused_and_costs_nothing(sqlite_holder: TestedHolder) -> None:
+    add(sqlite_holder, "later", people(200, 420))
+    add(sqlite_holder, "gone", people(0, 10))
+    sqlite_holder.admin("POST", "/populations/later/merge", json={"population": "gone"})
+    before = sqlite_holder.entries()
+
+    for one, other, code in (
+        ("register", "register", "conflict"), ("register", "gone", "conflict"), ("register", "unknown", "not-found"),
+        ("", "register", "invalid-request"),
+    ):  # fmt: skip
+        refused(look(sqlite_holder, one, other), code, holder=sqlite_holder)
+    refused(
+        sqlite_holder.auditor("POST", "/admin/populations/overlaps", json={"population": "later", "other": "register"}),
+        "forbidden",
+        holder=sqlite_holder,
+    )
+
+    assert sqlite_holder.entries() == before
+
+
+def test_no_entry_shows_how_many(sqlite_holder: TestedHolder) -> None:
     add(sqlite_holder, "later", people(163, 420))
     assert overlaps(sqlite_holder) == {("later", "register"): 137}
+    look(sqlite_holder, "later", "register")
 
-    refused(sqlite_holder.auditor("GET", "/admin/populations/overlaps"), "forbidden", holder=sqlite_holder)
     assert not re.search(r"\b137\b", json.dumps([entry["detail"] for entry in sqlite_holder.entries()]))
 
 
@@ -104,9 +196,11 @@ def test_hashes_under_a_lost_secret_are_told_and_made_anew_by_the_next_load(sqli
         secret=other,
     )
 
-    report = find_overlaps(sqlite_holder.holder.books, files)
+    found = find_overlaps(sqlite_holder.holder.books, files)
 
-    assert (report.overlaps, report.not_compared) == ((), ("later", "register"))
+    assert (found.overlaps, found.not_compared) == ((), ("later", "register"))
+    seen = look_at_overlap(sqlite_holder.holder.books, files, actor="administrator", one="later", other="register")
+    assert seen.not_compared == ("later", "register")
 
 
 def test_two_loads_of_a_dataset_at_once_never_lose_people(sqlite_holder: TestedHolder) -> None:

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import HolderError, InvalidRequest
 from holder_service.services import datasets, overview
-from holder_service.services.overlaps import find_overlaps
+from holder_service.services.overlaps import LOOK_EPSILON_NANO, look_at_overlap
 from holder_service.services.overview import PopulationState
 from holder_service.services.transparency import transparency_report
 from holder_service.storage.datasets import Dataset
@@ -146,6 +146,23 @@ def merge(visit: Visitor, form: CheckedForm) -> Response:
     return visit.attempt(work, lambda refusal: _list_page(visit, form, refusal))
 
 
+@router.post("/populations/overlaps")
+def look(visit: Visitor, form: CheckedForm) -> Response:
+    """Look whether two populations share people."""
+
+    def work() -> Response:
+        found = look_at_overlap(
+            visit.books, visit.holder.files, actor=visit.actor, one=form.text("one"), other=form.text("other")
+        )
+        both = " and ".join(found.populations)
+        shared = f"{found.people_from} to {found.people_below} person keys" if found.people_from else "few keys or none"
+        missing = f" Not compared until loaded again: {', '.join(found.not_compared)}." if found.not_compared else ""
+        text = f"{both} have {shared} in common; {found.charged} was charged to each.{missing}"
+        return visit.done(f"{ROOT}/datasets", text)
+
+    return visit.attempt(work, lambda refusal: _list_page(visit, form, refusal))
+
+
 def _declared(visit: Visit, name: str, declaration: DatasetDeclaration) -> Response:
     declared = datasets.declare(visit.books, actor=visit.actor, name=name, declaration=declaration).dataset
     loaded = "" if declared.version else " Its records are to be loaded."
@@ -155,8 +172,7 @@ def _declared(visit: Visit, name: str, declaration: DatasetDeclaration) -> Respo
 def _list_page(visit: Visit, form: Form | None = None, refusal: Refusal | None = None) -> Response:
     return visit.page(
         "datasets.html.j2", section="datasets", refusal=refusal, entered=form,
-        populations=overview.every_population(visit.books),
-        shared=find_overlaps(visit.books, visit.holder.files),
+        populations=overview.every_population(visit.books), look_epsilon_nano=LOOK_EPSILON_NANO,
     )  # fmt: skip
 
 

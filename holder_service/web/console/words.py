@@ -71,6 +71,13 @@ def _merge(event: Event) -> str:
     return f"Population {event.detail.get('from')} joined {event.population}{whose}"
 
 
+def _look(event: Event) -> str:
+    return (
+        f"Looked at people of {event.population} in {event.detail.get('with')}, charged "
+        f"{loss(event.epsilon_nano, event.delta_nano)}"
+    )
+
+
 def _signing_key(event: Event) -> str:
     if event.detail.get("handover"):
         return f"Signing key {event.subject} follows {event.detail['handover']['by']}"
@@ -96,6 +103,7 @@ _WORDS: Final[Mapping[str, Callable[[Event], str]]] = {
     "records": lambda event: f"Version {event.subject} of {event.dataset} loaded",
     "retirement": lambda event: f"Dataset {event.dataset} retired",
     "merge": _merge,
+    "overlap-look": _look,
     "restore": lambda event: f"Restore recorded: {event.detail.get('reason')}",
 }
 _WITHOUT_AMOUNTS: Final[Mapping[str, Callable[[Event], str]]] = {

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from holder_service.domain.errors import InvalidRequest
 from holder_service.services import accounts, budgets, datasets
 from holder_service.services.accounts import IssuedKey
-from holder_service.services.overlaps import OverlapReport, find_overlaps
+from holder_service.services.overlaps import OverlapLook, look_at_overlap
 from holder_service.storage.accounts import Account, ApiKey
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import Administrator, PathName, TheHolder
@@ -40,6 +40,13 @@ class PopulationMerge(Message):
     """Which population joins the one in the path."""
 
     population: Name
+
+
+class PopulationPair(Message):
+    """Two populations that may share people."""
+
+    population: Name
+    other: Name
 
 
 class ShownKey(BaseModel):
@@ -142,10 +149,15 @@ async def merge_populations(
     await run_in_threadpool(datasets.merge, holder.books, actor=caller.name, into=population, source=merge.population)
 
 
-@router.get("/populations/overlaps")
-async def list_overlaps(holder: TheHolder, _: Administrator) -> OverlapReport:
-    """Which populations share people, by keyed hashes of their person keys: merge those that are about the same."""
-    return await run_in_threadpool(find_overlaps, holder.books, holder.files)
+@router.post("/populations/overlaps")
+async def look_at_populations(holder: TheHolder, caller: Administrator, pair: PopulationPair) -> OverlapLook:
+    """Look whether two populations share people: a band with noise, charged to both caps; each look is an entry.
+
+    Exact figures are shown on the holder's own machine alone, by `holder overlaps`.
+    """
+    return await run_in_threadpool(
+        look_at_overlap, holder.books, holder.files, actor=caller.name, one=pair.population, other=pair.other
+    )
 
 
 @router.put("/datasets/{dataset}/budgets/{auditor}")

@@ -116,6 +116,20 @@ def test_a_charge_after_the_grant_expired_is_found_out() -> None:
         replayed(chain(*events))
 
 
+@pytest.mark.parametrize(
+    ("epsilon_nano", "spent_nano"), [(CAP.limit_epsilon_nano + 1, CAP.limit_epsilon_nano + 1), (10, 0), (10, 9)]
+)
+def test_a_look_that_its_cap_does_not_pay_for_is_found_out(epsilon_nano: int, spent_nano: int) -> None:
+    def looked(epsilon_nano: int, spent_nano: int) -> list[Event]:
+        look = Event("overlap-look", "admin", population="p", epsilon_nano=epsilon_nano, detail={"with": "q"},
+                     cap=replace(CAP, spent_epsilon_nano=spent_nano))  # fmt: skip
+        return [good_events()[0], look]
+
+    assert replayed(chain(*looked(10, 10))).caps["p"].spent_epsilon_nano == 10
+    with pytest.raises(BrokenLedger):
+        replayed(chain(*looked(epsilon_nano, spent_nano)))
+
+
 def test_merged_spending_is_added_and_the_larger_limit_holds() -> None:
     other = Balance(limit_epsilon_nano=70, spent_epsilon_nano=60)
 
