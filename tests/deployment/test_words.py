@@ -1,0 +1,82 @@
+"""Words: one concept has one name, and the glossary's words to avoid are in no identifier."""
+
+import pytest
+
+from checks.words import (
+    PRODUCT,
+    avoided_entries,
+    avoided_identifiers,
+    classes_named_twice,
+    glossary_rows,
+    sources_of,
+)
+
+ROOMS_TO_DO = (
+    "auditor_client/", "benchmarks/", "checks/", "holder_service/", "pafer_demo/", "shared/", "testing/", "tests/",
+)  # fmt: skip
+"""Rooms whose words have not been looked at yet."""
+CLASSES_TO_DO = {
+    "Caller", "Finding", "InvalidSettings", "Question", "Settings", "Tick", "Truth", "_Part",
+}  # fmt: skip
+
+
+def test_no_word_to_avoid_is_an_identifier() -> None:
+    sources = {path: text for path, text in sources_of().items() if not path.startswith(ROOMS_TO_DO)}
+
+    assert avoided_identifiers(sources, avoided_entries()) == []
+
+
+def test_no_class_name_has_two_meanings() -> None:
+    twice = classes_named_twice(sources_of([f"{package}/" for package in PRODUCT]))
+
+    assert twice.keys() - CLASSES_TO_DO == set()
+
+
+def test_every_row_of_the_glossary_has_term_meaning_code_and_words_to_avoid() -> None:
+    rows = glossary_rows()
+
+    assert len(rows) > 40
+    assert {len(row) for row in rows} == {4}
+    assert {"place", "told", "moment", "twin"} <= set(avoided_entries())
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "def read_places(): ...",
+        "class PlaceOf: ...",
+        "def read(*, place): ...",
+        "for place, x in []: ...",
+        "x.place = 1",
+        "import json as places",
+        "lambda _place: 0",
+        "if (told := 1): ...",
+        "with x as told: ...",
+        "try: ...\nexcept ValueError as told: ...",
+    ],
+)
+def test_a_planted_word_is_found_wherever_a_name_is_defined(planted: str) -> None:
+    """The negative control."""
+    found = avoided_identifiers({"shared/sample.py": planted}, avoided_entries())
+
+    assert [one.word for one in found] in (["place"], ["places"], ["told"])
+
+
+def test_words_are_whole_and_a_backticked_entry_is_a_whole_identifier() -> None:
+    source = "replaced = placeholder = message = Message = on_message = 1"
+
+    found = avoided_identifiers({"shared/place.py": source}, ["place", "`Message`"])
+
+    assert [one.identifier for one in found] == ["place", "Message"]
+
+
+def test_a_class_name_with_two_meanings_is_found_and_a_problem_of_both_parties_is_none() -> None:
+    """The negative control."""
+    both = {
+        "auditor_client/errors.py": "class Forbidden: ...",
+        "holder_service/domain/errors.py": "class Forbidden: ...",
+    }
+
+    found = classes_named_twice({**both, "shared/a.py": "class Line: ...", "shared/b.py": "class Line: ..."})
+
+    assert found == {"Line": ["shared/a.py", "shared/b.py"]}
