@@ -38,8 +38,9 @@ from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.storage import ledger, releases, tables
 from holder_service.storage.database import Connection, Database
 from holder_service.storage.releases import StoredRelease
-from testing.holders import Served, register_csv, running_holder, serving
+from testing.holders import Served, running_holder, serving
 from testing.postgres import running_server
+from testing.registers import plan, register_csv
 
 RECORDS = 30_000
 CELLS = 16
@@ -56,7 +57,7 @@ class Measured:
     p99_ms: float
 
 
-def plan(number: int) -> dict[str, Any]:
+def fresh_plan(number: int) -> dict[str, Any]:
     """A plan of 16 disjoint cells that nobody asked before: its thresholds carry its number."""
     step = 120 / CELLS
     cuts = [step * (cell + 1) + number * 1e-6 for cell in range(CELLS - 1)]
@@ -65,8 +66,7 @@ def plan(number: int) -> dict[str, Any]:
         bounds = [("gt", low), ("le", high)]
         rule = [{"column": "age", "op": op, "value": value} for op, value in bounds if value is not None]
         cells.append({"id": f"leaf-{cell}", "all_of": rule})
-    batch = {"name": "rules", "mechanism": {"name": "laplace"}, "epsilon": "0.001", "cells": cells}
-    return {"sensitive": ["sex"], "batches": [batch]}
+    return plan(epsilon="0.001", cells=cells)
 
 
 def ask(url: str, key: str, first: int, seconds: float) -> list[float]:
@@ -75,7 +75,7 @@ def ask(url: str, key: str, first: int, seconds: float) -> list[float]:
     with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
         until = time.perf_counter() + seconds
         for number in itertools.count(first):
-            body = plan(number)
+            body = fresh_plan(number)
             started = time.perf_counter()
             if started >= until:
                 return took

@@ -38,8 +38,9 @@ from schemathesis import APIOperation, Case, GenerationMode
 from schemathesis.core.result import Ok
 
 from checks.hostile_requests import HostileRequest, hostile_requests
-from testing.holders import DECLARATION, TestedHolder, plan, register_csv, running_holder, serving
+from testing.holders import TestedHolder, running_holder, serving
 from testing.hostile_plans import SCHEMA
+from testing.registers import DECLARATION, plan, register_csv
 
 KNOWN: Final = {"dataset": "register", "auditor": "ADR", "population": "register", "code": "not-found"}
 """Names that exist, put into every other request: made up ones are all unknown."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from shared import limits
-from testing.holders import plan
 from testing.hostile_plans import HOSTILE
+from testing.registers import plan
 
 DATASET: Final = "/v1/datasets/register"
 HOSTILE_DATASET: Final = "/v1/datasets/hostile"

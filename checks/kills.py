@@ -31,8 +31,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from testing.holders import Served, TestedHolder, forked, opened, plan, running_holder
+from testing.holders import Served, TestedHolder, forked, opened, running_holder
 from testing.postgres import running_server
+from testing.registers import numbered_plan
 
 CLIENTS: Final = 4
 PATH: Final = "/v1/datasets/register/releases"
@@ -172,13 +173,13 @@ class Victim:
             found = Findings(kills=self.kills, answered=len(self.answers), unanswered=len(self.unanswered))
             found.intact = after.admin("POST", "/ledger/verify").json()["intact"]
             for place, step in self.unanswered.items():
-                again = after.release(_plan(place))
+                again = after.release(numbered_plan(place))
                 found.charged_unanswered += again.status_code == 200
                 found.not_retrievable += again.status_code not in (200, 201)
                 if step is not None and step.charged is not None and step.charged != (again.status_code == 200):
                     found.unexpected.append(step.name)
             for place, body in self.answers.items():
-                again = after.release(_plan(place))
+                again = after.release(numbered_plan(place))
                 found.uncharged += charges[again.json()["id"]] == 0
                 found.changed += again.status_code != 200 or again.content != body
             found.charged_twice = sum(count > 1 for count in charges.values())
@@ -190,7 +191,7 @@ class Victim:
 
     def _ask(self, client: httpx.Client, place: int, step: Step | None) -> bool:
         try:
-            answer = client.post(PATH, json=_plan(place))
+            answer = client.post(PATH, json=numbered_plan(place))
         except httpx.TransportError:
             self.unanswered[place] = step
             return False
@@ -233,10 +234,6 @@ class Findings:
         """Whether nothing left uncharged, nothing charged is lost, and the chain verifies."""
         faults = self.uncharged + self.changed + self.not_retrievable + self.charged_twice + len(self.unexpected)
         return self.intact and faults == 0
-
-
-def _plan(place: int) -> dict[str, Any]:
-    return plan(epsilon="0.001", draw=place % 1000 + 1, age=place // 1000)
 
 
 def main() -> None:

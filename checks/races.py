@@ -22,8 +22,9 @@ from rich.progress import track
 from rich.table import Table
 
 from shared.amounts import format_nano, parse_nano
-from testing.holders import DECLARATION, plan, running_holder, serving
+from testing.holders import running_holder, serving
 from testing.postgres import running_server
+from testing.registers import DECLARATION, numbered_plan
 
 PLANS: Final = 1600
 FIT: Final = 333
@@ -100,7 +101,7 @@ class Racecourse:
 
     def _ask(self, key: str, places: range) -> list[int]:
         with httpx.Client(base_url=self._url, headers={"Authorization": f"Bearer {key}"}, timeout=120) as client:
-            asked = (plan(epsilon=EPSILON, draw=place % 1000 + 1, age=place // 1000) for place in places)
+            asked = (numbered_plan(place, epsilon=EPSILON) for place in places)
             return [client.post("/v1/datasets/register/releases", json=body).status_code for body in asked]
 
     def _cap_spent_nano(self) -> int:

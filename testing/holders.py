@@ -1,10 +1,8 @@
 """A real holder for tests: set up on an empty database, with a small register, an auditor and a budget."""
 
-import io
 import multiprocessing
 import multiprocessing.context
 import os
-import random
 import signal
 import socket
 import subprocess
@@ -25,47 +23,10 @@ from holder_service.app import create_app
 from holder_service.services.holder import Holder, initialise
 from holder_service.settings import Settings
 from holder_service.web.edge.connections import SERVER_OPTIONS
+from testing.registers import DECLARATION, register_csv
 
 FORKING = multiprocessing.get_context("forkserver")
 FORKING.set_forkserver_preload(["testing.holders"])
-
-DECLARATION: dict[str, Any] = {
-    "person_key": "id",
-    "cap": {"epsilon": "100", "delta": "0"},
-    "records_max": 10_000,
-    "columns": [
-        {"name": "age", "type": "integer", "minimum": 0, "maximum": 120},
-        {"name": "hours", "type": "number", "nullable": True},
-        {"name": "education", "type": "category", "categories": ["low", "middle", "high"]},
-        {"name": "citizen", "type": "boolean"},
-        {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True},
-        {"name": "origin", "type": "category", "categories": ["here", "there"], "sensitive": True, "nullable": True},
-    ],
-}
-
-
-def register_csv(*, people: int = 300, seed: int = 0) -> bytes:
-    """A small register as CSV; the same for the same seed."""
-    source = random.Random(seed)
-    lines = io.StringIO()
-    lines.write("id,age,hours,education,citizen,sex,origin\n")
-    for person in range(people):
-        hours = "" if source.random() < 0.1 else f"{source.uniform(0, 60):.2f}"
-        education = source.choice(["low", "middle", "high"])
-        citizen = source.choice(["true", "false"])
-        sex, origin = source.choice(["Female", "Male"]), source.choice(["here", "there", ""])
-        lines.write(f"p{person},{source.randint(0, 120)},{hours},{education},{citizen},{sex},{origin}\n")
-    return lines.getvalue().encode()
-
-
-def plan(*, epsilon: str = "0.1", age: float = 40, **fields: Any) -> dict[str, Any]:
-    """A plan of two disjoint cells by sex."""
-    cells = [
-        {"id": "young", "all_of": [{"column": "age", "op": "le", "value": age}]},
-        {"id": "old", "all_of": [{"column": "age", "op": "gt", "value": age}]},
-    ]
-    batch = {"name": "verdict", "mechanism": {"name": "laplace"}, "epsilon": epsilon, "cells": cells}
-    return {"sensitive": ["sex"], "batches": [batch], **fields}
 
 
 @dataclass

@@ -10,6 +10,7 @@ from typing import Any, Final
 from shared import limits
 from shared.plans import Plan
 from shared.schema import Column, Schema
+from testing import registers
 
 CATEGORIES: Final = tuple(f"c{place}" for place in range(limits.CATEGORIES_PER_COLUMN_MAX))
 SCHEMA: Final = Schema(
@@ -30,8 +31,7 @@ def plan(cells: Sequence[Sequence[Predicates]], *, epsilon: str = "0.001") -> di
     documents = [
         {"id": str(place), "any_of": [{"all_of": rule} for rule in union]} for place, union in enumerate(cells)
     ]
-    batch = {"name": "b", "mechanism": {"name": "laplace"}, "epsilon": epsilon, "cells": documents}
-    return {"sensitive": ["sex"], "batches": [batch]}
+    return registers.plan(epsilon=epsilon, cells=documents)
 
 
 def tree(leaves: int, *, columns: int = 16, fixed_ends: int = 0) -> dict[str, Any]:

@@ -22,8 +22,7 @@ from auditor_client.findings.finding import KeptAnswer
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import DecisionRule, Leaf
 from shared.amounts import PrivacyLoss, format_nano, parse_nano
-from shared.datasets import Budget, DatasetDescription
-from shared.limits import Limits
+from shared.datasets import Budget
 from shared.noise import DiscreteLaplaceNoise
 from shared.plans import Plan, identity
 from shared.releases import (
@@ -39,6 +38,7 @@ from shared.releases import (
 )
 from shared.rules import Rule
 from shared.schema import Column, Group
+from testing.registers import REGISTER
 
 Rates = dict[Group, tuple[float, float, float]]
 """For each group: rate, low, high."""
@@ -147,11 +147,10 @@ def _question(plan: Plan, groups: tuple[Group, ...], rules: tuple[DecisionRule, 
         )
         for place, name in enumerate(plan.sensitive)
     )
-    dataset = DatasetDescription.model_validate(
-        {
-            "name": "adult", "population": "adult", "relation": relation, "version": 3, "person_key": "id",
-            "columns": (*sensitive, *_feature_columns(rules, plan.sensitive)), "sensitive": plan.sensitive,
-            "mechanisms": ("laplace",), "records_max": 20_000, "release_quantum_ms": 0, "limits": Limits(),
+    dataset = REGISTER.model_copy(
+        update={
+            "name": "adult", "population": "adult", "relation": relation, "version": 3, "sensitive": plan.sensitive,
+            "columns": (*sensitive, *_feature_columns(rules, plan.sensitive)), "mechanisms": ("laplace",),
         }
     )  # fmt: skip
     epsilon = format_nano(plan.batches[0].loss_nano[0])

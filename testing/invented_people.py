@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from auditor_client.models.tree import Tree
-from testing.invented_questions import FOUR_LEAVES, LOANS, Person
+from testing.invented_questions import FOUR_LEAVES, Person
+from testing.registers import LOANS
 
 
 def invented_people(number: int = 400) -> list[Person]:

@@ -11,34 +11,11 @@ from auditor_client.exchange.verification import counts_that_change
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
 from shared.amounts import PrivacyLoss
 from shared.datasets import DatasetDescription
-from shared.limits import Limits
 from shared.plans import Plan
 from shared.releases import LedgerPosition, Release, ReleasedBatch, ReleasedCell
 from shared.rules import Cell, Predicate
-from shared.schema import Column, Value
-
-LOANS = DatasetDescription(
-    name="loans",
-    population="loans",
-    relation="add_remove",
-    version=3,
-    person_key="id",
-    columns=(
-        Column(name="age", type="integer", minimum=0, maximum=120),
-        Column(name="hours", type="number", nullable=True),
-        Column(name="region", type="category", categories=("North", "South", "East")),
-        Column(name="marital status", type="category", categories=("single", "married and well", "in a home")),
-        Column(name="citizen", type="boolean"),
-        Column(name="repaid", type="boolean", label=True),
-        Column(name="sex", type="category", categories=("Female", "Male"), sensitive=True),
-        Column(name="origin", type="category", categories=("here", "there"), sensitive=True, nullable=True),
-    ),
-    sensitive=("sex", "origin"),
-    mechanisms=("laplace", "gaussian", "exponential"),
-    records_max=10_000,
-    release_quantum_ms=0,
-    limits=Limits(),
-)
+from shared.schema import Value
+from testing.registers import LOANS
 
 Person = Mapping[str, Value | None]
 

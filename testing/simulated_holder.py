@@ -19,7 +19,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from shared.amounts import NANO_PER_UNIT, PrivacyLoss, format_nano
 from shared.datasets import DatasetDescription
-from shared.limits import Limits
 from shared.noise import DiscreteLaplaceNoise
 from shared.nonces import draw_nonce
 from shared.plans import Batch, BatchQuote, Plan, Quote, identity
@@ -33,29 +32,11 @@ from shared.releases import (
     signature_of,
     signed_bytes,
 )
-from shared.schema import Column
+from testing.registers import REGISTER
 
 KEY = "an-auditors-key"
 Document = dict[str, Any]
 Change = Callable[[Document], None]
-
-REGISTER = DatasetDescription(
-    name="register",
-    population="register",
-    relation="add_remove",
-    version=1,
-    person_key="id",
-    columns=(
-        Column(name="age", type="integer", minimum=0, maximum=120),
-        Column(name="sex", type="category", categories=("Female", "Male"), sensitive=True),
-        Column(name="origin", type="category", categories=("here", "there"), sensitive=True, nullable=True),
-    ),
-    sensitive=("sex", "origin"),
-    mechanisms=("laplace",),
-    records_max=10_000,
-    release_quantum_ms=0,
-    limits=Limits(),
-)
 
 
 def _nothing(_: Document) -> None:

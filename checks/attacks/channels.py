@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import httpx
 
-from testing.holders import TestedHolder, plan
+from testing.holders import TestedHolder
+from testing.registers import plan
 
 _BY_CHANCE: Final = {
     r'"counts":\[[-0-9,]*\]': '"counts":[…]',
@@ -33,9 +34,7 @@ def course() -> Iterator[tuple[str, str, dict[str, Any] | None]]:
     only_one = [{"id": "one", "all_of": [{"column": "hours", "op": "gt", "value": 59.99}]}]
     nobody = [{"id": "none", "all_of": [{"column": "age", "op": "gt", "value": 500}]}]
     for cells in (None, only_one, nobody):
-        body = plan(epsilon="1")
-        if cells is not None:
-            body["batches"][0]["cells"] = cells
+        body = plan(epsilon="1", cells=cells)
         for path in (quotes, releases, releases):
             yield "POST", path, body
         yield "GET", "/datasets/register/budget", None

@@ -9,9 +9,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from checks.attacks.people import Answering, Holder, People, all_but, cell, only, plan, share
+from checks.attacks.people import Answering, Holder, People, all_but, cell, only, share
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.amounts import parse_nano
+from testing.registers import plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def collusion(holder: Holder, people: People, epsilon: str, *, auditors: int) ->
     answers = []
     for number in range(auditors):
         key = tested.open_auditor(f"{people.name}-{number}", epsilon=epsilon, dataset=people.name)
-        answer = tested.release(plan(epsilon, cells), dataset=people.name, key=key)
+        answer = tested.release(plan(epsilon=epsilon, cells=cells), dataset=people.name, key=key)
         if answer.status_code == 201:
             answers.append([one["counts"][0] for one in answer.json()["batches"][0]["cells"]])
     return Outcome(_voted(list(zip(*answers, strict=True)), people), float(epsilon) * len(answers)), len(answers)

@@ -17,6 +17,7 @@ from holder_service.services.holder import initialise
 from shared.amounts import format_nano, parse_nano
 from shared.rules import Cell
 from testing.holders import TestedHolder, opened, settings_in
+from testing.registers import plan
 
 GROUPS = ("Female", "Male")
 Counts = list[list[int]]
@@ -119,7 +120,7 @@ class Holder:
 
     def ask(self, people: People, epsilon: str, cells: Sequence[dict[str, Any]], *, draw: int = 1) -> Counts:
         """A release's counts, its charge checked against what the attacker reckons with."""
-        answer = self.tested.release(plan(epsilon, cells, draw=draw), dataset=people.name)
+        answer = self.tested.release(plan(epsilon=epsilon, cells=cells, draw=draw), dataset=people.name)
         answer.raise_for_status()
         [batch] = answer.json()["batches"]
         return [one["counts"] for one in batch["cells"]]
@@ -127,12 +128,6 @@ class Holder:
     def spent(self, people: People) -> float:
         """What the attacker was charged, ε."""
         return float(self.tested.spent(dataset=people.name))
-
-
-def plan(epsilon: str, cells: Sequence[dict[str, Any]], *, draw: int = 1) -> dict[str, Any]:
-    """A plan of one batch with Laplace noise."""
-    batch = {"name": "attack", "mechanism": {"name": "laplace"}, "epsilon": epsilon, "cells": list(cells)}
-    return {"sensitive": ["sex"], "draw": draw, "batches": [batch]}
 
 
 @contextmanager

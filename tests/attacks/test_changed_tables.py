@@ -8,7 +8,8 @@ from contextlib import closing
 import pytest
 
 from holder_service.services import ledger
-from testing.holders import TestedHolder, plan, register_csv, running_holder
+from testing.holders import TestedHolder, running_holder
+from testing.registers import plan, register_csv
 from testing.tampering import database, edit
 
 

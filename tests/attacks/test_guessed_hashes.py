@@ -16,7 +16,8 @@ import pytest
 from shared import canonical
 from shared.plans import Plan, identity
 from shared.releases import answer_digest
-from testing.holders import TestedHolder, plan, running_holder
+from testing.holders import TestedHolder, running_holder
+from testing.registers import plan
 
 CONSTANT: Final = "0" * 32
 CAP: Final = {"epsilon": "87.125", "delta": "0"}
@@ -144,11 +145,11 @@ def test_the_report_names_no_limit_and_no_balance(holder: TestedHolder) -> None:
 
 def test_plans_of_one_loss_are_alike_in_the_report(holder: TestedHolder) -> None:
     """How many cells, what rules, which draw and what batches there were is for the auditor alone."""
-    three = plan(epsilon="1")
-    three["batches"][0]["cells"] = [
+    by_level = [
         {"id": level, "all_of": [{"column": "education", "op": "eq", "value": level}]}
         for level in ("low", "middle", "high")
     ]
+    three = plan(epsilon="1", cells=by_level)
     two = plan(epsilon="0.5")
     two["batches"].append({**two["batches"][0], "name": "again"})
     for body in (plan(epsilon="1"), plan(epsilon="1", draw=2), three, two):

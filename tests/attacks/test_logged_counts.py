@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from testing.holders import plan, register_csv, running_holder
+from testing.holders import running_holder
+from testing.registers import plan, register_csv
 
 PEOPLE = 7_919
 

@@ -19,7 +19,8 @@ from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.services import releases
 from holder_service.web.rest import auditors
 from shared.plans import Plan, identity
-from testing.holders import TestedHolder, plan, running_holder
+from testing.holders import TestedHolder, running_holder
+from testing.registers import plan
 
 QUANTUM_MS: Final = 1000
 """The deadline of a small plan is one quantum."""

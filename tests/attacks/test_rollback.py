@@ -29,8 +29,9 @@ from holder_service.services import ledger
 from holder_service.settings import Settings
 from holder_service.storage.anchor import Anchor
 from shared.releases import SigningKeys
-from testing.holders import TestedHolder, opened, plan, running_holder, settings_in
+from testing.holders import TestedHolder, opened, running_holder, settings_in
 from testing.postgres import PostgresServer
+from testing.registers import plan
 from testing.tampering import CHARGE, COLUMNS, HEAD_TO_LAST, LAST, database, edit, rechained
 
 CUT: Final = 2

@@ -11,8 +11,9 @@ import pytest
 
 from holder_service.domain.ledger import GENESIS, Event
 from holder_service.storage.anchor import Anchor
-from testing.holders import TestedHolder, plan, running_holder
+from testing.holders import TestedHolder, running_holder
 from testing.refusals import refused
+from testing.registers import plan
 from testing.tampering import CHARGE, COLUMNS, HEAD_TO_LAST, LAST, database, edit, rechained
 
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import httpx
 
-from testing.holders import DECLARATION, TestedHolder, register_csv, running_holder
+from testing.holders import TestedHolder, running_holder
+from testing.registers import DECLARATION, register_csv
 
 SETS: Final = Path(__file__).parent
 _AGE, _HOURS, _EDUCATION, _CITIZEN, _SEX, _ORIGIN = DECLARATION["columns"]

@@ -11,7 +11,8 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from testing.holders import DECLARATION, TestedHolder, plan, running_holder
+from testing.holders import TestedHolder, running_holder
+from testing.registers import DECLARATION, plan
 
 PAGES: Final = (
     "/console", "/console/datasets", "/console/declare", "/console/datasets/register", "/console/auditors",

@@ -6,8 +6,9 @@ import pytest
 
 from holder_service.domain.errors import Conflict
 from holder_service.services.holder import initialise
-from testing.holders import DECLARATION, TestedHolder, plan, register_csv, settings_in
+from testing.holders import TestedHolder, settings_in
 from testing.refusals import refused
+from testing.registers import DECLARATION, plan, register_csv
 
 PAST: Final = "2020-01-01T00:00:00Z"
 FUTURE: Final = "2999-01-01T00:00:00+01:00"

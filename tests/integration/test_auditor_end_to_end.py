@@ -28,7 +28,8 @@ from auditor_client.errors import (
     VersionGone,
 )
 from shared.amounts import format_nano
-from testing.holders import TestedHolder, register_csv, running_holder
+from testing.holders import TestedHolder, running_holder
+from testing.registers import register_csv
 
 PEOPLE = 4000
 FEATURES = ["age", "hours", "education", "citizen"]

@@ -24,8 +24,9 @@ from auditor_client.estimation.results import Change
 from auditor_client.exchange.receipts import Receipts
 from shared.canonical import sha256_name
 from shared.schema import Column
-from testing.holders import DECLARATION, TestedHolder, running_holder
+from testing.holders import TestedHolder, running_holder
 from testing.invented_questions import FLIPPED, FOUR_LEAVES
+from testing.registers import DECLARATION
 
 PEOPLE = 6000
 SEX = {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True}

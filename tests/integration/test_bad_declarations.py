@@ -9,8 +9,9 @@ import pytest
 from holder_service.domain.errors import Conflict
 from holder_service.services import releases
 from shared.plans import Plan
-from testing.holders import DECLARATION, TestedHolder, plan, register_csv
+from testing.holders import TestedHolder
 from testing.refusals import refused
+from testing.registers import DECLARATION, plan, register_csv
 from testing.tampering import lose_the_anchored_entry
 
 SEX: Final = {"name": "sex", "type": "category", "categories": ["F", "M"], "sensitive": True}

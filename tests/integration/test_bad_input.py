@@ -9,8 +9,9 @@ import httpx
 import pytest
 
 from shared import limits
-from testing.holders import TestedHolder, plan
+from testing.holders import TestedHolder
 from testing.refusals import refused
+from testing.registers import plan
 
 JSON: Final = {"Content-Type": "application/json"}
 BASE: Final = json.dumps(plan())

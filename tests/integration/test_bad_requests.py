@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from testing.holders import TestedHolder, plan, register_csv
+from testing.holders import TestedHolder
 from testing.refusals import refused
+from testing.registers import plan, register_csv
 from testing.waits import wait_until
 
 

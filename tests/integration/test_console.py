@@ -17,7 +17,8 @@ from holder_service.services.sessions import SESSION_LIFETIME
 from holder_service.web.console import auditors, budgets, datasets, ledger, log_in, overview
 from holder_service.web.console.log_in import FAILURES_MAX
 from testing.console_visitors import Page, Visitor, visitor
-from testing.holders import DECLARATION, TestedHolder, plan, register_csv, running_holder
+from testing.holders import TestedHolder, running_holder
+from testing.registers import DECLARATION, plan, register_csv
 from testing.tampering import lose_the_anchored_entry
 
 PAGES: Final = (

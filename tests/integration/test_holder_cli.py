@@ -23,7 +23,8 @@ from typer.testing import CliRunner, Result
 from holder_service.cli import app
 from holder_service.services.holder import initialise
 from holder_service.settings import Settings
-from testing.holders import DECLARATION, TestedHolder, plan, register_csv, running_holder
+from testing.holders import TestedHolder, running_holder
+from testing.registers import DECLARATION, plan, register_csv
 from testing.tampering import lose_the_anchored_entry
 from testing.waits import wait_until
 

@@ -14,8 +14,9 @@ import pytest
 from holder_service.services import ledger
 from holder_service.services.ledger_export import END, csv_pages, is_whole, json_pages
 from holder_service.storage.ledger_views import EntryFilter
-from testing.holders import TestedHolder, plan, register_csv
+from testing.holders import TestedHolder
 from testing.refusals import refused
+from testing.registers import plan, register_csv
 
 
 @pytest.fixture(scope="module")

@@ -34,9 +34,10 @@ from holder_service.storage.releases import StoredRelease
 from shared.amounts import NANO_PER_UNIT
 from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.plans import Plan
-from testing.holders import DECLARATION, register_csv, settings_in
-from testing.holders import plan as plan_document
+from testing.holders import settings_in
 from testing.ledger_model import Loss, Model, Purse, Question
+from testing.registers import DECLARATION, register_csv
+from testing.registers import plan as plan_document
 
 BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 AUDITORS: Final = ("ADR", "BDR")

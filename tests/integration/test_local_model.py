@@ -10,9 +10,10 @@ import pytest
 from auditor_client import Auditor, AuditResult
 from auditor_client.errors import QuestionRefused
 from shared import limits
-from testing.holders import DECLARATION, TestedHolder, running_holder
+from testing.holders import TestedHolder, running_holder
 from testing.invented_questions import four_leaves
 from testing.refusals import refused
+from testing.registers import DECLARATION
 
 PEOPLE = 40_000
 KEPT = 0.8

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from shared.releases import Release
-from testing.holders import DECLARATION, TestedHolder, plan
+from testing.holders import TestedHolder
+from testing.registers import DECLARATION, plan
 
 GAUSSIAN = {"name": "gaussian", "delta": "0.000001"}
 EXPONENTIAL = {"name": "exponential", "upper": 1000}
@@ -13,15 +14,6 @@ PERTURBED = [
     {**column, "randomised_response": {"kept": "0.75"}} if column["name"] == "sex" else column
     for column in DECLARATION["columns"]
 ]
-
-
-def plan_with(mechanism: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """The two disjoint cells of `plan`, answered with a mechanism."""
-    asked = plan(**fields)
-    asked["batches"][0]["mechanism"] = mechanism
-    if mechanism["name"] == "randomised_response":
-        del asked["batches"][0]["epsilon"]
-    return asked
 
 
 def grant(holder: TestedHolder, epsilon: str, delta: str, *, dataset: str = "register") -> None:
@@ -57,7 +49,7 @@ def test_quote_and_release_state_loss_and_noise_alike(
     cap = sqlite_holder.declare(cap={"epsilon": "100", "delta": "0.001"})
     assert cap.status_code == 200
     grant(sqlite_holder, "1", "0.001")
-    asked = plan_with(mechanism)
+    asked = plan(mechanism=mechanism)
 
     quoted = sqlite_holder.auditor("POST", "/datasets/register/quotes", json=asked).json()
     answer = sqlite_holder.release(asked)
@@ -79,8 +71,8 @@ def test_ten_plans_of_a_tenth_fit_exactly_into_a_budget_of_one(
     sqlite_holder.declare(cap={"epsilon": "1", "delta": "0.00001"})
     grant(sqlite_holder, "1", "0.00001")
 
-    answers = [sqlite_holder.release(plan_with(mechanism, draw=draw)) for draw in range(1, 11)]
-    beyond = sqlite_holder.release(plan_with(mechanism, draw=11, epsilon="0.001"))
+    answers = [sqlite_holder.release(plan(mechanism=mechanism, draw=draw)) for draw in range(1, 11)]
+    beyond = sqlite_holder.release(plan(mechanism=mechanism, draw=11, epsilon="0.001"))
 
     assert [answer.status_code for answer in answers] == [201] * 10
     assert answers[-1].json()["remaining"]["epsilon"] == "0"
@@ -91,8 +83,8 @@ def test_delta_is_a_budget_of_its_own(sqlite_holder: TestedHolder) -> None:
     sqlite_holder.declare(cap={"epsilon": "100", "delta": "0.001"})
     grant(sqlite_holder, "10", "0.000001")
 
-    first = sqlite_holder.release(plan_with(GAUSSIAN))
-    second = sqlite_holder.release(plan_with(GAUSSIAN, draw=2))
+    first = sqlite_holder.release(plan(mechanism=GAUSSIAN))
+    second = sqlite_holder.release(plan(mechanism=GAUSSIAN, draw=2))
 
     assert first.status_code == 201
     assert first.json()["remaining"] == {"epsilon": "9.9", "delta": "0"}
@@ -103,7 +95,7 @@ def test_delta_is_a_budget_of_its_own(sqlite_holder: TestedHolder) -> None:
 
 def test_overlapping_cells_pay_delta_once_per_class(sqlite_holder: TestedHolder) -> None:
     sqlite_holder.declare(cap={"epsilon": "100", "delta": "0.001"})
-    asked = plan_with(GAUSSIAN)
+    asked = plan(mechanism=GAUSSIAN)
     asked["batches"][0]["cells"].append({"id": "everybody", "all_of": []})
 
     quoted = sqlite_holder.auditor("POST", "/datasets/register/quotes", json=asked).json()
@@ -131,14 +123,14 @@ def test_overlapping_cells_pay_delta_once_per_class(sqlite_holder: TestedHolder)
 def test_a_mechanism_that_cannot_be_is_refused_and_costs_nothing(
     sqlite_holder: TestedHolder, mechanism: dict[str, Any], fields: dict[str, Any]
 ) -> None:
-    answer = sqlite_holder.release(plan_with(mechanism, **fields))
+    answer = sqlite_holder.release(plan(mechanism=mechanism, **fields))
 
     assert answer.status_code == 422
     assert sqlite_holder.spent() == "0"
 
 
 def test_locally_perturbed_counts_are_exact_and_free_and_say_so(local: TestedHolder) -> None:
-    asked = plan_with({"name": "randomised_response"}, age=29)
+    asked = plan(mechanism={"name": "randomised_response"}, age=29)
 
     answer = local.release(asked, dataset="survey")
 
@@ -157,7 +149,7 @@ def test_locally_perturbed_counts_are_exact_and_free_and_say_so(local: TestedHol
 
 
 def test_only_columns_that_were_perturbed_are_counted_without_noise(local: TestedHolder) -> None:
-    asked = plan_with({"name": "randomised_response"}, sensitive=["sex", "origin"])
+    asked = plan(mechanism={"name": "randomised_response"}, sensitive=["sex", "origin"])
 
     answer = local.release(asked, dataset="survey")
 
@@ -168,14 +160,14 @@ def test_only_columns_that_were_perturbed_are_counted_without_noise(local: Teste
 def test_nobody_without_a_grant_gets_locally_perturbed_counts(local: TestedHolder) -> None:
     stranger = local.open_auditor("stranger", dataset="survey")
 
-    answer = local.release(plan_with({"name": "randomised_response"}), dataset="survey", key=stranger)
+    answer = local.release(plan(mechanism={"name": "randomised_response"}), dataset="survey", key=stranger)
 
     assert answer.status_code == 403
     assert answer.json()["type"].endswith("/budget-exhausted")
 
 
 def test_the_probabilities_cannot_change_once_counts_were_released(local: TestedHolder) -> None:
-    local.release(plan_with({"name": "randomised_response"}), dataset="survey")
+    local.release(plan(mechanism={"name": "randomised_response"}), dataset="survey")
     changed = [
         {**column, "randomised_response": {"kept": "0.8"}} if column["name"] == "sex" else column
         for column in PERTURBED

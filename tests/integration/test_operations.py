@@ -22,9 +22,10 @@ from holder_service.services.holder import Holder
 from holder_service.services.overlaps import find_overlaps
 from holder_service.settings import Settings
 from shared.releases import SigningKeys
-from testing.holders import Served, TestedHolder, forked, opened, plan, register_csv, running_holder, serving
+from testing.holders import Served, TestedHolder, forked, opened, running_holder, serving
 from testing.postgres import binaries
 from testing.refusals import refused
+from testing.registers import plan, register_csv
 from testing.waits import wait_until
 
 

@@ -13,8 +13,9 @@ import httpx
 
 from holder_service.records.person_keys import PersonSecret
 from holder_service.services.overlaps import OverlapReport, find_overlaps, look_at_overlap
-from testing.holders import TestedHolder, plan, register_csv
+from testing.holders import TestedHolder
 from testing.refusals import refused
+from testing.registers import plan, register_csv
 
 
 def people(first: int, last: int, *, prefix: str = "p") -> bytes:

@@ -17,7 +17,8 @@ from holder_service.cli import app as holder_command
 from holder_service.private_files import OpenHome, require_closed
 from holder_service.services.holder import Holder, initialise
 from holder_service.settings import Settings
-from testing.holders import DECLARATION, register_csv, running_holder, serving
+from testing.holders import running_holder, serving
+from testing.registers import DECLARATION, register_csv
 from testing.waits import wait_until
 
 HOLDER: Final = (sys.executable, "-c", "from holder_service.cli import app; app()")

@@ -14,9 +14,10 @@ from holder_service.domain.errors import HolderError
 from holder_service.storage.anchor import Anchor
 from holder_service.web.edge.problems import STATUS_BY_CODE
 from shared.problems import TITLES, PlanRefused
-from testing.holders import TestedHolder, opened, plan, running_holder
+from testing.holders import TestedHolder, opened, running_holder
 from testing.postgres import PostgresServer
 from testing.refusals import refused
+from testing.registers import plan
 
 ELSEWHERE: Final = {"rate-limited", "too-slow"}
 """What takes a crowd or patience to bring about, in test_request_limits.py."""

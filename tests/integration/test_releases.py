@@ -10,7 +10,8 @@ import pytest
 from shared.noise import DiscreteLaplaceNoise
 from shared.plans import Plan, identity
 from shared.releases import Release, SigningKeys, verify_signature
-from testing.holders import TestedHolder, opened, plan, register_csv, running_holder
+from testing.holders import TestedHolder, opened, running_holder
+from testing.registers import plan, register_csv
 
 
 def test_a_plan_is_answered_charged_and_signed(holder: TestedHolder) -> None:
@@ -293,12 +294,8 @@ def test_whole_numbers_can_be_listed(sqlite_holder: TestedHolder) -> None:
     """A list is its numbers, in any order and spelling; and a list and its complement cost ε once."""
 
     def asked(inside: list[float], outside: list[float]) -> dict[str, Any]:
-        body = plan()
-        body["batches"][0]["cells"] = [
-            {"id": "some", "all_of": [{"column": "age", "op": "in", "values": inside}]},
-            {"id": "others", "all_of": [{"column": "age", "op": "not_in", "values": outside}]},
-        ]
-        return body
+        some = {"id": "some", "all_of": [{"column": "age", "op": "in", "values": inside}]}
+        return plan(cells=[some, {"id": "others", "all_of": [{"column": "age", "op": "not_in", "values": outside}]}])
 
     first = sqlite_holder.release(asked([40, 20, 200], [20, 40, 200]))
     again = sqlite_holder.release(asked([200.0, 20, 40, 20], [40, 200, 20.0]))

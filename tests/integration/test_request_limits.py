@@ -16,8 +16,9 @@ from holder_service.app import create_app
 from holder_service.web.edge.connections import SERVER_OPTIONS, BoundedConnection
 from holder_service.web.edge.rate_limits import ATTEMPTS_SHARE, BURST_S
 from shared import limits
-from testing.holders import TestedHolder, listening, opened, plan, running_holder
+from testing.holders import TestedHolder, listening, opened, running_holder
 from testing.refusals import refused
+from testing.registers import plan
 
 REQUESTS_PER_S: Final = 3
 

@@ -10,8 +10,9 @@ from holder_service.services import accounts, ledger
 from holder_service.services.holder import Holder
 from holder_service.storage.anchor import Anchor
 from shared.datasets import NewAuditor
-from testing.holders import TestedHolder, plan, register_csv
+from testing.holders import TestedHolder
 from testing.refusals import refused
+from testing.registers import plan, register_csv
 from testing.tampering import lose_the_anchored_entry
 
 
@@ -56,12 +57,10 @@ def test_counts_that_cost_nothing_are_closed_too(sqlite_holder: TestedHolder) ->
         {"name": "report", "type": "category", "categories": ["a", "b"], "sensitive": True,
          "randomised_response": {"kept": "0.7"}},
     ]  # fmt: skip
-    local = {"cells": [{"id": "all", "all_of": [{"column": "age", "op": "ge", "value": 0}]}]}
-    batch = {"name": "reports", "mechanism": {"name": "randomised_response"}, **local}
     sqlite_holder.declare("local", columns=columns, relation="sensitive_attribute")
     sqlite_holder.load(b"id,age,report\np1,3,a\np2,4,b\n", "local")
     key = sqlite_holder.open_auditor("second", epsilon="5", dataset="local")
-    asked = {"sensitive": ["report"], "batches": [batch]}
+    asked = plan(mechanism={"name": "randomised_response"}, sensitive=["report"])
     assert sqlite_holder.release({**asked, "draw": 1}, dataset="local", key=key).status_code == 201
     lose_the_anchored_entry(sqlite_holder.settings)
 

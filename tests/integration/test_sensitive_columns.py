@@ -12,6 +12,7 @@ from holder_service.services import datasets as service
 from holder_service.services.holder import Holder, initialise
 from testing.holders import TestedHolder, settings_in
 from testing.refusals import refused
+from testing.registers import EVERYBODY, plan
 
 AGE: Final = {"name": "age", "type": "integer", "minimum": 0, "maximum": 120}
 SEX: Final = {"name": "sex", "type": "category", "categories": ["Female", "Male"]}
@@ -35,9 +36,8 @@ def charge(holder: TestedHolder, name: str, csv: str, *sensitive: str) -> None:
     """Load a record and release the number of people by some columns."""
     assert holder.load(csv.encode(), name).status_code == 200
     assert holder.admin("PUT", f"/datasets/{name}/budgets/ADR", json={"epsilon": "1"}).status_code == 200
-    cells = [{"id": "everybody", "all_of": []}]
-    batch = {"name": "b", "mechanism": {"name": "laplace"}, "epsilon": "0.1", "cells": cells}
-    assert holder.release({"sensitive": list(sensitive), "batches": [batch]}, dataset=name).status_code == 201
+    asked = plan(cells=[EVERYBODY], sensitive=sensitive)
+    assert holder.release(asked, dataset=name).status_code == 201
 
 
 @pytest.fixture

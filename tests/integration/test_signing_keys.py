@@ -17,8 +17,9 @@ from auditor_client.exchange.verification import signed_release
 from holder_service.domain.errors import Conflict
 from holder_service.services.holder import Holder, NotInitialised, initialise, replace_lost_key
 from shared.releases import SigningKeys
-from testing.holders import FORKING, TestedHolder, opened, plan, running_holder, serving
+from testing.holders import FORKING, TestedHolder, opened, running_holder, serving
 from testing.refusals import refused
+from testing.registers import plan
 
 KILLS = 4
 

@@ -15,9 +15,10 @@ import psycopg
 import pytest
 
 from holder_service.storage.database import LOCK_WAIT_S, SILENCE_S_MAX
-from testing.holders import Served, TestedHolder, forked, opened, plan, running_holder
+from testing.holders import Served, TestedHolder, forked, opened, running_holder
 from testing.postgres_proxy import CuttingProxy, cutting_proxy
 from testing.refusals import refused
+from testing.registers import plan
 
 FAULT_S: Final = 5.0
 PLANS: Final = 8

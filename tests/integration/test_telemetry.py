@@ -26,8 +26,9 @@ from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.services import releases
 from holder_service.services.holder import initialise
 from holder_service.web.edge.logs import FIELDS, Level, configuration
-from testing.holders import Served, TestedHolder, plan, register_csv, running_holder, settings_in
+from testing.holders import Served, TestedHolder, running_holder, settings_in
 from testing.postgres import PostgresServer
+from testing.registers import plan, register_csv
 
 PASSWORD: Final = "correct-horse-battery"
 PEOPLE: Final = 7_919

@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from holder_service.cli import app
-from testing.holders import TestedHolder, plan, register_csv
+from testing.holders import TestedHolder
 from testing.refusals import refused
+from testing.registers import plan, register_csv
 
 
 @pytest.fixture
@@ -113,8 +114,7 @@ def test_it_says_what_the_sum_means_for_one_person(told: TestedHolder) -> None:
 def test_delta_is_said_for_what_it_is(sqlite_holder: TestedHolder) -> None:
     sqlite_holder.declare(cap={"epsilon": "100", "delta": "0.1"})
     sqlite_holder.admin("PUT", "/datasets/register/budgets/ADR", json={"epsilon": "5", "delta": "0.1"})
-    asked = plan(epsilon="1")
-    asked["batches"][0]["mechanism"] = {"name": "gaussian", "delta": "0.001"}
+    asked = plan(epsilon="1", mechanism={"name": "gaussian", "delta": "0.001"})
     assert sqlite_holder.release(asked).status_code == 201
 
     presence, values, delta = report_of(sqlite_holder, "register")["meaning"]

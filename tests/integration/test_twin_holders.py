@@ -18,7 +18,8 @@ import httpx
 import pytest
 
 from holder_service.web.edge.logs import JsonLines
-from testing.holders import TestedHolder, plan, register_csv, running_holder
+from testing.holders import TestedHolder, running_holder
+from testing.registers import plan, register_csv
 
 PEOPLE: Final = 311
 OTHER_PEOPLE: Final = 947
@@ -85,12 +86,9 @@ def battery(holder: TestedHolder) -> Iterator[httpx.Response]:
     yield holder.release(plan(age=40))
     yield holder.release({**plan(), "sensitive": ["sex", "origin"]})
     for mechanism in ({"name": "gaussian", "delta": "0.0001"}, {"name": "exponential", "upper": 2000}):
-        body = plan(epsilon="0.01")
-        body["batches"][0]["mechanism"] = mechanism
-        yield holder.release(body)
-    empty = plan()
-    empty["batches"][0]["cells"] = [{"id": "x", "all_of": [{"column": "education", "op": "eq", "value": "middle"}]}]
-    yield holder.release(empty)
+        yield holder.release(plan(epsilon="0.01", mechanism=mechanism))
+    empty = {"id": "x", "all_of": [{"column": "education", "op": "eq", "value": "middle"}]}
+    yield holder.release(plan(cells=[empty]))
     yield holder.release(plan(epsilon="5"))
     yield holder.release(plan(epsilon="9.99"))
     yield holder.release(plan(version=7))

@@ -12,7 +12,8 @@ from auditor_client.models.tree import Tree
 from shared.releases import Release
 from shared.rules import Cell
 from testing.invented_people import PEOPLE, true_counts
-from testing.invented_questions import FLIPPED, LOANS, exact_release, leaf, question, split
+from testing.invented_questions import FLIPPED, exact_release, leaf, question, split
+from testing.registers import LOANS
 
 
 def counts_of(asked: Question, release: Release) -> dict[str, tuple[list[int], list[int]]]:

@@ -26,23 +26,11 @@ from auditor_client.exchange.calls import CallLimits
 from auditor_client.exchange.holder import HolderClient
 from shared.plans import Plan
 from shared.problems import TITLES
+from testing.registers import plan
 from testing.simulated_holder import KEY, SimulatedHolder, problem, send, simulated_holder
 
 QUICK = CallLimits(connect_s=2, attempt_s=2, total_s=5, attempts=3, first_wait_s=0.01, longest_wait_s=1.0)
-PLAN = Plan.model_validate(
-    {
-        "sensitive": ["sex"],
-        "version": 1,
-        "batches": [
-            {
-                "name": "verdict",
-                "mechanism": {"name": "laplace"},
-                "epsilon": "0.5",
-                "cells": [{"id": "everybody", "all_of": []}],
-            }
-        ],
-    }
-)
+PLAN = Plan.model_validate(plan(epsilon="0.5", version=1))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from auditor_client.asking.own_data import OwnData
 from auditor_client.errors import QuestionRefused
 from shared.rules import Cell, Predicate, Rule
-from testing.invented_questions import LOANS
+from testing.registers import LOANS
 
 PEOPLE: list[dict[str, Any]] = [
     {"age": 17, "hours": 3.5, "region": "North", "marital status": "single", "citizen": True, "repaid": False},

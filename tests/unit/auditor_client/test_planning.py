@@ -16,7 +16,8 @@ from auditor_client.planning.forecasting import expectation, forecast, smallest_
 from auditor_client.planning.forecasts import Expectation
 from shared.rules import Cell
 from shared.schema import Column
-from testing.invented_questions import FOUR_LEAVES, LOANS, question
+from testing.invented_questions import FOUR_LEAVES, question
+from testing.registers import LOANS
 
 RULES = FOUR_LEAVES.rules()
 

@@ -1,6 +1,5 @@
 """The question of an audit: what does not fit is refused before anybody is asked."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,34 +9,23 @@ import skops.io
 from sklearn.tree import DecisionTreeClassifier
 
 import auditor_client
-from auditor_client.asking.question import Question, make_question
-from auditor_client.asking.request import AuditRequest
+from auditor_client.asking.question import Question
 from auditor_client.errors import AuditorError, EstimationRefused, ModelRefused, QuestionRefused
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
 from shared.canonical import sha256_name
-from shared.datasets import DatasetDescription
 from shared.rules import Predicate
 from shared.schema import Column
-from testing.simulated_holder import REGISTER
+from testing import invented_questions
+from testing.invented_questions import leaf, split
+from testing.registers import REGISTER
 
 
 def tree_at(age: int, *, young: bool = True, old: bool = False) -> Tree:
-    return Tree(
-        Split(
-            "root",
-            (
-                Branch((Predicate(column="age", op="le", value=age),), Leaf("young", "a", favourable=young)),
-                Branch((Predicate(column="age", op="gt", value=age),), Leaf("old", "b", favourable=old)),
-            ),
-        )
-    )
+    return Tree(split("age", age, leaf("young", young), leaf("old", old)))
 
 
-def question(
-    model: Any = None, *, dataset: DatasetDescription = REGISTER, sensitive: Sequence[str] = ("sex",), **more: Any
-) -> Question:
-    asked = {"epsilon": "0.5", "strategy": "verdict", "sensitive": sensitive, **more}
-    return make_question(model or tree_at(40), dataset, AuditRequest(**asked))
+def question(model: Any = None, **asked: Any) -> Question:
+    return invented_questions.question(model or tree_at(40), **{"dataset": REGISTER, **asked})
 
 
 def test_a_plan_is_pinned_to_the_described_version_unless_another_is_named() -> None:
@@ -98,7 +86,11 @@ REFUSED: dict[str, tuple[dict[str, Any], type[AuditorError], str]] = {
     "a figure twice": ({"metrics": ["statistical-parity"] * 2}, QuestionRefused, "once"),
     "a labelled figure without a label": ({"metrics": "equal-opportunity"}, QuestionRefused, "no label"),
     "a mechanism that is not there": ({"mechanism": "magic"}, QuestionRefused, "laplace"),
-    "a mechanism that the holder does not offer": ({"mechanism": "gaussian"}, QuestionRefused, "offers laplace"),
+    "a mechanism that the holder does not offer": (
+        {"mechanism": "gaussian", "dataset": REGISTER.model_copy(update={"mechanisms": ("laplace",)})},
+        QuestionRefused,
+        "offers laplace",
+    ),
     "a delta without its mechanism": ({"delta": "0.000001"}, QuestionRefused, "gaussian alone"),
     "no epsilon": ({"epsilon": None}, QuestionRefused, "needs epsilon"),
     "a reference that is no group": ({"reference": "Other"}, QuestionRefused, "Female; Male"),

@@ -15,6 +15,7 @@ from auditor_client.exchange.receipts import Receipts, check_receipts
 from holder_service.signing import SigningKeyPair
 from shared.plans import Plan
 from shared.releases import SigningKey, SigningKeys
+from testing.registers import plan
 from testing.simulated_holder import KEY, SimulatedHolder, simulated_holder
 
 
@@ -33,9 +34,7 @@ def published(*keys: SigningKey) -> SigningKeys:
 
 
 def plan_of(epsilon: str) -> Plan:
-    cell = {"id": "everybody", "all_of": []}
-    batch = {"name": "verdict", "mechanism": {"name": "laplace"}, "epsilon": epsilon, "cells": [cell]}
-    return Plan.model_validate({"sensitive": ["sex"], "version": 1, "batches": [batch]})
+    return Plan.model_validate(plan(epsilon=epsilon, version=1))
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from shared.amounts import format_nano
 from shared.datasets import DatasetDescription
 from shared.plans import Plan
 from shared.rules import Predicate, Rule
-from testing.invented_questions import FOUR_LEAVES, LOANS, leaf, split
+from testing.invented_questions import FOUR_LEAVES, leaf, split
+from testing.registers import LOANS
 
 RULES = FOUR_LEAVES.rules()
 

@@ -16,16 +16,12 @@ from shared.amounts import format_nano
 from shared.datasets import DatasetDescription
 from shared.plans import Plan, Quote, identity
 from shared.releases import Release, SigningKeys
-from testing.simulated_holder import REGISTER, Document, SimulatedHolder
+from testing.registers import REGISTER, plan
+from testing.simulated_holder import Document, SimulatedHolder
 
 
 def plan_of(epsilon: str = "0.3", sensitive: tuple[str, ...] = ("sex", "origin")) -> Plan:
-    cells = [
-        {"id": name, "all_of": [{"column": "age", "op": op, "value": 37.5}]}
-        for name, op in (("favourable", "le"), ("unfavourable", "gt"))
-    ]
-    batch = {"name": "verdict", "mechanism": {"name": "laplace"}, "epsilon": epsilon, "cells": cells}
-    return Plan.model_validate({"sensitive": sensitive, "version": 1, "batches": [batch]})
+    return Plan.model_validate(plan(epsilon=epsilon, age=37.5, version=1, sensitive=sensitive))
 
 
 def answer(holder: SimulatedHolder, plan: Plan) -> Document:

@@ -20,6 +20,7 @@ from holder_service.mechanisms.calibration import mechanism_of
 from shared.datasets import DatasetDeclaration, Relation
 from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
 from shared.plans import Plan
+from testing.registers import plan
 
 INTERVAL = 1e-3
 CUT_TAILS = 1e-9
@@ -54,8 +55,8 @@ def test_the_charge_is_never_below_the_tight_loss(name: Relation, seed: int) -> 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian", "exponential"])
 def test_noise_of_half_the_scale_is_found_too_cheap(mechanism: str) -> None:
-    batch = {"name": "one", "mechanism": mechanism_document(mechanism), "epsilon": "0.5", "cells": cells(1)}
-    asked = priced(Plan.model_validate({"sensitive": ["sex"], "batches": [batch]}), NeighbouringRelation("add_remove"))
+    document = plan(epsilon="0.5", mechanism=mechanism_document(mechanism), cells=cells(1))
+    asked = priced(Plan.model_validate(document), NeighbouringRelation("add_remove"))
 
     halved = [(noise.model_copy(update={"scale": noise.scale / 2}), times) for noise, times in asked.events]  # type: ignore[union-attr]  # all three have a scale
 

@@ -1,0 +1,94 @@
+"""The small register that most tests ask about: declared, described, as records, and plans about it."""
+
+import io
+import random
+from collections.abc import Sequence
+from typing import Any, Final
+
+from shared.datasets import DatasetDescription
+from shared.limits import Limits
+from shared.schema import Column
+
+DECLARATION: Final[dict[str, Any]] = {
+    "person_key": "id",
+    "cap": {"epsilon": "100", "delta": "0"},
+    "records_max": 10_000,
+    "columns": [
+        {"name": "age", "type": "integer", "minimum": 0, "maximum": 120},
+        {"name": "hours", "type": "number", "nullable": True},
+        {"name": "education", "type": "category", "categories": ["low", "middle", "high"]},
+        {"name": "citizen", "type": "boolean"},
+        {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True},
+        {"name": "origin", "type": "category", "categories": ["here", "there"], "sensitive": True, "nullable": True},
+    ],
+}
+
+REGISTER: Final = DatasetDescription(
+    name="register",
+    population="register",
+    relation="add_remove",
+    version=1,
+    person_key="id",
+    columns=tuple(Column.model_validate(column) for column in DECLARATION["columns"]),
+    sensitive=("sex", "origin"),
+    mechanisms=("laplace", "gaussian", "exponential"),
+    records_max=10_000,
+    release_quantum_ms=0,
+    limits=Limits(),
+)
+"""As the holder describes it to an auditor."""
+
+LOANS: Final = REGISTER.model_copy(
+    update={
+        "columns": (
+            *REGISTER.columns,
+            Column(name="region", type="category", categories=("North", "South", "East")),
+            Column(name="marital status", type="category", categories=("single", "married and well", "in a home")),
+            Column(name="repaid", type="boolean", label=True),
+        )
+    }
+)
+"""With a label, and categories whose names are no words."""
+
+
+def register_csv(*, people: int = 300, seed: int = 0) -> bytes:
+    """The register's records as CSV; the same for the same seed."""
+    source = random.Random(seed)
+    lines = io.StringIO()
+    lines.write("id,age,hours,education,citizen,sex,origin\n")
+    for person in range(people):
+        hours = "" if source.random() < 0.1 else f"{source.uniform(0, 60):.2f}"
+        education = source.choice(["low", "middle", "high"])
+        citizen = source.choice(["true", "false"])
+        sex, origin = source.choice(["Female", "Male"]), source.choice(["here", "there", ""])
+        lines.write(f"p{person},{source.randint(0, 120)},{hours},{education},{citizen},{sex},{origin}\n")
+    return lines.getvalue().encode()
+
+
+def plan(
+    *,
+    epsilon: str = "0.1",
+    age: float = 40,
+    cells: Sequence[dict[str, Any]] | None = None,
+    mechanism: dict[str, Any] | None = None,
+    **fields: Any,
+) -> dict[str, Any]:
+    """A plan of one batch by sex: of two disjoint cells, or of other ones."""
+    if cells is None:
+        cells = [
+            {"id": "young", "all_of": [{"column": "age", "op": "le", "value": age}]},
+            {"id": "old", "all_of": [{"column": "age", "op": "gt", "value": age}]},
+        ]
+    mechanism = mechanism or {"name": "laplace"}
+    loss = {} if mechanism["name"] == "randomised_response" else {"epsilon": epsilon}
+    batch = {"name": "verdict", "mechanism": mechanism, **loss, "cells": list(cells)}
+    return {"sensitive": ["sex"], "batches": [batch], **fields}
+
+
+def numbered_plan(number: int, *, epsilon: str = "0.001") -> dict[str, Any]:
+    """Another plan for each number."""
+    return plan(epsilon=epsilon, draw=number % 1000 + 1, age=number // 1000)
+
+
+EVERYBODY: Final[dict[str, Any]] = {"id": "everybody", "all_of": []}
+"""The cell that all people are in."""
