@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from auditor_client.asking.inquiry import EVERYBODY
 from auditor_client.estimation.measurements import IntArray, Supports
 from auditor_client.estimation.plug_in import Policy, plug_in_counts
-from auditor_client.estimation.posterior import ParityRange, parity_ranges
-from auditor_client.estimation.totals import NoisyTotals, TotalNoise
+from auditor_client.estimation.totals import CountedTotals
 from benchmarks.published_trees import PUBLISHED_TREES, PublishedTree
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.mechanisms.laplace import LaplaceMechanism
@@ -38,6 +37,7 @@ from holder_service.records.encoded import Records, load_records
 from pafer_demo.open_data import LOADERS
 from shared.amounts import parse_nano
 from shared.rules import Cell
+from testing.parity_ranges import ParityRange, parity_ranges
 
 EPSILONS: Final = ("0.05", "0.1", "0.15", "0.25", "0.5")
 THRESHOLD: Final = 0.8
@@ -170,11 +170,12 @@ def measure(case: Case, epsilon: str, runs: int) -> Row:
 def _posterior_ranges(case: Case, epsilon_nano: int, runs: int) -> Iterator[ParityRange]:
     """What the posterior makes of strategy `verdict`."""
     mechanism = LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=1)
-    noise = TotalNoise.of(mechanism.noise, mechanism.noise, cells=(1, 1), complement_is="unfavourable")
     answers = _released(mechanism, np.stack([case.accepted, case.sizes - case.accepted]), runs)
     for start in range(0, runs, RUNS_AT_ONCE):
         part = answers[start : start + RUNS_AT_ONCE]
-        yield from parity_ranges(NoisyTotals(part[:, 0], part[:, 1], noise), level=LEVEL, draws=DRAWS)
+        noises = mechanism.noise, mechanism.noise
+        totals = CountedTotals.with_noise(part[:, 0], part[:, 1], noises, cells=(1, 1), complement_is="unfavourable")
+        yield from parity_ranges(totals, level=LEVEL, draws=DRAWS)
 
 
 def _published_ratios(case: Case, epsilon_nano: int, runs: int) -> NDArray[np.float64]:

@@ -32,12 +32,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from auditor_client.estimation.attribution import attribute
-from auditor_client.estimation.intervals import Range
-from auditor_client.estimation.likelihoods import ExponentialAnswers
-from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
-from auditor_client.estimation.posterior import ParityRange, estimate_parity, parity_ranges, totals_of
+from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
+from auditor_client.estimation.measurements import ComplementKind, IntArray, Measurement, NoisyCounts, Supports
+from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.results import Estimate
-from auditor_client.estimation.totals import ExponentialTotals, NoisyTotals, People, TotalNoise
+from auditor_client.estimation.totals import CountedTotals, KnownTotals
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.exponential import ExponentialMechanism
 from holder_service.mechanisms.gaussian import GaussianMechanism
@@ -47,6 +46,7 @@ from shared.noise import (
     KeptValue,
     RandomisedResponseNoise,
 )
+from testing.parity_ranges import ParityRange, parity_ranges
 
 EPSILONS: Final = ("0.05", "0.1", "0.15", "0.25", "0.5")
 LEVEL: Final = 0.95
@@ -120,6 +120,11 @@ class Register:
             return self.favourable, self.unfavourable
         return self.accepted[None], self.unfavourable.sum(axis=0, keepdims=True)
 
+    @property
+    def complement_is(self) -> ComplementKind:
+        """What the second part counts."""
+        return "everybody" if self.strategy == "pafer" else "unfavourable"
+
     def epsilon_nano(self) -> int:
         """Of each batch: half of ε where there are two."""
         return parse_nano(self.epsilon) // (2 if self.strategy == "pafer" else 1)
@@ -175,9 +180,7 @@ def additive(seed: int, epsilon_nano: int) -> LaplaceMechanism | GaussianMechani
 def of_registers(task: Task) -> list[Covered]:
     """Ratio and difference of one register."""
     register = Register.invented(task.seed)
-    found = [
-        figure for totals in _answered(register, task) for figure in parity_ranges(totals, level=LEVEL, draws=DRAWS)
-    ]
+    found = [figure for totals in _totals(register, task) for figure in parity_ranges(totals, level=LEVEL, draws=DRAWS)]
     ratio, difference = register.parity()
     return [
         _covered("ratio", task.seed, [figure.ratio for figure in found], ratio),
@@ -196,7 +199,7 @@ def of_odds(task: Task) -> list[Covered]:
     negative = Register(accepted[None], (sizes - accepted)[None], rates, positive.epsilon, positive.strategy)
     found = [
         figure
-        for both in zip(_answered(positive, task), _answered(negative, task), strict=True)
+        for both in zip(_totals(positive, task), _totals(negative, task), strict=True)
         for figure in parity_ranges(*both, level=LEVEL, draws=DRAWS)
     ]
     (first, less), (second, more) = positive.parity(), negative.parity()
@@ -250,20 +253,18 @@ def of_supports(task: Task) -> list[Covered]:
     register = Register.invented(task.seed, groups_max=2 if counted else 4)
     parts = register.parts()
     found = []
-    for totals in _answered(register, task):
-        accepted, complement = totals.accepted, totals.complement
-        people = People(
-            np.full(len(accepted), parts[0].sum()),
-            np.full(len(accepted), parts[1].sum()),
+    for answers in _answered(register, task):
+        known = KnownTotals(
+            np.full(len(answers[0]), register.accepted.sum()),
+            np.full(len(answers[0]), register.unfavourable.sum()),
             1 if counted else len(register.sizes),
         )
-        if counted:
-            accepted, complement = (
-                np.stack([part[:, 0], known.sum() - part[:, 0]], axis=1)
-                for part, known in zip((accepted, complement), parts, strict=True)
-            )
-        bound = NoisyTotals(accepted, complement, totals.noise, people)
-        found += parity_ranges(bound, level=LEVEL, draws=DRAWS)
+        accepted, complement = (
+            np.stack([part[:, 0], exact.sum() - part[:, 0]], axis=1) if counted else part
+            for part, exact in zip(answers, parts, strict=True)
+        )
+        totals = _with_noise(register, task, accepted, complement, known)
+        found += parity_ranges(totals, level=LEVEL, draws=DRAWS)
     ratio, difference = register.parity()
     return [
         _covered("supports ratio", task.seed, [figure.ratio for figure in found], ratio),
@@ -285,9 +286,7 @@ def of_exponential(task: Task, *, name: str = "exponential", empty: int = 0) -> 
     found = []
     for start in range(0, task.runs, RUNS_AT_ONCE):
         accepted, complement = (ExponentialAnswers.of(part[start : start + RUNS_AT_ONCE], noise) for part in answers)
-        totals = ExponentialTotals(
-            accepted, complement, "everybody" if register.strategy == "pafer" else "unfavourable"
-        )
+        totals = CountedTotals.of_exponential(accepted, complement, complement_is=register.complement_is)
         found += parity_ranges(totals, level=LEVEL, draws=DRAWS)
     ratio, difference = register.parity()
     return [
@@ -346,21 +345,38 @@ def _parity(rates: NDArray[np.float64]) -> tuple[float, float]:
     return float(rates.min() / rates.max()), float(rates.max() - rates.min())
 
 
-def _answered(register: Register, task: Task) -> Iterator[NoisyTotals]:
-    """Releases with noise added, some at once."""
+def _answered(register: Register, task: Task) -> Iterator[tuple[IntArray, IntArray]]:
+    """Noisy totals of the accepted and of the complement, some releases at once: shape (T, K) each."""
     mechanism = additive(task.seed, register.epsilon_nano())
     favourable, complement = register.parts()
-    told = mechanism.noise.model_copy(update=task.change(mechanism.scale))
-    noise = TotalNoise.of(
-        told,
-        told,
-        cells=(len(favourable), len(complement)),
-        complement_is="everybody" if register.strategy == "pafer" else "unfavourable",
-    )
     for start in range(0, task.runs, RUNS_AT_ONCE):
         number = min(RUNS_AT_ONCE, task.runs - start)
-        accepted, other = (released(mechanism, part, number).sum(axis=1) for part in (favourable, complement))
-        yield NoisyTotals(accepted, other, noise)
+        yield (
+            released(mechanism, favourable, number).sum(axis=1),
+            released(mechanism, complement, number).sum(axis=1),
+        )
+
+
+def _totals(register: Register, task: Task) -> Iterator[CountedTotals]:
+    """The same with the noise that the estimator supposes."""
+    for accepted, complement in _answered(register, task):
+        yield _with_noise(register, task, accepted, complement)
+
+
+def _with_noise(
+    register: Register, task: Task, accepted: IntArray, complement: IntArray, known: KnownTotals | None = None
+) -> CountedTotals:
+    mechanism = additive(task.seed, register.epsilon_nano())
+    noise = mechanism.noise.model_copy(update=task.change(mechanism.scale))
+    favourable, other = register.parts()
+    return CountedTotals.with_noise(
+        accepted,
+        complement,
+        (noise, noise),
+        cells=(len(favourable), len(other)),
+        complement_is=register.complement_is,
+        known=known,
+    )
 
 
 def _measurements(register: Register, groups: tuple[tuple[str], ...], task: Task) -> Iterator[Measurement]:
@@ -373,13 +389,11 @@ def _measurements(register: Register, groups: tuple[tuple[str], ...], task: Task
             groups,
             NoisyCounts(first, noise),
             NoisyCounts(second, noise),
-            "everybody" if register.strategy == "pafer" else "unfavourable",
+            register.complement_is,
         )
 
 
-def _covered(
-    name: str, seed: int, figures: "list[Range] | list[Estimate] | list[Estimate | None]", truth: float
-) -> Covered:
+def _covered(name: str, seed: int, figures: "list[Estimate] | list[Estimate | None]", truth: float) -> Covered:
     ends = np.array([(figure.low, figure.high) for figure in figures if figure is not None])
     # An undefined figure claims nothing, so it is not wrong; rounding is no error.
     low, high = np.nan_to_num(ends[:, 0], nan=-np.inf) - 1e-12, np.nan_to_num(ends[:, 1], nan=np.inf) + 1e-12

@@ -17,11 +17,11 @@ import numpy as np
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation import caveats
-from auditor_client.estimation.draws import BoundedDraws
-from auditor_client.estimation.intervals import quantile_range
+from auditor_client.estimation.draws import DrawsWithBoundaryCases
+from auditor_client.estimation.intervals import METHOD, quantile_estimate, undefined
 from auditor_client.estimation.measurements import Measurement, NoisyCounts, Supports
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.posterior import METHOD, Posterior, check_question
+from auditor_client.estimation.posterior import Posterior, check_question
 from auditor_client.estimation.results import Attribution, Estimate, RuleShare
 from auditor_client.estimation.rule_counts import RuleCounts, rule_counts, rule_noise
 from shared.schema import Group
@@ -35,45 +35,45 @@ class _Rates:
 
     Attributes:
         rates: p_i and p_j, shape (2, M); NaN where the drawn group is empty.
-        least: The parts h_{r,k}/n_k within [0, p_k], and after the last of them the rates, shape (R + 1, 2, M); zero
-            for a group of whom perhaps nobody is accepted.
-        most: The same, but the rule's part of the accepted for a group of whom perhaps nobody is refused, and one for
-            a group of whom the answers do not show anybody.
+        lower: For lower ends, the parts h_{r,k}/n_k within [0, p_k], and after the last of them the rates, shape
+            (R + 1, 2, M); zero for a group of whom perhaps nobody is accepted.
+        upper: For upper ends, likewise; the rule's part of the accepted for a group of whom perhaps nobody is
+            refused, and one for a group that may be empty.
         counts: Mean counts, which may be negative, shape (R, 2), in people.
         accepted: Mean numbers of accepted people, shape (2,).
     """
 
     rates: FloatArray
-    least: FloatArray
-    most: FloatArray
+    lower: FloatArray
+    upper: FloatArray
     counts: FloatArray
     accepted: FloatArray
 
     @classmethod
-    def of(cls, prior: BoundedDraws, rules: RuleCounts, pair: list[int]) -> Self:
+    def of(cls, drawn: DrawsWithBoundaryCases, rules: RuleCounts, pair: list[int]) -> Self:
         """Split one prior's draws of two groups."""
-        accepted = prior.draws.accepted[0, pair]
-        counts = {draws: rules.split(draws.accepted[0, pair]) for draws in {prior.draws, prior.least, prior.most}}
-        (least, fewest), (most, largest) = (
+        accepted = drawn.draws.accepted[0, pair]
+        counts = {draws: rules.split(draws.accepted[0, pair]) for draws in {drawn.draws, drawn.lower, drawn.upper}}
+        (lower, lower_size), (upper, upper_size) = (
             (_with_total(counts[draws], draws.accepted[0, pair]), draws.size[0, pair])
-            for draws in (prior.least, prior.most)
+            for draws in (drawn.lower, drawn.upper)
         )
-        none, everyone = prior.none_possible[0, pair, None], prior.all_possible[0, pair, None]
+        none, everyone = drawn.none_possible[0, pair, None], drawn.all_possible[0, pair, None]
         with np.errstate(invalid="ignore"):
             return cls(
-                accepted / prior.draws.size[0, pair],
-                np.where(none, 0.0, least / fewest),
-                np.where(everyone, np.where(none, 1.0, most / most[-1]), most / largest),
-                counts[prior.draws].mean(axis=-1),
+                accepted / drawn.draws.size[0, pair],
+                np.where(none, 0.0, lower / lower_size),
+                np.where(everyone, np.where(none, 1.0, upper / upper[-1]), upper / upper_size),
+                counts[drawn.draws].mean(axis=-1),
                 accepted.mean(axis=-1),
             )
 
     def shares(self, rule: int) -> tuple[FloatArray, FloatArray]:
-        """The least and the largest share of one rule in every draw, shape (M,) each; after the last rule, of all."""
-        return self.least[rule, 0] - self.most[rule, 1], self.most[rule, 0] - self.least[rule, 1]
+        """Draws of one rule's share for lower and for upper ends, shape (M,) each; after the last rule, of all."""
+        return self.lower[rule, 0] - self.upper[rule, 1], self.upper[rule, 0] - self.lower[rule, 1]
 
     def of_second(self, shares: FloatArray) -> FloatArray:
-        """Shares divided by p_j; NaN where that is zero."""
+        """Shares divided by p_j, shape (M,); NaN where that is zero."""
         of_second: FloatArray = np.divide(
             shares, self.rates[1], out=np.full_like(shares, np.nan), where=self.rates[1] > 0
         )
@@ -108,7 +108,7 @@ def attribute(
     posterior = Posterior.of(measurement, level=level, seed=seed, draws=DRAWS)
     first, second = _pair(posterior, pair, reference)
     rules = rule_counts(measurement, (first, second), draws=DRAWS, seed=seed)
-    priors = [_Rates.of(prior, rules, [first, second]) for prior in posterior.priors]
+    priors = [_Rates.of(prior, rules, [first, second]) for prior in posterior.draws_by_prior]
     rates = _mean_rates(priors[1])
     values = [_projected(priors[1].counts[:, group], priors[1].accepted[group], rates[group]) for group in range(2)]
     shares = tuple(
@@ -132,10 +132,10 @@ def flipped(measurement: Measurement, rule: int) -> Measurement:
 
     Args:
         measurement: Noisy counts with a cell for each rule.
-        rule: Its place among the favourable cells; after these, for strategy `rules`, come the unfavourable ones.
+        rule: Its index among the favourable cells; after these, for strategy `rules`, come the unfavourable ones.
 
     Raises:
-        EstimationRefused: There is no such rule, its histogram was not counted, nobody would be accepted (or
+        EstimationRefused: There is no rule of that index, its histogram was not counted, nobody would be accepted (or
             refused) any more, or the exponential mechanism answered.
     """
     rule_noise(measurement)
@@ -165,14 +165,14 @@ def flipped(measurement: Measurement, rule: int) -> Measurement:
 
 
 def _pair(posterior: Posterior, pair: tuple[Group, Group] | None, reference: Group | None) -> tuple[int, int]:
-    """The places of groups i and j."""
+    """The indices of groups i and j."""
     if pair is not None:
-        first, second = posterior.place(pair[0]), posterior.place(pair[1])
+        first, second = posterior.index(pair[0]), posterior.index(pair[1])
     else:
-        rates = [quantile_range(rates, posterior.level).value for rates in posterior.rates()[1].rates]
+        rates = [quantile_estimate(rates, posterior.level).value for rates in posterior.rates()[1].rates]
         if np.isnan(rates).sum() > len(rates) - 2:
             raise EstimationRefused("Fewer than two groups have people, so there is no disparity to share out.")
-        second = int(np.nanargmax(rates)) if reference is None else posterior.place(reference)
+        second = int(np.nanargmax(rates)) if reference is None else posterior.index(reference)
         away = np.abs(np.subtract(rates, rates[second]))
         away[second] = -1.0
         first = int(np.nanargmax(away))
@@ -184,7 +184,7 @@ def _pair(posterior: Posterior, pair: tuple[Group, Group] | None, reference: Gro
 def _rule_share(rule: int, priors: Sequence[_Rates], value: float, second: float, level: float) -> RuleShare:
     """One rule's share around a value, and the same divided by the second group's rate."""
     draws = [of.shares(rule) for of in priors]
-    of_second = [(of.of_second(least), of.of_second(most)) for of, (least, most) in zip(priors, draws, strict=True)]
+    of_second = [(of.of_second(lower), of.of_second(upper)) for of, (lower, upper) in zip(priors, draws, strict=True)]
     return RuleShare(
         rule,
         _within(100 * value, [_percent(ends) for ends in draws], level),
@@ -193,11 +193,12 @@ def _rule_share(rule: int, priors: Sequence[_Rates], value: float, second: float
 
 
 def _with_total(counts: FloatArray, accepted: FloatArray) -> FloatArray:
-    """Counts within [0, accepted], and after those of the last rule the accepted."""
+    """Counts within [0, accepted], and after those of the last rule the accepted: shape (R + 1, 2, M)."""
     return np.concatenate([np.clip(counts, 0, accepted), accepted[None]])
 
 
 def _percent(ends: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Draws for both ends, shape (M,) each, in percentage points."""
     return 100 * ends[0], 100 * ends[1]
 
 
@@ -228,11 +229,11 @@ def _within(value: float, priors: Sequence[tuple[FloatArray, FloatArray]], level
 
     Args:
         value: The value.
-        priors: Of each prior the least and the largest draws.
+        priors: Of each prior the draws for lower and for upper ends, shape (M,) each.
         level: Of the interval.
     """
-    ends = [(quantile_range(least, level).low, quantile_range(most, level).high) for least, most in priors]
+    ends = [(quantile_estimate(lower, level).low, quantile_estimate(upper, level).high) for lower, upper in priors]
     if not (np.isfinite(value) and np.isfinite(ends).all()):
-        return Estimate(np.nan, np.nan, np.nan, level, METHOD)
+        return undefined(level)
     (low, high), (other_low, other_high) = ends
     return Estimate(value, min(low, other_low, value), max(high, other_high, value), level, METHOD)

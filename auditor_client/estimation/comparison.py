@@ -19,21 +19,21 @@ def compare_estimates(first: ParityEstimate, second: ParityEstimate, *, same_ans
         second: The later one.
         same_answer: Whether both read one release, so that their noise is the same and not independent.
     """
-    ratio = _less(second.ratio, first.ratio, same_answer)
+    ratio = _change_of(second.ratio, first.ratio, same_answer)
     return Comparison(
         first=first,
         second=second,
         ratio=ratio,
-        difference=_less(second.difference, first.difference, same_answer),
-        population_ratio=_less(second.population_ratio, first.population_ratio, same_answer),
-        population_difference=_less(second.population_difference, first.population_difference, same_answer),
-        change=_change(ratio),
+        difference=_change_of(second.difference, first.difference, same_answer),
+        population_ratio=_change_of(second.population_ratio, first.population_ratio, same_answer),
+        population_difference=_change_of(second.population_difference, first.population_difference, same_answer),
+        change=_direction(ratio),
         notes=tuple(caveats.of_comparison(ratio, same_answer=same_answer)),
     )
 
 
-def _less(second: Estimate | None, first: Estimate | None, same_answer: bool) -> Estimate:
-    """One figure less another, whose errors are independent, or of the same noise; undefined if either is."""
+def _change_of(second: Estimate | None, first: Estimate | None, same_answer: bool) -> Estimate:
+    """One figure minus another, whose errors are independent, or of the same noise; undefined if either is."""
     if second is None or first is None:
         return Estimate(math.nan, math.nan, math.nan, 0.0, "none")
     value = second.value - first.value
@@ -44,7 +44,7 @@ def _less(second: Estimate | None, first: Estimate | None, same_answer: bool) ->
     return Estimate(value, value - below, value + above, min(first.level, second.level), second.method)
 
 
-def _change(ratio: Estimate) -> Change:
+def _direction(ratio: Estimate) -> Change:
     if ratio.low > 0:
         return Change.FAIRER
     if ratio.high < 0:

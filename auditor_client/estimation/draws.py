@@ -1,6 +1,6 @@
 """Draws from the posterior of the true counts, given noisy ones (3-estimation §2).
 
-Model, for each group apart: its size n is flat on the integers ≥ 0; the accepted a | n, p are
+Model, for each group: its size n is flat on the integers ≥ 0; the accepted a | n, p are
 binomial; p has one of two priors. Integrated over p that is the beta-binomial mass of a given n.
 Counts are never negative, and the noise has its exact mass.
 
@@ -8,7 +8,9 @@ Method: importance sampling. Proposals for the accepted, then for the refused gi
 the noise tables at quasi-random points, with twice the noise's tails so that a prior which disagrees
 with the answers still finds draws where it wants them. The weighted draws, sorted by rate, are then
 resampled to equal weights in a further quasi-random order, so draws of different groups combine freely.
-Where exact numbers of people bind the groups to each other, a random walk draws them together instead.
+Where exact numbers of people over all groups are known, `fixed_margin_sampler` draws the groups together instead.
+
+Axes: T releases, K groups, M draws.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
-from auditor_client.estimation.bound_draws import ReportedGroups, SupportedGroups, bound_draws
+from auditor_client.estimation.fixed_margin_sampler import fixed_margin_draws
 from auditor_client.estimation.intervals import RateDraws
 from auditor_client.estimation.local_model import LocalTotals
 from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.priors import FlatPrior, PooledPrior, Prior
-from auditor_client.estimation.totals import BoolArray, CountedTotals, Totals
+from auditor_client.estimation.totals import BoolArray, CountedTotals, Totals, pooled_rates, possible_boundaries
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,67 +64,76 @@ class Draws:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundedDraws:
-    """Draws under one prior, and what truths on the boundary make possible.
+class DrawsWithBoundaryCases:
+    """Draws under one prior, and what true totals on the boundary would make of them.
 
-    Where nobody of a group is accepted, the posterior has somebody all the same; and where the number of accepted
-    people over all groups is known, others lack those. So for an upper end a group gets, beside its own, its part of
-    all that other groups have who perhaps have none; and for a lower end likewise of the refused.
+    Where perhaps nobody of a group is accepted, the draws have somebody all the same. If the number of accepted people
+    over all groups is known, those people are missing in the other groups. `upper` gives each group its part of
+    them, and `lower` likewise takes from it people whom other groups lack among the refused.
 
     Attributes:
         draws: As drawn.
-        least: For lower ends, group by group; the draws themselves where the groups are drawn apart.
-        most: For upper ends, likewise.
+        lower: For lower ends of one group's figures; `draws` itself where the groups are drawn independently.
+        upper: For upper ends, likewise.
         none_possible: Whether nobody of a group may be accepted, shape (T, K).
         all_possible: Whether nobody of a group may be refused, shape (T, K).
     """
 
     draws: Draws
-    least: Draws
-    most: Draws
+    lower: Draws
+    upper: Draws
     none_possible: BoolArray
     all_possible: BoolArray
 
     @classmethod
     def of(cls, draws: Draws, totals: Totals, level: float) -> Self:
         """See which boundaries are possible, at the level of an interval."""
-        none, everyone = totals.boundaries(level)
-        least = most = draws
-        known = totals.known_beside_accepted
-        if known is not None:
+        none, everyone = possible_boundaries(totals, level)
+        lower = upper = draws
+        if totals.known is not None:
             accepted, size = draws.accepted, draws.size
-            more, more_refused = _from_others(accepted, none), _from_others(size - accepted, everyone)
-            if known == "everybody":
-                least = Draws(np.maximum(accepted - more_refused, 0), size, draws.prior)
-                most = Draws(np.minimum(accepted + more, size), size, draws.prior)
+            more, more_refused = _missing_elsewhere(accepted, none), _missing_elsewhere(size - accepted, everyone)
+            if totals.complement_is == "everybody":
+                lower = Draws(np.maximum(accepted - more_refused, 0), size, draws.prior)
+                upper = Draws(np.minimum(accepted + more, size), size, draws.prior)
             else:
-                least = Draws(accepted, size + more_refused, draws.prior)
-                most = Draws(accepted + more, size + more, draws.prior)
-        return cls(draws, least, most, none, everyone)
+                lower = Draws(accepted, size + more_refused, draws.prior)
+                upper = Draws(accepted + more, size + more, draws.prior)
+        return cls(draws, lower, upper, none, everyone)
 
     def rates(self) -> list[RateDraws]:
         """Rates of the people in the data, of every release."""
-        return self._reaching(lambda draws: draws.rates())
+        return self._rate_draws(lambda draws: draws.rates())
 
     def population_rates(self, seed: int) -> list[RateDraws]:
         """Rates of the population that they stand for, of every release."""
-        return self._reaching(lambda draws: draws.population_rates(seed))
+        return self._rate_draws(lambda draws: draws.population_rates(seed))
 
-    def _reaching(self, rates_of: Callable[[Draws], FloatArray]) -> list[RateDraws]:
+    def _rate_draws(self, rates_of: Callable[[Draws], FloatArray]) -> list[RateDraws]:
         rates = rates_of(self.draws)
-        least, most = (rates if draws is self.draws else rates_of(draws) for draws in (self.least, self.most))
-        least = np.where(self.none_possible[..., None], 0.0, least)
-        most = np.where(self.all_possible[..., None], 1.0, most)
-        return [RateDraws(*of_release) for of_release in zip(rates, least, most, strict=True)]
+        lower, upper = (rates if draws is self.draws else rates_of(draws) for draws in (self.lower, self.upper))
+        lower = np.where(self.none_possible[..., None], 0.0, lower)
+        upper = np.where(self.all_possible[..., None], 1.0, upper)
+        return [RateDraws(*of_release) for of_release in zip(rates, lower, upper, strict=True)]
 
 
-def _from_others(people: FloatArray, may_be_none: BoolArray) -> FloatArray:
-    """What each group gets of others who may have nobody: shared out evenly with all who are not such, (T, K, M)."""
-    given = np.where(may_be_none[..., None], people, 0.0)
-    of_others = given.sum(axis=1, keepdims=True) - given
-    such = may_be_none.sum(axis=1, keepdims=True) - may_be_none
-    shared: FloatArray = of_others / (may_be_none.shape[1] - such)[..., None]
-    return shared
+def _missing_elsewhere(people: FloatArray, may_be_none: BoolArray) -> FloatArray:
+    """How many more people each group has if the other groups that may have nobody do have nobody.
+
+    The people drawn for those groups are shared out evenly among all the rest, this group included.
+
+    Args:
+        people: As drawn, shape (T, K, M).
+        may_be_none: Of each group, shape (T, K).
+
+    Returns:
+        Shape (T, K, M).
+    """
+    to_share = np.where(may_be_none[..., None], people, 0.0)
+    from_others = to_share.sum(axis=1, keepdims=True) - to_share
+    empty_others = may_be_none.sum(axis=1, keepdims=True) - may_be_none
+    part: FloatArray = from_others / (may_be_none.shape[1] - empty_others)[..., None]
+    return part
 
 
 def posterior_draws(totals: CountedTotals | LocalTotals, *, number: int, seed: int) -> tuple[Draws, Draws]:
@@ -136,14 +147,11 @@ def posterior_draws(totals: CountedTotals | LocalTotals, *, number: int, seed: i
     Returns:
         Draws under the flat prior, draws under the pooled prior.
     """
-    priors: tuple[Prior, Prior] = FlatPrior(), PooledPrior(totals.pooled_rates())
-    if isinstance(totals, LocalTotals):
-        counts = [bound_draws(ReportedGroups(totals), prior, number=number, seed=seed) for prior in priors]
-    elif totals.bound_by is not None:
-        binding = SupportedGroups(totals, totals.bound_by)
-        counts = [bound_draws(binding, prior, number=number, seed=seed) for prior in priors]
-    else:
+    priors: tuple[Prior, Prior] = FlatPrior(), PooledPrior(pooled_rates(totals))
+    if isinstance(totals, CountedTotals) and totals.known is None:
         counts = _importance_draws(totals, priors, number=number, seed=seed)
+    else:
+        counts = [fixed_margin_draws(totals, prior, number=number, seed=seed) for prior in priors]
     flat, pooled = (
         Draws(accepted.astype(np.float64), (accepted + refused).astype(np.float64), prior)
         for (accepted, refused), prior in zip(counts, priors, strict=True)
@@ -154,28 +162,35 @@ def posterior_draws(totals: CountedTotals | LocalTotals, *, number: int, seed: i
 def _importance_draws(
     totals: CountedTotals, priors: Sequence[Prior], *, number: int, seed: int
 ) -> list[tuple[IntArray, IntArray]]:
-    """Accepted and refused people under each prior, shape (T, K, M) each."""
-    of_accepted, of_complement = totals.likelihoods
-    points = _quasi_random_points(2 + of_accepted.answers.shape[1], number, seed)
+    """Accepted and refused people under each prior, shape (T, K, M) each; the groups are drawn independently."""
+    points = _quasi_random_points(2 + totals.accepted.estimate.shape[1], number, seed)
     nobody = np.zeros((1, 1, 1), dtype=np.int64)
-    accepted, log_weight = of_accepted.propose(nobody, points[:, 0])
+    accepted, log_weight = totals.accepted.propose(nobody, points[:, 0])
     if totals.complement_is == "everybody":
-        everybody, more = of_complement.propose(accepted, points[:, 1])
+        everybody, of_complement = totals.complement.propose(accepted, points[:, 1])
         refused = everybody - accepted
     else:
-        refused, more = of_complement.propose(nobody, points[:, 1])
-    log_weight = log_weight + more
+        refused, of_complement = totals.complement.propose(nobody, points[:, 1])
+    log_weight = log_weight + of_complement
     order = np.argsort(accepted / np.maximum(accepted + refused, 1), axis=-1)
     ranks = points[:, 2:].argsort(axis=0).argsort(axis=0).T
     chosen = [_resampled(log_weight + prior(accepted, refused), order, ranks) for prior in priors]
     return [
-        (np.take_along_axis(accepted, places, axis=-1), np.take_along_axis(refused, places, axis=-1))
-        for places in chosen
+        (np.take_along_axis(accepted, draws, axis=-1), np.take_along_axis(refused, draws, axis=-1)) for draws in chosen
     ]
 
 
 def _resampled(log_weight: FloatArray, order: IntArray, ranks: IntArray) -> NDArray[np.intp]:
-    """Places of equally weighted draws: each group's weighted quantile function at points of these ranks, (K, M)."""
+    """Indices of equally weighted draws: each group's weighted quantile function at points of given ranks.
+
+    Args:
+        log_weight: Of the proposed draws, shape (T, K, M).
+        order: The draws' indices in ascending order of their rates, the same shape.
+        ranks: Of the points, shape (K, M).
+
+    Returns:
+        Shape (T, K, M).
+    """
     weight = np.exp(log_weight - log_weight.max(axis=-1, keepdims=True))
     share = np.cumsum(np.take_along_axis(weight, order, axis=-1), axis=-1)
     releases, groups, number = share.shape
@@ -184,8 +199,8 @@ def _resampled(log_weight: FloatArray, order: IntArray, ranks: IntArray) -> NDAr
     rows = np.arange(releases * groups).reshape(releases, groups, 1) * (number + 1)
     counted = np.bincount((below + rows).ravel(), minlength=releases * groups * (number + 1))
     quantiles = counted.reshape(releases, groups, number + 1).cumsum(axis=-1)
-    places = np.take_along_axis(quantiles, np.broadcast_to(ranks, share.shape), axis=-1)
-    return np.take_along_axis(order, np.minimum(places, number - 1), axis=-1)
+    sorted_index = np.take_along_axis(quantiles, np.broadcast_to(ranks, share.shape), axis=-1)
+    return np.take_along_axis(order, np.minimum(sorted_index, number - 1), axis=-1)
 
 
 @lru_cache(maxsize=8)

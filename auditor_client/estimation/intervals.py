@@ -8,6 +8,8 @@ the extreme one, taken jointly, and the lower end the smallest of their lower en
 Chernozhukov, Lee, Rosen 2013, *Econometrica* 81). With one such pair both are plain quantiles. Second, a
 truth on the boundary, such as nobody accepted, is below every draw: where the answers do not speak
 against it, the interval reaches it, and so do those of groups that share a known number of people with it.
+
+Axes: K groups, P pairs of groups, M draws.
 """
 
 from collections.abc import Sequence
@@ -18,35 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.estimation.noise_sums import FloatArray
+from auditor_client.estimation.results import Estimate
 
 Indices = NDArray[np.intp]
 Ends = tuple[float, float]
 
+METHOD: Final = "posterior"
 CONTENDER_PROBABILITY: Final = 0.04
 """Divided by K: a group contends for the smallest (largest) rate if it is beyond the apparent one so often."""
 PAIRS_MAX: Final = 64
 """Beyond so many contending pairs their ends are bounded group by group: wider, and much cheaper."""
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """A value and its interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def hull(self, other: "Range") -> "Range":
-        """The interval that holds both intervals, around this value."""
-        # Where one side is NaN, min and max keep their first argument: undefined stays so, and takes no other with it.
-        return Range(self.value, min(self.low, other.low), max(self.high, other.high))
-
-    def reaching(self, boundary: float, possible: bool) -> "Range":
-        """The interval stretched to a boundary if that is possible."""
-        return self.hull(Range(boundary, boundary, boundary)) if possible else self
-
-
-UNDEFINED: Final = Range(np.nan, np.nan, np.nan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,25 +38,24 @@ class RateDraws:
 
     Attributes:
         rates: As drawn; a row is a group, a column a draw of all of them.
-        least: For lower ends, row by row: with truths on the boundary where the answers do not speak against them.
-        most: For upper ends, likewise.
+        lower: For lower ends, row by row: with truths on the boundary where the answers do not speak against them.
+        upper: For upper ends, likewise.
     """
 
     rates: FloatArray
-    least: FloatArray
-    most: FloatArray
+    lower: FloatArray
+    upper: FloatArray
 
-    def against(self, reference: int, level: float) -> tuple[list[Range], list[Range]]:
-        """Every group's rate divided by one group's, and less it: medians and intervals, K of each."""
-        tail, at = (1 - level) / 2, reference
+    def against(self, reference: int, level: float) -> tuple[list[Estimate], list[Estimate]]:
+        """Every group's rate divided by one group's, and minus it: medians and intervals, K of each."""
+        rates, lower, upper = (draws[reference] for draws in (self.rates, self.lower, self.upper))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            ratios = self.rates / self.rates[at], self.least / self.most[at], self.most / self.least[at]
-        less = self.rates - self.rates[at], self.least - self.most[at], self.most - self.least[at]
-        of_ratios, of_less = (
-            [_between(draws, lowest, highest, tail) for draws, lowest, highest in zip(*figure, strict=True)]
-            for figure in (ratios, less)
+            ratios = self.rates / rates, self.lower / upper, self.upper / lower
+        differences = self.rates - rates, self.lower - upper, self.upper - lower
+        of_ratios, of_differences = (
+            [_between(*rows, level) for rows in zip(*figure, strict=True)] for figure in (ratios, differences)
         )
-        return of_ratios, of_less
+        return of_ratios, of_differences
 
     def extremes(self) -> tuple[FloatArray, FloatArray]:
         """The ratio and the difference in each draw, shape (M,); NaN where there is none."""
@@ -82,26 +64,26 @@ class RateDraws:
             return smallest / largest, largest - smallest
 
     def contenders(self) -> tuple[Indices, Indices]:
-        """The groups that may have the smallest rate, and those that may have the largest."""
+        """The indices of the groups that may have the smallest rate, and of those that may have the largest."""
         return _contenders(self.rates), _contenders(-self.rates)
 
     def pairs(self, low: Indices, high: Indices) -> "Pairs":
-        """All pairs of a group of `low` and another of `high`."""
+        """All pairs of a group of `low` and another of `high`, both indices."""
         pairs = np.array([(i, j) for i in low for j in high if i != j], dtype=np.intp).reshape(-1, 2)
         first, second = pairs.T
         # A population's rate may be drawn so near zero that a ratio to it is infinite.
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return Pairs(
                 self.rates[first] / self.rates[second],
-                self.least[first] / self.most[second],
+                self.lower[first] / self.upper[second],
                 self.rates[first] - self.rates[second],
-                self.least[first] - self.most[second],
+                self.lower[first] - self.upper[second],
             )
 
     def ends_by_groups(self, tail: float) -> tuple[Ends, Ends]:
         """Ends of ratio and difference from ends for single groups' rates: two for each, with half the tail each."""
         low, high = self.contenders()
-        smallest, largest = _lower_end(self.least[low], tail / 2), -_lower_end(-self.most[high], tail / 2)
+        smallest, largest = _lower_end(self.lower[low], tail / 2), -_lower_end(-self.upper[high], tail / 2)
         smaller, larger = _joint_upper_end(self.rates[low], tail / 2), -_joint_upper_end(-self.rates[high], tail / 2)
         ratio_low = smallest / largest if largest > 0 else 0.0
         ratio_high = smaller / larger if larger > 0 else np.inf
@@ -113,28 +95,28 @@ class Pairs:
     """Draws for pairs of groups, the first of each perhaps the worst treated, shape (P, M) each.
 
     Attributes:
-        ratios: Of the first's rate to the second's.
-        lowest_ratios: The same with truths on the boundary where they are possible.
-        less: The first's rate less the second's.
-        lowest_less: The same likewise.
+        ratios: The first's rate divided by the second's.
+        lower_ratios: For lower ends: with truths on the boundary where they are possible.
+        differences: The first's rate minus the second's.
+        lower_differences: For lower ends, likewise.
     """
 
     ratios: FloatArray
-    lowest_ratios: FloatArray
-    less: FloatArray
-    lowest_less: FloatArray
+    lower_ratios: FloatArray
+    differences: FloatArray
+    lower_differences: FloatArray
 
     def ends(self, tail: float) -> tuple[Ends, Ends]:
         """Ends of the smallest ratio and of the largest difference over the pairs."""
         if not len(self.ratios):
             return (1.0, 1.0), (0.0, 0.0)
         return (
-            (_lower_end(self.lowest_ratios, tail), _upper_end(self.ratios, tail)),
-            (-_upper_end(self.less, tail), -_lower_end(self.lowest_less, tail)),
+            (_lower_end(self.lower_ratios, tail), _upper_end(self.ratios, tail)),
+            (-_upper_end(self.differences, tail), -_lower_end(self.lower_differences, tail)),
         )
 
 
-def worst_parity(parts: Sequence[RateDraws], level: float) -> tuple[Range, Range]:
+def worst_parity(parts: Sequence[RateDraws], level: float) -> tuple[Estimate, Estimate]:
     """The smallest ratio and the largest difference over several comparisons of the same groups.
 
     Args:
@@ -147,9 +129,10 @@ def worst_parity(parts: Sequence[RateDraws], level: float) -> tuple[Range, Range
     """
     tail = (1 - level) / 2
     extremes = [part.extremes() for part in parts]
-    ratio, difference = np.fmin.reduce([ratio for ratio, _ in extremes]), np.fmax.reduce([less for _, less in extremes])
+    ratio = np.fmin.reduce([of_part for of_part, _ in extremes])
+    difference = np.fmax.reduce([of_part for _, of_part in extremes])
     if _mostly_undefined(difference):
-        return UNDEFINED, UNDEFINED
+        return undefined(level), undefined(level)
     contenders = [part.contenders() for part in parts]
     if sum(len(low) * len(high) for low, high in contenders) <= PAIRS_MAX:
         pairs = [part.pairs(*of_part) for part, of_part in zip(parts, contenders, strict=True)]
@@ -159,15 +142,33 @@ def worst_parity(parts: Sequence[RateDraws], level: float) -> tuple[Range, Range
         ends = [part.ends_by_groups(tail / len(parts)) for part in parts]
         ratio_ends = min(of[0][0] for of in ends), min(of[0][1] for of in ends)
         difference_ends = max(of[1][0] for of in ends), max(of[1][1] for of in ends)
-    return _median_within(ratio, ratio_ends), _median_within(difference, difference_ends)
+    return _median_within(ratio, ratio_ends, level), _median_within(difference, difference_ends, level)
 
 
-def _between(draws: FloatArray, lowest: FloatArray, highest: FloatArray, tail: float) -> Range:
-    """The median of some draws, within ends of draws that reach the boundaries; undefined without a finite median."""
+def quantile_estimate(draws: FloatArray, level: float) -> Estimate:
+    """Median and equal-tailed interval of draws of shape (M,), NaN left out; undefined if most are NaN."""
+    if _mostly_undefined(draws):
+        return undefined(level)
+    tail = (1 - level) / 2
+    return Estimate(_quantile(draws, 0.5), _quantile(draws, tail), _quantile(draws, 1 - tail), level, METHOD)
+
+
+def undefined(level: float) -> Estimate:
+    """An estimate without a value."""
+    return Estimate(np.nan, np.nan, np.nan, level, METHOD)
+
+
+def _between(draws: FloatArray, lower: FloatArray, upper: FloatArray, level: float) -> Estimate:
+    """The median of some draws, within ends of draws that reach the boundaries; undefined without a finite median.
+
+    All draws have shape (M,).
+    """
+    tail = (1 - level) / 2
     value = _quantile(draws, 0.5)
     if _mostly_undefined(draws) or not np.isfinite(value):
-        return UNDEFINED
-    return Range(value, min(_quantile(lowest, tail), value), max(_quantile(highest, 1 - tail), value))
+        return undefined(level)
+    low, high = min(_quantile(lower, tail), value), max(_quantile(upper, 1 - tail), value)
+    return Estimate(value, low, high, level, METHOD)
 
 
 def _contenders(rates: FloatArray) -> Indices:
@@ -179,20 +180,15 @@ def _contenders(rates: FloatArray) -> Indices:
     return np.flatnonzero(beyond.mean(axis=1) >= CONTENDER_PROBABILITY / len(rates))
 
 
-def quantile_range(draws: FloatArray, level: float) -> Range:
-    """Median and equal-tailed interval of draws of shape (M,), NaN left out; undefined if most are NaN."""
-    if _mostly_undefined(draws):
-        return UNDEFINED
-    tail = (1 - level) / 2
-    return Range(_quantile(draws, 0.5), _quantile(draws, tail), _quantile(draws, 1 - tail))
+def _median_within(draws: FloatArray, ends: Ends, level: float) -> Estimate:
+    """The median of draws of shape (M,), moved to the nearest of the ends if bias takes it beyond, as many ties do.
 
-
-def _median_within(draws: FloatArray, ends: Ends) -> Range:
-    """The draws' median, at the nearest of the ends within [0, 1] if their bias takes it beyond, as many ties do."""
+    The ends are taken into [0, 1] first.
+    """
     if _mostly_undefined(draws):
-        return UNDEFINED
+        return undefined(level)
     low, high = max(ends[0], 0.0), min(ends[1], 1.0)
-    return Range(min(max(_quantile(draws, 0.5), low), high), low, high)
+    return Estimate(min(max(_quantile(draws, 0.5), low), high), low, high, level, METHOD)
 
 
 def _mostly_undefined(draws: FloatArray) -> bool:
@@ -200,7 +196,7 @@ def _mostly_undefined(draws: FloatArray) -> bool:
 
 
 def _quantile(draws: FloatArray, level: float) -> float:
-    """The draw at a level, NaN left out."""
+    """The draw at a level, of draws of shape (M,), NaN left out."""
     ordered = np.sort(draws)
     number = len(ordered) - int(np.isnan(draws).sum())
     return float(ordered[min(int(level * number), number - 1)]) if number else np.nan
@@ -215,10 +211,10 @@ def _lower_end(draws: FloatArray, tail: float) -> float:
 
 
 def _upper_end(draws: FloatArray, tail: float) -> float:
-    """An upper end of a minimum over rows, to stand beside `_lower_end` in an interval of level 1 − 2·tail.
+    """An upper end of a minimum over rows, from draws of shape (P, M), for an interval of level 1 − 2·tail.
 
     The lower end fails only where the ends of all rows fail together. The joint upper end may fail with
-    whatever that leaves of both tails: with a single row that is its own tail.
+    the rest of both tails: with a single row that is its own tail.
     """
     order, highest = _highest_ranks(draws)
     lower_fails = float((highest < tail * draws.shape[1]).mean())
@@ -226,26 +222,26 @@ def _upper_end(draws: FloatArray, tail: float) -> float:
 
 
 def _joint_upper_end(draws: FloatArray, tail: float) -> float:
-    """The smallest of upper ends that hold for all rows together but for a tail."""
+    """The smallest of upper ends that hold for all rows together but for a tail; draws of shape (P, M)."""
     order, highest = _highest_ranks(draws)
     return _at_rank(draws, order, _quantile(highest, 1 - tail))
 
 
-def _highest_ranks(draws: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
-    """Each row's order (NaN last: it bounds nothing), and each draw's highest rank over the rows, shape (M,)."""
+def _highest_ranks(draws: FloatArray) -> tuple[Indices, FloatArray]:
+    """Each row's order (NaN last: it bounds nothing), shape (P, M), and each column's highest rank, shape (M,)."""
     order = np.argsort(draws, axis=1)
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.arange(draws.shape[1])[None, :], axis=1)
     return order, ranks.max(axis=0).astype(np.float64)
 
 
-def _at_rank(draws: FloatArray, order: NDArray[np.intp], rank: float) -> float:
-    """The smallest of the rows' draws at a rank; infinite if that is NaN in all of them."""
+def _at_rank(draws: FloatArray, order: Indices, rank: float) -> float:
+    """The smallest of the rows' draws at a rank, draws of shape (P, M); infinite if that is NaN in all of them."""
     ends = np.take_along_axis(draws, order[:, [int(rank)]], axis=1)
     return float(np.where(np.isnan(ends), np.inf, ends).min())
 
 
 def _smallest(rates: FloatArray) -> FloatArray:
-    """The smallest rate of the non-empty groups in each draw, shape (M,)."""
+    """The smallest rate of the non-empty groups in each draw, shape (M,), from rates of shape (K, M)."""
     smallest = np.where(np.isnan(rates), np.inf, rates).min(axis=0)
     return np.where(np.isinf(smallest), np.nan, smallest)

@@ -16,7 +16,7 @@ from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.measurements import ComplementKind, IntArray, Measurement
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.plausibility import check_supports
-from auditor_client.estimation.totals import Totals
+from auditor_client.estimation.totals import KnownTotals, TrueTotals
 
 _ROUNDING_VARIANCE: Final = 0.25
 """In people squared: keeps the precision finite where a column is reported as it is."""
@@ -65,10 +65,25 @@ class UnmixedCounts:
         deviations: FloatArray = np.sqrt(np.diag(self.covariance) + _ROUNDING_VARIANCE)
         return deviations
 
+    def log_ratio(self, counts: IntArray, changed: IntArray, groups: IntArray) -> FloatArray:
+        """The normal log-likelihood after some groups' counts have changed, minus that before, shape (T, M).
+
+        Args:
+            counts: Of all groups, shape (T, K, M), in people.
+            changed: Of the changed groups alone, shape (T, G, M).
+            groups: Their indices, shape (G,).
+        """
+        # −½(e + d)ᵀP(e + d) + ½eᵀPe = −dᵀP(e + ½d), where the difference d is zero but for these groups.
+        difference = changed - counts[:, groups]
+        slope = np.einsum("ik,tkm->tim", self.precision[groups], counts - self.estimate[None, :, None])
+        slope += 0.5 * np.einsum("ij,tjm->tim", self.precision[np.ix_(groups, groups)], difference)
+        log_ratio: FloatArray = -(difference * slope).sum(axis=1)
+        return log_ratio
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LocalTotals(Totals):
-    """Totals of one release in the local model.
+class LocalTotals:
+    """Totals of one release in the local model: T = 1.
 
     Attributes:
         accepted: True counts of the accepted, estimated.
@@ -95,21 +110,33 @@ class LocalTotals(Totals):
         return cls(UnmixedCounts.of(accepted, response), UnmixedCounts.of(refused, response))
 
     @property
+    def complement_is(self) -> ComplementKind:
+        """See `Totals`."""
+        return "unfavourable"
+
+    @property
+    def known(self) -> KnownTotals:
+        """See `Totals`: as many people as reported."""
+        accepted, refused = (np.array([part.people]) for part in (self.accepted, self.refused))
+        return KnownTotals(accepted, refused, len(self.accepted.estimate))
+
+    @property
     def estimates(self) -> tuple[FloatArray, FloatArray]:
         """See `Totals`."""
         return self.accepted.estimate[None], self.refused.estimate[None]
-
-    @property
-    def known_beside_accepted(self) -> ComplementKind:
-        """See `Totals`: so many are reported."""
-        return "unfavourable"
 
     @property
     def deviations(self) -> tuple[float, float]:
         """See `Totals`."""
         return float(self.accepted.deviations.mean()), float(self.refused.deviations.mean())
 
-    def as_large(self) -> tuple[FloatArray, FloatArray]:
+    def tail_probabilities(self) -> tuple[FloatArray, FloatArray]:
         """See `Totals`."""
         accepted, refused = (norm.sf(part.estimate / part.deviations)[None] for part in (self.accepted, self.refused))
         return accepted, refused
+
+    def log_ratio(self, totals: TrueTotals, changed: TrueTotals, groups: IntArray) -> FloatArray:
+        """See `Totals`."""
+        return self.accepted.log_ratio(totals.accepted, changed.accepted, groups) + self.refused.log_ratio(
+            totals.refused, changed.refused, groups
+        )

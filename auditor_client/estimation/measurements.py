@@ -16,7 +16,7 @@ from shared.schema import Group
 
 IntArray = NDArray[np.int64]
 ComplementKind = Literal["unfavourable", "everybody"]
-"""What stands beside the accepted: the refused, or everybody."""
+"""What was counted to find the refused: them, or everybody, of whom the accepted are a part."""
 
 COUNT_MAX: Final = 10**14
 """More people than there are: a larger answer is a mistake or an attack, and its sums could overflow."""
@@ -92,7 +92,7 @@ class Supports:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measurement:
-    """Noisy acceptance counts of K groups: the accepted, and beside them the refused or everybody.
+    """Noisy acceptance counts of K groups: of the accepted, and of the refused or everybody.
 
     Attributes:
         groups: The K groups, in the release's order.
@@ -196,8 +196,8 @@ def response_matrix(
     if any(len(group) != len(sensitive) for group in groups):
         raise EstimationRefused("The answer's response probabilities do not fit its groups: do not use it.")
     matrix = np.ones((1, 1))
-    for place, column in enumerate(sensitive):
-        values = len({group[place] for group in groups})
+    for index, column in enumerate(sensitive):
+        values = len({group[index] for group in groups})
         probability = kept.get(column, 1.0)
         if not (0 < probability <= 1 and values >= 1) or (values > 1 and np.isclose(probability, 1 / values)):
             raise EstimationRefused(f"The reports of column {column!r} do not depend on the true value.")

@@ -58,17 +58,17 @@ class NoiseSum:
     deviation: float
 
     def index(self, noise: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The table's place of each noise; what lies beyond the table is taken to its end."""
-        places: NDArray[np.int64] = np.clip(noise, -self.reach, self.reach) + self.reach
-        return places
+        """The table's index of each noise, of the same shape; noise beyond the table is taken to its end."""
+        index: NDArray[np.int64] = np.clip(noise, -self.reach, self.reach) + self.reach
+        return index
 
     def quantile(self, points: FloatArray) -> NDArray[np.int64]:
-        """The noise at cumulated probabilities within [0, 1): with random ones, a simulation of it."""
-        places: NDArray[np.int64] = np.searchsorted(self.cumulated, points * self.cumulated[-1], side="right")
-        return places - self.reach
+        """The noise at cumulated probabilities within [0, 1), of the same shape; random ones simulate it."""
+        index: NDArray[np.int64] = np.searchsorted(self.cumulated, points * self.cumulated[-1], side="right")
+        return index - self.reach
 
     def at_least(self, noise: NDArray[np.int64]) -> FloatArray:
-        """P(noise ≥ k) for each k; by symmetry P(noise ≤ −k)."""
+        """P(noise ≥ k) for each k, of the same shape; by symmetry P(noise ≤ −k)."""
         tail: FloatArray = self.cumulated[self.index(-noise)]
         return tail
 
@@ -82,7 +82,7 @@ def noise_sum(noise: AdditiveNoise, terms: int) -> NoiseSum:
         terms: How many, at least 1.
 
     Raises:
-        EstimationRefused: No ε in the public range gives noise of such a scale, or the sum is too wide to tabulate.
+        EstimationRefused: No ε in the public range gives noise of this scale, or the sum is too wide to tabulate.
     """
     if not SCALE_MIN <= noise.scale <= SCALE_MAX:
         raise EstimationRefused(f"No epsilon gives noise of scale {noise.scale}: do not use the answer.")
@@ -98,12 +98,12 @@ def noise_sum(noise: AdditiveNoise, terms: int) -> NoiseSum:
 
 
 def _laplace(noise: DiscreteLaplaceNoise, terms: int) -> FloatArray:
-    """The log mass of a sum of discrete Laplace noises over −reach..reach."""
+    """The log mass of a sum of discrete Laplace noises over −reach..reach, shape (2·reach + 1,)."""
     reach = _checked(noise.scale * (_SINGLE_REACH_SCALES + _SUM_REACH_DEVIATIONS * math.sqrt(2 * (terms - 1))))
-    places = np.arange(-reach, reach + 1)
-    if (terms - 1) * len(places) > _STEPS_MAX:
-        return _laplace_saddlepoint(noise.scale, terms, places)
-    mass: FloatArray = np.exp(noise.log_mass(places))
+    noises = np.arange(-reach, reach + 1)
+    if (terms - 1) * len(noises) > _STEPS_MAX:
+        return _laplace_saddlepoint(noise.scale, terms, noises)
+    mass: FloatArray = np.exp(noise.log_mass(noises))
     decay, peak = math.exp(-1 / noise.scale), math.tanh(0.5 / noise.scale)
     for _ in range(terms - 1):
         below = lfilter([1.0], [1.0, -decay], mass)
@@ -112,13 +112,14 @@ def _laplace(noise: DiscreteLaplaceNoise, terms: int) -> FloatArray:
     return _log(mass)
 
 
-def _laplace_saddlepoint(scale: float, terms: int, places: NDArray[np.int64]) -> FloatArray:
-    """The same from the cumulant function κ(t) = R·log((1 − q)²/(1 + q² − 2q·cosh t)), normalised (Daniels 1954).
+def _laplace_saddlepoint(scale: float, terms: int, noises: NDArray[np.int64]) -> FloatArray:
+    """The same, of the shape of the noises, by the saddlepoint approximation, normalised (Daniels 1954).
 
-    κ'(t) = k is a quadratic equation in u = cosh t.
+    The cumulant function is κ(t) = R·log((1 − q)²/(1 + q² − 2q·cosh t)), and κ'(t) = k is a quadratic equation in
+    u = cosh t.
     """
     q = math.exp(-1 / scale)
-    k, middle = np.abs(places).astype(np.float64), 1 + q * q
+    k, middle = np.abs(noises).astype(np.float64), 1 + q * q
     # (R·2q)²·(u² − 1) = k²·(1 + q² − 2qu)²; of its two solutions the one with a positive right side.
     square, linear, constant = (
         4 * q * q * (terms**2 - k * k),
@@ -135,14 +136,14 @@ def _laplace_saddlepoint(scale: float, terms: int, places: NDArray[np.int64]) ->
 
 
 def _gaussian(noise: DiscreteGaussianNoise, terms: int) -> FloatArray:
-    """The log mass of a sum of discrete Gaussian noises over −reach..reach."""
+    """The log mass of a sum of discrete Gaussian noises over −reach..reach, shape (2·reach + 1,)."""
     deviation = noise.scale * math.sqrt(terms)
     reach = _checked(_GAUSSIAN_REACH_DEVIATIONS * deviation)
-    places = np.arange(-reach, reach + 1)
+    noises = np.arange(-reach, reach + 1)
     if terms == 1 or noise.scale >= _CLOSED_DEVIATION_MIN:
-        log_mass: FloatArray = DiscreteGaussianNoise(scale=deviation).log_mass(places)
+        log_mass: FloatArray = DiscreteGaussianNoise(scale=deviation).log_mass(noises)
         return log_mass
-    single = np.exp(noise.log_mass(np.arange(-reach, reach + 1)))
+    single = np.exp(noise.log_mass(noises))
     mass = single
     for _ in range(terms - 1):
         mass = np.convolve(mass, single, "same")

@@ -42,8 +42,8 @@ def estimate_equalized_odds(
     if positive.groups != negative.groups:
         raise EstimationRefused("The two measurements describe different groups: they cannot be compared.")
     posteriors = [
-        Posterior.of(measurement, level=level, seed=2 * seed + place)
-        for place, measurement in enumerate((positive, negative))
+        Posterior.of(measurement, level=level, seed=2 * seed + index)
+        for index, measurement in enumerate((positive, negative))
     ]
     of_labels = [parity_of(posterior, threshold=threshold, reference=reference) for posterior in posteriors]
     ratio, difference = worst_of(posteriors, [posterior.rates() for posterior in posteriors])

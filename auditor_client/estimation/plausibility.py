@@ -1,8 +1,8 @@
 """Whether answers can be the mechanism's, and about as many people as the auditor's own data have (3-estimation §2).
 
 Supports are exact constraints, so wrong ones would make confident nonsense. A cell's answers over all groups
-add up to its support and a noise whose distribution is known; a sum that so much noise makes less often than
-once in a million refuses the supports.
+add up to its support plus noise of a known distribution. Supports are refused if noise alone would take a sum that far
+from them less often than once in a million.
 """
 
 from typing import Final

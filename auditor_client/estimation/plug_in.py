@@ -4,7 +4,7 @@ An answer is invalid if it is negative or above N, the number of people; above i
 is not. Kept as published, for comparison: it gives no interval and no verdict.
 
 Where the paper leaves a choice open: `total-valid` gives the invalid answers of one histogram equal
-parts of the cell's total less its other answers, those that another policy replaced included, and never
+parts of the cell's total minus its other answers, those that another policy replaced included, and never
 less than zero. A group of size zero has no rate and no part in the ratio. A rate may exceed 1, because the
 answers for a group's size and for its accepted people err apart.
 """
@@ -69,7 +69,7 @@ class PlugInCounts:
         return np.divide(smallest, largest, out=np.full_like(smallest, np.nan), where=largest > 0)
 
     def difference(self) -> FloatArray:
-        """Largest less smallest rate of the groups that have one, shape (...); NaN if none has."""
+        """Largest minus smallest rate of the groups that have one, shape (...); NaN if none has."""
         smallest, largest = _extremes(self.rates())
         return largest - smallest
 
@@ -96,7 +96,7 @@ def estimate_parity(
         Estimates of method "plug-in" without intervals, the verdict *undecided*, and the share of invalid answers.
 
     Raises:
-        EstimationRefused: There is no such policy, the supports do not fit the measurement, or the answers are
+        EstimationRefused: There is no policy of that name, the supports do not fit the measurement, or the answers are
             randomised responses, which the published procedure does not know.
     """
     policy = Policy(negative, too_large)
@@ -155,7 +155,7 @@ def plug_in_counts(
 def _valid(
     answers: IntArray, supports: tuple[int, ...], people: int, policy: Policy
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Valid counts in place of all answers, and which answers were invalid; shape (..., R, K) each."""
+    """Valid counts instead of all answers, and which answers were invalid; shape (..., R, K) each."""
     negative, too_large = answers < 0, answers > people
     totals = np.array(supports, dtype=np.float64)[:, None]
     replacements = {"zero": 0.0, "one": 1.0, "uniform": totals / answers.shape[-1], "total-valid": 0.0}
@@ -179,7 +179,7 @@ def _noisy_supports(measurement: Measurement) -> Supports:
 
 
 def _extremes(rates: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The smallest and the largest rate over the last axis, NaN left out; NaN where all are."""
+    """The smallest and the largest rate over the last axis, shape (...), NaN left out; NaN where all are."""
     missing = np.isnan(rates)
     nowhere = missing.all(axis=-1)
     smallest = np.where(missing, np.inf, rates).min(axis=-1)

@@ -13,34 +13,19 @@ from typing import Final
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation import caveats
-from auditor_client.estimation.draws import BoundedDraws, posterior_draws
-from auditor_client.estimation.intervals import Range, RateDraws, quantile_range, worst_parity
-from auditor_client.estimation.likelihoods import ExponentialAnswers
+from auditor_client.estimation.draws import DrawsWithBoundaryCases, posterior_draws
+from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
+from auditor_client.estimation.intervals import RateDraws, quantile_estimate, worst_parity
 from auditor_client.estimation.local_model import LocalTotals
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.plausibility import check_supports
 from auditor_client.estimation.results import Estimate, GroupComparison, GroupEstimate, ParityEstimate
-from auditor_client.estimation.totals import (
-    CountedTotals,
-    ExponentialTotals,
-    NoisyTotals,
-    People,
-    TotalNoise,
-)
+from auditor_client.estimation.totals import CountedTotals, KnownTotals
 from shared.noise import ExponentialNoise, RandomisedResponseNoise
 from shared.schema import Group
 
-METHOD: Final = "posterior"
 DRAWS: Final = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class ParityRange:
-    """The ratio and the difference of one release, each with its interval."""
-
-    ratio: Range
-    difference: Range
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,14 +34,14 @@ class Posterior:
 
     Attributes:
         groups: The K groups.
-        priors: Draws under the flat and under the pooled prior, of one release.
+        draws_by_prior: Draws under the flat and under the pooled prior, of one release.
         level: Of every interval.
         seed: Of the draws.
         summed: How many answers of the exponential mechanism a total adds up; 0 where noise is added.
     """
 
     groups: tuple[Group, ...]
-    priors: tuple[BoundedDraws, BoundedDraws]
+    draws_by_prior: tuple[DrawsWithBoundaryCases, DrawsWithBoundaryCases]
     level: float
     seed: int
     summed: int = 0
@@ -70,21 +55,23 @@ class Posterior:
         """
         totals = totals_of(measurement)
         flat, pooled = (
-            BoundedDraws.of(prior, totals, level) for prior in posterior_draws(totals, number=draws, seed=seed)
+            DrawsWithBoundaryCases.of(of_prior, totals, level)
+            for of_prior in posterior_draws(totals, number=draws, seed=seed)
         )
-        summed = max(part.cells for part in totals.likelihoods) if isinstance(totals, ExponentialTotals) else 0
+        parts = measurement.favourable, measurement.complement
+        summed = max(part.cells if isinstance(part.noise, ExponentialNoise) else 0 for part in parts)
         return cls(measurement.groups, (flat, pooled), level, seed, summed)
 
     def rates(self) -> list[RateDraws]:
         """Rates of the people in the data, under either prior."""
-        return [prior.rates()[0] for prior in self.priors]
+        return [draws.rates()[0] for draws in self.draws_by_prior]
 
     def population_rates(self) -> list[RateDraws]:
         """Rates of the population, under either prior."""
-        return [prior.population_rates(self.seed)[0] for prior in self.priors]
+        return [draws.population_rates(self.seed)[0] for draws in self.draws_by_prior]
 
-    def place(self, group: Group) -> int:
-        """A group's place.
+    def index(self, group: Group) -> int:
+        """A group's index.
 
         Raises:
             EstimationRefused: It is none of the groups.
@@ -93,10 +80,6 @@ class Posterior:
             return self.groups.index(group)
         known = "; ".join(map(caveats.name, self.groups))
         raise EstimationRefused(f"There is no group {caveats.name(group)!r}: the groups are {known}.")
-
-    def estimate(self, flat: Range, pooled: Range) -> Estimate:
-        """The pooled prior's value in the hull of both intervals."""
-        return _estimate(pooled.hull(flat), self.level)
 
 
 def estimate_parity(
@@ -116,7 +99,7 @@ def estimate_parity(
         threshold: What the verdict on the ratio is about, within (0, 1].
         level: Of each single interval, within (0, 1).
         seed: Of the draws.
-        reference: A group to compare every other with, beside the comparison of the extremes.
+        reference: A group to compare every other with, in addition to the comparison of the extremes.
 
     Returns:
         Estimates of method "posterior". An empty group has no rate (NaN) and, draw by draw, no part in ratio
@@ -124,8 +107,8 @@ def estimate_parity(
         whom perhaps nobody is accepted has no upper end (infinity).
 
     Raises:
-        EstimationRefused: There is no such reference, the answers cannot be the mechanism's, or they make the
-            supports implausible.
+        EstimationRefused: There is no group of the reference's name, the answers cannot be the mechanism's, or they
+            make the supports implausible.
         ValueError: Threshold or level out of range.
     """
     check_question(threshold, level)
@@ -138,7 +121,9 @@ def parity_of(posterior: Posterior, *, threshold: float, reference: Group | None
     groups = tuple(_group(posterior, rates, population, k) for k in range(len(posterior.groups)))
     ratio, difference = worst_of([posterior], [rates])
     population_ratio, population_difference = worst_of([posterior], [population])
-    overall = [quantile_range(prior.draws.overall()[0], posterior.level) for prior in posterior.priors]
+    flat, pooled = (
+        quantile_estimate(of_prior.draws.overall()[0], posterior.level) for of_prior in posterior.draws_by_prior
+    )
     return ParityEstimate(
         groups=groups,
         ratio=ratio,
@@ -146,7 +131,7 @@ def parity_of(posterior: Posterior, *, threshold: float, reference: Group | None
         threshold=threshold,
         verdict=ratio.against(threshold),
         warnings=(*caveats.of_parity(groups, ratio), *caveats.of_sums(posterior.summed)),
-        overall=posterior.estimate(*overall),
+        overall=pooled.hull(flat),
         population_ratio=population_ratio,
         population_difference=population_difference,
         reference=reference,
@@ -157,42 +142,15 @@ def parity_of(posterior: Posterior, *, threshold: float, reference: Group | None
 def worst_of(posteriors: Sequence[Posterior], rates: Sequence[Sequence[RateDraws]]) -> tuple[Estimate, Estimate]:
     """The smallest ratio and the largest difference over one comparison, or over two (equalized odds).
 
+    A value is the pooled prior's, in the hull of both priors' intervals.
+
     Args:
         posteriors: One of each comparison, drawn independently.
         rates: Of each comparison, under the flat and under the pooled prior.
     """
     level = posteriors[0].level
     flat, pooled = (worst_parity(parts, level) for parts in zip(*rates, strict=True))
-    return posteriors[0].estimate(flat[0], pooled[0]), posteriors[0].estimate(flat[1], pooled[1])
-
-
-def parity_ranges(
-    *comparisons: CountedTotals | LocalTotals, level: float, draws: int, seed: int = 0
-) -> list[ParityRange]:
-    """Ratio and difference of many releases at once, for simulations: the same estimator.
-
-    Args:
-        comparisons: T releases of K groups; of two comparisons of the same groups (equalized odds) the smaller
-            ratio and the larger difference are estimated.
-        level: Of each interval.
-        draws: How many from each posterior; a power of two.
-        seed: Of the draws.
-    """
-    of_comparisons = [
-        [
-            BoundedDraws.of(prior, totals, level).rates()
-            for prior in posterior_draws(totals, number=draws, seed=seed + place)
-        ]
-        for place, totals in enumerate(comparisons)
-    ]
-    flat, pooled = (
-        [worst_parity(parts, level) for parts in zip(*of_prior, strict=True)]
-        for of_prior in zip(*of_comparisons, strict=True)
-    )
-    return [
-        ParityRange(ratio.hull(other), difference.hull(another))
-        for (ratio, difference), (other, another) in zip(pooled, flat, strict=True)
-    ]
+    return pooled[0].hull(flat[0]), pooled[1].hull(flat[1])
 
 
 def totals_of(measurement: Measurement) -> CountedTotals | LocalTotals:
@@ -205,20 +163,27 @@ def totals_of(measurement: Measurement) -> CountedTotals | LocalTotals:
         return LocalTotals.of(measurement)
     check_supports(measurement)
     (favourable, complement), kind = measurement.completed(), measurement.complement_is
-    people = None if measurement.supports is None else People.of(measurement.supports, counted=measurement.counted)
+    supports, counted = measurement.supports, measurement.counted
+    known = None if supports is None else KnownTotals.of(supports, kind, counted=counted)
     if isinstance(favourable.noise, ExponentialNoise) and isinstance(complement.noise, ExponentialNoise):
-        accepted = ExponentialAnswers.of(favourable.counts[None], favourable.noise)
-        return ExponentialTotals(
-            accepted, ExponentialAnswers.of(complement.counts[None], complement.noise), kind, people
+        return CountedTotals.of_exponential(
+            ExponentialAnswers.of(favourable.counts[None], favourable.noise),
+            ExponentialAnswers.of(complement.counts[None], complement.noise),
+            complement_is=kind,
+            known=known,
         )
     if isinstance(favourable.noise, ExponentialNoise | RandomisedResponseNoise) or isinstance(
         complement.noise, ExponentialNoise | RandomisedResponseNoise
     ):
         raise EstimationRefused("The answer's parts come from different mechanisms: ask all cells with one.")
-    noise = TotalNoise.of(
-        favourable.noise, complement.noise, cells=(favourable.cells, complement.cells), complement_is=kind
+    return CountedTotals.with_noise(
+        favourable.totals[None],
+        complement.totals[None],
+        (favourable.noise, complement.noise),
+        cells=(favourable.cells, complement.cells),
+        complement_is=kind,
+        known=known,
     )
-    return NoisyTotals(favourable.totals[None], complement.totals[None], noise, people)
 
 
 def check_question(threshold: float, level: float) -> None:
@@ -229,47 +194,45 @@ def check_question(threshold: float, level: float) -> None:
 
 def _group(posterior: Posterior, rates: Sequence[RateDraws], population: Sequence[RateDraws], k: int) -> GroupEstimate:
     """One group's rate, size and accepted people."""
-    first = posterior.priors[0]
-    none, everyone = bool(first.none_possible[0, k]), bool(first.all_possible[0, k])
+    flat = posterior.draws_by_prior[0]
+    none, everyone = bool(flat.none_possible[0, k]), bool(flat.all_possible[0, k])
 
-    def hull(draws: Sequence[Sequence[FloatArray]]) -> Range:
-        """Of what was drawn under either prior, and of what a boundary makes of it."""
+    def hull(draws: Sequence[Sequence[FloatArray]]) -> Estimate:
+        """Of what was drawn under either prior, and of what boundary cases make of it."""
         flat, pooled = (
-            reduce(Range.hull, (quantile_range(of_prior, posterior.level) for of_prior in of_priors))
+            reduce(Estimate.hull, (quantile_estimate(of_prior, posterior.level) for of_prior in of_priors))
             for of_priors in draws
         )
         return pooled.hull(flat)
 
-    def counts(name: str) -> Range:
+    def people(name: str) -> Estimate:
         return hull(
             [
-                [getattr(draws, name)[0, k] for draws in (prior.draws, prior.least, prior.most)]
-                for prior in posterior.priors
+                [getattr(draws, name)[0, k] for draws in (of_prior.draws, of_prior.lower, of_prior.upper)]
+                for of_prior in posterior.draws_by_prior
             ]
         )
 
-    rate, of_population = (
-        hull([[of_prior.rates[k], of_prior.least[k], of_prior.most[k]] for of_prior in of_rates])
+    rate, population_rate = (
+        hull([[of_prior.rates[k], of_prior.lower[k], of_prior.upper[k]] for of_prior in of_rates])
         for of_rates in (rates, population)
     )
-    size = counts("size").reaching(0.0, none and everyone)
-    accepted = counts("accepted").reaching(0.0, none)
-    found = [_estimate(figure, posterior.level) for figure in (rate, size, accepted, of_population)]
-    return GroupEstimate(posterior.groups[k], *found)
+    size, accepted = people("size"), people("accepted")
+    return GroupEstimate(
+        group=posterior.groups[k],
+        rate=rate,
+        size=size.stretched_to(0.0) if none and everyone else size,
+        accepted=accepted.stretched_to(0.0) if none else accepted,
+        population_rate=population_rate,
+    )
 
 
 def _comparisons(posterior: Posterior, rates: Sequence[RateDraws], reference: Group) -> tuple[GroupComparison, ...]:
     """Every other group against the reference."""
-    place = posterior.place(reference)
-    flat, pooled = (of_prior.against(place, posterior.level) for of_prior in rates)
+    index = posterior.index(reference)
+    flat, pooled = (of_prior.against(index, posterior.level) for of_prior in rates)
     return tuple(
-        GroupComparison(
-            group, posterior.estimate(flat[0][k], pooled[0][k]), posterior.estimate(flat[1][k], pooled[1][k])
-        )
+        GroupComparison(group, pooled[0][k].hull(flat[0][k]), pooled[1][k].hull(flat[1][k]))
         for k, group in enumerate(posterior.groups)
-        if k != place
+        if k != index
     )
-
-
-def _estimate(figure: Range, level: float) -> Estimate:
-    return Estimate(figure.value, figure.low, figure.high, level, METHOD)

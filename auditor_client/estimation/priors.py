@@ -72,11 +72,12 @@ class PooledPrior:
 
     @property
     def _pseudo_people(self) -> tuple[FloatArray, FloatArray]:
+        """The Beta's parameters, shape (T, 1, 1) each."""
         alpha = (POOLING * self.rates)[:, None, None]
         return alpha, POOLING - alpha
 
     def _parts(self, accepted: FloatArray | IntArray, refused: FloatArray | IntArray) -> tuple[FloatArray, FloatArray]:
-        """The log mass of the Beta's part and of the flat one."""
+        """The log mass of the Beta's part and of the flat one, shape (T, K, M) each."""
         alpha, beta = self._pseudo_people
         choose = gammaln(accepted + refused + 1.0) - gammaln(accepted + 1.0) - gammaln(refused + 1.0)
         around = choose + betaln(accepted + alpha, refused + beta) - betaln(alpha, beta)

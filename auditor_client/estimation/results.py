@@ -1,7 +1,7 @@
 """What an estimate is: a value that knows its interval, its level and its method (3-estimation §2)."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from shared.schema import Group
@@ -43,6 +43,15 @@ class Estimate:
         """Width of the interval, in the unit of `value`."""
         return self.high - self.low
 
+    def hull(self, other: "Estimate") -> "Estimate":
+        """This value, within the interval that holds both intervals."""
+        # Where one side is NaN, min and max keep their first argument: undefined stays so, and takes no other with it.
+        return replace(self, low=min(self.low, other.low), high=max(self.high, other.high))
+
+    def stretched_to(self, boundary: float) -> "Estimate":
+        """This value, within the interval stretched to a boundary."""
+        return replace(self, low=min(self.low, boundary), high=max(self.high, boundary))
+
     def against(self, threshold: float) -> Verdict:
         """Whether the whole interval lies at or above a threshold, below it, or neither."""
         if self.low >= threshold:
@@ -73,7 +82,7 @@ class GroupEstimate:
 
 @dataclass(frozen=True, slots=True)
 class GroupComparison:
-    """A group against the reference group: its rate divided by the reference's, and its rate less the reference's."""
+    """A group against the reference group: its rate divided by the reference's, and its rate minus the reference's."""
 
     group: Group
     ratio: Estimate
@@ -87,7 +96,7 @@ class ParityEstimate:
     A rate is what the measurement makes it: of acceptance (statistical parity), of acceptance among those
     with the label (equal opportunity), of the label among the accepted (predictive parity). Figures are about
     the people in the data; `population_…` are about the population they stand for, so that their intervals
-    hold the noise of sampling beside that of privacy.
+    hold the noise of sampling in addition to that of privacy.
 
     Attributes:
         groups: One for each group, in the release's order.
@@ -167,7 +176,7 @@ class RuleShare:
     """What one favourable rule contributes to the disparity of two groups.
 
     Attributes:
-        rule: Its place among the measurement's favourable cells, from 0.
+        rule: Its index among the measurement's favourable cells, from 0.
         share: h_i/n_i − h_j/n_j in percentage points. All rules' shares add up to p_i − p_j.
         ratio_share: The same divided by p_j, dimensionless. They add up to p_i/p_j − 1.
     """
@@ -221,8 +230,8 @@ class Comparison:
     Attributes:
         first: The earlier model, or the one to compare with.
         second: The later one.
-        ratio: The second's ratio less the first's, within [−1, 1].
-        difference: The second's difference less the first's, within [−1, 1].
+        ratio: The second's ratio minus the first's, within [−1, 1].
+        difference: The second's difference minus the first's, within [−1, 1].
         population_ratio: The same of the ratios in the population.
         population_difference: The same of the differences in it.
         change: Of the ratio; *fairer* or *less fair* only if its interval lies wholly on one side of zero.

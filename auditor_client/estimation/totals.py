@@ -1,273 +1,202 @@
-"""Noisy totals per group, which is all that the posterior looks at, and how likely they make true totals.
+"""Noisy totals per group: all that the posterior sees of an answer, and how likely they make true totals.
 
-Exact numbers of people over all groups together (`people`), if they are known, bind the groups' totals to each
-other: the sum over the rules of their supports. What each rule's own support adds to that is left unused; with
-Gaussian noise it adds nothing.
+Axes: T independent releases (a simulation has many, an audit one), K groups, M draws.
+
+Exact numbers of people over all groups together (`KnownTotals`), if they are known, fix the margins of the table of
+true totals: what one group has, another has not. They are the sums of the rules' supports. Each rule's own support is
+left unused: with Gaussian noise it would add nothing to the sums, with Laplace noise little.
 """
 
-import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor_client.estimation.likelihoods import AdditiveAnswers, CountLikelihood, ExponentialAnswers
+from auditor_client.estimation.exponential_likelihood import ExponentialAnswers, ExponentialDifference
+from auditor_client.estimation.likelihoods import AdditiveAnswers, CountLikelihood, NoisyEstimate
 from auditor_client.estimation.measurements import ComplementKind, IntArray, Supports
-from auditor_client.estimation.noise_sums import FloatArray, NoiseSum, noise_sum
-from shared.noise import AdditiveNoise, DiscreteLaplaceNoise
+from auditor_client.estimation.noise_sums import FloatArray, noise_sum
+from shared.noise import AdditiveNoise
 
 BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TotalNoise:
-    """The noise on each group's totals, where noise is added.
+class TrueTotals:
+    """Supposed true totals of some groups: accepted and refused people, shape (T, K, M) each."""
 
-    Attributes:
-        accepted: Of the accepted.
-        complement: Of what stands beside them.
-        refused: Of the refused; another one than `complement` where that counts everybody.
-        complement_is: What stands beside the accepted.
-    """
+    accepted: IntArray
+    refused: IntArray
 
-    accepted: NoiseSum
-    complement: NoiseSum
-    refused: NoiseSum
-    complement_is: ComplementKind
-
-    @classmethod
-    def of(
-        cls,
-        accepted: AdditiveNoise,
-        complement: AdditiveNoise,
-        *,
-        cells: tuple[int, int],
-        complement_is: ComplementKind,
-    ) -> Self:
-        """Sum the noise over the cells of either part.
-
-        Args:
-            accepted: On each count of a favourable cell.
-            complement: On each count of the complement's cells.
-            cells: How many cells either part has.
-            complement_is: What the complement counts.
-        """
-        rest = noise_sum(complement, cells[1])
-        if complement_is == "unfavourable":
-            return cls(noise_sum(accepted, cells[0]), rest, rest, complement_is)
-        # Everybody less the accepted carries both noises. A plan's two halves differ in scale by an odd nano at most.
-        wider = max(accepted, complement, key=lambda noise: noise.scale)
-        return cls(noise_sum(accepted, cells[0]), rest, noise_sum(wider, cells[0] + cells[1]), complement_is)
+    def of(self, groups: IntArray) -> "TrueTotals":
+        """Some groups alone, shape (T, G, M) each; `groups` are their G indices."""
+        return TrueTotals(self.accepted[:, groups], self.refused[:, groups])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class People:
+class KnownTotals:
     """Exact numbers of people over all groups together.
 
     Attributes:
         accepted: Of the accepted, shape (T,).
-        complement: Of the complement, shape (T,).
+        refused: Of the refused, shape (T,).
         counted: How many groups' answers carry noise of their own: K, or 1 where the second of two groups' answers
             is what the first leaves of the people.
     """
 
     accepted: IntArray
-    complement: IntArray
+    refused: IntArray
     counted: int
 
     @classmethod
-    def of(cls, supports: Supports, *, counted: int) -> Self:
-        """What supports say of one release."""
+    def of(cls, supports: Supports, complement_is: ComplementKind, *, counted: int) -> Self:
+        """The sums of the supports of one release's cells."""
         accepted, complement = (np.array([sum(part)], np.int64) for part in (supports.favourable, supports.complement))
-        return cls(accepted, complement, counted)
+        return cls(accepted, complement - accepted if complement_is == "everybody" else complement, counted)
 
 
-class Totals(ABC):
+class Totals(Protocol):
     """What was answered about T releases' K groups, whatever the mechanism."""
 
-    __slots__ = ()
+    @property
+    def complement_is(self) -> ComplementKind:
+        """What was counted to find the refused: them, or everybody."""
 
     @property
-    @abstractmethod
+    def known(self) -> KnownTotals | None:
+        """Exact numbers over all groups together; None if groups share no known number."""
+
+    @property
     def estimates(self) -> tuple[FloatArray, FloatArray]:
-        """Estimates of the accepted and of the refused that may be negative, shape (T, K) each, in people."""
+        """Estimates of the accepted and of the refused, shape (T, K) each, in people; may be negative."""
 
     @property
-    @abstractmethod
     def deviations(self) -> tuple[float, float]:
         """Their standard deviations, in people."""
 
-    @property
-    @abstractmethod
-    def known_beside_accepted(self) -> ComplementKind | None:
-        """What is known exactly over all groups together, beside the accepted; None if groups share no known number."""
+    def tail_probabilities(self) -> tuple[FloatArray, FloatArray]:
+        """How likely noise alone answers with so many accepted, and so many refused, of nobody; shape (T, K) each."""
 
-    @abstractmethod
-    def as_large(self) -> tuple[FloatArray, FloatArray]:
-        """How likely the noise alone makes so many accepted, and so many refused, of nobody; shape (T, K) each."""
+    def log_ratio(self, totals: TrueTotals, changed: TrueTotals, groups: IntArray) -> FloatArray:
+        """The log-likelihood of totals in which some groups have changed, minus that of the totals, shape (T, M).
 
-    def pooled_rates(self) -> FloatArray:
-        """The acceptance rate over all groups, shape (T,), strictly within (0, 1).
-
-        On either side as many people are added as noise may hide (one standard deviation of it), so that a
-        total which noise swallowed does not make a prior that is sure of nobody.
+        Args:
+            totals: Of all groups.
+            changed: Of the changed groups alone.
+            groups: Their indices, shape (G,).
         """
-        accepted, refused = (
-            np.maximum(of_groups.sum(axis=1), 0) + np.sqrt(of_groups.shape[1]) * deviation
-            for of_groups, deviation in zip(self.estimates, self.deviations, strict=True)
-        )
-        rates: FloatArray = accepted / (accepted + refused)
-        return rates
-
-    def boundaries(self, level: float) -> tuple[BoolArray, BoolArray]:
-        """Whether nobody of a group may be accepted, and whether nobody may be refused; shape (T, K) each.
-
-        Possible means not rejected: with at least (1 − level)/2, noise alone reaches what was answered.
-        """
-        accepted, refused = self.as_large()
-        return accepted >= (1 - level) / 2, refused >= (1 - level) / 2
-
-
-class CountedTotals(Totals):
-    """Totals of groups that the holder counted, so that each group's answer has its own likelihood."""
-
-    __slots__ = ()
-
-    @property
-    @abstractmethod
-    def likelihoods(self) -> tuple[CountLikelihood, CountLikelihood]:
-        """Of the accepted, and of the complement."""
-
-    @property
-    @abstractmethod
-    def complement_is(self) -> ComplementKind:
-        """What the complement counts."""
-
-    @property
-    @abstractmethod
-    def bound_by(self) -> People | None:
-        """What binds the groups to each other, if it is known."""
-
-    @property
-    def known_beside_accepted(self) -> ComplementKind | None:
-        """See `Totals`."""
-        return None if self.bound_by is None else self.complement_is
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisyTotals(CountedTotals):
-    """Totals with noise added to them.
+class CountedTotals:
+    """Totals of groups that the holder counted, so that each group's answers have a likelihood of their own.
 
     Attributes:
-        accepted: Answers about the accepted, shape (T, K), in people: T independent releases (a simulation has
-            many), K groups.
-        complement: Answers about the complement, the same shape.
-        noise: On each of them.
-        people: Exact numbers of people over all groups, if they are known.
+        accepted: Answers about the accepted.
+        complement: Answers about the refused, or about everybody.
+        refused: What the answers say about the refused: the complement, or everybody minus the accepted.
+        complement_is: What the complement counts.
+        known: Exact numbers of people over all groups, if they are known.
     """
 
-    accepted: IntArray
-    complement: IntArray
-    noise: TotalNoise
-    people: People | None = None
+    accepted: CountLikelihood
+    complement: CountLikelihood
+    refused: NoisyEstimate
+    complement_is: ComplementKind
+    known: KnownTotals | None = None
 
-    @property
-    def likelihoods(self) -> tuple[CountLikelihood, CountLikelihood]:
-        """See `CountedTotals`."""
-        return AdditiveAnswers(self.accepted, self.noise.accepted), AdditiveAnswers(
-            self.complement, self.noise.complement
-        )
+    @classmethod
+    def with_noise(
+        cls,
+        accepted: IntArray,
+        complement: IntArray,
+        noises: tuple[AdditiveNoise, AdditiveNoise],
+        *,
+        cells: tuple[int, int],
+        complement_is: ComplementKind,
+        known: KnownTotals | None = None,
+    ) -> Self:
+        """Totals of answers to which noise was added.
 
-    @property
-    def complement_is(self) -> ComplementKind:
-        """See `CountedTotals`."""
-        return self.noise.complement_is
+        Args:
+            accepted: Noisy numbers of accepted people, shape (T, K).
+            complement: Noisy numbers of the complement's people, the same shape.
+            noises: On each count of a favourable cell, and of a cell of the complement.
+            cells: How many counts either total adds up.
+            complement_is: What the complement counts.
+            known: Exact numbers of people over all groups.
+        """
+        answers = AdditiveAnswers(accepted, noise_sum(noises[0], cells[0]))
+        other = refused = AdditiveAnswers(complement, noise_sum(noises[1], cells[1]))
+        if complement_is == "everybody":
+            # The difference carries both noises. A plan's two halves differ in scale by an odd nano at most.
+            wider = max(noises, key=lambda noise: noise.scale)
+            refused = AdditiveAnswers(complement - accepted, noise_sum(wider, cells[0] + cells[1]))
+        return cls(answers, other, refused, complement_is, known)
 
-    @property
-    def bound_by(self) -> People | None:
-        """See `CountedTotals`."""
-        return self.people
-
-    @property
-    def refused(self) -> IntArray:
-        """Answers about the refused, shape (T, K)."""
-        return self.complement - self.accepted if self.complement_is == "everybody" else self.complement
-
-    @property
-    def sizes(self) -> IntArray:
-        """Answers about everybody, shape (T, K)."""
-        return self.complement if self.complement_is == "everybody" else self.accepted + self.complement
+    @classmethod
+    def of_exponential(
+        cls,
+        accepted: ExponentialAnswers,
+        complement: ExponentialAnswers,
+        *,
+        complement_is: ComplementKind,
+        known: KnownTotals | None = None,
+    ) -> Self:
+        """Totals of the exponential mechanism's answers."""
+        refused = ExponentialDifference(complement, accepted) if complement_is == "everybody" else complement
+        return cls(accepted, complement, refused, complement_is, known)
 
     @property
     def estimates(self) -> tuple[FloatArray, FloatArray]:
         """See `Totals`."""
-        return self.accepted.astype(np.float64), self.refused.astype(np.float64)
+        return self.accepted.estimate, self.refused.estimate
 
     @property
     def deviations(self) -> tuple[float, float]:
         """See `Totals`."""
-        return self.noise.accepted.deviation, self.noise.refused.deviation
+        return self.accepted.deviation, self.refused.deviation
 
-    def as_large(self) -> tuple[FloatArray, FloatArray]:
+    def tail_probabilities(self) -> tuple[FloatArray, FloatArray]:
         """See `Totals`."""
-        return self.noise.accepted.at_least(self.accepted), self.noise.refused.at_least(self.refused)
+        return self.accepted.tail_probability(), self.refused.tail_probability()
+
+    def log_ratio(self, totals: TrueTotals, changed: TrueTotals, groups: IntArray) -> FloatArray:
+        """See `Totals`."""
+        return self._log_likelihood(changed, groups) - self._log_likelihood(totals.of(groups), groups)
+
+    def _log_likelihood(self, totals: TrueTotals, groups: IntArray) -> FloatArray:
+        """Of some groups' totals, shape (T, M); a group without noise of its own adds nothing."""
+        everybody = self.complement_is == "everybody"
+        complement = totals.accepted + totals.refused if everybody else totals.refused
+        likelihood = self.accepted.log_likelihood(totals.accepted, groups) + self.complement.log_likelihood(
+            complement, groups
+        )
+        if self.known is not None:
+            likelihood = likelihood[:, groups < self.known.counted]
+        of_groups: FloatArray = likelihood.sum(axis=1)
+        return of_groups
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ExponentialTotals(CountedTotals):
-    """Totals of what the exponential mechanism answered.
+def pooled_rates(totals: Totals) -> FloatArray:
+    """The acceptance rate over all groups, shape (T,), strictly within (0, 1).
 
-    Attributes:
-        accepted: About the accepted.
-        complement: About the complement.
-        kind: What that counts.
-        people: Exact numbers of people over all groups, if they are known.
+    On either side as many people are added as noise may hide (one standard deviation of it), so that a
+    total which noise swallowed does not make a prior that is sure of nobody.
     """
+    accepted, refused = (
+        np.maximum(of_groups.sum(axis=1), 0) + np.sqrt(of_groups.shape[1]) * deviation
+        for of_groups, deviation in zip(totals.estimates, totals.deviations, strict=True)
+    )
+    rates: FloatArray = accepted / (accepted + refused)
+    return rates
 
-    accepted: ExponentialAnswers
-    complement: ExponentialAnswers
-    kind: ComplementKind
-    people: People | None = None
 
-    @property
-    def complement_is(self) -> ComplementKind:
-        """See `CountedTotals`."""
-        return self.kind
+def possible_boundaries(totals: Totals, level: float) -> tuple[BoolArray, BoolArray]:
+    """Whether nobody of a group may be accepted, and whether nobody may be refused; shape (T, K) each.
 
-    @property
-    def bound_by(self) -> People | None:
-        """See `CountedTotals`."""
-        return self.people
-
-    @property
-    def likelihoods(self) -> tuple[ExponentialAnswers, ExponentialAnswers]:
-        """See `CountedTotals`."""
-        return self.accepted, self.complement
-
-    @property
-    def estimates(self) -> tuple[FloatArray, FloatArray]:
-        """See `Totals`."""
-        accepted, complement = self.accepted.expected(), self.complement.expected()
-        return accepted, np.maximum(complement - accepted, 0) if self.complement_is == "everybody" else complement
-
-    @property
-    def deviations(self) -> tuple[float, float]:
-        """See `Totals`."""
-        accepted, complement = self.accepted.deviation, self.complement.deviation
-        return accepted, float(np.hypot(accepted, complement)) if self.complement_is == "everybody" else complement
-
-    def as_large(self) -> tuple[FloatArray, FloatArray]:
-        """See `Totals`. Of everybody less the accepted it is at most so likely.
-
-        With q = exp(−1/scale), an answer is below its count by t less often than discrete Laplace noise is, and
-        above it at most (1 + q) times as often, whatever the count is.
-        """
-        accepted, complement = (part.as_large() for part in self.likelihoods)
-        if self.complement_is == "unfavourable":
-            return accepted, complement
-        scale = max(self.accepted.noise.scale, self.complement.noise.scale)
-        noise = noise_sum(DiscreteLaplaceNoise(scale=scale), self.accepted.cells + self.complement.cells)
-        likely = noise.at_least(self.complement.answers - self.accepted.answers)
-        return accepted, np.minimum((1 + math.exp(-1 / scale)) ** self.complement.cells * likely, 1.0)
+    Possible means not rejected: with probability (1 − level)/2 or more, noise alone reaches what was answered.
+    """
+    accepted, refused = totals.tail_probabilities()
+    return accepted >= (1 - level) / 2, refused >= (1 - level) / 2

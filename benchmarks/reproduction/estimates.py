@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from auditor_client.estimation.measurements import IntArray, Supports
 from auditor_client.estimation.plug_in import Policy, plug_in_counts
-from auditor_client.estimation.posterior import parity_ranges
-from auditor_client.estimation.totals import NoisyTotals, TotalNoise
+from auditor_client.estimation.totals import CountedTotals
 from benchmarks.accuracy import Case
 from shared.noise import DiscreteLaplaceNoise
 from shared.releases import ReleasedBatch
+from testing.parity_ranges import parity_ranges
 
 POLICY: Final = Policy("uniform", "uniform")
 """What the paper's experiments do with invalid answers."""
@@ -80,7 +80,9 @@ def by_posterior(favourable: IntArray, unfavourable: IntArray, noise: DiscreteLa
         unfavourable: Noisy numbers of the refused, shape (T, K).
         noise: On each of them.
     """
-    total_noise = TotalNoise.of(noise, noise, cells=(1, 1), complement_is="unfavourable")
-    ranges = parity_ranges(NoisyTotals(favourable, unfavourable, total_noise), level=LEVEL, draws=DRAWS)
+    totals = CountedTotals.with_noise(
+        favourable, unfavourable, (noise, noise), cells=(1, 1), complement_is="unfavourable"
+    )
+    ranges = parity_ranges(totals, level=LEVEL, draws=DRAWS)
     value, low, high = np.array([(found.ratio.value, found.ratio.low, found.ratio.high) for found in ranges]).T
     return Estimates(value, low, high, np.zeros_like(value))

@@ -13,12 +13,12 @@ import pytest
 from scipy import stats
 
 from auditor_client.estimation.measurements import ComplementKind
-from auditor_client.estimation.posterior import parity_ranges
-from auditor_client.estimation.totals import NoisyTotals, TotalNoise
+from auditor_client.estimation.totals import CountedTotals
 from checks.coverage import PARTS, Task
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.amounts import parse_nano
 from shared.noise import DiscreteLaplaceNoise
+from testing.parity_ranges import parity_ranges
 
 RELEASES = 800
 COVERAGE = 0.93
@@ -76,10 +76,8 @@ def covering(case: str, *, told: float = 1.0, kind: ComplementKind = "unfavourab
     noisy = mechanism.release(np.tile(true_counts.ravel(), RELEASES).tolist())
     answers = np.array(noisy, dtype=np.int64).reshape(RELEASES, cells + 1, len(sizes))
     noise = DiscreteLaplaceNoise(scale=told * mechanism.scale)
-    totals = NoisyTotals(
-        answers[:, :-1].sum(axis=1),
-        answers[:, -1],
-        TotalNoise.of(noise, noise, cells=(cells, 1), complement_is=kind),
+    totals = CountedTotals.with_noise(
+        answers[:, :-1].sum(axis=1), answers[:, -1], (noise, noise), cells=(cells, 1), complement_is=kind
     )
     rates = np.divide(accepted, sizes)
     ratio, difference = rates.min() / rates.max(), rates.max() - rates.min()

@@ -15,7 +15,7 @@ from scipy import stats
 
 from auditor_client.estimation.draws import posterior_draws
 from auditor_client.estimation.measurements import ComplementKind, IntArray
-from auditor_client.estimation.totals import NoisyTotals, TotalNoise
+from auditor_client.estimation.totals import CountedTotals
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.noise import DiscreteLaplaceNoise
 
@@ -43,15 +43,13 @@ def p_values(kind: ComplementKind, cells: int, *, told: float = 1.0) -> list[flo
         noisy: IntArray = np.array([mechanism.release(part.tolist()) for part in parts], dtype=np.int64).sum(axis=0)
         return noisy
 
-    totals = NoisyTotals(
-        answered(accepted, cells)[:, None],
-        answered(complement, 1)[:, None],
-        TotalNoise.of(noise, noise, cells=(cells, 1), complement_is=kind),
+    of_accepted, of_complement = answered(accepted, cells)[:, None], answered(complement, 1)[:, None]
+    of_everybody = of_complement if kind == "everybody" else of_accepted + of_complement
+    seen = np.flatnonzero(of_everybody[:, 0] <= ANSWER_SCALES_MAX * SCALE)[:GROUPS]
+    totals = CountedTotals.with_noise(
+        of_accepted[seen], of_complement[seen], (noise, noise), cells=(cells, 1), complement_is=kind
     )
-    seen = np.flatnonzero(totals.sizes[:, 0] <= ANSWER_SCALES_MAX * SCALE)[:GROUPS]
-    found, _ = posterior_draws(
-        NoisyTotals(totals.accepted[seen], totals.complement[seen], totals.noise), number=512, seed=0
-    )
+    found, _ = posterior_draws(totals, number=512, seed=0)
     values = []
     for draws, truth in ((found.size, sizes), (found.accepted, accepted)):
         below = (draws[:, 0] < truth[seen, None]).mean(axis=1)

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.draws import posterior_draws
 from auditor_client.estimation.intervals import RateDraws, worst_parity
+from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.priors import FlatPrior, PooledPrior
 from auditor_client.estimation.results import ParityEstimate, Verdict
-from auditor_client.estimation.totals import NoisyTotals
+from auditor_client.estimation.totals import CountedTotals, pooled_rates
 from shared.noise import DiscreteLaplaceNoise
 
 
@@ -28,10 +29,10 @@ def measured(
     return Measurement(groups, NoisyCounts.of(favourable, noise), NoisyCounts.of(complement, noise), kind)
 
 
-def noisy_totals(measurement: Measurement) -> NoisyTotals:
+def counted_totals(measurement: Measurement) -> CountedTotals:
     """The totals of a measurement with additive noise."""
     totals = totals_of(measurement)
-    assert isinstance(totals, NoisyTotals)
+    assert isinstance(totals, CountedTotals)
     return totals
 
 
@@ -41,17 +42,18 @@ def spread(total: list[int], cells: int) -> list[list[int]]:
 
 
 def brute_force_rates(
-    totals: NoisyTotals, k: int, people_max: int
+    totals: CountedTotals, k: int, people_max: int
 ) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
     """One group's possible rates in order and their posterior mass, by enumeration; flat prior, pooled prior."""
     people = np.arange(people_max)
     accepted, refused = (counts.ravel() for counts in np.meshgrid(people, people, indexing="ij"))
-    shown = accepted + refused if totals.noise.complement_is == "everybody" else refused
-    noise = totals.noise
-    likelihood = noise.accepted.log_mass[noise.accepted.index(totals.accepted[0, k] - accepted)]
-    likelihood = likelihood + noise.complement.log_mass[noise.complement.index(totals.complement[0, k] - shown)]
+    shown = accepted + refused if totals.complement_is == "everybody" else refused
+    likelihood: FloatArray = np.zeros(len(accepted))
+    for part, counts in ((totals.accepted, accepted), (totals.complement, shown)):
+        assert isinstance(part, AdditiveAnswers)
+        likelihood = likelihood + part.noise.log_mass[part.noise.index(part.answers[0, k] - counts)]
     found = []
-    for prior in (FlatPrior(), PooledPrior(totals.pooled_rates())):
+    for prior in (FlatPrior(), PooledPrior(pooled_rates(totals))):
         mass = np.exp(likelihood + prior(accepted[None, None], refused[None, None])[0, 0])
         some = accepted + refused > 0
         rates = accepted[some] / (accepted + refused)[some]
@@ -61,11 +63,11 @@ def brute_force_rates(
 
 
 def test_the_refused_carry_the_noise_of_all_that_they_are_computed_from() -> None:
-    from_everybody = noisy_totals(measured(spread([40, 10], 3), [[60, 100]], 5.0, "everybody"))
-    counted = noisy_totals(measured(spread([40, 10], 3), [[20, 90]], 5.0))
+    from_everybody = counted_totals(measured(spread([40, 10], 3), [[60, 100]], 5.0, "everybody"))
+    counted = counted_totals(measured(spread([40, 10], 3), [[20, 90]], 5.0))
 
-    assert from_everybody.refused.tolist() == counted.refused.tolist() == [[20, 90]]
-    assert from_everybody.noise.refused.deviation == pytest.approx(2 * counted.noise.refused.deviation)
+    assert from_everybody.refused.estimate.tolist() == counted.refused.estimate.tolist() == [[20, 90]]
+    assert from_everybody.refused.deviation == pytest.approx(2 * counted.refused.deviation)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,7 @@ def test_draws_agree_with_enumerating_all_true_counts(
 ) -> None:
     """Under either prior quantiles of each group's rate are within 0.015 of their level, also if answers conflict."""
     kind: ComplementKind = "unfavourable" if cells == 1 else "everybody"
-    totals = noisy_totals(measured(spread(accepted, cells), [complement], scale, kind))
+    totals = counted_totals(measured(spread(accepted, cells), [complement], scale, kind))
 
     of_priors = posterior_draws(totals, number=4096, seed=1)
 
@@ -101,7 +103,7 @@ def test_the_ratios_interval_agrees_with_enumeration_where_one_pair_is_extreme()
     """Two groups far apart: the interval's ends are the quantiles of p_1 / p_2, in the hull of both priors."""
     measurement = measured([[40, 300]], [[160, 120]], 6.0)
     rng = np.random.default_rng(3)
-    totals = noisy_totals(measurement)
+    totals = counted_totals(measurement)
     low, high = [], []
     for first, second in zip(brute_force_rates(totals, 0, 260), brute_force_rates(totals, 1, 420), strict=True):
         ratios = rng.choice(first[0], 200_000, p=first[1]) / rng.choice(second[0], 200_000, p=second[1])

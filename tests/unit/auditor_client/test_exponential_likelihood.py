@@ -1,4 +1,4 @@
-"""The likelihood of totals that the exponential mechanism answered, by brute force."""
+"""The likelihood of totals that the exponential mechanism answered, against enumeration."""
 
 import itertools
 import math
@@ -6,20 +6,26 @@ import math
 import numpy as np
 import pytest
 
-from auditor_client.estimation.likelihoods import EVENNESS, ExponentialAnswers, spread_weights
+from auditor_client.estimation.exponential_likelihood import (
+    CONCENTRATIONS,
+    ExponentialAnswers,
+    ExponentialDifference,
+    concentration_weights,
+)
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity
-from auditor_client.estimation.totals import ExponentialTotals
 from shared.noise import ExponentialNoise
 from testing.invented_measurements import measured
 
 NOISE = ExponentialNoise(scale=2.0, upper=30)
 
 
-def spread(way: tuple[int, ...], evenness: float) -> float:
+def spread(way: tuple[int, ...], concentration: float) -> float:
     """The Dirichlet-multinomial probability that people spread so over cells, given how many they are."""
-    cells = math.prod(math.gamma(count + evenness) / math.factorial(count) / math.gamma(evenness) for count in way)
-    total, people = sum(way), evenness * len(way)
+    cells = math.prod(
+        math.gamma(count + concentration) / math.factorial(count) / math.gamma(concentration) for count in way
+    )
+    total, people = sum(way), concentration * len(way)
     return cells * math.gamma(people) * math.factorial(total) / math.gamma(total + people)
 
 
@@ -31,8 +37,8 @@ def log_likelihoods(answers: list[int], totals: range) -> FloatArray:
         ways = [(*way, total - sum(way)) for way in others]
         found.append(
             sum(
-                likely * spread(way, evenness) * math.exp(sum(map(NOISE.log_likelihood, answers, way)))
-                for evenness, likely in zip(EVENNESS, spread_weights(len(answers)), strict=True)
+                weight * spread(way, concentration) * math.exp(sum(map(NOISE.log_likelihood, answers, way)))
+                for concentration, weight in zip(CONCENTRATIONS, concentration_weights(len(answers)), strict=True)
                 for way in ways
             )
         )
@@ -56,7 +62,7 @@ def test_an_answer_for_nobody_is_as_large_as_the_mechanism_makes_it() -> None:
 
     expected = sum(math.exp(NOISE.log_likelihood(answer, 0)) for answer in range(4, 31))
 
-    assert table.as_large()[0, 0] == pytest.approx(expected, abs=1e-6)
+    assert table.tail_probability()[0, 0] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("accepted", [(0, 0), (1, 0), (5, 2), (11, 12)])
@@ -69,17 +75,16 @@ def test_that_nobody_is_refused_is_never_rejected_more_often_than_it_may(accepte
     answers = np.array(list(itertools.product(range(31), repeat=2)))
     both = of_count[accepted[0]][answers[:, 0]] * of_count[accepted[1]][answers[:, 1]]
     sums = np.bincount(answers.sum(axis=1), both)
-    less = np.convolve(of_count[sum(accepted)], sums[::-1])  # P(everybody − accepted = place − 60)
+    less = np.convolve(of_count[sum(accepted)], sums[::-1])  # P(everybody − accepted = index − 60)
     tails = less[::-1].cumsum()[::-1]
 
     for refused in (1, 4, 9, 15, 22):
-        totals = ExponentialTotals(
-            ExponentialAnswers.of(np.array([0, 0])[None, :, None], NOISE),
-            ExponentialAnswers.of(np.array([refused])[None, :, None], NOISE),
-            "everybody",
+        difference = ExponentialDifference(
+            everybody=ExponentialAnswers.of(np.array([refused])[None, :, None], NOISE),
+            accepted=ExponentialAnswers.of(np.array([0, 0])[None, :, None], NOISE),
         )
 
-        found = totals.as_large()[1][0, 0]
+        found = difference.tail_probability()[0, 0]
 
         assert tails[refused + 60] <= found
 

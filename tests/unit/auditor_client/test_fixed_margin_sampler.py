@@ -11,6 +11,7 @@ from auditor_client.estimation.measurements import ComplementKind, Measurement, 
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import Posterior, estimate_parity, totals_of
 from auditor_client.estimation.priors import FlatPrior, PooledPrior, Prior
+from auditor_client.estimation.totals import pooled_rates
 from shared.noise import Noise
 from testing.invented_measurements import GAUSSIAN, LAPLACE, REPORTS, measured
 
@@ -28,13 +29,13 @@ def enumerated(measurement: Measurement, prior: Prior, accepted: int, refused: i
     groups = [(first, other), (accepted - first, refused - other)]
     first_prior, second_prior = (prior(a[None, None], b[None, None])[0, 0] for a, b in groups)
     log_mass: FloatArray = first_prior + second_prior
-    for place, part in enumerate((measurement.favourable, measurement.complement)):
+    for side, part in enumerate((measurement.favourable, measurement.complement)):
         for group in range(part.counts.shape[1]):
-            shown = groups[group][place]
-            if measurement.complement_is == "everybody" and place == 1:
+            shown = groups[group][side]
+            if measurement.complement_is == "everybody" and side == 1:
                 shown = groups[group][0] + groups[group][1]
             if measurement.is_local:
-                log_mass = log_mass + reported(int(part.counts[0, 0]), shown, (accepted, refused)[place])
+                log_mass = log_mass + reported(int(part.counts[0, 0]), shown, (accepted, refused)[side])
                 break
             log_mass = log_mass + part.noise.log_mass(part.counts[0, group] - shown)  # type: ignore[union-attr]
     some = first + other > 0
@@ -67,7 +68,7 @@ def test_draws_agree_with_enumerating_all_true_counts(case: str) -> None:
 
     of_priors = posterior_draws(totals, number=16_384, seed=1)
 
-    priors: tuple[Prior, Prior] = FlatPrior(), PooledPrior(totals.pooled_rates())
+    priors: tuple[Prior, Prior] = FlatPrior(), PooledPrior(pooled_rates(totals))
     for draws, prior in zip(of_priors, priors, strict=True):
         assert (draws.accepted.sum(axis=1) == accepted).all()
         assert ((draws.size - draws.accepted).sum(axis=1) == refused).all()
@@ -85,10 +86,10 @@ def test_supports_make_intervals_narrower(noise: Noise, narrower: float) -> None
     counts = [[120, 800]], [[480, 700]]
 
     plain = estimate_parity(measured(*counts, noise)).ratio
-    bound = estimate_parity(measured(*counts, noise, supports=((920,), (1_180,)))).ratio
+    supported = estimate_parity(measured(*counts, noise, supports=((920,), (1_180,)))).ratio
 
-    assert bound.width == pytest.approx(plain.width / narrower, rel=0.15)
-    assert bound.value == pytest.approx(plain.value, abs=0.01)
+    assert supported.width == pytest.approx(plain.width / narrower, rel=0.15)
+    assert supported.value == pytest.approx(plain.value, abs=0.01)
 
 
 def test_five_groups_keep_their_sums_and_their_rates() -> None:
@@ -96,9 +97,9 @@ def test_five_groups_keep_their_sums_and_their_rates() -> None:
 
     posterior = Posterior.of(measured(*counts, supports=((750,), (750,))), level=0.95, seed=1)
 
-    for prior in posterior.priors:
-        assert (prior.draws.accepted.sum(axis=1) == 750).all()
-        assert np.median(prior.draws.rates()[0], axis=1) == pytest.approx(np.arange(1, 6) / 6, abs=0.02)
+    for drawn in posterior.draws_by_prior:
+        assert (drawn.draws.accepted.sum(axis=1) == 750).all()
+        assert np.median(drawn.draws.rates()[0], axis=1) == pytest.approx(np.arange(1, 6) / 6, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -114,13 +115,13 @@ def test_where_perhaps_nobody_of_a_group_is_accepted_the_others_may_have_all_who
     posterior = Posterior.of(asked, level=0.95, seed=1)
     found = estimate_parity(asked)
 
-    for prior in posterior.priors:
-        assert prior.none_possible[0].tolist() == [True, False]
-        assert (prior.most.accepted[0, 1] == 160).all()
-        np.testing.assert_array_equal(prior.least.accepted, prior.draws.accepted)
-        assert (prior.most.accepted <= prior.most.size).all()
+    for drawn in posterior.draws_by_prior:
+        assert drawn.none_possible[0].tolist() == [True, False]
+        assert (drawn.upper.accepted[0, 1] == 160).all()
+        np.testing.assert_array_equal(drawn.lower.accepted, drawn.draws.accepted)
+        assert (drawn.upper.accepted <= drawn.upper.size).all()
     assert found.groups[1].accepted.high == 160
-    assert found.difference.high > np.quantile(posterior.priors[1].draws.rates()[0, 1], 0.975)
+    assert found.difference.high > np.quantile(posterior.draws_by_prior[1].draws.rates()[0, 1], 0.975)
 
 
 def test_where_perhaps_nobody_of_a_group_is_refused_the_others_may_be_all_who_are() -> None:
@@ -128,10 +129,10 @@ def test_where_perhaps_nobody_of_a_group_is_refused_the_others_may_be_all_who_ar
 
     posterior = Posterior.of(asked, level=0.95, seed=1)
 
-    for prior in posterior.priors:
-        assert prior.all_possible[0].tolist() == [True, False]
-        assert (prior.least.size - prior.least.accepted)[0, 1] == pytest.approx(np.full(4096, 160))
-        np.testing.assert_array_equal(prior.most.accepted, prior.draws.accepted)
+    for drawn in posterior.draws_by_prior:
+        assert drawn.all_possible[0].tolist() == [True, False]
+        assert (drawn.lower.size - drawn.lower.accepted)[0, 1] == pytest.approx(np.full(4096, 160))
+        np.testing.assert_array_equal(drawn.upper.accepted, drawn.draws.accepted)
 
 
 def test_what_a_group_may_lack_is_shared_by_all_who_may_have_it() -> None:
@@ -140,10 +141,10 @@ def test_what_a_group_may_lack_is_shared_by_all_who_may_have_it() -> None:
 
     posterior = Posterior.of(asked, level=0.95, seed=1)
 
-    for prior in posterior.priors:
-        accepted = prior.draws.accepted[0]
-        assert prior.none_possible[0].tolist() == [True, True, False, False, False]
-        more = prior.most.accepted[0] - accepted
+    for drawn in posterior.draws_by_prior:
+        accepted = drawn.draws.accepted[0]
+        assert drawn.none_possible[0].tolist() == [True, True, False, False, False]
+        more = drawn.upper.accepted[0] - accepted
         np.testing.assert_allclose(more[2:], np.tile(accepted[:2].sum(axis=0) / 3, (3, 1)))
         np.testing.assert_allclose(more[0], accepted[1] / 4)
 
@@ -151,9 +152,9 @@ def test_what_a_group_may_lack_is_shared_by_all_who_may_have_it() -> None:
 def test_groups_that_share_no_number_of_people_take_nothing_from_each_other() -> None:
     posterior = Posterior.of(measured([[3, 157]], [[150, 160]], GAUSSIAN), level=0.95, seed=1)
 
-    for prior in posterior.priors:
-        assert prior.none_possible[0, 0]
-        assert prior.least is prior.most is prior.draws
+    for drawn in posterior.draws_by_prior:
+        assert drawn.none_possible[0, 0]
+        assert drawn.lower is drawn.upper is drawn.draws
 
 
 def test_reports_of_four_groups_are_undone_together() -> None:

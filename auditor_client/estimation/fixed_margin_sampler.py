@@ -1,0 +1,123 @@
+"""A sampler of true totals whose sums over the groups are known: a random walk that keeps the margins.
+
+Given supports, and in the local model, what one group has another has not, so groups cannot be drawn independently.
+Each chain walks over (accepted, refused) of all groups by moving people between two groups at a time
+(Metropolis). The lengths of the moves are spread over all magnitudes, from one person to three deviations of the noise,
+so that groups of a dozen and of thousands both move. Chains start near the answers, walk a warm-up, and give a few
+snapshots each.
+
+Axes: T releases, K groups, C chains.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from auditor_client.estimation.measurements import IntArray
+from auditor_client.estimation.noise_sums import FloatArray
+from auditor_client.estimation.priors import LogPrior
+from auditor_client.estimation.totals import Totals, TrueTotals
+
+WARM_UP_SWEEPS: Final = 40
+SNAPSHOTS: Final = 8
+SNAPSHOT_SWEEPS: Final = 6
+"""A sweep tries as many moves as there are groups, and half as many again."""
+
+
+def fixed_margin_draws(totals: Totals, prior: LogPrior, *, number: int, seed: int) -> tuple[IntArray, IntArray]:
+    """Draw true totals from the posterior under a prior.
+
+    Args:
+        totals: What was answered, with known numbers over all groups.
+        prior: Of each group's (accepted, refused).
+        number: How many draws, a multiple of `SNAPSHOTS`.
+        seed: The same seed gives the same draws.
+
+    Returns:
+        Accepted and refused people, shape (T, K, number) each; their sums over the groups are exact.
+
+    Raises:
+        ValueError: The groups share no known number.
+    """
+    if totals.known is None:
+        raise ValueError("Groups that share no known number of people are drawn independently.")
+    rng = np.random.default_rng(seed)
+    chains = max(number // SNAPSHOTS, 1)
+    margins = (totals.known.accepted, totals.known.refused)
+    state = TrueTotals(
+        *(
+            _start(estimate, margin, deviation, chains, rng)
+            for estimate, margin, deviation in zip(totals.estimates, margins, totals.deviations, strict=True)
+        )
+    )
+    groups = state.accepted.shape[1]
+    log_prior = prior(state.accepted, state.refused)
+    snapshots = []
+    for snapshot in range(SNAPSHOTS):
+        sweeps = WARM_UP_SWEEPS if snapshot == 0 else SNAPSHOT_SWEEPS
+        for _ in range(sweeps * groups * 3 // 2):
+            _step(totals, prior, state, log_prior, rng)
+        snapshots.append((state.accepted.copy(), state.refused.copy()))
+    accepted, refused = (np.concatenate(part, axis=-1) for part in zip(*snapshots, strict=True))
+    return accepted, refused
+
+
+def _step(totals: Totals, prior: LogPrior, state: TrueTotals, log_prior: FloatArray, rng: np.random.Generator) -> None:
+    """Try to move people between two groups in every chain; state and log prior are changed in place.
+
+    Args:
+        totals: What was answered.
+        prior: Of each group's (accepted, refused).
+        state: Where the chains are, shape (T, K, C).
+        log_prior: Of the state, the same shape.
+        rng: Where the chance comes from.
+    """
+    releases, groups, chains = state.accepted.shape
+    pair = rng.choice(groups, 2, replace=False)
+    which = rng.integers(3)  # the accepted, the refused, or both
+    lengths = [
+        _lengths(deviation, (releases, chains), rng) if which in (part, 2) else np.zeros((releases, chains), np.int64)
+        for part, deviation in enumerate(totals.deviations)
+    ]
+    sign = rng.choice(np.array([-1, 1]), (releases, chains))
+    across = np.array([1, -1])[None, :, None] * sign[:, None]
+    accepted, refused = (
+        of_groups[:, pair] + across * length[:, None]
+        for of_groups, length in zip((state.accepted, state.refused), lengths, strict=True)
+    )
+    possible = (accepted >= 0).all(axis=1) & (refused >= 0).all(axis=1)
+    # Impossible moves are computed as if they ended at zero, and not taken.
+    moved = TrueTotals(np.maximum(accepted, 0), np.maximum(refused, 0))
+    moved_prior = prior(moved.accepted, moved.refused)
+    log_ratio = totals.log_ratio(state, moved, pair) + (moved_prior - log_prior[:, pair]).sum(axis=1)
+    taken = (possible & (np.log(rng.random((releases, chains))) < log_ratio))[:, None]
+    state.accepted[:, pair] = np.where(taken, moved.accepted, state.accepted[:, pair])
+    state.refused[:, pair] = np.where(taken, moved.refused, state.refused[:, pair])
+    log_prior[:, pair] = np.where(taken, moved_prior, log_prior[:, pair])
+
+
+def _lengths(deviation: float, shape: tuple[int, int], rng: np.random.Generator) -> IntArray:
+    """How many people to move, of this shape: from 1 to three deviations, every magnitude as often."""
+    lengths: IntArray = np.exp(rng.random(shape) * np.log(1 + 3 * deviation)).astype(np.int64)
+    return lengths
+
+
+def _start(estimate: FloatArray, margin: IntArray, deviation: float, chains: int, rng: np.random.Generator) -> IntArray:
+    """Counts near an estimate that add up to the margin.
+
+    Args:
+        estimate: Shape (T, K), in people.
+        margin: Shape (T,), in people.
+        deviation: Of the estimate.
+        chains: C.
+        rng: Where the chance comes from.
+
+    Returns:
+        Shape (T, K, C).
+    """
+    around = np.maximum(estimate[..., None] + deviation * rng.standard_normal((*estimate.shape, chains)), 0) + 1e-9
+    counts: IntArray = np.floor(around * (margin[:, None] / around.sum(axis=1))[:, None]).astype(np.int64)
+    rest = margin[:, None] - counts.sum(axis=1)
+    largest = counts.argmax(axis=1)[:, None]
+    np.put_along_axis(counts, largest, np.take_along_axis(counts, largest, axis=1) + rest[:, None], axis=1)
+    return counts
