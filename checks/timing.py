@@ -18,8 +18,8 @@ import numpy as np
 from scipy import stats
 
 from holder_service.privacy_audit.audit import WARM_UP
-from holder_service.privacy_audit.moments import EVERYTHING, ONE_RECORD, TimedPair, Watcher, values_of
 from holder_service.privacy_audit.over_http import HolderUnderAudit, holder_under_audit
+from holder_service.privacy_audit.timing import EVERYTHING, ONE_RECORD, TimedPair, Watcher, values_of
 
 NOISE: Final = TimedPair("noise of scale 1 000 or 10", (1000, 1000), columns=3, epsilons=(0.001, 0.1))
 PAIRS: Final = {"noise": NOISE, "one-record": ONE_RECORD, "everything": EVERYTHING}

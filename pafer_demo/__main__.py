@@ -60,9 +60,9 @@ def _demonstrate(console: Console, epsilon: str, output: Path) -> bool:
         key = administration.prepare(holder.url, admin_key, data, budget=budget)
         console.print(f"Holder: answers at {holder.url} and has granted the auditor a budget of epsilon {budget}.")
         with Auditor(holder.url, key, receipts=output / "receipts") as auditor:
-            findings = auditor_side.audit(auditor, data, model, epsilon=epsilon, output=output)
-            truth = {finding.sensitive: true_ratio(model, data, finding.sensitive) for finding in findings}
-            intact = auditor_side.show(console, auditor, findings, truth)
+            audits = auditor_side.audit(auditor, data, model, epsilon=epsilon, output=output)
+            true_ratios = {finished.sensitive: true_ratio(model, data, finished.sensitive) for finished in audits}
+            intact = auditor_side.show(console, auditor, audits, true_ratios)
     console.print(f"Done in {time.monotonic() - started_s:.0f} s; the holder has been stopped.")
     return intact
 

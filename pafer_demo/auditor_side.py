@@ -27,7 +27,7 @@ _VERDICT_STYLES: Final = {"meets": "green", "fails": "red", "undecided": "yellow
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DemoAudit:
     """One audit: of which sensitive columns, what came out, and where its report is."""
 
     sensitive: tuple[str, ...]
@@ -41,7 +41,7 @@ def questions(data: OpenData) -> tuple[tuple[str, ...], ...]:
     return (*((column,) for column in columns), columns)
 
 
-def audit(auditor: Auditor, data: OpenData, model: Any, *, epsilon: str, output: Path) -> tuple[Finding, ...]:
+def audit(auditor: Auditor, data: OpenData, model: Any, *, epsilon: str, output: Path) -> tuple[DemoAudit, ...]:
     """Save the model, audit the file for every question, write a page and a JSON document for each.
 
     Args:
@@ -56,28 +56,28 @@ def audit(auditor: Auditor, data: OpenData, model: Any, *, epsilon: str, output:
     """
     file = output / "model.skops"
     save(model, file)
-    findings = []
+    audits = []
     for sensitive in questions(data):
         result = auditor.audit(file, data.name, sensitive, epsilon)
         report = result.write_report(output / f"report-{'-'.join(sensitive)}.html")
         report.with_suffix(".json").write_text(result.to_json(), encoding="utf-8")
-        findings.append(Finding(sensitive, result, report))
-    return tuple(findings)
+        audits.append(DemoAudit(sensitive, result, report))
+    return tuple(audits)
 
 
 def show(
     console: Console,
     auditor: Auditor,
-    findings: tuple[Finding, ...],
-    truth: Mapping[tuple[str, ...], float] | None = None,
+    audits: tuple[DemoAudit, ...],
+    true_ratios: Mapping[tuple[str, ...], float] | None = None,
 ) -> bool:
     """Print what was found, what it cost, and whether the receipts hold.
 
     Args:
         console: Where to.
         auditor: Whose receipts and budget.
-        findings: In the order to show.
-        truth: The true ratio of each question, which only a demonstration can know.
+        audits: In the order to show.
+        true_ratios: The true ratio of each question, which only a demonstration can know.
 
     Returns:
         Whether every receipt holds.
@@ -85,15 +85,15 @@ def show(
     table = Table(
         "question", "parity ratio, 95 % interval", "80 % rule", title="What the auditor found", title_justify="left"
     )
-    if truth is not None:
+    if true_ratios is not None:
         table.add_column("true ratio (no auditor sees it)", style="dim")
-    for finding in findings:
-        parity = finding.result.parity
+    for finished in audits:
+        parity = finished.result.parity
         verdict = parity.verdict.value
-        row = [" × ".join(finding.sensitive), str(parity.ratio), f"[{_VERDICT_STYLES[verdict]}]{verdict}[/]"]
-        table.add_row(*row, *([] if truth is None else [f"{truth[finding.sensitive]:.3f}"]))
+        row = [" × ".join(finished.sensitive), str(parity.ratio), f"[{_VERDICT_STYLES[verdict]}]{verdict}[/]"]
+        table.add_row(*row, *([] if true_ratios is None else [f"{true_ratios[finished.sensitive]:.3f}"]))
     console.print(table)
-    budget = auditor.budget(findings[-1].result.release.dataset)
+    budget = auditor.budget(audits[-1].result.release.dataset)
     console.print(
         f"Budget: epsilon {format_nano(budget.spent.epsilon)} of {format_nano(budget.limit.epsilon)} spent, "
         f"{format_nano(budget.remaining.epsilon)} left. Asking the same again would cost nothing."
@@ -105,8 +105,8 @@ def show(
         else "[red]Receipts: not all of them hold; `auditor verify` says which.[/]"
     )
     console.print("Reports:")
-    for finding in findings:
-        console.print(f"  {finding.report}", soft_wrap=True, highlight=False)
+    for finished in audits:
+        console.print(f"  {finished.report}", soft_wrap=True, highlight=False)
     return verified.ok
 
 

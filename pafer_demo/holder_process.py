@@ -66,7 +66,7 @@ def running_holder(
     which then ends the holder in order.
 
     Args:
-        environment: The holder's settings, beside what this process has.
+        environment: The holder's settings, in addition to those of this process.
         host: Address to listen on.
         port: Port to listen on; a free one if None.
         log: Where its output goes; by default to this process's own.

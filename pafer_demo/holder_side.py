@@ -39,7 +39,7 @@ def _serve(host: str, port: int) -> None:
         with running_holder({}, host=host, port=port) as holder:
             if admin_key is not None:
                 _write_key(key_file, prepare(holder.url, admin_key, register(), budget=BUDGET))
-            _tell(holder, key_file)
+            _announce(holder, key_file)
             sys.exit(holder.process.wait())
     except DemoFailed as error:
         sys.exit(f"pafer_demo: {error}")
@@ -52,7 +52,7 @@ def _leave(*_: object) -> NoReturn:
 
 
 def _write_key(key_file: Path, key: str) -> None:
-    """Write the key so that the file is whole from the moment that it exists."""
+    """Write the key so that the file is whole from the time that it exists."""
     partial = key_file.with_suffix(".partial")
     partial.unlink(missing_ok=True)
     partial.touch(mode=0o600)
@@ -60,7 +60,7 @@ def _write_key(key_file: Path, key: str) -> None:
     partial.replace(key_file)
 
 
-def _tell(holder: HolderProcess, key_file: Path) -> None:
+def _announce(holder: HolderProcess, key_file: Path) -> None:
     print(f"The holder answers at {holder.url}, dataset 'register'.")
     print(f"The key of auditor '{AUDITOR}' (budget epsilon {BUDGET}) is in {key_file}.", flush=True)
 

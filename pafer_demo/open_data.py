@@ -1,7 +1,7 @@
 """Adult, COMPAS and German credit with the paper's preprocessing (1-method §5).
 
 The files are not part of the project. They are looked for in the folder that `PAFER_DATA` names, else
-in `../shared/data` beside the checkout, else in `data`, where `./run data` puts them. Each is checked
+in `../shared/data` next to the checkout, else in `data`, where `./run data` puts them. Each is checked
 against its SHA-256 before it is read, so every figure rests on the same bytes.
 """
 
@@ -72,8 +72,8 @@ class OpenData:
 def data_directory() -> Path | None:
     """Where the public data lie, or None where there are none."""
     named = os.environ.get("PAFER_DATA")
-    places = [Path(named)] if named else [DOWNLOADED.parents[1] / "shared" / "data", DOWNLOADED]
-    return next((place for place in places if place.is_dir()), None)
+    folders = [Path(named)] if named else [DOWNLOADED.parents[1] / "shared" / "data", DOWNLOADED]
+    return next((folder for folder in folders if folder.is_dir()), None)
 
 
 def is_published(path: Path, sha256: str) -> bool:

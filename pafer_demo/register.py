@@ -44,7 +44,7 @@ DECLARATION: Final = DatasetDeclaration(
     ),
 )
 
-Places = NDArray[np.int64]
+Codes = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 
 
@@ -79,7 +79,7 @@ def _people(number: int, prefix: str, rng: np.random.Generator) -> pa.Table:
     unknown = rng.random(number) < 0.02
     return pa.table(
         {
-            PERSON_KEY: [f"{prefix}-{place}" for place in range(1, number + 1)],
+            PERSON_KEY: [f"{prefix}-{person}" for person in range(1, number + 1)],
             "age": age,
             "education": _named(education, EDUCATION),
             "employment": _named(employment, EMPLOYMENT),
@@ -95,16 +95,16 @@ def _people(number: int, prefix: str, rng: np.random.Generator) -> pa.Table:
     )
 
 
-def _employment(age: Places, origin: Places, rng: np.random.Generator) -> Places:
-    """Places in EMPLOYMENT: retired from 67, more students below 25, more unemployed among migrants."""
+def _employment(age: Codes, origin: Codes, rng: np.random.Generator) -> Codes:
+    """Indices in EMPLOYMENT: retired from 67, more students below 25, more unemployed among migrants."""
     chance = rng.random(len(age))
     unemployed = 0.06 + 0.07 * (origin == 2)
-    places = np.where(chance < unemployed, 2, np.where(chance < unemployed + 0.12, 1, 0))
-    places = np.where((age < 25) & (rng.random(len(age)) < 0.45), 3, places)
-    return np.where(age >= 67, 4, places).astype(np.int64)
+    codes = np.where(chance < unemployed, 2, np.where(chance < unemployed + 0.12, 1, 0))
+    codes = np.where((age < 25) & (rng.random(len(age)) < 0.45), 3, codes)
+    return np.where(age >= 67, 4, codes).astype(np.int64)
 
 
-def _hours(employment: Places, sex: Places, rng: np.random.Generator) -> Places:
+def _hours(employment: Codes, sex: Codes, rng: np.random.Generator) -> Codes:
     """Paid hours a week, within [0, 80]: none for the unemployed and the retired, more part-time work among women."""
     mean = np.where(employment == 3, 12.0, np.where(sex == 0, 29.0, 37.0))
     hours = np.clip(rng.normal(mean, 7), 4, 80).round()
@@ -112,7 +112,7 @@ def _hours(employment: Places, sex: Places, rng: np.random.Generator) -> Places:
 
 
 def _income(
-    *, age: Places, education: Places, hours: Places, sex: Places, origin: Places, rng: np.random.Generator
+    *, age: Codes, education: Codes, hours: Codes, sex: Codes, origin: Codes, rng: np.random.Generator
 ) -> Numbers:
     """Yearly income, within [0, 1 000 000]: hours at a wage that rises with schooling and age, above a minimum."""
     wage = 13.0 * np.exp(
@@ -123,18 +123,18 @@ def _income(
     return np.asarray(np.clip(earned + minimum * (hours < 16), 0, 1_000_000), dtype=np.float64)
 
 
-def _repayment(income: Numbers, employment: Places, prior: Places) -> Numbers:
+def _repayment(income: Numbers, employment: Codes, prior: Codes) -> Numbers:
     """The chance to pay back, within [0, 1]; it looks at neither sex nor origin."""
     score = 2.2 * np.log(np.maximum(income, 1_000) / 24_000) - 0.7 * (employment == 2) - 0.35 * (prior - 1) + 0.3
     return np.asarray(1 / (1 + np.exp(-score)), dtype=np.float64)
 
 
-def _household(age: Places, rng: np.random.Generator) -> Places:
-    """Places in HOUSEHOLD; the young share more often."""
+def _household(age: Codes, rng: np.random.Generator) -> Codes:
+    """Indices in HOUSEHOLD; the young share more often."""
     old = rng.choice(5, len(age), p=[0.27, 0.08, 0.3, 0.31, 0.04])
     young = rng.choice(5, len(age), p=[0.38, 0.03, 0.15, 0.06, 0.38])
     return np.where(age < 28, young, old)
 
 
-def _named(places: Places, names: tuple[str, ...]) -> pa.Array:
-    return pa.array(np.array(names, dtype=object)[places], pa.string())
+def _named(codes: Codes, names: tuple[str, ...]) -> pa.Array:
+    return pa.array(np.array(names, dtype=object)[codes], pa.string())

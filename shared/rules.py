@@ -147,7 +147,7 @@ class Predicate(Message):
     def _check_values(self, column: Column, place: str) -> None:
         for value in self.operands:
             if column.type == "category":
-                if value not in column.category_places:
+                if value not in column.category_indices:
                     raise InvalidPlan(f"{value!r} is not a declared category of column {column.name!r}.", place)
             elif column.type == "boolean":
                 if not isinstance(value, bool):

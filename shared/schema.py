@@ -19,7 +19,7 @@ from shared.text import Text
 
 ColumnType = Literal["boolean", "category", "integer", "number"]
 Value = bool | int | float | str
-"""One admitted value of a column. Missing is `None`, beside it."""
+"""One admitted value of a column. Missing is `None`."""
 Group = tuple[str | bool | None, ...]
 """One value for each sensitive column of a plan; `None` is the group of people whose value is missing."""
 
@@ -129,9 +129,9 @@ class Column(Message):
         return (False, True) if self.type == "boolean" else (self.categories or ())
 
     @cached_property
-    def category_places(self) -> Mapping[str, int]:
-        """The place of each category in declared order, from 0."""
-        return {category: place for place, category in enumerate(self.categories or ())}
+    def category_indices(self) -> Mapping[str, int]:
+        """The index of each category in declared order, from 0."""
+        return {category: index for index, category in enumerate(self.categories or ())}
 
 
 class Schema(Message):

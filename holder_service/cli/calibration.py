@@ -31,7 +31,7 @@ def calibrate(
     """Measure releases on this machine, and set the public deadlines so that they cover 99.99 % of them.
 
     Runs on invented registers in the holder's home and touches nothing else. Take a quiet machine, or one as busy as
-    it will be. Median milliseconds of each part stand beside those that the deadlines suppose without a calibration.
+    it will be. Median milliseconds of each part stand next to those that the deadlines suppose without a calibration.
     """
     gc.set_threshold(GC_THRESHOLD)  # as the service does
     with clear_errors():

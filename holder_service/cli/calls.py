@@ -12,7 +12,7 @@ import httpx
 import typer
 
 from holder_service.app import create_app
-from holder_service.cli.output import tell
+from holder_service.cli.output import notify
 from holder_service.domain.errors import HolderError
 from holder_service.private_files import OpenHome
 from holder_service.records.person_keys import UnusableSecret
@@ -96,7 +96,7 @@ def clear_errors() -> Iterator[None]:
 
 def fail(text: str) -> NoReturn:
     """Say why, and end with 2."""
-    tell(text)
+    notify(text)
     raise typer.Exit(2)
 
 

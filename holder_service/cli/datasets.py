@@ -6,7 +6,15 @@ from typing import Annotated, Any
 import typer
 
 from holder_service.cli.calls import AdminKey, Url, call, chunks, clear_errors, download, new_file, path_of
-from holder_service.cli.output import OVERLAP_COLUMNS, AsJson, overlap_words, show, show_fields, tell, tell_not_compared
+from holder_service.cli.output import (
+    OVERLAP_COLUMNS,
+    AsJson,
+    notify,
+    overlap_words,
+    show,
+    show_fields,
+    show_not_compared,
+)
 
 commands = typer.Typer()
 
@@ -34,7 +42,7 @@ def declare(
         content = declaration.read_bytes()
     answer = call("PUT", path_of("datasets", dataset), url, key, content=content, media="application/json")
     for warning in answer["warnings"]:
-        tell(f"Warning: {warning}")
+        notify(f"Warning: {warning}")
     show_fields(answer if as_json else {name: answer[name] for name in answer if name != "warnings"}, as_json)
 
 
@@ -72,7 +80,7 @@ def look_at_overlap(population: str, other: str, url: Url = "", key: AdminKey = 
     row = (*found["populations"], *overlap_words(found), found["charged"]["epsilon"])
     show(found, (*OVERLAP_COLUMNS, "charged to both, ε"), [row], as_json)
     if not as_json:
-        tell_not_compared(found)
+        show_not_compared(found)
 
 
 @commands.command("report")

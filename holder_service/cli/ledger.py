@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, new_file
-from holder_service.cli.output import AsJson, show, show_fields, show_verification, tell
+from holder_service.cli.output import AsJson, notify, show, show_fields, show_verification
 from holder_service.services.ledger_export import is_whole
 
 commands = typer.Typer()
@@ -48,7 +48,7 @@ def show_ledger(
     ]  # fmt: skip
     show(found, ("#", "at", "kind", "actor", "population", "auditor", "subject", "hash"), rows, as_json)
     if found["next"] is not None and not as_json:
-        tell(f"There are more: --after {found['next']}")
+        notify(f"There are more: --after {found['next']}")
 
 
 @commands.command("export-ledger")
@@ -86,7 +86,9 @@ def record_restore(reason: str, url: Url = "", key: AdminKey = "", as_json: AsJs
     found = call("POST", f"{LEDGER}/restore", url, key, json={"reason": reason})
     show_fields({**found, "closed": ", ".join(found["closed"])} if not as_json else found, as_json)
     if not as_json:
-        tell("Declare a dataset of each population again with a cap, lowered by what the receipts show to be missing.")
+        notify(
+            "Declare a dataset of each population again with a cap, lowered by what the receipts show to be missing."
+        )
 
 
 @commands.command("signing-keys")

@@ -11,11 +11,11 @@ from holder_service.cli.calls import clear_errors, own_holder
 from holder_service.cli.output import (
     OVERLAP_COLUMNS,
     AsJson,
+    notify,
     overlap_words,
     show,
+    show_not_compared,
     show_verification,
-    tell,
-    tell_not_compared,
 )
 from holder_service.services import holder, ledger
 from holder_service.services.backup import back_up
@@ -39,7 +39,7 @@ def verify(as_json: AsJson = False) -> None:
 
 @commands.command("replace-lost-key")
 def replace_lost_key(reason: Annotated[str, typer.Argument(help="Why; it is written into the ledger.")]) -> None:
-    """Put a new signing key in force because the last one's file is lost; auditors have to be told otherwise."""
+    """Put a new signing key in force because the last one's file is lost; tell the auditors in another way."""
     with clear_errors():
         made = holder.replace_lost_key(Settings.from_environment(), reason=reason)
     print(f"Signing key {made.id} is in force, and no key before it vouches for it.")
@@ -65,13 +65,13 @@ def report(
 
 @commands.command("overlaps")
 def list_overlaps(as_json: AsJson = False) -> None:
-    """Tell which populations share people, and exactly how many: derived from records, so keep it to yourself."""
+    """List which populations share people, and exactly how many: derived from records, so keep it to yourself."""
     with clear_errors(), own_holder() as own:
         found = asdict(find_overlaps(own.books, own.files))
     rows = [(*one["populations"], *overlap_words(one)) for one in found["overlaps"]]
     show(found, OVERLAP_COLUMNS, rows, as_json)
     if not as_json:
-        tell_not_compared(found)
+        show_not_compared(found)
 
 
 @commands.command("backup")
@@ -82,4 +82,4 @@ def backup(
     with clear_errors(), own_holder() as own:
         complete = back_up(own, folder)
     if not complete:
-        tell("The database is on a server: what you dumped of it before this, with pg_dump, belongs to this back-up.")
+        notify("The database is on a server: what you dumped of it before this, with pg_dump, belongs to this back-up.")

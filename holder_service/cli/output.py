@@ -36,7 +36,7 @@ def show_verification(found: dict[str, Any], as_json: bool) -> None:
     elif found["intact"]:
         print(f"Intact: {found['entries']} entries, head {found['head']}.")
     else:
-        tell(f"Broken at entry {found['broken_at']}: {found['reason']}.")
+        notify(f"Broken at entry {found['broken_at']}: {found['reason']}.")
     if not found["intact"]:
         raise typer.Exit(1)
 
@@ -51,13 +51,13 @@ def overlap_words(found: Mapping[str, Any]) -> tuple[str, str, str]:
     return keys, people, "yes" if found["mergeable"] else "no: relation or person key differ"
 
 
-def tell_not_compared(found: Mapping[str, Any]) -> None:
+def show_not_compared(found: Mapping[str, Any]) -> None:
     """Name the datasets whose hashes are missing or under another secret."""
     if found["not_compared"]:
-        tell(f"Not compared until they are loaded again: {', '.join(found['not_compared'])}.")
+        notify(f"Not compared until they are loaded again: {', '.join(found['not_compared'])}.")
 
 
-def tell(text: str) -> None:
+def notify(text: str) -> None:
     """Say something on standard error."""
     _errors.print(text, markup=False, highlight=False, soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""`holder audit-privacy`: the loss bounded from outside, beside what is charged."""
+"""`holder audit-privacy`: the loss bounded from outside, next to the charge."""
 
 import json
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ def audit_privacy(
     runs: Annotated[int, typer.Option(min=0, help="Draws through the core on each of two registers.")] = 100_000,
     http_runs: Annotated[int, typer.Option(min=0, help="Draws over HTTP on each of two registers.")] = 5000,
     time_runs: Annotated[
-        int, typer.Option(min=0, help="Releases on each of two registers whose moments and texts are compared.")
+        int, typer.Option(min=0, help="Releases on each of two registers whose timing and texts are compared.")
     ] = 300,
     alpha: Annotated[
         float, typer.Option(min=1e-12, max=0.1, help="Probability, at most, of a false alarm in all of it.")

@@ -57,7 +57,7 @@ def serve(
         _try_address(host, port)
         if workers > 1:
             metrics.share_among_workers(settings.home / f"metrics-{socket.gethostname()}-{port}")
-        # The server ends by raising the signal that told it to, once everything is answered; that is no failure.
+        # The server ends by raising again the signal that ended it, once everything is answered; that is no failure.
         signal.signal(signal.SIGTERM, _leave)
     uvicorn.run(
         "holder_service.app:create_served_app", factory=True, host=host, port=port, workers=workers,

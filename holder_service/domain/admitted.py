@@ -188,7 +188,7 @@ def _listed(column: Column, comparison: _Comparison) -> list[tuple[int, int]]:
         case "not_missing":
             return _spans(0, present)
     places = sorted(
-        column.category_places[value] if isinstance(value, str) else int(value) for value in _operands(comparison)
+        column.category_indices[value] if isinstance(value, str) else int(value) for value in _operands(comparison)
     )
     ends = itertools.chain.from_iterable((place, place + 1) for place in places)
     return _spans(0, *ends, present, *missing) if comparison.op in ("ne", "not_in") else _spans(*ends, *missing)

@@ -59,13 +59,13 @@ class ExponentialMechanism:
         answers = self._measurement(clamped)
         rejected = self._outside(answers, range(len(answers)))
         while rejected:
-            for place, again in zip(rejected, self._measurement([clamped[place] for place in rejected]), strict=True):
-                answers[place] = again
+            for index, again in zip(rejected, self._measurement([clamped[index] for index in rejected]), strict=True):
+                answers[index] = again
             rejected = self._outside(answers, rejected)
         return answers
 
-    def _outside(self, answers: Sequence[int], places: Sequence[int]) -> list[int]:
-        return [place for place in places if not 0 <= answers[place] <= self.upper]
+    def _outside(self, answers: Sequence[int], indices: Sequence[int]) -> list[int]:
+        return [index for index in indices if not 0 <= answers[index] <= self.upper]
 
 
 @lru_cache(maxsize=1024)

@@ -9,7 +9,9 @@ from typing import Final
 from holder_service.privacy_audit.core import TruePair, draw, true_counts
 from holder_service.privacy_audit.faults import FAULTS, SLIGHT, count_large_registers_slowly
 from holder_service.privacy_audit.loss_bounds import LossBound, examine, examine_values
-from holder_service.privacy_audit.moments import (
+from holder_service.privacy_audit.neighbours import EVERY_PAIR, Neighbours
+from holder_service.privacy_audit.over_http import draw_all, holder_under_audit
+from holder_service.privacy_audit.timing import (
     ASKED,
     EPSILON,
     EVERYTHING,
@@ -19,8 +21,6 @@ from holder_service.privacy_audit.moments import (
     Watcher,
     values_of,
 )
-from holder_service.privacy_audit.neighbours import EVERY_PAIR, Neighbours
-from holder_service.privacy_audit.over_http import draw_all, holder_under_audit
 from holder_service.settings import QUANTUM_MS_DEFAULT
 
 WARM_UP: Final = 20
@@ -29,12 +29,12 @@ WARM_UP: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class AuditLine:
-    """What was found of one mechanism under one relation, or of one moment.
+    """What was found of one mechanism under one relation, or of one timing.
 
     Attributes:
         through: "core", "HTTP" or "time".
         pair: The registers.
-        what: The mechanism's name, or what was seen of releases (`moments`).
+        what: The mechanism's name, or what was seen of releases (`timing`).
         fault: The fault that was planted, if one was.
         bound: Of the loss, as it was seen.
     """
@@ -59,7 +59,7 @@ def audit(
     Args:
         core_runs: On either register of a pair, four times as many to find a slight fault; 0 leaves the core out.
         http_runs: The same of releases over HTTP.
-        time_runs: The same of releases whose moments and texts are examined, at the default quantum.
+        time_runs: The same of releases whose timing and texts are examined, at the default quantum.
         alpha: The probability, at most, that a faultless service has a line that does not hold.
         with_faults: Draw with planted faults too, through the core; and without the quantum.
 

@@ -127,7 +127,7 @@ def examine(drawn: Drawn, *, alpha: float) -> LossBound:
 def examine_values(
     values: tuple[Sequence[float], Sequence[float]], *, epsilon: float, delta: float, alpha: float
 ) -> LossBound:
-    """Bound the loss that lies in numbers which should be distributed alike on two registers, such as moments.
+    """Bound the loss that lies in numbers which should be distributed alike on two registers, such as times.
 
     The events are "at least so much" and "at most so much"; that the first half chooses and the second bounds is as in
     `examine`. Nothing is stated of the numbers, so whatever they show is an excess.

@@ -1,4 +1,4 @@
-"""From the codes that records are stored in to the atoms that rules tell apart.
+"""From the codes that records are stored in to the atoms that rules distinguish.
 
 A cut becomes the first code above it, in each chunk: for a ranked column that is a search among the
 chunk's sorted numbers, a fixed number of steps for each cut. Then an atom is how many cuts a record's

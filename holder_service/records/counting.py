@@ -1,6 +1,6 @@
 """The count: one pass over all records, a histogram over the groups for every cell (2-privacy §§3, 7).
 
-The cells of one class have nobody in common, so any of the class's rules that matches a record tells
+The cells of one class have nobody in common, so any of the class's rules that matches a record names
 the one cell that counts it. Few rules are looked up all at once, and the lowest bit among those that
 match is taken (`matching`); many, if they are a tree, are walked down to the first (`walking`). Either
 way a person whom several rules of a cell match is counted once; and a person changes one count of each
@@ -62,7 +62,7 @@ def count_cells(
     Args:
         records: The records; the cells fit their schema.
         cells: Unions of rules.
-        classes: Classes of mutually disjoint cells, as places in `cells`; each cell is in one.
+        classes: Classes of mutually disjoint cells, as indices of `cells`; each cell is in one.
         sensitive: The columns that the groups are made of.
 
     Returns:
@@ -75,9 +75,9 @@ def count_cells(
         counts = np.zeros((len(cells), groups.size), dtype=np.int64)
         group = groups.of(chunk)
         for counter in counters:
-            for places, key in counter.keys(chunk):
-                tally = _tally(key + group, (len(places) + 1) * groups.size)
-                counts[places] = tally.reshape(-1, groups.size)[1:]
+            for indices, key in counter.keys(chunk):
+                tally = _tally(key + group, (len(indices) + 1) * groups.size)
+                counts[indices] = tally.reshape(-1, groups.size)[1:]
         return counts
 
     # One chunk is handed over like many: whether one more record begins another must not be seen.
@@ -88,7 +88,7 @@ def count_cells(
 def _tally(keys: _Array, size: int) -> npt.NDArray[np.int64]:
     """How often each key below `size` is there.
 
-    Adding to a number that was added to a moment ago takes longer, so each of several lanes has numbers of its own:
+    Adding to a number that was added to just before takes longer, so each of several lanes has numbers of its own:
     otherwise the time would say how many neighbours in the file have a key in common.
     """
     lanes = min(max(TALLIED_KEYS_MAX // size, 1), LANES_MAX)
@@ -126,11 +126,11 @@ class _Groups:
         return cls(sensitive, values, math.prod(values))
 
     def of(self, chunk: Chunk) -> _Array:
-        """The place of each record's group, shape (records,)."""
-        place = chunk.codes[self.names[0]]
+        """The index of each record's group, shape (records,)."""
+        index = chunk.codes[self.names[0]]
         for name, values in zip(self.names[1:], self.values[1:], strict=True):
-            place = place.astype(np.min_scalar_type(self.size)) * values + chunk.codes[name]
-        return place
+            index = index.astype(np.min_scalar_type(self.size)) * values + chunk.codes[name]
+        return index
 
 
 def _counters(
@@ -138,14 +138,14 @@ def _counters(
 ) -> Iterator["_WordCounter | _WalkCounter"]:
     """The quicker way to count each class: a step of a walk takes about as long as four look-ups in tables."""
     looked_up = []
-    for places in classes:
-        rules = _rules(cells, places)
+    for indices in classes:
+        rules = _rules(cells, indices)
         words = -(-len(rules) // WORD_BITS)
         walk = TreeWalk.compiled(rules, records, _quicker_than(words)) if words > 1 else None
         if walk is not None:
-            yield _WalkCounter(list(places), walk, _keys(places, cells, groups))
+            yield _WalkCounter(list(indices), walk, _keys(indices, cells, groups))
         else:
-            looked_up.append(places)
+            looked_up.append(indices)
     if looked_up:
         yield _WordCounter.compiled(looked_up, cells, groups, records)
 
@@ -155,17 +155,17 @@ def _quicker_than(words: int) -> Callable[[int, int], bool]:
     return lambda steps, columns: 4 * steps <= words * (columns + 2)
 
 
-def _rules(cells: Sequence[Cell], places: Sequence[int]) -> list[Rule]:
-    return [rule for place in places for rule in cells[place].any_of]
+def _rules(cells: Sequence[Cell], indices: Sequence[int]) -> list[Rule]:
+    return [rule for index in indices for rule in cells[index].any_of]
 
 
-def _keys(places: Sequence[int], cells: Sequence[Cell], groups: int) -> _Array:
-    """The key of each rule of a class, and behind them of none.
+def _keys(indices: Sequence[int], cells: Sequence[Cell], groups: int) -> _Array:
+    """The key of each rule of a class, and after them of none.
 
     A rule of the class's n-th cell, counted from 1, has n · groups; none has 0.
     """
-    keys = [n * groups for n, place in enumerate(places, start=1) for _ in cells[place].any_of]
-    return np.array([*keys, 0], dtype=np.min_scalar_type((len(places) + 1) * groups))
+    keys = [n * groups for n, index in enumerate(indices, start=1) for _ in cells[index].any_of]
+    return np.array([*keys, 0], dtype=np.min_scalar_type((len(indices) + 1) * groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class _WalkCounter:
     """Counts one class by the rule that matches first.
 
     Attributes:
-        cells: The places of its cells.
+        cells: The indices of its cells.
         walk: To that rule.
         key_of_rule: As `_keys`.
     """
@@ -188,13 +188,13 @@ class _WalkCounter:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _WordPart:
     """The rules of one class in one word.
 
     Attributes:
         bits: Theirs; `None` for all of the word.
         key_at: The key of each bit, shape (WORD_BITS + 1,).
-        cells: The places of the class's cells if these are its last rules, else `None`.
+        cells: The indices of the class's cells if these are its last rules, else `None`.
     """
 
     bits: int | None
@@ -212,17 +212,17 @@ class _WordCounter:
     """
 
     words: RuleWords
-    parts: Sequence[Sequence[_Part]]
+    parts: Sequence[Sequence[_WordPart]]
 
     @classmethod
     def compiled(
         cls, classes: Sequence[Sequence[int]], cells: Sequence[Cell], groups: int, records: Records
     ) -> "_WordCounter":
-        words = RuleWords.compiled([rule for places in classes for rule in _rules(cells, places)], records)
-        parts: list[list[_Part]] = [[] for _ in words.rules]
+        words = RuleWords.compiled([rule for indices in classes for rule in _rules(cells, indices)], records)
+        parts: list[list[_WordPart]] = [[] for _ in words.rules]
         begin = 0
-        for places in classes:
-            keys = _keys(places, cells, groups)[:-1]
+        for indices in classes:
+            keys = _keys(indices, cells, groups)[:-1]
             end = begin + len(keys)
             for word in range(begin // WORD_BITS, -(-end // WORD_BITS)):
                 first, behind = max(begin - word * WORD_BITS, 0), min(end - word * WORD_BITS, WORD_BITS)
@@ -231,7 +231,7 @@ class _WordCounter:
                 bits = (1 << behind) - (1 << first)
                 last = end <= (word + 1) * WORD_BITS
                 whole = bits == words.rules[word]
-                parts[word].append(_Part(None if whole else bits, key_at, list(places) if last else None))
+                parts[word].append(_WordPart(None if whole else bits, key_at, list(indices) if last else None))
             begin = end
         return cls(words, parts)
 
@@ -249,5 +249,5 @@ class _WordCounter:
 
 
 def _lowest_bit(words: _Array) -> _Array:
-    """The place of each word's lowest bit; of an empty word, how many bits it has."""
+    """The index of each word's lowest bit; of an empty word, how many bits it has."""
     return np.bitwise_count((words - 1) & ~words)

@@ -104,7 +104,7 @@ def _sound_part(block: bytes) -> tuple[int, str | None]:
         faults.append(
             (
                 misplaced,
-                "has a quote out of place: a field is quoted as a whole, within one line, quotes inside doubled",
+                "has a misplaced quote: quote a field as a whole, within one line, and double the quotes inside",
             )
         )
     if not faults:
@@ -124,12 +124,12 @@ def _misplaced_quote(text: npt.NDArray[np.uint8]) -> int | None:
     behind = np.concatenate((text, [_LINE_FEED]))[quotes + 1]
     opens = np.arange(len(quotes)) % 2 == 0
     closed = np.append(line[1:] == line[:-1], False)
-    placed = np.where(
+    correct = np.where(
         opens,
         np.isin(before, (_COMMA, _LINE_FEED, _QUOTE)) & closed,
         np.isin(behind, (_COMMA, _LINE_FEED, _QUOTE, _RETURN)),
     )
-    return None if placed.all() else int(quotes[np.argmin(placed)])
+    return None if correct.all() else int(quotes[np.argmin(correct)])
 
 
 def _split(lines: bytes, names: tuple[str, ...]) -> dict[str, pa.Array]:

@@ -31,7 +31,7 @@ from holder_service.records.csv_records import csv_pieces
 from holder_service.records.parquet_records import parquet_pieces
 from holder_service.records.person_keys import PersonKeys, PersonSecret
 from holder_service.records.pieces import Piece
-from holder_service.records.values import checked_values, expectation, place_type
+from holder_service.records.values import checked_values, expectation, index_type
 from shared import canonical
 from shared.schema import Column, Schema
 
@@ -136,7 +136,7 @@ def load_records(
     """Check a file of records against the declaration and encode it: all of it, or nothing is left.
 
     Memory is bounded whatever the file's size. Some three times its numbers are needed as disk space
-    beside `destination` meanwhile.
+    next to `destination` while it runs.
 
     Args:
         source: A CSV or Parquet file with the person key and every declared column, in any order.
@@ -144,7 +144,7 @@ def load_records(
         schema: The dataset's declared columns.
         records_max: How many records the dataset admits.
         destination: Where the encoded file appears, complete and durable.
-        secret: What person keys are hashed under; one that nobody keeps if it is not given.
+        secret: What person keys are hashed under; if `None`, under one that is thrown away.
         hashes: Where 64 bits of each hash go, sorted.
 
     Raises:
@@ -185,8 +185,8 @@ def _stage(pieces: Iterator[Piece], schema: Schema, records_max: int, folder: Pa
             )
         values = _checked(piece, schema)
         keys.add(piece.columns[schema.person_key].to_pylist())
-        for place, column in enumerate(schema.columns):
-            with _staged(folder, place).open("ab") as file:
+        for index, column in enumerate(schema.columns):
+            with _staged(folder, index).open("ab") as file:
                 values[column.name].tofile(file)
     repeated = keys.first_repeated()
     if repeated is not None:
@@ -213,14 +213,14 @@ def _checked(piece: Piece, schema: Schema) -> dict[str, _Values]:
         if not fit.all():
             faults.append((int(np.argmin(fit)), f"column {name!r}: expected {expected}."))
     if faults:
-        place, text = min(faults, key=itemgetter(0))
-        raise InvalidRecords(f"{piece.unit} {piece.first + place}, {text}")
+        index, text = min(faults, key=itemgetter(0))
+        raise InvalidRecords(f"{piece.unit} {piece.first + index}, {text}")
     return values
 
 
 def _encode(schema: Schema, folder: Path, encoded: Path) -> None:
     """Write the staged columns as one Arrow file."""
-    staged = [_read_staged(_staged(folder, place), column) for place, column in enumerate(schema.columns)]
+    staged = [_read_staged(_staged(folder, index), column) for index, column in enumerate(schema.columns)]
     fields = [field for column in schema.columns for field in _fields(column)]
     arrow_schema = pa.schema(fields, metadata={"declaration": _declaration(schema)})
     with pa.OSFile(str(encoded), "wb") as file, pa.ipc.new_file(file, arrow_schema) as writer:
@@ -257,16 +257,16 @@ def _encoded(column: Column, values: _Values) -> Iterator[_Values]:
 
 def _code_type(column: Column) -> np.dtype[Any]:
     if not column.ordered:
-        return place_type(column)
+        return index_type(column)
     return np.min_scalar_type((code_count(column) or CODES_MAX) - 1)
 
 
-def _staged(folder: Path, place: int) -> Path:
-    return folder / f"column-{place}"
+def _staged(folder: Path, index: int) -> Path:
+    return folder / f"column-{index}"
 
 
 def _read_staged(path: Path, column: Column) -> _Values:
-    kind = np.dtype(np.float64) if column.ordered else place_type(column)
+    kind = np.dtype(np.float64) if column.ordered else index_type(column)
     if path.exists() and path.stat().st_size:
         return np.memmap(path, dtype=kind, mode="r")
     return np.empty(0, dtype=kind)

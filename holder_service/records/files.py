@@ -70,7 +70,7 @@ class RecordFiles:
             yield
 
     def people_of(self, name: str | None) -> Path | None:
-        """The file of keyed hashes that a dataset names, if it is here and under the secret of now."""
+        """The file of keyed hashes that a dataset names, if it exists and is under the present secret."""
         if name is None or not self.secret.made(name):
             return None
         path = self.people / name

@@ -63,8 +63,8 @@ class RuleWords:
 def _words(numbers: Iterable[int], rules: int) -> _Array:
     """A set of some of so many rules as words, shape (words,); of a smaller type if they are few."""
     words = np.zeros(-(-rules // WORD_BITS), dtype=np.min_scalar_type(2 ** min(rules, WORD_BITS) - 1))
-    places = np.fromiter(numbers, dtype=np.intp)
-    np.bitwise_or.at(words, places // WORD_BITS, _bits(places, words.dtype))
+    indices = np.fromiter(numbers, dtype=np.intp)
+    np.bitwise_or.at(words, indices // WORD_BITS, _bits(indices, words.dtype))
     return words
 
 

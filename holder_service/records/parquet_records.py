@@ -38,7 +38,7 @@ def parquet_pieces(source: Path, schema: Schema) -> Iterator[Piece]:
                 yield Piece("record", first, columns)
                 first += len(batch)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
-        # What pyarrow says may quote the file, so it is not passed on.
+        # The message of pyarrow may quote the file, so it is dropped.
         raise InvalidRecords(f"record {first}: from here on the file is not readable as Parquet.") from None
 
 
@@ -56,7 +56,7 @@ def _check_type(name: str, kind: pa.DataType, schema: Schema) -> None:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """The array with its values in place, and texts as UTF-8 that was checked."""
+    """The array with its values decoded, and texts as UTF-8 that was checked."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if is_text(array.type):

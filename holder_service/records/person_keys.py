@@ -35,7 +35,7 @@ class UnusableSecret(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PersonSecret:
-    """What person keys are hashed under; hashes under another secret cannot be compared. `id` tells which it is."""
+    """What person keys are hashed under; hashes under another secret cannot be compared. `id` says which it is."""
 
     id: str
     key: bytes = field(repr=False)
@@ -47,7 +47,7 @@ class PersonSecret:
 
     @classmethod
     def forgotten(cls) -> "PersonSecret":
-        """One that nobody keeps."""
+        """A secret that is thrown away."""
         return cls.of(secrets.token_bytes(SECRET_BYTES))
 
     @classmethod
@@ -106,7 +106,7 @@ class PersonKeys:
             file.writelines(map(self._secret.digest, keys))
 
     def first_repeated(self) -> int | None:
-        """The place, from 0, of the first record whose key an earlier record has; `None` if there is none.
+        """The index, from 0, of the first record whose key an earlier record has; `None` if there is none.
 
         One half of each hash is sorted; only the few that agree there are compared in full.
         """
@@ -141,7 +141,7 @@ def join_hashes(sources: Sequence[Path], destination: Path) -> None:
 
 @lru_cache(maxsize=4096)
 def count_shared(one: tuple[Path, ...], other: tuple[Path, ...]) -> int:
-    """How many people are in some files and in others too; files of hashes never change, so it is counted once.
+    """How many people two sets of files have in common; cached, because files of hashes never change.
 
     Raises:
         FileNotFoundError: One of them is gone.
@@ -151,8 +151,8 @@ def count_shared(one: tuple[Path, ...], other: tuple[Path, ...]) -> int:
     for parts in _in_step(files):
         here, there = _distinct(parts[: len(one)]), _distinct(parts[len(one) :])
         if len(here) and len(there):
-            places = np.minimum(np.searchsorted(there, here), len(there) - 1)
-            count += int(np.count_nonzero(there[places] == here))
+            indices = np.minimum(np.searchsorted(there, here), len(there) - 1)
+            count += int(np.count_nonzero(there[indices] == here))
     return count
 
 
@@ -166,10 +166,10 @@ def _hashes(path: Path) -> _Hashes:
 def _in_step(files: Sequence[_Hashes]) -> Iterator[list[_Hashes]]:
     """All files from the smallest hashes to the largest: of each the part within one range after the other."""
     ranges = max(max(map(len, files), default=0) // _STEP, 1)
-    bounds = np.array([place * 2**64 // ranges for place in range(1, ranges)], dtype=_HASH)
+    bounds = np.array([index * 2**64 // ranges for index in range(1, ranges)], dtype=_HASH)
     ends = [[0, *np.searchsorted(hashes, bounds).tolist(), len(hashes)] for hashes in files]
-    for place in range(ranges):
-        yield [hashes[end[place] : end[place + 1]] for hashes, end in zip(files, ends, strict=True)]
+    for index in range(ranges):
+        yield [hashes[end[index] : end[index + 1]] for hashes, end in zip(files, ends, strict=True)]
 
 
 def _distinct(parts: Sequence[_Hashes]) -> _Hashes:

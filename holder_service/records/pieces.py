@@ -43,19 +43,19 @@ def declared_names(where: str, names: Sequence[str], schema: Schema) -> tuple[st
         The same names in NFC.
 
     Raises:
-        InvalidRecords: An undeclared name is told by its place alone: where a file has no header, what
-            stands there is somebody's value.
+        InvalidRecords: An undeclared name appears by its number alone: where a file has no header, what
+            is in that field is somebody’s value.
     """
     wanted = (schema.person_key, *schema.by_name)
     found = tuple(_normalised(name) for name in names)
-    for place, name in enumerate(found, start=1):
+    for number, name in enumerate(found, start=1):
         if name not in wanted:
             raise InvalidRecords(
-                f"{where}: field {place} is no declared column. The file has the person key {schema.person_key!r} and "
-                "every declared column, in any order, and no others."
+                f"{where}: field {number} is no declared column. The file has the person key {schema.person_key!r} and "
+                "every declared column, in any order, and nothing else."
             )
-        if name in found[: place - 1]:
-            raise InvalidRecords(f"{where}: column {name!r} stands there twice.")
+        if name in found[: number - 1]:
+            raise InvalidRecords(f"{where}: column {name!r} is there twice.")
     for name in wanted:
         if name not in found:
             raise InvalidRecords(f"{where}: column {name!r} is missing.")

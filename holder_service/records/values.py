@@ -1,6 +1,6 @@
 """From a column as a file has it to checked numbers (2-privacy §8).
 
-A category or boolean becomes its place in declared order, and missing the place behind the last. A
+A category or boolean becomes its index in declared order, and missing the next index. A
 number becomes a double, which holds every admitted integer exactly, and missing becomes +infinity,
 as in `holder_service.domain.admitted`. Nothing here puts a value into an error.
 """
@@ -22,19 +22,19 @@ _JSON_NUMBER: Final = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 _PLAIN_INTEGER: Final = r"^-?(0|[1-9][0-9]*)(\.0+)?$"
 
 _Numbers = npt.NDArray[np.float64]
-_Truths = npt.NDArray[np.bool_]
+_Booleans = npt.NDArray[np.bool_]
 
 
 class CheckedValues(NamedTuple):
     """One column of some records.
 
     Attributes:
-        values: Places (unsigned integers) or numbers (doubles), shape (records,).
+        values: Indices (unsigned integers) or numbers (doubles), shape (records,).
         fit: Whether each value fits the declaration, shape (records,); what does not fit has some value.
     """
 
     values: npt.NDArray[Any]
-    fit: _Truths
+    fit: _Booleans
 
 
 def checked_values(array: pa.Array, column: Column) -> CheckedValues:
@@ -45,7 +45,7 @@ def checked_values(array: pa.Array, column: Column) -> CheckedValues:
         column: The declared column.
     """
     if not column.ordered:
-        return _places(array, column)
+        return _indices(array, column)
     numbers, fit = _parsed(array, column) if pa.types.is_string(array.type) else _converted(array)
     missing = np.isnan(numbers)
     within = (numbers >= column.low) & (numbers <= column.high) & np.isfinite(numbers)
@@ -57,8 +57,8 @@ def checked_values(array: pa.Array, column: Column) -> CheckedValues:
     return CheckedValues(numbers, fit)
 
 
-def place_type(column: Column) -> np.dtype[Any]:
-    """The smallest type that holds the places of a category or boolean column."""
+def index_type(column: Column) -> np.dtype[Any]:
+    """The smallest type that holds the indices of a category or boolean column."""
     return np.min_scalar_type(len(column.values))
 
 
@@ -93,29 +93,29 @@ def expectation(column: Column) -> str:
     return f"{what}, or nothing where it is missing" if column.nullable else f"{what}; the column is not nullable"
 
 
-def _places(array: pa.Array, column: Column) -> CheckedValues:
+def _indices(array: pa.Array, column: Column) -> CheckedValues:
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.string())
     missing = len(column.values) if column.nullable else -1
     if pa.types.is_null(array.type):
-        places = np.full(len(array), missing)
+        indices = np.full(len(array), missing)
     else:
-        known: Mapping[str, int] = {"false": 0, "true": 1} if column.type == "boolean" else column.category_places
+        known: Mapping[str, int] = {"false": 0, "true": 1} if column.type == "boolean" else column.category_indices
         encoded = array.dictionary_encode()
-        of_word = np.array([*(_place(word, known) for word in encoded.dictionary.to_pylist()), missing])
-        places = of_word[encoded.indices.fill_null(len(of_word) - 1).to_numpy()]
-    fit = places >= 0
-    return CheckedValues(np.where(fit, places, 0).astype(place_type(column)), fit)
+        of_word = np.array([*(_index(word, known) for word in encoded.dictionary.to_pylist()), missing])
+        indices = of_word[encoded.indices.fill_null(len(of_word) - 1).to_numpy()]
+    fit = indices >= 0
+    return CheckedValues(np.where(fit, indices, 0).astype(index_type(column)), fit)
 
 
-def _place(word: str, known: Mapping[str, int]) -> int:
+def _index(word: str, known: Mapping[str, int]) -> int:
     try:
         return known.get(normalise(word), -1)
     except ValueError:  # a control character: no declared category has one
         return -1
 
 
-def _parsed(texts: pa.Array, column: Column) -> tuple[_Numbers, _Truths]:
+def _parsed(texts: pa.Array, column: Column) -> tuple[_Numbers, _Booleans]:
     """Numbers as JSON writes them, or `NaN`; the nearest double to each, NaN for missing."""
     missing = pc.equal(texts, "NaN").fill_null(True)
     proper = pc.match_substring_regex(texts, _JSON_NUMBER).fill_null(False)
@@ -124,8 +124,8 @@ def _parsed(texts: pa.Array, column: Column) -> tuple[_Numbers, _Truths]:
     if column.type == "integer":
         plain = pc.match_substring_regex(texts, _PLAIN_INTEGER).fill_null(False).to_numpy(zero_copy_only=False)
         exact = plain & (np.abs(numbers) < limits.INTEGER_MAX)
-        for place in np.flatnonzero(np.isfinite(numbers) & ~exact):
-            fit[place] = _says(texts[place].as_py(), numbers[place])
+        for index in np.flatnonzero(np.isfinite(numbers) & ~exact):
+            fit[index] = _says(texts[index].as_py(), numbers[index])
     return numbers, fit
 
 
@@ -137,7 +137,7 @@ def _says(text: str, number: float) -> bool:
         return False
 
 
-def _converted(array: pa.Array) -> tuple[_Numbers, _Truths]:
+def _converted(array: pa.Array) -> tuple[_Numbers, _Booleans]:
     """Typed numbers as doubles, NaN for missing; an integer that no double holds does not fit."""
     if not pa.types.is_integer(array.type):
         numbers = array.cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
@@ -145,7 +145,7 @@ def _converted(array: pa.Array) -> tuple[_Numbers, _Truths]:
     integers = array.fill_null(0).to_numpy()
     numbers = integers.astype(np.float64)
     fit = np.abs(numbers) < limits.INTEGER_MAX
-    for place in np.flatnonzero(~fit):
-        fit[place] = int(numbers[place]) == int(integers[place])
+    for index in np.flatnonzero(~fit):
+        fit[index] = int(numbers[index]) == int(integers[index])
     numbers[array.is_null().to_numpy(zero_copy_only=False)] = np.nan
     return numbers, fit

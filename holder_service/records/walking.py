@@ -27,15 +27,15 @@ _Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class TreeWalk:
-    """A decision diagram as tables. Places are its nodes, behind them one for each rule, and one for none.
+    """A decision diagram as tables. Its states are the nodes, then one for each rule, and one for none.
 
     Attributes:
         columns: The columns that it tests.
-        column_at: The column that each place tests, shape (places,); behind the last where the walk is over.
-        row_at: Where each place's row begins in `following`, shape (places,).
-        following: The place that comes next, row by row and atom by atom.
-        nodes: How many of the places are nodes.
-        root: The place where the walk begins.
+        column_at: The column that each state tests, shape (states,); behind the last where the walk is over.
+        row_at: Where each state's row begins in `following`, shape (states,).
+        following: The state that comes next, row by row and atom by atom.
+        nodes: How many of the states are nodes.
+        root: The state where the walk begins.
         steps: How many steps it takes.
     """
 
@@ -62,22 +62,22 @@ class TreeWalk:
         if not worth(diagram.depth, len(partitions)):
             return None
         nodes = len(diagram.nodes)
-        # Child ~r, a rule, is the place behind the nodes by r.
+        # Child ~r, a rule, is the state behind the nodes by r.
         children = np.array([node.children for node in diagram.nodes] + [[diagram.root] * 2])
         children = np.where(children < 0, nodes + ~children, children)
-        places = nodes + len(rules) + 1
-        following = [np.arange(nodes, places)]
-        column_at, row_at = np.full(places, len(partitions)), np.arange(places) - nodes
-        begin = places - nodes
+        states = nodes + len(rules) + 1
+        following = [np.arange(nodes, states)]
+        column_at, row_at = np.full(states, len(partitions)), np.arange(states) - nodes
+        begin = states - nodes
         for number, (name, partition) in enumerate(partitions.items()):
-            testing = [place for place, node in enumerate(diagram.nodes) if node.column == name]
+            testing = [state for state, node in enumerate(diagram.nodes) if node.column == name]
             column_at[testing] = number
             row_at[testing] = begin + partition.atoms * np.arange(len(testing))
-            turned = _bits([diagram.nodes[place].atoms for place in testing], partition.atoms)
+            turned = _bits([diagram.nodes[state].atoms for state in testing], partition.atoms)
             following.append(np.where(turned, children[testing, 1:], children[testing, :1]).ravel())
             begin += turned.size
         columns = [ColumnAtoms.compiled(partition, records) for partition in partitions.values()]
-        table = np.concatenate(following).astype(np.min_scalar_type(places))
+        table = np.concatenate(following).astype(np.min_scalar_type(states))
         return cls(columns, column_at, row_at, table, nodes, int(children[-1, 0]), diagram.depth)
 
     def first_matching(self, chunk: Chunk) -> _Array:
@@ -93,13 +93,13 @@ class TreeWalk:
         return first - self.nodes
 
     def _ends(self, atoms: _Array, record: _Array) -> _Array:
-        """The places where the walks of some records end."""
+        """The states where the walks of some records end."""
         column_begins = self.column_at * atoms.shape[1]
-        place = np.full(len(record), self.root)
+        state = np.full(len(record), self.root)
         for _ in range(self.steps):
-            atom = atoms.ravel().take(column_begins.take(place, mode="clip") + record, mode="clip")
-            place = self.following.take(self.row_at.take(place, mode="clip") + atom, mode="clip")
-        return place
+            atom = atoms.ravel().take(column_begins.take(state, mode="clip") + record, mode="clip")
+            state = self.following.take(self.row_at.take(state, mode="clip") + atom, mode="clip")
+        return state
 
 
 def _bits(sets: Sequence[int], atoms: int) -> npt.NDArray[np.bool_]:

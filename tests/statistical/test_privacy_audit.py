@@ -17,9 +17,9 @@ from holder_service.privacy_audit.audit import WARM_UP
 from holder_service.privacy_audit.core import draw, true_counts
 from holder_service.privacy_audit.faults import FAULTS, count_large_registers_slowly
 from holder_service.privacy_audit.loss_bounds import LossBound, examine, examine_values
-from holder_service.privacy_audit.moments import ASKED, EPSILON, EVERYTHING, WATCHED, Watcher, values_of
 from holder_service.privacy_audit.neighbours import EVERY_PAIR, Neighbours
 from holder_service.privacy_audit.over_http import draw_all, holder_under_audit
+from holder_service.privacy_audit.timing import ASKED, EPSILON, EVERYTHING, WATCHED, Watcher, values_of
 
 RUNS = 50_000
 RUNS_FOR_A_TENTH = 100_000

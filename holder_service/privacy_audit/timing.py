@@ -1,7 +1,8 @@
-"""Moments and texts that an auditor can see of a release, on two registers that look alike from outside (2-privacy §7).
+"""Times and texts of a release that an auditor can see, on two registers that look alike from outside (2-privacy §7).
 
 A release is asked of a running holder with a quantum, and watched on a second connection. What is seen is numbers:
-seconds from the request to a moment, or a checksum of a text whose noise, nonces, digests and times are written alike.
+seconds from the request until it was seen, or a checksum of a text whose noise, nonces, digests and times are
+written alike.
 """
 
 import io
