@@ -31,7 +31,7 @@ from auditor_client.findings.notes import Note, Notes
 from auditor_client.findings.reading import Reading
 from auditor_client.settings import Settings, load_settings
 from auditor_client.text import loss_words
-from shared.amounts import PrivacyLoss
+from shared.amounts import NO_LOSS
 from shared.datasets import Budget, DatasetDescription
 from shared.plans import Quote
 
@@ -283,8 +283,7 @@ class Auditor:
         self._on_step("Asking for the price")
         quote = self._holder.quote(question.dataset.name, question.plan)
         check_quote(quote, plan=question.plan, dataset=question.dataset)
-        losses = [batch.loss_nano for batch in question.plan.batches]
-        meant = PrivacyLoss.of_nano(sum(epsilon for epsilon, _ in losses), sum(delta for _, delta in losses))
+        meant = sum((batch.loss for batch in question.plan.batches), NO_LOSS)
         if quote.charge == meant:
             return quote
         raise QuestionRefused(

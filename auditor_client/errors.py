@@ -7,9 +7,11 @@ comes as a problem document; `refusal` turns its stable code into the class of t
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from shared.amounts import PrivacyLoss
+from shared.amounts import Loss
+
+_LOSS: Final = TypeAdapter(Loss)
 
 
 class AuditorError(Exception):
@@ -76,10 +78,10 @@ class HolderRefused(AuditorError):
         """With all its fields, so that it can travel between processes: by itself an exception keeps its text alone."""
         return _again, (type(self), str(self)), self.__dict__
 
-    def loss(self, name: str) -> PrivacyLoss | None:
+    def loss(self, name: str) -> Loss | None:
         """A privacy loss among the fields ("requested", "remaining"), if the holder told it."""
         try:
-            return PrivacyLoss.model_validate(self.fields.get(name))
+            return _LOSS.validate_python(self.fields.get(name))
         except ValidationError:
             return None
 

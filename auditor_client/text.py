@@ -3,7 +3,7 @@
 import unicodedata
 from typing import Final
 
-from shared.amounts import PrivacyLoss, format_nano
+from shared.amounts import Loss, format_nano
 
 CHARACTERS_MAX: Final = 1000
 
@@ -14,7 +14,7 @@ def readable(text: str) -> str:
     return shown if len(shown) <= CHARACTERS_MAX else f"{shown[:CHARACTERS_MAX]} …"
 
 
-def loss_words(loss: PrivacyLoss) -> str:
+def loss_words(loss: Loss) -> str:
     """A privacy loss, a budget or what is left of one."""
-    epsilon = f"ε = {format_nano(loss.epsilon)}"
-    return f"{epsilon}, δ = {format_nano(loss.delta)}" if loss.delta else epsilon
+    epsilon = f"ε = {format_nano(loss.epsilon_nano)}"
+    return f"{epsilon}, δ = {format_nano(loss.delta_nano)}" if loss.delta_nano else epsilon

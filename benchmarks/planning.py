@@ -35,7 +35,7 @@ from holder_service.mechanisms.calibration import mechanism_of
 from pafer_demo.model import trained_tree
 from pafer_demo.open_data import LOADERS, OpenData, OpenDataMissing
 from pafer_demo.register import register
-from shared.amounts import PrivacyLoss
+from shared.amounts import NO_LOSS
 from shared.datasets import DatasetDescription
 from shared.limits import Limits
 from shared.releases import LedgerPosition, Release, ReleasedBatch, ReleasedCell
@@ -175,8 +175,8 @@ def _answered_width(asked: Question, counts: dict[str, list[int]]) -> float:
         )  # fmt: skip
     release = Release(
         id="", dataset=asked.dataset.name, version=1, auditor="", created=datetime.now(UTC),
-        relation=asked.dataset.relation, plan=asked.plan, charge=PrivacyLoss.of_nano(0),
-        remaining=PrivacyLoss.of_nano(0), batches=tuple(batches), ledger=LedgerPosition(sequence=1, hash=""),
+        relation=asked.dataset.relation, plan=asked.plan, charge=NO_LOSS,
+        remaining=NO_LOSS, batches=tuple(batches), ledger=LedgerPosition(sequence=1, hash=""),
         nonce="0" * 32, key="", signature="",
     )  # fmt: skip
     try:

@@ -38,6 +38,7 @@ from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.storage import ledger, releases, tables
 from holder_service.storage.database import Connection, Database
 from holder_service.storage.releases import StoredRelease
+from shared.amounts import Loss
 from testing.holders import Served, running_holder, serving
 from testing.postgres import running_server
 from testing.registers import plan, register_csv
@@ -124,9 +125,9 @@ def charge_often(transaction: Transaction, times: int) -> None:
     account = ledger.account_balance(transaction.connection, "register", "ADR")
     cap = ledger.population_balance(transaction.connection, "register")
     for _ in range(times):
-        account, cap = account.charged(1, 0), cap.charged(1, 0)
+        account, cap = account.charged(Loss(1)), cap.charged(Loss(1))
         entry = transaction.append(
-            Event("charge", "ADR", "register", "register", "ADR", "", "", epsilon_nano=1, account=account, cap=cap)
+            Event("charge", "ADR", "register", "register", "ADR", "", "", loss=Loss(1), account=account, cap=cap)
         )
         releases.store(
             transaction.connection,

@@ -41,7 +41,7 @@ from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.exponential import ExponentialMechanism
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import parse_nano
+from shared.amounts import Loss, parse_nano
 from shared.noise import (
     KeptValue,
     RandomisedResponseNoise,
@@ -173,7 +173,7 @@ def released(mechanism: Mechanism, counts: IntArray, runs: int) -> IntArray:
 def additive(seed: int, epsilon_nano: int) -> LaplaceMechanism | GaussianMechanism:
     """Laplace noise for every second register, Gaussian for the others."""
     if seed % 2:
-        return GaussianMechanism.calibrated(epsilon_nano=epsilon_nano, delta_nano=DELTA_NANO, squared_sensitivity=1)
+        return GaussianMechanism.calibrated(loss=Loss(epsilon_nano, DELTA_NANO), squared_sensitivity=1)
     return LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=1)
 
 

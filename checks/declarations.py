@@ -34,6 +34,7 @@ from holder_service.services import datasets as service
 from holder_service.services.bookkeeping import Transaction
 from holder_service.services.holder import Holder, initialise
 from holder_service.storage import datasets, ledger
+from shared.amounts import Loss
 from shared.datasets import DatasetDeclaration
 from shared.schema import Schema
 from testing.holders import settings_in
@@ -191,11 +192,11 @@ class _Course:
         def work(transaction: Transaction) -> bool:
             population = datasets.find_population(transaction.connection, dataset.population)
             assert population is not None
-            cap = ledger.population_balance(transaction.connection, dataset.population).charged(1, 0)
+            cap = ledger.population_balance(transaction.connection, dataset.population).charged(Loss(1))
             transaction.append(
                 Event(
                     "charge", "auditor", population=dataset.population, dataset=dataset.name, auditor="auditor",
-                    epsilon_nano=1, cap=cap, account=Balance(10, 0, 1, 0),
+                    loss=Loss(1), cap=cap, account=Balance(Loss(10), Loss(1)),
                 )
             )  # fmt: skip
             return population.relation == "sensitive_attribute"

@@ -95,8 +95,8 @@ def show(
     console.print(table)
     budget = auditor.budget(audits[-1].result.release.dataset)
     console.print(
-        f"Budget: epsilon {format_nano(budget.spent.epsilon)} of {format_nano(budget.limit.epsilon)} spent, "
-        f"{format_nano(budget.remaining.epsilon)} left. Asking the same again would cost nothing."
+        f"Budget: epsilon {format_nano(budget.spent.epsilon_nano)} of {format_nano(budget.limit.epsilon_nano)} spent, "
+        f"{format_nano(budget.remaining.epsilon_nano)} left. Asking the same again would cost nothing."
     )
     verified = auditor.verify()
     console.print(

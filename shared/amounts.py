@@ -7,11 +7,12 @@ In Python each is an `int` of nano-units; in JSON each is a string, and a JSON n
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Final
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from shared.messages import Message
+from shared.messages import refuse_many_fields
 
 NANO_PER_UNIT: Final = 10**9
 EPSILON_NANO_MIN: Final = 10**6
@@ -86,17 +87,54 @@ Probability = Annotated[int, BeforeValidator(_parameter("a probability", 1, NANO
 """A probability strictly between 0 and 1, in nano-units."""
 
 
-class PrivacyLoss(Message):
-    """An (ε, δ) pair: a charge, a limit, what was spent or what remains. ε and δ add up separately."""
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """An (ε, δ) pair of nano-units: a charge, a limit, what was spent or what remains. ε and δ add up separately.
 
-    epsilon: Amount
-    delta: Amount = 0
+    In JSON it is `{"epsilon": "0.1", "delta": "0"}`, wherever it is a field of a pydantic model; `delta` may be left
+    out of a request.
 
-    @classmethod
-    def of_nano(cls, epsilon_nano: int, delta_nano: int = 0) -> "PrivacyLoss":
-        """Build a loss from nano-units; a negative balance (a limit lowered below what was spent) shows as zero."""
-        return cls(epsilon=format_nano(max(epsilon_nano, 0)), delta=format_nano(max(delta_nano, 0)))  # type: ignore[arg-type]  # the validator reads strings
+    Raises:
+        ValueError: One of them is negative.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid", serialize_by_alias=True)
+
+    epsilon_nano: Annotated[Amount, Field(alias="epsilon")]
+    # As text: else its JSON schema would be one in requests, and another in answers.
+    delta_nano: Annotated[Amount, Field(alias="delta", json_schema_extra={"default": "0"})] = 0
+
+    def __post_init__(self) -> None:
+        if not (self.epsilon_nano >= 0 and self.delta_nano >= 0):
+            raise ValueError("A privacy loss is not negative.")
+
+    _few_fields = model_validator(mode="before")(staticmethod(refuse_many_fields))
+
+    def __add__(self, other: "Loss") -> "Loss":
+        """Sequential composition."""
+        return Loss(self.epsilon_nano + other.epsilon_nano, self.delta_nano + other.delta_nano)
+
+    def __mul__(self, times: int) -> "Loss":
+        """The same loss so many times over."""
+        return Loss(self.epsilon_nano * times, self.delta_nano * times)
+
+    def fits_in(self, limit: "Loss") -> bool:
+        """Whether neither ε nor δ exceeds a limit's."""
+        return self.epsilon_nano <= limit.epsilon_nano and self.delta_nano <= limit.delta_nano
+
+    def left_after(self, spent: "Loss") -> "Loss":
+        """What is left of it after a loss, zero where more was spent: a limit may have been lowered."""
+        return Loss(max(self.epsilon_nano - spent.epsilon_nano, 0), max(self.delta_nano - spent.delta_nano, 0))
+
+    def document(self) -> dict[str, str]:
+        """As JSON values."""
+        return {"epsilon": format_nano(self.epsilon_nano), "delta": format_nano(self.delta_nano)}
 
     def __str__(self) -> str:
-        epsilon = f"epsilon {format_nano(self.epsilon)}"
-        return f"{epsilon}, delta {format_nano(self.delta)}" if self.delta else epsilon
+        epsilon = f"epsilon {format_nano(self.epsilon_nano)}"
+        return f"{epsilon}, delta {format_nano(self.delta_nano)}" if self.delta_nano else epsilon
+
+
+NO_LOSS: Final = Loss(0)
+LARGEST_LOSS: Final = Loss(1000 * NANO_PER_UNIT - 1, 1000 * NANO_PER_UNIT - 1)
+"""The largest that the interface can write: 999.999999999 each."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, model_validator
 
 from shared import limits
-from shared.amounts import NANO_PER_UNIT, InvalidAmount, PrivacyLoss
+from shared.amounts import NANO_PER_UNIT, Amount, InvalidAmount, Loss
 from shared.limits import Limits
 from shared.messages import Message
 from shared.moments import Moment
@@ -17,8 +17,8 @@ Relation = Literal["add_remove", "replace", "sensitive_attribute"]
 Role = Literal["auditor", "administrator"]
 
 
-def _below_certainty(cap: PrivacyLoss) -> PrivacyLoss:
-    if cap.delta < NANO_PER_UNIT:
+def _below_certainty(cap: Loss) -> Loss:
+    if cap.delta_nano < NANO_PER_UNIT:
         return cap
     raise InvalidAmount("A cap's delta must be below 1: from there on the guarantee says nothing.")
 
@@ -29,7 +29,7 @@ class DatasetDeclaration(Message):
     person_key: Text
     population: Name | None = None
     relation: Relation = "add_remove"
-    cap: Annotated[PrivacyLoss, AfterValidator(_below_certainty)] | None = None
+    cap: Annotated[Loss, AfterValidator(_below_certainty)] | None = None
     records_max: Annotated[StrictInt, Field(ge=1, le=limits.RECORDS_MAX_MAX)] = limits.RECORDS_MAX_DEFAULT
     columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_DATASET_MAX, fail_fast=True)
 
@@ -81,16 +81,23 @@ class Budget(BaseModel):
 
     auditor: str
     population: str
-    limit: PrivacyLoss
-    spent: PrivacyLoss
-    remaining: PrivacyLoss
+    limit: Loss
+    spent: Loss
+    remaining: Loss
     expires: datetime | None = None
 
 
-class BudgetGrant(PrivacyLoss):
+class BudgetGrant(Message):
     """A new limit for an auditor on a dataset's population; "0" revokes it."""
 
+    epsilon: Amount
+    delta: Amount = 0
     expires: Moment | None = None
+
+    @property
+    def limit(self) -> Loss:
+        """The limit."""
+        return Loss(self.epsilon, self.delta)
 
 
 class NewAuditor(Message):

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from shared.amounts import NANO_PER_UNIT
+from shared.amounts import NANO_PER_UNIT, Loss
 from shared.datasets import Relation
 from shared.schema import Column
 
@@ -117,19 +117,16 @@ class Statements:
         return tuple(text for text in (self.presence, self.values, self.delta, self.reports) if text)
 
 
-def meaning(
-    relation: Relation, epsilon_nano: int, delta_nano: int = 0, reported: Mapping[str, Column] | None = None
-) -> Meaning:
+def meaning(relation: Relation, loss: Loss, reported: Mapping[str, Column] | None = None) -> Meaning:
     """What a loss bounds for one person.
 
     Args:
         relation: The population's.
-        epsilon_nano: What the ledger charged, in units of 10⁻⁹; a sum of charges is one.
-        delta_nano: The same of δ.
+        loss: What the ledger charged; a sum of charges is one.
         reported: Columns whose reports were counted as they are, each under the name that the sentences use; those
             that were not perturbed at their source are left out.
     """
-    charged = Bound(epsilon_nano / NANO_PER_UNIT, delta_nano / NANO_PER_UNIT)
+    charged = Bound(loss.epsilon_nano / NANO_PER_UNIT, loss.delta_nano / NANO_PER_UNIT)
     return Meaning(
         relation=relation,
         charged=charged,

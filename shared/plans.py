@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
 
 from shared import canonical, limits
-from shared.amounts import NANO_PER_UNIT, Delta, Epsilon, PrivacyLoss
+from shared.amounts import NANO_PER_UNIT, Delta, Epsilon, Loss
 from shared.messages import Message
 from shared.noise import Noise
 from shared.problems import InvalidPlan, TooLarge, UnknownColumn
@@ -76,9 +76,9 @@ class Batch(Message):
     cells: tuple[Cell, ...] = Field(min_length=1, max_length=limits.CELLS_PER_PLAN_MAX, fail_fast=True)
 
     @property
-    def loss_nano(self) -> tuple[int, int]:
-        """ε and δ of one class of disjoint cells, in units of 10⁻⁹."""
-        return self.epsilon or 0, self.mechanism.delta if isinstance(self.mechanism, Gaussian) else 0
+    def loss(self) -> Loss:
+        """That of one class of disjoint cells."""
+        return Loss(self.epsilon or 0, self.mechanism.delta if isinstance(self.mechanism, Gaussian) else 0)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -87,7 +87,8 @@ class Batch(Message):
                 f"Batch {self.name!r}: mechanism {self.mechanism.name!r} "
                 + ("needs epsilon." if self.epsilon is None else "takes no epsilon, because it costs nothing.")
             )
-        if isinstance(self.mechanism, Exponential) and not self.mechanism.upper * self.loss_nano[0] >= NANO_PER_UNIT:
+        asked = self.mechanism
+        if isinstance(asked, Exponential) and not asked.upper * self.loss.epsilon_nano >= NANO_PER_UNIT:
             raise ValueError(f"Batch {self.name!r}: upper must be at least 1/epsilon, or the answer says nothing.")
         _refuse_repeats((cell.id for cell in self.cells), f"batch {self.name!r} has two cells of one id")
         return self
@@ -187,7 +188,7 @@ class Quote(BaseModel):
     dataset: str
     version: int | None
     relation: str
-    charge: PrivacyLoss
+    charge: Loss
     batches: tuple[BatchQuote, ...]
 
 

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from pydantic import BaseModel, ConfigDict, PlainSerializer
 
 from shared import canonical
-from shared.amounts import PrivacyLoss
+from shared.amounts import Loss
 from shared.nonces import Nonce
 from shared.plans import BatchQuote, Plan
 
@@ -77,7 +77,7 @@ class Answer(BaseModel):
     relation: str
     nonce: Nonce
     plan: Plan
-    charge: PrivacyLoss
+    charge: Loss
     batches: tuple[ReleasedBatch, ...]
 
 
@@ -87,7 +87,7 @@ class Entered(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     created: Annotated[datetime, PlainSerializer(datetime.isoformat, when_used="json")]
-    remaining: PrivacyLoss
+    remaining: Loss
     ledger: LedgerPosition
     key: str
 

@@ -21,7 +21,7 @@ from auditor_client.findings.answers import FigureCounts
 from auditor_client.findings.finding import KeptAnswer
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import DecisionRule, Leaf
-from shared.amounts import PrivacyLoss, format_nano, parse_nano
+from shared.amounts import Loss, format_nano, parse_nano
 from shared.datasets import Budget
 from shared.noise import DiscreteLaplaceNoise
 from shared.plans import Plan, identity
@@ -129,9 +129,9 @@ def invented_audit(
         budget=Budget(
             auditor="ADR",
             population="adult",
-            limit=PrivacyLoss.of_nano(2 * 10**9),
-            spent=PrivacyLoss.of_nano(parse_nano(epsilon)),
-            remaining=PrivacyLoss.of_nano(2 * 10**9 - parse_nano(epsilon)),
+            limit=Loss(2 * 10**9),
+            spent=Loss(parse_nano(epsilon)),
+            remaining=Loss(2 * 10**9 - parse_nano(epsilon)),
         ),
         versions={"pafer": "0.1.0", "Python": "3.11.2", "numpy": "2.4.6"},
     )
@@ -153,7 +153,7 @@ def _question(plan: Plan, groups: tuple[Group, ...], rules: tuple[DecisionRule, 
             "columns": (*sensitive, *_feature_columns(rules, plan.sensitive)), "mechanisms": ("laplace",),
         }
     )  # fmt: skip
-    epsilon = format_nano(plan.batches[0].loss_nano[0])
+    epsilon = format_nano(plan.batches[0].loss.epsilon_nano)
     request = AuditRequest(
         sensitive=plan.sensitive, epsilon=epsilon, strategy="verdict", mechanism="laplace", version=3
     )
@@ -213,12 +213,12 @@ def _answer(
         relation=relation,
         nonce="0123456789abcdef" * 2,
         plan=plan,
-        charge=PrivacyLoss.of_nano(parse_nano(epsilon)),
+        charge=Loss(parse_nano(epsilon)),
         batches=(released,),
     )
     entered = Entered(
         created=datetime(2026, 11, 20, 21, 30, tzinfo=UTC),
-        remaining=PrivacyLoss.of_nano(1_500_000_000),
+        remaining=Loss(1_500_000_000),
         ledger=LedgerPosition(sequence=17, hash="sha256:" + "a" * 64),
         key="k1",
     )

@@ -9,7 +9,7 @@ from auditor_client.asking.request import AuditRequest
 from auditor_client.exchange.expected_noise import expected_noise
 from auditor_client.exchange.verification import counts_that_change
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
-from shared.amounts import PrivacyLoss
+from shared.amounts import NO_LOSS
 from shared.datasets import DatasetDescription
 from shared.plans import Plan
 from shared.releases import LedgerPosition, Release, ReleasedBatch, ReleasedCell
@@ -71,8 +71,8 @@ def exact_release(plan: Plan, people: Sequence[Person], dataset: DatasetDescript
         created=datetime(2026, 1, 1, tzinfo=UTC),
         relation=dataset.relation,
         plan=plan,
-        charge=PrivacyLoss.of_nano(sum(batch.loss_nano[0] for batch in plan.batches)),
-        remaining=PrivacyLoss.of_nano(0),
+        charge=sum((batch.loss for batch in plan.batches), NO_LOSS),
+        remaining=NO_LOSS,
         nonce="0" * 32,
         batches=tuple(
             ReleasedBatch(

@@ -17,7 +17,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from shared.amounts import NANO_PER_UNIT, PrivacyLoss, format_nano
+from shared.amounts import NANO_PER_UNIT, NO_LOSS, Loss, format_nano
 from shared.datasets import DatasetDescription
 from shared.noise import DiscreteLaplaceNoise
 from shared.nonces import draw_nonce
@@ -146,7 +146,7 @@ class SimulatedHolder:
         )
         entered = Entered(
             created=datetime.now(UTC),
-            remaining=PrivacyLoss.of_nano(NANO_PER_UNIT // 2),
+            remaining=Loss(NANO_PER_UNIT // 2),
             ledger=LedgerPosition(sequence=len(self.ledger), hash=self.ledger[-1]),
             key="k1",
         )
@@ -163,11 +163,11 @@ class SimulatedHolder:
             return {"sequence": sequence, "hash": self.ledger[sequence - 1]}
         return None
 
-    def _charge(self, plan: Plan) -> PrivacyLoss:
-        return PrivacyLoss.of_nano(sum(batch.loss_nano[0] for batch in plan.batches))
+    def _charge(self, plan: Plan) -> Loss:
+        return sum((batch.loss for batch in plan.batches), NO_LOSS)
 
     def _quoted(self, plan: Plan, batch: Batch) -> BatchQuote:
-        epsilon_nano = batch.loss_nano[0]
+        epsilon_nano = batch.loss.epsilon_nano
         return BatchQuote(
             name=batch.name,
             epsilon=format_nano(epsilon_nano),

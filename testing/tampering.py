@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Final
 
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
@@ -53,7 +53,7 @@ def rechained(settings: Settings, change: Callable[[Event], Event] = lambda even
                 "UPDATE entries SET detail = ?, epsilon_nano = ?, cap = ?, account = ?, previous = ?, hash = ? "
                 "WHERE sequence = ?",
                 [
-                    json.dumps(event.detail), event.epsilon_nano, _text(event.cap), _text(event.account),
+                    json.dumps(event.detail), event.loss.epsilon_nano, _text(event.cap), _text(event.account),
                     entry.previous, entry.hash, sequence,
                 ],
             )  # fmt: skip
@@ -62,7 +62,7 @@ def rechained(settings: Settings, change: Callable[[Event], Event] = lambda even
 
 
 def _text(balance: Balance | None) -> str | None:
-    return None if balance is None else json.dumps(asdict(balance), sort_keys=True)
+    return None if balance is None else json.dumps(balance.document(), sort_keys=True)
 
 
 def lose_the_anchored_entry(settings: Settings) -> None:

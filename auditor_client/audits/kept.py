@@ -173,5 +173,4 @@ def _noise(plan: Plan, question: Question, sensitive: tuple[str, ...]) -> float:
 
 
 def _count_variance(batch: Batch, counts_that_change: int) -> float:
-    epsilon_nano, delta_nano = batch.loss_nano
-    return count_variance(batch.mechanism.name, epsilon_nano, delta_nano, counts_that_change)
+    return count_variance(batch.mechanism.name, batch.loss.epsilon_nano, batch.loss.delta_nano, counts_that_change)

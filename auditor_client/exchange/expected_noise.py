@@ -36,15 +36,15 @@ def expected_noise(batch: Batch, *, counts_that_change: int, schema: Schema, sen
         schema: The dataset's declaration.
         sensitive: The plan's sensitive columns.
     """
-    asked, (epsilon_nano, delta_nano) = batch.mechanism, batch.loss_nano
+    asked, loss = batch.mechanism, batch.loss
     if isinstance(asked, Laplace):
-        return DiscreteLaplaceNoise(scale=_not_below(Fraction(counts_that_change * NANO_PER_UNIT, epsilon_nano)))
+        return DiscreteLaplaceNoise(scale=_not_below(Fraction(counts_that_change * NANO_PER_UNIT, loss.epsilon_nano)))
     if isinstance(asked, Exponential):
-        scale = _not_below(Fraction(2 * counts_that_change * NANO_PER_UNIT, epsilon_nano))
+        scale = _not_below(Fraction(2 * counts_that_change * NANO_PER_UNIT, loss.epsilon_nano))
         return ExponentialNoise(scale=scale, upper=asked.upper)
     if isinstance(asked, Gaussian):
-        loss = epsilon_nano / NANO_PER_UNIT, delta_nano / NANO_PER_UNIT
-        return DiscreteGaussianNoise(scale=_sigma(*loss, counts_that_change))
+        epsilon, delta = loss.epsilon_nano / NANO_PER_UNIT, loss.delta_nano / NANO_PER_UNIT
+        return DiscreteGaussianNoise(scale=_sigma(epsilon, delta, counts_that_change))
     perturbed = ((name, schema.by_name[name].randomised_response) for name in sensitive)
     return RandomisedResponseNoise(
         kept=tuple(

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.expected_noise import expected_noise, is_expected
 from auditor_client.text import loss_words, readable
-from shared.amounts import PrivacyLoss, parse_nano
+from shared.amounts import NO_LOSS, Loss, parse_nano
 from shared.datasets import DatasetDescription
 from shared.plans import Batch, BatchQuote, Plan, Quote, identity
 from shared.releases import BadSignature, Release, ReleasedBatch, SigningKeys, verify_signature
@@ -117,17 +117,15 @@ def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription) -> Non
     _require(quote.version == plan.version, "the quote is for another version of the records")
     names = [batch.name for batch in plan.batches]
     _require([batch.name for batch in quote.batches] == names, "the quote is for other batches")
-    epsilon_nano = delta_nano = 0
+    charge = NO_LOSS
     for asked, priced in zip(plan.batches, quote.batches, strict=True):
         classes = priced.composition.get("classes", 0)
         _require(1 <= classes <= len(asked.cells), "the quote counts more classes than cells, or none")
-        epsilon_nano += asked.loss_nano[0] * classes
-        delta_nano += asked.loss_nano[1] * classes
+        charge += asked.loss * classes
         _check_groups_and_noise(priced, asked, plan, dataset, f"batch {asked.name!r} of the quote: ")
     _require(
-        (quote.charge.epsilon, quote.charge.delta) == (epsilon_nano, delta_nano),
-        f"the quote charges {loss_words(quote.charge)}, and its batches come to "
-        f"{loss_words(PrivacyLoss.of_nano(epsilon_nano, delta_nano))}",
+        quote.charge == charge,
+        f"the quote charges {loss_words(quote.charge)}, and its batches come to {loss_words(charge)}",
     )
 
 
@@ -137,10 +135,9 @@ def _check_batches(release: Release, quote: Quote, dataset: DatasetDescription) 
     _require([batch.name for batch in release.batches] == names, "its batches are not the plan's, in the plan's order")
     for asked, priced, answered in zip(plan.batches, quote.batches, release.batches, strict=True):
         place = f"batch {asked.name!r}: "
-        amounts = (_nano(answered.epsilon), _nano(answered.delta))
+        amounts = _loss(answered)
         classes = priced.composition["classes"]
-        meant = tuple(amount * classes for amount in asked.loss_nano)
-        _require(amounts == meant, f"{place}its epsilon or delta is not the plan's")
+        _require(amounts == asked.loss * classes, f"{place}its epsilon or delta is not the plan's")
         _require(answered.composition == priced.composition, f"{place}its cells were composed otherwise than quoted")
         _check_groups_and_noise(answered, asked, plan, dataset, place)
         _check_counts(answered, asked, place)
@@ -165,8 +162,7 @@ def _check_groups_and_noise(
     )
     _require(
         is_expected(answered.noise, noise),
-        f"{place}its noise ({answered.noise}) is not the one of {asked.mechanism.name!r} at "
-        f"{loss_words(PrivacyLoss.of_nano(*asked.loss_nano))}",
+        f"{place}its noise ({answered.noise}) is not the one of {asked.mechanism.name!r} at {loss_words(asked.loss)}",
     )
 
 
@@ -178,10 +174,10 @@ def _check_counts(answered: ReleasedBatch, asked: Batch, place: str) -> None:
         _require(len(cell.counts) == width, f"{place}cell {cell.id!r} has {len(cell.counts)} counts for {width} groups")
 
 
-def _nano(text: str) -> int | None:
-    """An amount in nano-units; None if the text is none."""
+def _loss(answered: BatchQuote) -> Loss | None:
+    """What a batch says that it costs; None if its texts are no amounts."""
     try:
-        return parse_nano(text)
+        return Loss(parse_nano(answered.epsilon), parse_nano(answered.delta))
     except ValueError:
         return None
 

@@ -228,7 +228,7 @@ def outlook(finding: Finding) -> Outlook | None:
         now=finding.ratio.width,
         epsilon_nano=question.request.epsilon_nano,
         curve=tuple(curve),
-        remaining_nano=None if budget is None else budget.remaining.epsilon,
+        remaining_nano=None if budget is None else budget.remaining.epsilon_nano,
     )
 
 

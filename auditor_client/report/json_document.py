@@ -51,7 +51,7 @@ def audit_document(finding: Finding) -> dict[str, Any]:
         ],
         "model": {"rules_digest": finding.model.rules, "file_digest": finding.model.file},
         "reused": finding.reused,
-        "charge": release.charge.model_dump(mode="json"),
+        "charge": release.charge.document(),
         "budget": None if finding.budget is None else finding.budget.model_dump(mode="json"),
         "relation": release.relation,
         "meaning": {paragraph.term: paragraph.text for paragraph in prose.paragraphs(finding)},
@@ -132,7 +132,7 @@ def history_document(findings: Sequence[Finding], unreadable: int) -> dict[str, 
                 "model": finding.model.rules,
                 "strategy": finding.strategy,
                 "reused": finding.reused,
-                "charge": finding.release.charge.model_dump(mode="json"),
+                "charge": finding.release.charge.document(),
                 "metrics": {name: estimate_document(estimate) for name, estimate in finding.estimates.items()},
             }
             for finding in findings

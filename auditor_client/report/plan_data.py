@@ -49,7 +49,7 @@ _GIVES = {
 def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budget) -> PlanData:
     """Everything that is to be shown of a plan."""
     charge, left = quote.charge, budget.remaining
-    enough = charge.epsilon <= left.epsilon and charge.delta <= left.delta
+    enough = charge.fits_in(left)
     favourable = sum(rule.favourable for rule in question.rules)
     scope = question.scope
     metric = METRIC_WORDS[question.metrics[0]].title.lower()

@@ -23,7 +23,6 @@ from holder_service.services.overlaps import find_overlaps
 from holder_service.services.transparency import transparency_report
 from holder_service.settings import Settings
 from holder_service.web.console.transparency import transparency_document, transparency_page
-from shared.amounts import PrivacyLoss
 
 commands = typer.Typer()
 ledger_commands = typer.Typer(no_args_is_help=True, help="The ledger of this machine's holder.")
@@ -59,8 +58,7 @@ def report(
     if as_json:
         print(json.dumps(transparency_document(found)))
     else:
-        spent = PrivacyLoss.of_nano(*found.spent)
-        print(f"{len(found.releases)} releases about {dataset}, {spent} in all; ledger head {found.head[1]}.")
+        print(f"{len(found.releases)} releases about {dataset}, {found.spent} in all; ledger head {found.head[1]}.")
 
 
 @commands.command("overlaps")

@@ -5,7 +5,7 @@
 
 from typing import Any, ClassVar
 
-from shared.amounts import PrivacyLoss
+from shared.amounts import Loss
 
 
 class HolderError(Exception):
@@ -82,12 +82,12 @@ class TooSlow(HolderError):
 
 
 class _Exhausted(HolderError):
-    def __init__(self, what: str, *, requested: PrivacyLoss, remaining: PrivacyLoss) -> None:
+    def __init__(self, what: str, *, requested: Loss, remaining: Loss) -> None:
         super().__init__(
             f"The plan costs {requested} and {what} has {remaining} left. "
             "Lower epsilon, or ask the holder's administrator for more.",
-            requested=requested.model_dump(mode="json"),
-            remaining=remaining.model_dump(mode="json"),
+            requested=requested.document(),
+            remaining=remaining.document(),
         )
         self.requested = requested
         self.remaining = remaining
@@ -98,7 +98,7 @@ class BudgetExhausted(_Exhausted):
 
     code = "budget-exhausted"
 
-    def __init__(self, *, requested: PrivacyLoss, remaining: PrivacyLoss) -> None:
+    def __init__(self, *, requested: Loss, remaining: Loss) -> None:
         super().__init__("your budget", requested=requested, remaining=remaining)
 
 
@@ -107,7 +107,7 @@ class CapExhausted(_Exhausted):
 
     code = "cap-exhausted"
 
-    def __init__(self, *, requested: PrivacyLoss, remaining: PrivacyLoss) -> None:
+    def __init__(self, *, requested: Loss, remaining: Loss) -> None:
         super().__init__("the population's cap over all auditors", requested=requested, remaining=remaining)
 
 

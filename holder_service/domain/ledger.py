@@ -21,6 +21,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from shared import canonical
+from shared.amounts import NO_LOSS, Loss
 
 Kind = Literal[
     "account", "key", "key-withdrawn", "signing-key", "population", "dataset", "cap", "budget", "charge", "records",
@@ -44,56 +45,63 @@ class BrokenLedger(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """A limit and what was spent of it, in nano-units; the limit may have been lowered below what was spent."""
+    """A limit and what was spent of it; the limit may have been lowered below what was spent."""
 
-    limit_epsilon_nano: int = 0
-    limit_delta_nano: int = 0
-    spent_epsilon_nano: int = 0
-    spent_delta_nano: int = 0
+    limit: Loss = NO_LOSS
+    spent: Loss = NO_LOSS
     expires: str | None = None
 
-    def remaining(self, now: datetime) -> tuple[int, int]:
-        """What is left, (ε, δ) in nano-units, zero or more; nothing once it has expired."""
-        if self._expired(now):
-            return 0, 0
-        return (
-            max(self.limit_epsilon_nano - self.spent_epsilon_nano, 0),
-            max(self.limit_delta_nano - self.spent_delta_nano, 0),
-        )
+    def remaining(self, now: datetime) -> Loss:
+        """What is left; nothing once it has expired."""
+        return NO_LOSS if self._expired(now) else self.limit.left_after(self.spent)
 
-    def affords(self, epsilon_nano: int, delta_nano: int, now: datetime) -> bool:
-        """Whether a loss fits into what is left, ε and δ separately; nothing does, zero included, without a grant."""
-        granted = self.limit_epsilon_nano > 0 and not self._expired(now)
-        epsilon_left, delta_left = self.remaining(now)
-        return granted and epsilon_nano <= epsilon_left and delta_nano <= delta_left
+    def affords(self, loss: Loss, now: datetime) -> bool:
+        """Whether a loss fits into what is left; nothing does, zero included, without a grant."""
+        granted = self.limit.epsilon_nano > 0 and not self._expired(now)
+        return granted and loss.fits_in(self.remaining(now))
 
     def _expired(self, now: datetime) -> bool:
         return self.expires is not None and now >= datetime.fromisoformat(self.expires)
 
-    def charged(self, epsilon_nano: int, delta_nano: int) -> "Balance":
+    def charged(self, loss: Loss) -> "Balance":
         """The balance after a loss."""
-        return replace(
-            self,
-            spent_epsilon_nano=self.spent_epsilon_nano + epsilon_nano,
-            spent_delta_nano=self.spent_delta_nano + delta_nano,
-        )
+        return replace(self, spent=self.spent + loss)
 
-    def limited(self, epsilon_nano: int, delta_nano: int, expires: str | None = None) -> "Balance":
+    def limited(self, limit: Loss, expires: str | None = None) -> "Balance":
         """The balance under a new limit."""
-        return replace(self, limit_epsilon_nano=epsilon_nano, limit_delta_nano=delta_nano, expires=expires)
+        return replace(self, limit=limit, expires=expires)
 
     def document(self) -> dict[str, Any]:
-        """The balance as JSON values."""
-        return {name: getattr(self, name) for name in Balance.__slots__}
+        """The balance as JSON values, as entries hash it."""
+        return {
+            "limit_epsilon_nano": self.limit.epsilon_nano, "limit_delta_nano": self.limit.delta_nano,
+            "spent_epsilon_nano": self.spent.epsilon_nano, "spent_delta_nano": self.spent.delta_nano,
+            "expires": self.expires,
+        }  # fmt: skip
+
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any]) -> "Balance":
+        """The balance of a document.
+
+        Raises:
+            KeyError, TypeError, ValueError: It is not a balance's: what is not hashed must not be there.
+        """
+        limit = Loss(document["limit_epsilon_nano"], document["limit_delta_nano"])
+        spent = Loss(document["spent_epsilon_nano"], document["spent_delta_nano"])
+        balance = cls(limit, spent, document["expires"])
+        if balance.document() != document:
+            raise ValueError("The document says more than a balance does.")
+        return balance
 
     def joined(self, other: "Balance") -> "Balance":
         """Two accounts of one auditor as one: spending is added, the limit is the larger of the two, ε and δ each."""
         expiries = [expires for expires in (self.expires, other.expires) if expires is not None]
         return Balance(
-            limit_epsilon_nano=max(self.limit_epsilon_nano, other.limit_epsilon_nano),
-            limit_delta_nano=max(self.limit_delta_nano, other.limit_delta_nano),
-            spent_epsilon_nano=self.spent_epsilon_nano + other.spent_epsilon_nano,
-            spent_delta_nano=self.spent_delta_nano + other.spent_delta_nano,
+            limit=Loss(
+                max(self.limit.epsilon_nano, other.limit.epsilon_nano),
+                max(self.limit.delta_nano, other.limit.delta_nano),
+            ),
+            spent=self.spent + other.spent,
             expires=min(expiries, key=datetime.fromisoformat) if expiries else None,
         )
 
@@ -108,7 +116,7 @@ class Event:
         population, dataset, auditor: What it concerns, where it does.
         subject: The identity of the plan charged, the id of a key, the version loaded.
         answer: The digest of the released answer (`shared.releases.answer_digest`).
-        epsilon_nano, delta_nano: The loss charged.
+        loss: What was charged.
         cap: The population's cap and total spending after it.
         account: The auditor's balance with the population after it.
         detail: Further public facts, JSON values.
@@ -121,8 +129,7 @@ class Event:
     auditor: str | None = None
     subject: str | None = None
     answer: str | None = None
-    epsilon_nano: int = 0
-    delta_nano: int = 0
+    loss: Loss = NO_LOSS
     cap: Balance | None = None
     account: Balance | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
@@ -199,14 +206,14 @@ class Replay:
         if event.kind == "charge":
             at = datetime.fromisoformat(entry.at)
             for balance, name in ((account, "the auditor's budget"), (cap, "the population's cap")):
-                if not balance.affords(event.epsilon_nano, event.delta_nano, at):
+                if not balance.affords(event.loss, at):
                     raise BrokenLedger(entry.sequence, f"charges more than {name} had left")
-            cap = cap.charged(event.epsilon_nano, event.delta_nano)
-            account = account.charged(event.epsilon_nano, event.delta_nano)
+            cap = cap.charged(event.loss)
+            account = account.charged(event.loss)
         elif event.kind == "overlap-look":
-            if not cap.affords(event.epsilon_nano, event.delta_nano, datetime.fromisoformat(entry.at)):
+            if not cap.affords(event.loss, datetime.fromisoformat(entry.at)):
                 raise BrokenLedger(entry.sequence, "charges more than the population's cap had left")
-            cap = cap.charged(event.epsilon_nano, event.delta_nano)
+            cap = cap.charged(event.loss)
         elif event.kind in ("population", "cap"):
             cap = self._relimited(entry, cap, event.cap)
         elif event.kind == "budget":
@@ -214,7 +221,7 @@ class Replay:
         elif event.kind == "merge":
             source = str(event.detail["from"])
             if event.auditor is None:
-                cap = cap.charged(self.caps[source].spent_epsilon_nano, self.caps[source].spent_delta_nano)
+                cap = cap.charged(self.caps[source].spent)
             else:
                 account = account.joined(self.accounts[source, event.auditor])
         if event.cap != cap:
@@ -230,12 +237,16 @@ class Replay:
         """A change of limit takes its limit from the entry, and its spending from what came before."""
         if after is None:
             raise BrokenLedger(entry.sequence, "changes a limit but carries no balance")
-        return before.limited(after.limit_epsilon_nano, after.limit_delta_nano, after.expires)
+        return before.limited(after.limit, after.expires)
 
 
 def _document(event: Event) -> dict[str, Any]:
     # Not by `asdict`, which copies everything deeply: each release does this under the ledger's lock.
-    values = ((name, getattr(event, name)) for name in Event.__slots__)
-    return {
-        name: value.document() if isinstance(value, Balance) else value for name, value in values if value is not None
-    }
+    document: dict[str, Any] = {}
+    for name in Event.__slots__:
+        value = getattr(event, name)
+        if isinstance(value, Loss):
+            document |= {"epsilon_nano": value.epsilon_nano, "delta_nano": value.delta_nano}
+        elif value is not None:
+            document[name] = value.document() if isinstance(value, Balance) else value
+    return document

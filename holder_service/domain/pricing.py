@@ -4,16 +4,12 @@ The price follows from the plan and the declared domains alone. All amounts are 
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 from holder_service.domain.disjointness import disjoint_classes
-from shared.amounts import NANO_PER_UNIT, PrivacyLoss
+from shared.amounts import LARGEST_LOSS, NO_LOSS, Loss
 from shared.plans import Batch, Plan
 from shared.problems import InvalidPlan
 from shared.schema import Schema
-
-AMOUNT_NANO_MAX: Final = 1000 * NANO_PER_UNIT - 1
-"""The largest amount that the interface can write: 999.999999999."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +17,19 @@ class BatchPrice:
     """What one batch costs.
 
     Attributes:
-        classes: Classes of provably disjoint cells, each as places in `Batch.cells`.
-        epsilon_nano: ε of the whole batch: its parameter, once for each class; in units of 10⁻⁹.
-        delta_nano: δ of the whole batch, likewise.
+        classes: Classes of provably disjoint cells, each as indices into `Batch.cells`.
+        loss: That of the whole batch: of one class, as often as there are classes.
     """
 
     classes: tuple[tuple[int, ...], ...]
-    epsilon_nano: int
-    delta_nano: int
+    loss: Loss
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
     """What a plan costs, whole, and batch by batch in the plan's order."""
 
-    charge: PrivacyLoss
+    charge: Loss
     batches: tuple[BatchPrice, ...]
 
 
@@ -47,10 +41,9 @@ def price(plan: Plan, schema: Schema) -> Price:
         TooLarge: A batch compares one column with too many thresholds.
     """
     batches = tuple(_price(batch, schema) for batch in plan.batches)
-    epsilon_nano = sum(batch.epsilon_nano for batch in batches)
-    delta_nano = sum(batch.delta_nano for batch in batches)
-    if epsilon_nano <= AMOUNT_NANO_MAX and delta_nano <= AMOUNT_NANO_MAX:
-        return Price(PrivacyLoss.of_nano(epsilon_nano, delta_nano), batches)
+    charge = sum((batch.loss for batch in batches), NO_LOSS)
+    if charge.fits_in(LARGEST_LOSS):
+        return Price(charge, batches)
     raise InvalidPlan(
         "The plan costs 1000 or more, which no budget holds, because its cells overlap: lower epsilon, or ask for "
         "cells that exclude each other.",
@@ -61,5 +54,4 @@ def price(plan: Plan, schema: Schema) -> Price:
 def _price(batch: Batch, schema: Schema) -> BatchPrice:
     """Parallel composition within a class, sequential over the classes."""
     classes = disjoint_classes(batch.cells, schema)
-    epsilon_nano, delta_nano = batch.loss_nano
-    return BatchPrice(classes, epsilon_nano=epsilon_nano * len(classes), delta_nano=delta_nano * len(classes))
+    return BatchPrice(classes, batch.loss * len(classes))

@@ -15,7 +15,7 @@ from shared.schema import Schema
 def mechanism_of(
     batch: Batch, *, relation: NeighbouringRelation, schema: Schema, sensitive: Sequence[str]
 ) -> Mechanism:
-    """Calibrate a batch's mechanism: one class of its disjoint cells costs exactly `batch.loss_nano`.
+    """Calibrate a batch's mechanism: one class of its disjoint cells costs exactly `batch.loss`.
 
     Args:
         batch: Of a plan that fits the schema.
@@ -27,17 +27,14 @@ def mechanism_of(
         ValueError: It would release counts as they are that were not perturbed at their source.
     """
     groups = schema.group_count(sensitive)
-    epsilon_nano, delta_nano = batch.loss_nano
-    asked = batch.mechanism
+    asked, loss = batch.mechanism, batch.loss
     if isinstance(asked, Laplace):
-        return LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=relation.l1(groups))
+        return LaplaceMechanism.calibrated(epsilon_nano=loss.epsilon_nano, sensitivity=relation.l1(groups))
     if isinstance(asked, Gaussian):
-        return GaussianMechanism.calibrated(
-            epsilon_nano=epsilon_nano, delta_nano=delta_nano, squared_sensitivity=relation.l2_squared(groups)
-        )
+        return GaussianMechanism.calibrated(loss=loss, squared_sensitivity=relation.l2_squared(groups))
     if isinstance(asked, Exponential):
         return ExponentialMechanism.calibrated(
-            epsilon_nano=epsilon_nano, upper=asked.upper, counts_that_change=relation.counts_that_change(groups)
+            epsilon_nano=loss.epsilon_nano, upper=asked.upper, counts_that_change=relation.counts_that_change(groups)
         )
     if relation.name != "sensitive_attribute":
         raise ValueError("Randomised response protects the group alone, and this relation protects the whole record.")

@@ -13,7 +13,7 @@ from opendp.measurements import make_gaussian
 from opendp.metrics import l2_distance
 from opendp.mod import enable_features
 
-from shared.amounts import NANO_PER_UNIT
+from shared.amounts import NANO_PER_UNIT, Loss
 from shared.noise import DiscreteGaussianNoise
 
 enable_features("contrib")
@@ -34,22 +34,20 @@ class GaussianMechanism:
     Source: Canonne, Kamath, Steinke (2020), theorem 14 and corollary 13; sampler of the same, in OpenDP.
 
     Attributes:
-        epsilon_nano: ε, in units of 10⁻⁹.
-        delta_nano: δ, likewise.
+        loss: (ε, δ).
         squared_sensitivity: L2² under the population's neighbouring relation: how many counts change by one person.
         scale: σ of the noise, in people.
     """
 
-    epsilon_nano: int
-    delta_nano: int
+    loss: Loss
     squared_sensitivity: int
     scale: float
     _measurement: Callable[[Sequence[int]], list[int]]
 
     @classmethod
-    def calibrated(cls, *, epsilon_nano: int, delta_nano: int, squared_sensitivity: int) -> "GaussianMechanism":
+    def calibrated(cls, *, loss: Loss, squared_sensitivity: int) -> "GaussianMechanism":
         """The mechanism that costs (ε, δ); kept, because finding σ takes some."""
-        return _calibrated(epsilon_nano, delta_nano, squared_sensitivity)
+        return _calibrated(loss, squared_sensitivity)
 
     @property
     def noise(self) -> DiscreteGaussianNoise:
@@ -62,17 +60,17 @@ class GaussianMechanism:
 
 
 @lru_cache(maxsize=1024)
-def _calibrated(epsilon_nano: int, delta_nano: int, squared_sensitivity: int) -> GaussianMechanism:
+def _calibrated(loss: Loss, squared_sensitivity: int) -> GaussianMechanism:
     l2 = _at_least_root(squared_sensitivity)
-    epsilon = _at_most(Fraction(epsilon_nano, NANO_PER_UNIT))
-    delta = Fraction(delta_nano, NANO_PER_UNIT)
+    epsilon = _at_most(Fraction(loss.epsilon_nano, NANO_PER_UNIT))
+    delta = Fraction(loss.delta_nano, NANO_PER_UNIT)
 
-    def loss(scale: float) -> Fraction:
+    def relative_delta(scale: float) -> Fraction:
         approximate: Any = make_zCDP_to_approxDP(make_gaussian(*_SPACE, scale=scale))
         return Fraction(approximate.map(l2).delta(epsilon)) / delta
 
-    scale = _smallest_scale(loss, near=l2 / epsilon)
-    return GaussianMechanism(epsilon_nano, delta_nano, squared_sensitivity, scale, make_gaussian(*_SPACE, scale=scale))
+    scale = _smallest_scale(relative_delta, near=l2 / epsilon)
+    return GaussianMechanism(loss, squared_sensitivity, scale, make_gaussian(*_SPACE, scale=scale))
 
 
 def _smallest_scale(loss: Callable[[float], Fraction], *, near: float) -> float:

@@ -85,11 +85,10 @@ def draw(
     if isinstance(stated.noise, RandomisedResponseNoise):
         raise TypeError("Randomised response draws nothing here: its noise was drawn where the records come from.")
     mechanism = calibration(pair, batch)
-    epsilon_nano, delta_nano = batch.loss_nano
     here, there = (_answers(mechanism, side, counts.changed, runs) for side in (counts.here, counts.there))
     return Drawn(
-        noise=stated.noise, epsilon=epsilon_nano / NANO_PER_UNIT, delta=delta_nano / NANO_PER_UNIT,
-        counts=counts.pairs, answers=(here, there),
+        noise=stated.noise, epsilon=batch.loss.epsilon_nano / NANO_PER_UNIT,
+        delta=batch.loss.delta_nano / NANO_PER_UNIT, counts=counts.pairs, answers=(here, there),
     )  # fmt: skip
 
 

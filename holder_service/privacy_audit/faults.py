@@ -27,7 +27,7 @@ def with_sensitivity_one(pair: Neighbours, batch: Batch) -> Mechanism:
 
 
 def _calibrated(pair: Neighbours, batch: Batch, name: Relation, factor: float) -> Mechanism:
-    epsilon_nano = int(batch.loss_nano[0] * factor)
+    epsilon_nano = int(batch.loss.epsilon_nano * factor)
     return mechanism_of(
         batch.model_copy(update={"epsilon": epsilon_nano}),
         relation=NeighbouringRelation(name), schema=pair.declaration.table, sensitive=pair.sensitive,

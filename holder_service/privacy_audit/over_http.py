@@ -113,7 +113,7 @@ def draw_all(holder: HolderUnderAudit, pair: Neighbours, counts: TruePair, *, ru
         What was drawn and stated, by the batch's name.
     """
     key = holder.administer("POST", "/auditors", json={"name": AUDITOR})["key"]
-    cost_nano = RUNS_PER_RELEASE * sum(batch.loss_nano[0] for batch in pair.plan().batches)
+    cost_nano = RUNS_PER_RELEASE * sum(batch.loss.epsilon_nano for batch in pair.plan().batches)
     releases_per_budget = parse_nano(BUDGET["epsilon"]) // cost_nano
     releases = -(-runs // RUNS_PER_RELEASE)
 

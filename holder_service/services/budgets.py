@@ -5,7 +5,6 @@ from holder_service.domain.ledger import Balance, Event
 from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.services.datasets import existing
 from holder_service.storage import accounts, datasets, ledger
-from shared.amounts import PrivacyLoss
 from shared.datasets import Budget, BudgetGrant
 
 
@@ -26,7 +25,7 @@ def set_limit(books: Books, *, actor: str, dataset: str, auditor: str, grant: Bu
             raise Conflict(f"{auditor!r} is an administrator, and an administrator asks no plans.")
         expires = None if grant.expires is None else grant.expires.isoformat()
         balance = ledger.account_balance(transaction.connection, population, auditor)
-        balance = balance.limited(grant.epsilon, grant.delta, expires)
+        balance = balance.limited(grant.limit, expires)
         cap = ledger.population_balance(transaction.connection, population)
         transaction.append(
             Event("budget", actor, population=population, dataset=dataset, auditor=auditor, cap=cap, account=balance)
@@ -65,8 +64,8 @@ def shown(books: Books, population: str, auditor: str, balance: Balance) -> Budg
     return Budget(
         auditor=auditor,
         population=population,
-        limit=PrivacyLoss.of_nano(balance.limit_epsilon_nano, balance.limit_delta_nano),
-        spent=PrivacyLoss.of_nano(balance.spent_epsilon_nano, balance.spent_delta_nano),
-        remaining=PrivacyLoss.of_nano(*balance.remaining(books.clock())),
+        limit=balance.limit,
+        spent=balance.spent,
+        remaining=balance.remaining(books.clock()),
         expires=balance.expires,  # type: ignore[arg-type]  # pydantic reads ISO 8601
     )

@@ -11,7 +11,6 @@ from holder_service.domain.errors import (
     VersionGone,
 )
 from holder_service.domain.ledger import Balance, Event
-from holder_service.domain.pricing import AMOUNT_NANO_MAX
 from holder_service.domain.sensitive_columns import require_one_set
 from holder_service.records.encoded import Records
 from holder_service.records.files import RecordFiles
@@ -20,7 +19,7 @@ from holder_service.storage import datasets, ledger
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
 from shared import canonical
-from shared.amounts import NANO_PER_UNIT, format_nano
+from shared.amounts import LARGEST_LOSS, NANO_PER_UNIT, format_nano
 from shared.datasets import DatasetDeclaration, Relation
 from shared.schema import Schema
 
@@ -71,10 +70,10 @@ class Declared:
 
 def warnings_about(dataset: Dataset, cap: Balance) -> tuple[str, ...]:
     """What is allowed about a dataset and its population's cap, and weakens the promise all the same."""
-    if cap.limit_delta_nano * dataset.records_max < NANO_PER_UNIT:
+    if cap.limit.delta_nano * dataset.records_max < NANO_PER_UNIT:
         return ()
     warning = (
-        f"The cap's delta, {format_nano(cap.limit_delta_nano)}, is not below 1/records_max (1/{dataset.records_max}): "
+        f"The cap's delta, {format_nano(cap.limit.delta_nano)}, is not below 1/records_max (1/{dataset.records_max}): "
         "as far as the guarantee goes, somebody's whole record might be shown. Lower the cap's delta."
     )
     return (warning,)
@@ -179,9 +178,9 @@ def merge(books: Books, *, actor: str, into: str, source: str) -> None:
             target.relation, {**schemas[into], **schemas[source]},
             charged=[schemas[name] for name in (into, source) if ledger.was_charged(connection, name)],
         )  # fmt: skip
-        spent = ledger.population_balance(connection, source)
-        cap = ledger.population_balance(connection, into).charged(spent.spent_epsilon_nano, spent.spent_delta_nano)
-        if max(cap.spent_epsilon_nano, cap.spent_delta_nano) > AMOUNT_NANO_MAX:
+        cap = ledger.population_balance(connection, into)
+        cap = cap.charged(ledger.population_balance(connection, source).spent)
+        if not cap.spent.fits_in(LARGEST_LOSS):
             raise Conflict("Together they have spent 1000 or more, which no budget holds: retire the datasets of one.")
         transaction.append(Event("merge", actor, population=into, cap=cap, detail={"from": source}))
         for auditor, balance in ledger.accounts_of(connection, source).items():
@@ -263,7 +262,7 @@ def _record_population(
     if before != after:
         datasets.put_population(connection, after)
     cap = declaration.cap
-    limited = balance if cap is None else balance.limited(cap.epsilon, cap.delta)
+    limited = balance if cap is None else balance.limited(cap)
     if before != after or limited != balance:
         transaction.append(
             Event(

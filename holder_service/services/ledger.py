@@ -12,6 +12,7 @@ from holder_service.storage import datasets, ledger, ledger_views, releases, sig
 from holder_service.storage.database import Connection
 from holder_service.storage.ledger_views import EntryFilter
 from shared import limits
+from shared.amounts import NO_LOSS
 from shared.releases import SigningKeys, answer_digest, verify_signature
 
 EVERYTHING: Final = EntryFilter()
@@ -119,7 +120,11 @@ def record_restore(books: Books, *, actor: str, reason: str) -> RecordedRestore:
             spent = ledger.population_balance(transaction.connection, population.name)
             transaction.append(
                 Event(
-                    "cap", actor, population=population.name, cap=spent.limited(0, 0), detail={"closed_by": "restore"}
+                    "cap",
+                    actor,
+                    population=population.name,
+                    cap=spent.limited(NO_LOSS),
+                    detail={"closed_by": "restore"},
                 )
             )
         return RecordedRestore(entry, tuple(one.name for one in open_ones))

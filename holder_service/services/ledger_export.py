@@ -8,7 +8,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, TextIO
 
 from holder_service.domain.ledger import Balance, Entry
@@ -106,7 +106,7 @@ def _row(entry: Entry) -> tuple[Any, ...]:
     event = entry.event
     return (
         entry.sequence, entry.at, event.kind, event.actor, event.population, event.dataset, event.auditor,
-        event.subject, event.answer, format_nano(event.epsilon_nano), format_nano(event.delta_nano),
+        event.subject, event.answer, format_nano(event.loss.epsilon_nano), format_nano(event.loss.delta_nano),
         _balance(event.cap), _balance(event.account),
         json.dumps(event.detail, sort_keys=True) if event.detail else "", entry.nonce, entry.previous,
         entry.hash,
@@ -114,7 +114,7 @@ def _row(entry: Entry) -> tuple[Any, ...]:
 
 
 def _balance(balance: Balance | None) -> str:
-    return "" if balance is None else json.dumps(asdict(balance), sort_keys=True)
+    return "" if balance is None else json.dumps(balance.document(), sort_keys=True)
 
 
 def _lines(rows: Iterable[Iterable[Any]]) -> str:

@@ -26,10 +26,9 @@ from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.services.datasets import unmerged
 from holder_service.storage import datasets, ledger
 from holder_service.storage.datasets import Population
-from shared.amounts import PrivacyLoss
+from shared.amounts import Loss
 
-LOOK_EPSILON_NANO: Final = 200_000_000
-LOOK_LOSS: Final = PrivacyLoss.of_nano(LOOK_EPSILON_NANO, 0)
+LOOK_LOSS: Final = Loss(200_000_000)
 SHOWN_FROM: Final = 100
 """Twenty times the noise's scale: populations that share nobody are said to share somebody once in 10⁹ looks."""
 
@@ -71,7 +70,7 @@ class OverlapLook:
     people_below: int
     mergeable: bool
     not_compared: tuple[str, ...]
-    charged: PrivacyLoss
+    charged: Loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +114,14 @@ def look_at_overlap(books: Books, files: RecordFiles, *, actor: str, one: str, o
             raise Conflict("Name two populations: one shares all its people with itself.")
         for population, beside in (pair, pair[::-1]):
             cap = ledger.population_balance(transaction.connection, population.name)
-            if not cap.affords(LOOK_EPSILON_NANO, 0, transaction.now):
+            if not cap.affords(LOOK_LOSS, transaction.now):
                 raise Conflict(
                     f"A look costs {LOOK_LOSS} of both caps, and that of {population.name!r} has less left. On the "
                     "holder's own machine `holder overlaps` costs nothing."
                 )
             event = Event(
-                "overlap-look", actor, population=population.name, epsilon_nano=LOOK_EPSILON_NANO,
-                cap=cap.charged(LOOK_EPSILON_NANO, 0), detail={"with": beside.name},
+                "overlap-look", actor, population=population.name, loss=LOOK_LOSS,
+                cap=cap.charged(LOOK_LOSS), detail={"with": beside.name},
             )  # fmt: skip
             transaction.append(event)
         return pair
@@ -130,7 +129,7 @@ def look_at_overlap(books: Books, files: RecordFiles, *, actor: str, one: str, o
     with files.joining():
         pair = books.commit(charge)
         people, not_compared = _people(books, files)
-        mechanism = LaplaceMechanism.calibrated(epsilon_nano=LOOK_EPSILON_NANO, sensitivity=1)
+        mechanism = LaplaceMechanism.calibrated(epsilon_nano=LOOK_LOSS.epsilon_nano, sensitivity=1)
         exact = _overlap(*pair, people)
         low, high = _band(mechanism.release([exact.people])[0])
     missing = tuple(name for population in pair for name in not_compared[population.name])

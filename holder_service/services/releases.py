@@ -34,7 +34,7 @@ from holder_service.storage.datasets import Dataset
 from holder_service.storage.ledger import Standing
 from holder_service.storage.releases import StoredRelease
 from shared import limits, nonces
-from shared.amounts import PrivacyLoss, format_nano
+from shared.amounts import NO_LOSS, format_nano
 from shared.canonical import canonical_bytes
 from shared.datasets import Relation
 from shared.plans import BatchQuote, Plan, Quote, check_size, identity_of_document
@@ -207,19 +207,19 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
     _require_funds(standing, priced, now=transaction.now)
     _require_free_share(transaction.connection, drawn.auditor, priced)
     loss = priced.price.charge
-    account = standing.account.charged(loss.epsilon, loss.delta)
-    cap = standing.cap.charged(loss.epsilon, loss.delta)
+    account = standing.account.charged(loss)
+    cap = standing.cap.charged(loss)
     pair = signing.in_force(transaction.connection)  # asked under the lock: a rotation may have come between
     entry = transaction.append(
         Event(
             "charge", actor=drawn.auditor, population=dataset.population, dataset=dataset.name,
-            auditor=drawn.auditor, subject=priced.identity, answer=drawn.answer.digest, epsilon_nano=loss.epsilon,
-            delta_nano=loss.delta, cap=cap, account=account,
+            auditor=drawn.auditor, subject=priced.identity, answer=drawn.answer.digest, loss=loss,
+            cap=cap, account=account,
         )
     )  # fmt: skip
     entered = Entered(
         created=transaction.now,
-        remaining=PrivacyLoss.of_nano(*account.remaining(transaction.now)),
+        remaining=account.remaining(transaction.now),
         ledger=LedgerPosition(sequence=entry.sequence, hash=entry.hash),
         key=pair.id,
     )
@@ -267,10 +267,10 @@ def _standing(connection: Connection, dataset: Dataset, auditor: str) -> Standin
 def _require_funds(standing: Standing, priced: PricedPlan, *, now: datetime) -> None:
     """Refuse a plan that account and cap do not both afford; the auditor's is told first."""
     loss = priced.price.charge
-    if not standing.account.affords(loss.epsilon, loss.delta, now):
-        raise BudgetExhausted(requested=loss, remaining=PrivacyLoss.of_nano(*standing.account.remaining(now)))
-    if not standing.cap.affords(loss.epsilon, loss.delta, now):
-        raise CapExhausted(requested=loss, remaining=PrivacyLoss.of_nano(*standing.cap.remaining(now)))
+    if not standing.account.affords(loss, now):
+        raise BudgetExhausted(requested=loss, remaining=standing.account.remaining(now))
+    if not standing.cap.affords(loss, now):
+        raise CapExhausted(requested=loss, remaining=standing.cap.remaining(now))
 
 
 def _require_free_share(connection: Connection, auditor: str, priced: PricedPlan) -> None:
@@ -278,8 +278,7 @@ def _require_free_share(connection: Connection, auditor: str, priced: PricedPlan
 
     No budget ends such plans, and every answer is stored for good.
     """
-    loss = priced.price.charge
-    if (loss.epsilon, loss.delta) != (0, 0):
+    if priced.price.charge != NO_LOSS:
         return
     if releases.free_bytes(connection, auditor=auditor, dataset=priced.dataset.name) >= limits.FREE_BYTES_MAX:
         raise Conflict(
@@ -310,8 +309,8 @@ def _batch_quotes(priced: PricedPlan) -> tuple[BatchQuote, ...]:
     return tuple(
         BatchQuote(
             name=batch.name,
-            epsilon=format_nano(paid.epsilon_nano),
-            delta=format_nano(paid.delta_nano),
+            epsilon=format_nano(paid.loss.epsilon_nano),
+            delta=format_nano(paid.loss.delta_nano),
             composition={"classes": len(paid.classes)},
             groups=priced.groups,
             counted_groups=counted,

@@ -19,6 +19,7 @@ from holder_service.storage import datasets, ledger, ledger_views, releases
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
 from holder_service.storage.ledger_views import EntryFilter
+from shared.amounts import NO_LOSS, Loss
 from shared.meaning import Meaning, meaning
 
 DECISIONS: Final[tuple[Kind, ...]] = (
@@ -46,8 +47,8 @@ class TransparencyReport:
     Attributes:
         made: When, and `head` is the ledger's head then.
         others: The population's other datasets, retired ones included.
-        spent: The loss of the releases about this dataset alone, (ε, δ) in nano-units.
-        population_spent: That of all releases about the population's people, merged ones included, likewise.
+        spent: The loss of the releases about this dataset alone.
+        population_spent: That of all releases about the population's people, merged ones included.
         meaning: What everything that was released about the population means for one of its people.
         decisions: Entries of the kinds `DECISIONS`, oldest first.
     """
@@ -57,8 +58,8 @@ class TransparencyReport:
     dataset: Dataset
     population: Population
     others: tuple[str, ...]
-    spent: tuple[int, int]
-    population_spent: tuple[int, int]
+    spent: Loss
+    population_spent: Loss
     meaning: Meaning
     releases: tuple[ReportedRelease, ...]
     decisions: tuple[Entry, ...]
@@ -85,8 +86,8 @@ def transparency_report(books: Books, dataset: str) -> TransparencyReport:
             dataset=declared,
             population=population,
             others=tuple(one.name for one in others),
-            spent=(sum(one.event.epsilon_nano for one in charges), sum(one.event.delta_nano for one in charges)),
-            population_spent=(balance.spent_epsilon_nano, balance.spent_delta_nano),
+            spent=sum((one.event.loss for one in charges), NO_LOSS),
+            population_spent=balance.spent,
             meaning=_meaning(population, balance, declared, others),
             releases=tuple(_reported(connection, entry) for entry in charges),
             decisions=tuple(_decisions(connection, declared, upto=head[0])),
@@ -98,7 +99,7 @@ def _meaning(population: Population, balance: Balance, dataset: Dataset, others:
     reported = {column.name: column for column in dataset.schema.columns} | {
         f"{column.name} in {other.name}": column for other in others for column in other.schema.columns
     }
-    return meaning(population.relation, balance.spent_epsilon_nano, balance.spent_delta_nano, reported)
+    return meaning(population.relation, balance.spent, reported)
 
 
 def _entries(connection: Connection, which: EntryFilter, *, upto: int) -> Iterator[Entry]:

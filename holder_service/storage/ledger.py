@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, bindparam, insert, select, update
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
 from holder_service.storage.tables import datasets, entries, ledger_head, populations, releases
 from shared import nonces
+from shared.amounts import NO_LOSS, Loss
 from shared.datasets import Relation
 
 READ_AT_ONCE: Final = 1000
@@ -89,7 +90,7 @@ def append(connection: Connection, event: Event, *, now: datetime, after: tuple[
             "hash": entry.hash,
             "kind": event.kind, "actor": event.actor, "population": event.population, "dataset": event.dataset,
             "auditor": event.auditor, "subject": event.subject, "answer": event.answer,
-            "epsilon_nano": event.epsilon_nano, "delta_nano": event.delta_nano,
+            "epsilon_nano": event.loss.epsilon_nano, "delta_nano": event.loss.delta_nano,
             "cap": _balance_text(event.cap), "account": _balance_text(event.account),
             "detail": json.dumps(event.detail, sort_keys=True),
         },
@@ -133,11 +134,7 @@ def was_charged(connection: Connection, population: str) -> bool:
     """Whether anything was ever released in terms of the population's relation, at a loss of zero too."""
     balance = population_balance(connection, population)
     answered = select(releases.c.id).join(datasets).where(datasets.c.population == population).limit(1)
-    return (
-        balance.spent_epsilon_nano > 0
-        or balance.spent_delta_nano > 0
-        or connection.execute(answered).first() is not None
-    )
+    return balance.spent != NO_LOSS or connection.execute(answered).first() is not None
 
 
 def entry_at(connection: Connection, sequence: int) -> Entry | None:
@@ -165,7 +162,7 @@ def entry_of_row(row: Row[Any]) -> Entry:
     """The entry that a row of the table holds."""
     event = Event(
         kind=row.kind, actor=row.actor, population=row.population, dataset=row.dataset, auditor=row.auditor,
-        subject=row.subject, answer=row.answer, epsilon_nano=row.epsilon_nano, delta_nano=row.delta_nano,
+        subject=row.subject, answer=row.answer, loss=Loss(row.epsilon_nano, row.delta_nano),
         cap=balance_of_text(row.cap), account=balance_of_text(row.account), detail=json.loads(row.detail),
     )  # fmt: skip
     return Entry(row.sequence, row.at, event, row.nonce, row.previous, row.hash)
@@ -177,4 +174,4 @@ def _balance_text(balance: Balance | None) -> str | None:
 
 def balance_of_text(text: str | None) -> Balance | None:
     """The balance that an entry's column holds."""
-    return None if text is None else Balance(**json.loads(text))
+    return None if text is None else Balance.of_document(json.loads(text))

@@ -28,6 +28,7 @@ from holder_service.domain.ledger import Balance, Event
 from holder_service.services import ledger
 from holder_service.settings import Settings
 from holder_service.storage.anchor import Anchor
+from shared.amounts import Loss
 from shared.releases import SigningKeys
 from testing.holders import TestedHolder, opened, running_holder, settings_in
 from testing.postgres import PostgresServer
@@ -149,13 +150,15 @@ def recompute(register: Register) -> None:
 
 
 def at_a_tenth(event: Event) -> Event:
-    return replace(
-        event, epsilon_nano=event.epsilon_nano // 10, cap=spent_a_tenth(event.cap), account=spent_a_tenth(event.account)
-    )
+    return replace(event, loss=a_tenth(event.loss), cap=spent_a_tenth(event.cap), account=spent_a_tenth(event.account))
 
 
 def spent_a_tenth(balance: Balance | None) -> Balance | None:
-    return None if balance is None else replace(balance, spent_epsilon_nano=balance.spent_epsilon_nano // 10)
+    return None if balance is None else replace(balance, spent=a_tenth(balance.spent))
+
+
+def a_tenth(loss: Loss) -> Loss:
+    return Loss(loss.epsilon_nano // 10, loss.delta_nano)
 
 
 ATTACKS: Final[dict[Callable[[Register], None], set[str]]] = {

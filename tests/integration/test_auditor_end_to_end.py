@@ -116,16 +116,16 @@ def test_every_strategy_and_estimator_gives_a_finding(auditor: Auditor, model: P
 def test_a_plan_spends_nothing_and_an_audit_what_was_quoted_once(
     auditor: Auditor, model: Pipeline, holder: TestedHolder
 ) -> None:
-    before = auditor.budget("register").spent.epsilon
+    before = auditor.budget("register").spent.epsilon_nano
 
     planned = auditor.plan(model, "register", ["sex"], "0.3")
-    after_plan = auditor.budget("register").spent.epsilon
+    after_plan = auditor.budget("register").spent.epsilon_nano
     first = auditor.audit(model, "register", ["sex"], "0.3")
     second = auditor.audit(model, "register", ["sex"], "0.3")
 
     assert after_plan == before
-    assert format_nano(planned.quote.charge.epsilon) == "0.3"
-    assert auditor.budget("register").spent.epsilon == before + 300_000_000
+    assert format_nano(planned.quote.charge.epsilon_nano) == "0.3"
+    assert auditor.budget("register").spent.epsilon_nano == before + 300_000_000
     assert first.answer == second.answer
     assert first.parity == second.parity
 
@@ -168,7 +168,7 @@ def test_an_empty_budget_is_told_with_its_amounts(auditor: Auditor, model: Pipel
 
         assert str(refused.value.loss("requested")) == "epsilon 0.2"
         assert str(refused.value.loss("remaining")) == "epsilon 0.1"
-        assert poor.budget("register").spent.epsilon == 0
+        assert poor.budget("register").spent.epsilon_nano == 0
 
 
 def test_errors_of_the_holder_arrive_as_classes(auditor: Auditor, model: Pipeline, holder: TestedHolder) -> None:

@@ -178,7 +178,7 @@ def test_rules_have_shares_that_add_up_and_can_be_flipped(auditor: Auditor) -> N
 
 
 def spent(auditor: Auditor) -> int:
-    return auditor.budget("loans").spent.epsilon
+    return auditor.budget("loans").spent.epsilon_nano
 
 
 FREE: dict[str, dict[str, Any]] = {
@@ -408,7 +408,7 @@ def test_a_plan_shows_every_strategy_and_finds_the_smallest_epsilon(auditor: Aud
     assert [one.strategy for one in planned.forecast.strategies] == ["verdict", "rules", "pafer"]
     assert planned.forecast.from_supports
     assert targeted.expectation.width <= 0.1
-    assert targeted.quote.charge.epsilon < 10**9
+    assert targeted.quote.charge.epsilon_nano < 10**9
     assert "</html>" in targeted.to_html()
     assert spent(auditor) == before
     with pytest.raises(QuestionRefused, match="either"):

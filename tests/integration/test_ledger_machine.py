@@ -62,8 +62,8 @@ def fractions(epsilon: str, delta: str = "0") -> Loss:
 def in_fractions(balance: Balance) -> Purse:
     """A balance of the ledger as the model has it."""
     return Purse(
-        (Fraction(balance.limit_epsilon_nano, NANO_PER_UNIT), Fraction(balance.limit_delta_nano, NANO_PER_UNIT)),
-        (Fraction(balance.spent_epsilon_nano, NANO_PER_UNIT), Fraction(balance.spent_delta_nano, NANO_PER_UNIT)),
+        (Fraction(balance.limit.epsilon_nano, NANO_PER_UNIT), Fraction(balance.limit.delta_nano, NANO_PER_UNIT)),
+        (Fraction(balance.spent.epsilon_nano, NANO_PER_UNIT), Fraction(balance.spent.delta_nano, NANO_PER_UNIT)),
         None if balance.expires is None else datetime.fromisoformat(balance.expires),
     )
 
@@ -232,7 +232,8 @@ class LedgerMachine(RuleBasedStateMachine):
             for (name, auditor), purse in self.model.purses.items():
                 balance = stored_ledger.account_balance(connection, name, auditor)
                 assert in_fractions(balance) == purse
-                assert min(balance.remaining(self.now)) >= 0
+                left = balance.remaining(self.now)
+                assert min(left.epsilon_nano, left.delta_nano) >= 0
 
     @invariant()
     def entries_sum_to_balances(self) -> None:
@@ -241,8 +242,8 @@ class LedgerMachine(RuleBasedStateMachine):
                 self.replay.apply(entry)
             assert stored_ledger.head(connection) == (self.replay.sequence, self.replay.hash)
         unmerged = [cap for name, cap in self.replay.caps.items() if name not in self.model.merged]
-        assert Fraction(sum(cap.spent_epsilon_nano for cap in unmerged), NANO_PER_UNIT) == self.model.charged[0]
-        assert Fraction(sum(cap.spent_delta_nano for cap in unmerged), NANO_PER_UNIT) == self.model.charged[1]
+        assert Fraction(sum(cap.spent.epsilon_nano for cap in unmerged), NANO_PER_UNIT) == self.model.charged[0]
+        assert Fraction(sum(cap.spent.delta_nano for cap in unmerged), NANO_PER_UNIT) == self.model.charged[1]
         assert self.books.is_anchored()
 
     def expect(self, refusal: type[HolderError] | None, call: Any) -> Any:

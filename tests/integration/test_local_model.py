@@ -10,6 +10,7 @@ import pytest
 from auditor_client import Auditor, AuditResult
 from auditor_client.errors import QuestionRefused
 from shared import limits
+from shared.amounts import NO_LOSS
 from testing.holders import TestedHolder, running_holder
 from testing.invented_questions import four_leaves
 from testing.refusals import refused
@@ -159,5 +160,5 @@ def test_an_audit_that_costs_nothing_is_planned_without_epsilon(holder: TestedHo
     with auditor(holder, tmp_path) as asking:
         planned = asking.plan(OVER_40, "survey", ["origin"], metrics=["statistical-parity"])
 
-    assert planned.quote.charge.epsilon == 0
+    assert planned.quote.charge == NO_LOSS
     assert 0 < planned.expectation.width < 1

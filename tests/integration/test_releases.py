@@ -28,8 +28,8 @@ def test_a_plan_is_answered_charged_and_signed(holder: TestedHolder) -> None:
     assert release.batches[0].composition == {"classes": 1}
     assert isinstance(release.batches[0].noise, DiscreteLaplaceNoise)
     assert release.batches[0].noise.scale == pytest.approx(10.0)
-    assert release.charge.model_dump(mode="json") == {"epsilon": "0.1", "delta": "0"}
-    assert release.remaining.model_dump(mode="json") == {"epsilon": "9.9", "delta": "0"}
+    assert release.charge.document() == {"epsilon": "0.1", "delta": "0"}
+    assert release.remaining.document() == {"epsilon": "9.9", "delta": "0"}
     assert holder.spent() == "0.1"
     verify_signature(answer.json(), SigningKeys.model_validate(holder.client.get("/v1/keys").json()))
     entry = holder.auditor("GET", f"/ledger/entries/{release.ledger.sequence}").json()

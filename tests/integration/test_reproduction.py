@@ -70,7 +70,7 @@ def test_a_release_in_process_is_charged_like_any_other_and_answers_near_the_tru
 
         releases = list(runs._releases(holder, parse_nano("10")))
 
-        assert holder.client.budget("german").spent.epsilon == parse_nano("20")
+        assert holder.client.budget("german").spent.epsilon_nano == parse_nano("20")
         assert [release.auditor for release in releases] == [AUDITOR] * 2
         assert releases[0].id != releases[1].id
         true = holder.truth(releases[0].plan)

@@ -77,7 +77,7 @@ def test_a_running_holder_keeps_to_its_charges(tmp_path: Path) -> None:
     assert {name: one.holds for name, one in found.items()} == dict.fromkeys(MECHANISMS, True)
     assert all(one.bound > 0.1 for one in found.values()), "a bound near zero would show nothing"
     assert {name: (one.epsilon, one.delta) for name, one in found.items()} == {
-        batch.name: tuple(nano / 1e9 for nano in batch.loss_nano) for batch in pair.plan().batches
+        batch.name: (batch.loss.epsilon_nano / 1e9, batch.loss.delta_nano / 1e9) for batch in pair.plan().batches
     }
 
 

@@ -18,7 +18,7 @@ from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.exponential import ExponentialMechanism
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import NANO_PER_UNIT
+from shared.amounts import NANO_PER_UNIT, Loss
 from shared.noise import ExponentialNoise, Noise, RandomisedResponseNoise
 
 DRAWS = {"laplace": 800_000, "gaussian": 400_000, "exponential": 800_000}
@@ -28,9 +28,7 @@ COUNT = 7
 EPSILONS_NANO = [10**9, 10**8, 2 * 10**7]
 MECHANISMS: dict[str, Callable[[int], Mechanism]] = {
     "laplace": lambda epsilon_nano: LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=1),
-    "gaussian": lambda epsilon_nano: GaussianMechanism.calibrated(
-        epsilon_nano=epsilon_nano, delta_nano=1000, squared_sensitivity=2
-    ),
+    "gaussian": lambda epsilon_nano: GaussianMechanism.calibrated(loss=Loss(epsilon_nano, 1000), squared_sensitivity=2),
     "exponential": lambda epsilon_nano: ExponentialMechanism.calibrated(
         epsilon_nano=epsilon_nano, upper=12 * 10**9 // epsilon_nano, counts_that_change=1
     ),

@@ -32,7 +32,7 @@ def set_budget(visit: Visitor, form: CheckedForm) -> Response:
             {"epsilon": form.text("epsilon"), "delta": form.text("delta"), "expires": form.moment("expires")}
         )
         budget = budgets.set_limit(visit.books, actor=visit.actor, dataset=dataset, auditor=auditor, grant=grant)
-        limit, left = (loss(amount.epsilon, amount.delta) for amount in (budget.limit, budget.remaining))
+        limit, left = loss(budget.limit), loss(budget.remaining)
         text = f"The budget of {auditor} with population {budget.population} is now {limit}; {left} is left."
         return visit.done(f"{ROOT}/budgets", text)
 

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import HolderError, InvalidRequest
 from holder_service.services import datasets, overview
-from holder_service.services.overlaps import LOOK_EPSILON_NANO, look_at_overlap
+from holder_service.services.overlaps import LOOK_LOSS, look_at_overlap
 from holder_service.services.overview import PopulationState
 from holder_service.services.transparency import transparency_report
 from holder_service.storage.datasets import Dataset
@@ -22,7 +22,6 @@ from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit,
 from holder_service.web.console.transparency import transparency_page
 from holder_service.web.edge.dependencies import PathName
 from holder_service.web.edge.uploads import load_upload
-from shared.amounts import PrivacyLoss
 from shared.datasets import DatasetDeclaration
 
 EXAMPLE: Final = """{
@@ -172,7 +171,7 @@ def _declared(visit: Visit, name: str, declaration: DatasetDeclaration) -> Respo
 def _list_page(visit: Visit, form: Form | None = None, refusal: Refusal | None = None) -> Response:
     return visit.page(
         "datasets.html.j2", section="datasets", refusal=refusal, entered=form,
-        populations=overview.every_population(visit.books), look_epsilon_nano=LOOK_EPSILON_NANO,
+        populations=overview.every_population(visit.books), look_loss=LOOK_LOSS,
     )  # fmt: skip
 
 
@@ -200,7 +199,7 @@ def _declaration(state: PopulationState, dataset: Dataset) -> DatasetDeclaration
         person_key=dataset.schema.person_key,
         population=dataset.population,
         relation=state.population.relation,
-        cap=PrivacyLoss.of_nano(state.cap.limit_epsilon_nano, state.cap.limit_delta_nano),
+        cap=state.cap.limit,
         records_max=dataset.records_max,
         columns=dataset.schema.columns,
     )

@@ -56,7 +56,7 @@ class Chart:
 
 def balance_bar(balance: Balance) -> Bar:
     """The ε of a balance as a bar. A limit of zero that nothing was spent of is an empty bar."""
-    limit, spent = balance.limit_epsilon_nano, balance.spent_epsilon_nano
+    limit, spent = balance.limit.epsilon_nano, balance.spent.epsilon_nano
     longest = max(limit, spent, 1)
     text = f"{format_nano(spent)} of {format_nano(limit)} spent"
     return Bar(UNITS * min(spent, limit) / longest, UNITS * max(spent - limit, 0) / longest, text)
@@ -73,11 +73,11 @@ def spending_chart(points: Sequence[tuple[datetime, Balance]], now: datetime, *,
     Returns:
         The chart; None if nothing was spent yet.
     """
-    if not points or points[-1][1].spent_epsilon_nano == 0:
+    if not points or points[-1][1].spent.epsilon_nano == 0:
         return None
     begin = points[0][0]
-    highest = max(balance.spent_epsilon_nano for _, balance in points)
-    cap_now = points[-1][1].limit_epsilon_nano
+    highest = max(balance.spent.epsilon_nano for _, balance in points)
+    cap_now = points[-1][1].limit.epsilon_nano
     shows_cap = cap and cap_now <= CAP_IN_PICTURE * highest
     if shows_cap:
         highest = max(highest, cap_now)
@@ -90,8 +90,8 @@ def spending_chart(points: Sequence[tuple[datetime, Balance]], now: datetime, *,
         x = UNITS * min(max((at - begin).total_seconds() / length_s, 0.0), 1.0)
         return x, UNITS * max(1 - nano / NANO_PER_UNIT / top, 0.0)
 
-    spent = _steps([place(at, balance.spent_epsilon_nano) for at, balance in points])
-    limit = _steps([place(at, balance.limit_epsilon_nano) for at, balance in points])
+    spent = _steps([place(at, balance.spent.epsilon_nano) for at, balance in points])
+    limit = _steps([place(at, balance.limit.epsilon_nano) for at, balance in points])
     return Chart(
         spent=spent,
         area=f"{spent}V{UNITS:g}H0Z",

@@ -10,7 +10,7 @@ from holder_service.services.transparency import ReportedRelease, TransparencyRe
 from holder_service.web.console.pages import STATIC_FOLDER, rendered
 from holder_service.web.console.pictures import spending_chart
 from holder_service.web.console.words import what_is_published
-from shared.amounts import PrivacyLoss
+from shared.amounts import NO_LOSS, Loss
 from shared.meaning import statements
 
 FORMAT: Final = "pafer-transparency/1"
@@ -44,8 +44,8 @@ def transparency_document(report: TransparencyReport) -> dict[str, Any]:
         "population": report.population.name,
         "relation": report.population.relation,
         "other_datasets": list(report.others),
-        "spent_on_population": PrivacyLoss.of_nano(*report.population_spent).model_dump(mode="json"),
-        "spent_on_dataset": PrivacyLoss.of_nano(*report.spent).model_dump(mode="json"),
+        "spent_on_population": report.population_spent.document(),
+        "spent_on_dataset": report.spent.document(),
         "meaning": list(statements(report.meaning).all),
         "releases": [_release(release) for release in report.releases],
         "decisions": [
@@ -71,15 +71,15 @@ def _release(release: ReportedRelease) -> dict[str, Any]:
         "version": release.version,
         "sensitive": list(release.sensitive),
         "mechanisms": list(release.mechanisms),
-        "charge": PrivacyLoss.of_nano(event.epsilon_nano, event.delta_nano).model_dump(mode="json"),
+        "charge": event.loss.document(),
     }
 
 
-def _totals(report: TransparencyReport) -> dict[str, tuple[int, int, int]]:
-    """By auditor: how many releases about this dataset, and their ε and δ in nano-units."""
-    totals: dict[str, tuple[int, int, int]] = {}
+def _totals(report: TransparencyReport) -> dict[str, tuple[int, Loss]]:
+    """By auditor: how many releases about this dataset, and their loss."""
+    totals: dict[str, tuple[int, Loss]] = {}
     for release in report.releases:
         event = release.entry.event
-        count, epsilon, delta = totals.get(event.auditor or "", (0, 0, 0))
-        totals[event.auditor or ""] = count + 1, epsilon + event.epsilon_nano, delta + event.delta_nano
+        count, loss = totals.get(event.auditor or "", (0, NO_LOSS))
+        totals[event.auditor or ""] = count + 1, loss + event.loss
     return totals

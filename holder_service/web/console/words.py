@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from holder_service.domain.ledger import Balance, Event
-from shared.amounts import format_nano
+from shared.amounts import NO_LOSS, Loss, format_nano
 
 
 def what_happened(event: Event) -> str:
@@ -18,10 +18,10 @@ def what_is_published(event: Event) -> str:
     return _WITHOUT_AMOUNTS.get(event.kind, what_happened)(event)
 
 
-def loss(epsilon_nano: int, delta_nano: int) -> str:
-    """An (ε, δ) pair in words: "ε 0.1", with δ where there is one. Below zero (a lowered limit) nothing is left."""
-    epsilon = f"ε {format_nano(max(epsilon_nano, 0))}"
-    return f"{epsilon}, δ {format_nano(delta_nano)}" if delta_nano > 0 else epsilon
+def loss(amount: Loss) -> str:
+    """A privacy loss in words: "ε 0.1", with δ where there is one."""
+    epsilon = f"ε {format_nano(amount.epsilon_nano)}"
+    return f"{epsilon}, δ {format_nano(amount.delta_nano)}" if amount.delta_nano else epsilon
 
 
 def _account(event: Event) -> str:
@@ -56,14 +56,14 @@ def _cap(event: Event) -> str:
 
 def _budget(event: Event) -> str:
     granted = event.account or Balance()
-    if granted.limit_epsilon_nano == granted.limit_delta_nano == 0:
+    if granted.limit == NO_LOSS:
         return f"Budget of {event.auditor} revoked"
     until = f", until {granted.expires[:10]}" if granted.expires else ""
     return f"Budget of {event.auditor} set to {_limit(granted)}{until}"
 
 
 def _charge(event: Event) -> str:
-    return f"{event.auditor} charged {loss(event.epsilon_nano, event.delta_nano)} about {event.dataset}"
+    return f"{event.auditor} charged {loss(event.loss)} about {event.dataset}"
 
 
 def _merge(event: Event) -> str:
@@ -72,10 +72,7 @@ def _merge(event: Event) -> str:
 
 
 def _look(event: Event) -> str:
-    return (
-        f"Looked at people of {event.population} in {event.detail.get('with')}, charged "
-        f"{loss(event.epsilon_nano, event.delta_nano)}"
-    )
+    return f"Looked at people of {event.population} in {event.detail.get('with')}, charged {loss(event.loss)}"
 
 
 def _signing_key(event: Event) -> str:
@@ -86,8 +83,7 @@ def _signing_key(event: Event) -> str:
 
 
 def _limit(balance: Balance | None) -> str:
-    balance = balance or Balance()
-    return loss(balance.limit_epsilon_nano, balance.limit_delta_nano)
+    return loss(NO_LOSS if balance is None else balance.limit)
 
 
 _WORDS: Final[Mapping[str, Callable[[Event], str]]] = {

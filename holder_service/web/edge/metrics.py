@@ -126,8 +126,8 @@ class _LedgerState:
         for found in overview.every_population(self._books):
             cap = found.cap
             for (what, loss), nano in (
-                (("spent", "epsilon"), cap.spent_epsilon_nano), (("spent", "delta"), cap.spent_delta_nano),
-                (("cap", "epsilon"), cap.limit_epsilon_nano), (("cap", "delta"), cap.limit_delta_nano),
+                (("spent", "epsilon"), cap.spent.epsilon_nano), (("spent", "delta"), cap.spent.delta_nano),
+                (("cap", "epsilon"), cap.limit.epsilon_nano), (("cap", "delta"), cap.limit.delta_nano),
             ):  # fmt: skip
                 gauges[what, loss].add_metric([found.population.name], nano / NANO_PER_UNIT)
         yield from gauges.values()

@@ -49,10 +49,9 @@ INSTANCE_CHARACTERS_MAX: Final = 400
 ERRORS_SHOWN_MAX: Final = 20
 TEXT_SHOWN_CHARACTERS_MAX: Final = 600
 PLAIN_WORDS: Final[Mapping[str, str]] = {
-    "extra_forbidden": "There is no such field here: leave it out.",
+    **dict.fromkeys(("extra_forbidden", "unexpected_keyword_argument"), "There is no such field here: leave it out."),
     "missing": "This field is required.",
-    "model_attributes_type": "This has to be a JSON object.",
-    "model_type": "This has to be a JSON object.",
+    **dict.fromkeys(("dataclass_type", "model_attributes_type", "model_type"), "This has to be a JSON object."),
     "too_long": "This list has at most {max_length} items.",
     "too_short": "This list has at least {min_length} items.",
     **dict.fromkeys(

@@ -81,7 +81,7 @@ def test_every_endpoint_gives_the_contracts_type(client: HolderClient) -> None:
     assert [dataset.name for dataset in client.datasets()] == ["register"]
     assert client.dataset("register").sensitive == ("sex", "origin")
     assert client.budget("register").auditor == "ADR"
-    assert client.quote("register", PLAN).charge.epsilon == 500_000_000
+    assert client.quote("register", PLAN).charge.epsilon_nano == 500_000_000
     assert release.document["plan"] == PLAN.document()
     assert json.loads(release.body) == release.document
     assert client.keys().keys[0].id == "k1"
@@ -217,7 +217,7 @@ def test_an_exhausted_budget_says_by_how_much(simulated: SimulatedHolder, client
 
     requested = refused.value.loss("requested")
     assert requested is not None
-    assert requested.epsilon == 200_000_000
+    assert requested.epsilon_nano == 200_000_000
     assert refused.value.loss("remaining") is None
 
 

@@ -17,6 +17,7 @@ from auditor_client.findings.finding import KeptAnswer
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import Tree
 from auditor_client.report.audit_data import audit_data
+from shared.amounts import Loss
 from shared.datasets import Budget
 from shared.releases import SigningKey
 from testing.invented_audits import invented_audit
@@ -200,7 +201,7 @@ def budget(*, epsilon_left: int) -> Budget:
     """An account with so much left, in nano-units."""
     account = invented_audit().budget
     assert account is not None
-    return account.model_copy(update={"remaining": account.remaining.of_nano(epsilon_left)})
+    return account.model_copy(update={"remaining": Loss(epsilon_left)})
 
 
 def test_a_question_of_odds_has_no_single_comparison() -> None:

@@ -18,6 +18,7 @@ from auditor_client.audits.result import AuditResult
 from auditor_client.report.audit_data import audit_data
 from auditor_client.report.formats import percent, ratio, rule_words
 from auditor_client.report.prose import noise_words
+from shared.amounts import Loss
 from shared.datasets import Relation
 from shared.meaning import meaning, statements
 from shared.noise import DiscreteLaplaceNoise
@@ -215,7 +216,7 @@ def test_each_relation_says_what_is_protected(relation: Relation) -> None:
     text = page_of(invented_audit(relation=relation)).text
 
     assert relation in text
-    for statement in statements(meaning(relation, 5 * 10**8)).all:
+    for statement in statements(meaning(relation, Loss(5 * 10**8))).all:
         assert " ".join(statement.split()) in text
     assert ("e^(2ε) = 2.72" in text) == (relation == "add_remove"), "another value is two steps away"
 

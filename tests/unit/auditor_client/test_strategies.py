@@ -14,7 +14,7 @@ from auditor_client.asking.request import METRICS, STRATEGIES, AuditRequest
 from auditor_client.asking.strategies import build_plan
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.models.tree import Branch, DecisionRule, Leaf, Node, Split, Tree
-from shared.amounts import format_nano
+from shared.amounts import Loss, format_nano
 from shared.datasets import DatasetDescription
 from shared.plans import Plan
 from shared.rules import Predicate, Rule
@@ -96,7 +96,7 @@ def test_an_odd_nano_goes_to_the_second_half() -> None:
 def test_both_halves_of_a_gaussian_plan_share_its_delta() -> None:
     plan = plan_of(strategy="pafer", mechanism="gaussian", delta="0.000000101")
 
-    assert [batch.loss_nano for batch in plan.batches] == [(50_000_000, 50), (50_000_000, 51)]
+    assert [batch.loss for batch in plan.batches] == [Loss(50_000_000, 50), Loss(50_000_000, 51)]
 
 
 def test_version_draw_and_columns_reach_the_plan() -> None:
@@ -202,7 +202,7 @@ def test_the_batches_of_every_strategy_cost_exactly_epsilon(root: Node, nano: in
     for strategy in STRATEGIES:
         plan = plan_of(rules, strategy=strategy, epsilon=format_nano(nano), metrics=tuple(sorted(metrics)))
 
-        assert sum(batch.loss_nano[0] for batch in plan.batches) == nano
+        assert sum(batch.loss.epsilon_nano for batch in plan.batches) == nano
 
 
 @pytest.mark.parametrize(

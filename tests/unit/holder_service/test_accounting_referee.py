@@ -99,7 +99,7 @@ def priced(plan: Plan, neighbouring: NeighbouringRelation) -> Asked:
         )
         for batch, cost in zip(plan.batches, paid.batches, strict=True)
     )
-    return Asked((paid.charge.epsilon / 1e9, paid.charge.delta / 1e9), events)
+    return Asked((paid.charge.epsilon_nano / 1e9, paid.charge.delta_nano / 1e9), events)
 
 
 def tight_epsilon(events: Sequence[tuple[Noise, int]], delta: float) -> float:

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from holder_service.domain.ledger import Balance
 from holder_service.web.console.pictures import TICKS_MAX, UNITS, balance_bar, spending_chart
-from shared.amounts import NANO_PER_UNIT
+from shared.amounts import NANO_PER_UNIT, Loss
 
 BEGIN = datetime(2026, 11, 20, 22, 35, tzinfo=UTC)
 AMOUNTS = st.integers(0, 1000 * NANO_PER_UNIT - 1)
 
 
 def balance(*, limit: float, spent: float) -> Balance:
-    return Balance(limit_epsilon_nano=round(limit * NANO_PER_UNIT), spent_epsilon_nano=round(spent * NANO_PER_UNIT))
+    return Balance(Loss(round(limit * NANO_PER_UNIT)), Loss(round(spent * NANO_PER_UNIT)))
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,14 @@ def test_every_picture_stays_inside_its_frame(steps: list[tuple[int, int, int]],
     at, points = BEGIN, []
     for after_s, limit, spent in steps:
         at += timedelta(seconds=after_s)
-        points.append((at, Balance(limit_epsilon_nano=limit, spent_epsilon_nano=spent)))
+        points.append((at, Balance(Loss(limit), Loss(spent))))
         drawn = balance_bar(points[-1][1])
         assert 0 <= drawn.spent <= drawn.spent + drawn.beyond <= UNITS * 1.000001
 
     chart = spending_chart(points, at + timedelta(seconds=rest_s))
 
     if chart is None:
-        assert points[-1][1].spent_epsilon_nano == 0
+        assert points[-1][1].spent.epsilon_nano == 0
         return
     numbers = [
         float(number) for path in (chart.spent, chart.area, chart.cap or "") for number in re.findall(r"[-0-9.]+", path)

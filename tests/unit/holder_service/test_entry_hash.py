@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
+from shared.amounts import Loss
 
 EVENT = Event(
-    "charge", actor="a", population="p", dataset="d", auditor="a", subject="s", answer="x", epsilon_nano=1,
-    delta_nano=1, cap=Balance(9, 9, 1, 1), account=Balance(5, 5, 1, 1), detail={"note": 1},
+    "charge", actor="a", population="p", dataset="d", auditor="a", subject="s", answer="x", loss=Loss(1, 1),
+    cap=Balance(Loss(9, 9), Loss(1, 1)), account=Balance(Loss(5, 5), Loss(1, 1)), detail={"note": 1},
 )  # fmt: skip
 OTHER: dict[str, Any] = {
     "kind": "records", "actor": "b", "population": "q", "dataset": "e", "auditor": "b", "subject": "t", "answer": "y",
-    "epsilon_nano": 2, "delta_nano": 2, "cap": Balance(9, 9, 2, 1), "account": Balance(5, 5, 1, 2),
+    "loss": Loss(2, 1), "cap": Balance(Loss(9, 9), Loss(2, 1)), "account": Balance(Loss(5, 5), Loss(1, 2)),
     "detail": {"note": 2},
 }  # fmt: skip
 

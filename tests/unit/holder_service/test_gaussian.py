@@ -14,7 +14,7 @@ from opendp.metrics import l2_distance
 
 from auditor_client.exchange.expected_noise import approximate_delta
 from holder_service.mechanisms.gaussian import GaussianMechanism
-from shared.amounts import DELTA_NANO_MAX, DELTA_NANO_MIN, EPSILON_NANO_MAX, EPSILON_NANO_MIN
+from shared.amounts import DELTA_NANO_MAX, DELTA_NANO_MIN, EPSILON_NANO_MAX, EPSILON_NANO_MIN, Loss
 
 SPACE = vector_domain(atom_domain(T="i64")), l2_distance(T="f64")
 CORNERS = list(itertools.product((EPSILON_NANO_MIN, EPSILON_NANO_MAX), (DELTA_NANO_MIN, DELTA_NANO_MAX)))
@@ -41,7 +41,7 @@ def test_the_conversion_never_exceeds_the_charge_and_hardly_less_noise_would_do(
 
     for epsilon_nano, delta_nano in [*CORNERS, *losses]:
         mechanism = GaussianMechanism.calibrated(
-            epsilon_nano=epsilon_nano, delta_nano=delta_nano, squared_sensitivity=counts_that_change
+            loss=Loss(epsilon_nano, delta_nano), squared_sensitivity=counts_that_change
         )
 
         charged = Fraction(delta_nano, 10**9)
@@ -58,7 +58,7 @@ def test_the_auditors_formula_is_the_holders_conversion(scale: float, epsilon: f
 
 
 def test_noise_is_integer_fresh_and_around_the_count() -> None:
-    mechanism = GaussianMechanism.calibrated(epsilon_nano=10**9, delta_nano=1000, squared_sensitivity=1)
+    mechanism = GaussianMechanism.calibrated(loss=Loss(10**9, 1000), squared_sensitivity=1)
     counts = [1000] * 2000
 
     one, other = mechanism.release(counts), mechanism.release(counts)

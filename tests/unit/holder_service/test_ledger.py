@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from holder_service.domain.ledger import GENESIS, Balance, BrokenLedger, Entry, Event, Replay
+from shared.amounts import NO_LOSS, Loss
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-CAP = Balance(limit_epsilon_nano=100)
-LIMIT = Balance(limit_epsilon_nano=50)
+CAP = Balance(Loss(100))
+LIMIT = Balance(Loss(50))
 
 
 def chain(*events: Event) -> list[Entry]:
@@ -28,14 +29,14 @@ def chain(*events: Event) -> list[Entry]:
 
 
 def good_events() -> list[Event]:
-    charged = LIMIT.charged(30, 0), CAP.charged(30, 0)
+    charged = LIMIT.charged(Loss(30)), CAP.charged(Loss(30))
     return [
         Event("population", "admin", population="p", cap=CAP),
         Event("budget", "admin", population="p", auditor="a", cap=CAP, account=LIMIT),
-        Event("charge", "a", population="p", auditor="a", subject="sha256:x", epsilon_nano=30,
+        Event("charge", "a", population="p", auditor="a", subject="sha256:x", loss=Loss(30),
               account=charged[0], cap=charged[1]),
         Event("budget", "admin", population="p", auditor="a", cap=charged[1],
-              account=charged[0].limited(20, 0)),
+              account=charged[0].limited(Loss(20))),
         Event("key", "admin", subject="k"),
     ]  # fmt: skip
 
@@ -51,9 +52,9 @@ def test_a_proper_ledger_replays_to_its_balances() -> None:
     replay = replayed(chain(*good_events()))
 
     assert replay.sequence == 5
-    assert replay.caps["p"].spent_epsilon_nano == 30
-    assert replay.accounts["p", "a"] == Balance(20, 0, 30, 0)
-    assert replay.accounts["p", "a"].remaining(NOW) == (0, 0)
+    assert replay.caps["p"].spent == Loss(30)
+    assert replay.accounts["p", "a"] == Balance(Loss(20), Loss(30))
+    assert replay.accounts["p", "a"].remaining(NOW) == NO_LOSS
 
 
 def changed(entries: list[Entry], **fields: Any) -> list[Entry]:
@@ -66,7 +67,7 @@ def changed(entries: list[Entry], **fields: Any) -> list[Entry]:
     [
         lambda entries: entries[:1] + entries[2:],
         lambda entries: [entries[0], entries[2], entries[1], *entries[3:]],
-        lambda entries: changed(entries, epsilon_nano=3),
+        lambda entries: changed(entries, loss=Loss(3)),
         lambda entries: [*entries[:2], replace(entries[2], at=(NOW + timedelta(1)).isoformat()), *entries[3:]],
         lambda entries: [*entries[:2], replace(entries[2], nonce=""), *entries[3:]],
         lambda entries: changed(entries, actor="b"),
@@ -83,13 +84,13 @@ def test_a_changed_ledger_is_found_out(tamper: Callable[[list[Entry]], list[Entr
 @pytest.mark.parametrize(
     ("place", "change"),
     [
-        (2, {"epsilon_nano": 29}),
+        (2, {"loss": Loss(29)}),
         (2, {"account": LIMIT}),
         (2, {"cap": CAP}),
-        (2, {"epsilon_nano": 51, "account": LIMIT.charged(51, 0), "cap": CAP.charged(51, 0)}),
+        (2, {"loss": Loss(51), "account": LIMIT.charged(Loss(51)), "cap": CAP.charged(Loss(51))}),
         (1, {"account": None}),
-        (1, {"account": LIMIT.charged(1, 0)}),
-        (3, {"account": Balance(20, 0, 0, 0)}),
+        (1, {"account": LIMIT.charged(Loss(1))}),
+        (3, {"account": Balance(Loss(20), Loss(0))}),
         (4, {"cap": CAP}),
     ],
 )
@@ -108,8 +109,8 @@ def test_a_charge_after_the_grant_expired_is_found_out() -> None:
     events = [
         good_events()[0],
         Event("budget", "admin", population="p", auditor="a", cap=CAP, account=expired),
-        Event("charge", "a", population="p", auditor="a", epsilon_nano=1,
-              account=expired.charged(1, 0), cap=CAP.charged(1, 0)),
+        Event("charge", "a", population="p", auditor="a", loss=Loss(1),
+              account=expired.charged(Loss(1)), cap=CAP.charged(Loss(1))),
     ]  # fmt: skip
 
     with pytest.raises(BrokenLedger, match="budget"):
@@ -117,28 +118,28 @@ def test_a_charge_after_the_grant_expired_is_found_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("epsilon_nano", "spent_nano"), [(CAP.limit_epsilon_nano + 1, CAP.limit_epsilon_nano + 1), (10, 0), (10, 9)]
+    ("loss", "spent"), [(CAP.limit + Loss(1), CAP.limit + Loss(1)), (Loss(10), NO_LOSS), (Loss(10), Loss(9))]
 )
-def test_a_look_that_its_cap_does_not_pay_for_is_found_out(epsilon_nano: int, spent_nano: int) -> None:
-    def looked(epsilon_nano: int, spent_nano: int) -> list[Event]:
-        look = Event("overlap-look", "admin", population="p", epsilon_nano=epsilon_nano, detail={"with": "q"},
-                     cap=replace(CAP, spent_epsilon_nano=spent_nano))  # fmt: skip
+def test_a_look_that_its_cap_does_not_pay_for_is_found_out(loss: Loss, spent: Loss) -> None:
+    def looked(loss: Loss, spent: Loss) -> list[Event]:
+        cap = replace(CAP, spent=spent)
+        look = Event("overlap-look", "admin", population="p", loss=loss, detail={"with": "q"}, cap=cap)
         return [good_events()[0], look]
 
-    assert replayed(chain(*looked(10, 10))).caps["p"].spent_epsilon_nano == 10
+    assert replayed(chain(*looked(Loss(10), Loss(10)))).caps["p"].spent == Loss(10)
     with pytest.raises(BrokenLedger):
-        replayed(chain(*looked(epsilon_nano, spent_nano)))
+        replayed(chain(*looked(loss, spent)))
 
 
 def test_merged_spending_is_added_and_the_larger_limit_holds() -> None:
-    other = Balance(limit_epsilon_nano=70, spent_epsilon_nano=60)
+    other = Balance(Loss(70), Loss(60))
 
-    assert Balance(50, 0, 30, 0).joined(other) == Balance(70, 0, 90, 0)
+    assert Balance(Loss(50), Loss(30)).joined(other) == Balance(Loss(70), Loss(90))
 
 
 def test_both_sides_of_the_limit() -> None:
-    balance = Balance(limit_epsilon_nano=50, limit_delta_nano=5, spent_epsilon_nano=20, spent_delta_nano=5)
+    balance = Balance(Loss(50, 5), Loss(20, 5))
 
-    assert balance.affords(30, 0, NOW)
-    assert not balance.affords(31, 0, NOW)
-    assert not balance.affords(1, 1, NOW)
+    assert balance.affords(Loss(30), NOW)
+    assert not balance.affords(Loss(31), NOW)
+    assert not balance.affords(Loss(1, 1), NOW)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from holder_service.domain.pricing import price
+from shared.amounts import Loss
 from shared.plans import Plan
 from shared.problems import InvalidPlan
 from shared.schema import Column, Schema
@@ -37,8 +38,7 @@ def copies(number: int) -> list[dict[str, Any]]:
 def test_disjoint_cells_cost_epsilon_once() -> None:
     priced = price(plan(("0.1", [YOUNG, OLD])), SCHEMA)
 
-    assert priced.charge.epsilon == 100_000_000
-    assert priced.charge.delta == 0
+    assert priced.charge == Loss(100_000_000)
     assert priced.batches[0].classes == ((0, 1),)
 
 
@@ -46,27 +46,27 @@ def test_overlapping_cells_cost_epsilon_once_for_each_class() -> None:
     priced = price(plan(("0.1", [YOUNG, ALL, OLD])), SCHEMA)
 
     assert priced.batches[0].classes == ((0, 2), (1,))
-    assert priced.charge.epsilon == priced.batches[0].epsilon_nano == 200_000_000
+    assert priced.charge == priced.batches[0].loss == Loss(200_000_000)
 
 
 def test_batches_add_up_although_they_ask_of_different_people() -> None:
     priced = price(plan(("0.1", [YOUNG]), ("0.2", [OLD]), ("0.001000001", [ALL])), SCHEMA)
 
-    assert [batch.epsilon_nano for batch in priced.batches] == [100_000_000, 200_000_000, 1_000_001]
-    assert priced.charge.epsilon == 301_000_001
+    assert [batch.loss for batch in priced.batches] == [Loss(100_000_000), Loss(200_000_000), Loss(1_000_001)]
+    assert priced.charge.epsilon_nano == 301_000_001
 
 
 def test_the_paper_s_plan_costs_what_it_says() -> None:
     """Ten plans of 0.1 fit into a budget of 1 exactly: no float stands in between."""
     priced = price(plan(("0.05", [ALL]), ("0.05", [YOUNG, OLD])), SCHEMA)
 
-    assert 10 * priced.charge.epsilon == 1_000_000_000
+    assert 10 * priced.charge.epsilon_nano == 1_000_000_000
 
 
 def test_the_largest_price_that_can_be_written_is_charged() -> None:
     priced = price(plan(("10", copies(99)), ("9.999999999", [ALL])), SCHEMA)
 
-    assert priced.charge.epsilon == 999_999_999_999
+    assert priced.charge.epsilon_nano == 999_999_999_999
 
 
 def test_a_price_beyond_is_refused() -> None:

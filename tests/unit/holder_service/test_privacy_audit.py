@@ -59,8 +59,8 @@ def test_the_noise_as_stated_keeps_the_charge_on_every_pair(tmp_path: Path, pair
     for batch in pair.plan().batches:
         noise = as_charged(pair, batch).noise
         assert not isinstance(noise, RandomisedResponseNoise)
-        worst = _exact_loss(LogLikelihoodRatio(noise, counts.pairs), batch.loss_nano[1] / 1e9)
-        epsilon = batch.loss_nano[0] / 1e9
+        worst = _exact_loss(LogLikelihoodRatio(noise, counts.pairs), batch.loss.delta_nano / 1e9)
+        epsilon = batch.loss.epsilon_nano / 1e9
         assert worst <= epsilon * (1 + 1e-9)
         if batch.name == "laplace":
             assert worst == pytest.approx(epsilon)

@@ -23,7 +23,7 @@ from holder_service.web.edge.problems import (
     problem_response,
     validation_problem,
 )
-from shared.amounts import Amount, PrivacyLoss
+from shared.amounts import Amount, Loss
 from shared.problems import PROBLEM_MEDIA_TYPE, TITLES, UnknownColumn
 
 
@@ -58,7 +58,7 @@ def test_neither_detail_nor_path_is_repeated_at_any_length() -> None:
 
 
 def test_an_error_keeps_its_fields() -> None:
-    loss = PrivacyLoss.of_nano(10**8)
+    loss = Loss(10**8)
 
     found = document(holder_problem(request(), BudgetExhausted(requested=loss, remaining=loss)))
 

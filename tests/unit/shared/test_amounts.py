@@ -3,9 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from shared.amounts import Amount, Delta, Epsilon, InvalidAmount, PrivacyLoss, format_nano, parse_nano
+from shared.amounts import NO_LOSS, Amount, Delta, Epsilon, InvalidAmount, Loss, format_nano, parse_nano
+
+WIRE = TypeAdapter(Loss)
+losses = st.builds(Loss, st.integers(0, 10**12 - 1), st.integers(0, 10**12 - 1))
 
 
 class Holding(BaseModel):
@@ -58,11 +61,46 @@ def test_the_ends_of_the_range_belong_to_it(text: str) -> None:
 
 
 def test_amounts_are_strings_on_the_wire() -> None:
-    loss = PrivacyLoss.model_validate({"epsilon": "0.10", "delta": "0"})
+    loss = WIRE.validate_python({"epsilon": "0.10"})
 
-    assert loss.model_dump(mode="json") == {"epsilon": "0.1", "delta": "0"}
-    assert loss.epsilon == 10**8
+    assert loss == Loss(10**8)
+    assert WIRE.dump_python(loss, mode="json") == loss.document() == {"epsilon": "0.1", "delta": "0"}
+    assert WIRE.json_schema(mode="validation") == WIRE.json_schema(mode="serialization")
 
 
-def test_a_negative_balance_shows_as_nothing_left() -> None:
-    assert PrivacyLoss.of_nano(-5, -7) == PrivacyLoss.of_nano(0, 0)
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"delta": "0"}, {"epsilon": 1}, {"epsilon": "-1"}, {"epsilon_nano": 1}, {"epsilon": "1", "rho": "1"}, "1",
+        {f"field {number}": "1" for number in range(1000)},
+    ],
+)  # fmt: skip
+def test_a_loss_that_is_not_of_its_form_is_refused_with_few_errors(document: object) -> None:
+    with pytest.raises(ValidationError) as refused:
+        WIRE.validate_python(document)
+
+    assert refused.value.error_count() <= 2
+
+
+@given(losses, losses, st.integers(0, 100))
+def test_epsilon_and_delta_add_up_and_fit_separately(one: Loss, other: Loss, times: int) -> None:
+    both = one + other
+
+    assert (both.epsilon_nano, both.delta_nano) == (
+        one.epsilon_nano + other.epsilon_nano,
+        one.delta_nano + other.delta_nano,
+    )
+    assert sum([one] * times, NO_LOSS) == one * times
+    assert one.fits_in(both)
+    assert one.fits_in(other) == (one.epsilon_nano <= other.epsilon_nano and one.delta_nano <= other.delta_nano)
+    assert both.left_after(one) == other
+
+
+def test_nothing_is_left_of_a_limit_below_what_was_spent() -> None:
+    assert Loss(5, 7).left_after(Loss(6, 3)) == Loss(0, 4)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(-1, 0), (0, -1)])
+def test_no_loss_is_negative(epsilon: int, delta: int) -> None:
+    with pytest.raises(ValueError, match="not negative"):
+        Loss(epsilon, delta)

@@ -62,4 +62,4 @@ def test_a_plan_at_the_limits_has_a_price(name: str) -> None:
     """`python -m benchmarks.pricing` says how long each takes."""
     asked = parsed(HOSTILE[name]())
 
-    assert price(asked, SCHEMA).charge.epsilon > 0
+    assert price(asked, SCHEMA).charge.epsilon_nano > 0

@@ -18,7 +18,7 @@ from holder_service.domain.relations import NeighbouringRelation
 from holder_service.mechanisms.exponential import ExponentialMechanism
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import NANO_PER_UNIT
+from shared.amounts import NANO_PER_UNIT, NO_LOSS, Loss
 from shared.datasets import Relation
 from shared.meaning import Bound, figure_up, meaning, percent_up, statements
 from shared.noise import DiscreteGaussianNoise
@@ -71,7 +71,7 @@ def exponential_loss(epsilon_nano: int, relation: Relation, one: tuple[int, ...]
 
 def gaussian(epsilon_nano: int, delta_nano: int, squared_sensitivity: int) -> DiscreteGaussianNoise:
     return GaussianMechanism.calibrated(
-        epsilon_nano=epsilon_nano, delta_nano=delta_nano, squared_sensitivity=squared_sensitivity
+        loss=Loss(epsilon_nano, delta_nano), squared_sensitivity=squared_sensitivity
     ).noise
 
 
@@ -92,7 +92,7 @@ def gaussian_masses(
 @each_relation
 @each_epsilon
 def test_no_answer_changes_the_odds_by_more_than_is_said(relation: Relation, epsilon_nano: int) -> None:
-    meant = meaning(relation, epsilon_nano)
+    meant = meaning(relation, Loss(epsilon_nano))
     bounds = {"values": meant.values, "presence": meant.presence}
 
     for question, counts in compared(relation).items():
@@ -121,14 +121,14 @@ def test_what_a_chance_of_one_half_becomes_under_add_remove(epsilon: str, percen
     exact = laplace_loss(nano, "add_remove", PRESENT, OTHER_VALUE)
 
     assert f"{100 / (1 + math.exp(-exact)):.1f}" == percent
-    assert percent_up(meaning("add_remove", nano).values.guess) == f"{percent}\N{NARROW NO-BREAK SPACE}%"
+    assert percent_up(meaning("add_remove", Loss(nano)).values.guess) == f"{percent}\N{NARROW NO-BREAK SPACE}%"
 
 
 @each_relation
 @pytest.mark.parametrize(("epsilon_nano", "delta_nano"), [(10**9, 10**3), (5 * 10**8, 10**6), (8 * 10**9, 10**6)])
 def test_any_conclusion_is_as_likely_as_is_said(relation: Relation, epsilon_nano: int, delta_nano: int) -> None:
     """Over all sets of answers at once: the one of all answers with P > e^ε·P′ is the worst."""
-    meant = meaning(relation, epsilon_nano, delta_nano)
+    meant = meaning(relation, Loss(epsilon_nano, delta_nano))
     noise = gaussian(epsilon_nano, delta_nano, NeighbouringRelation(relation).l2_squared(GROUPS))
     bounds = {"values": meant.values, "presence": meant.presence}
 
@@ -150,7 +150,7 @@ def test_delta_is_not_the_chance_of_a_larger_factor() -> None:
     assert exceeded(10**9, 10**3) == pytest.approx(2.9, abs=0.05)
     assert exceeded(10**8, 10**3) == pytest.approx(40.7, abs=0.05)
     for relation in RELATIONS:
-        said = statements(meaning(relation, 10**8, 10**3))
+        said = statements(meaning(relation, Loss(10**8, 10**3)))
         assert "δ is not the chance" in said.delta
         assert "odds" not in said.presence + said.values
 
@@ -162,7 +162,7 @@ def test_two_steps_multiply_delta() -> None:
     assert two.epsilon == 1
     assert two.delta == pytest.approx(1e-3 * (1 + math.exp(0.5)))
     assert Bound(0.5, 1e-3).after(1) == Bound(0.5, 1e-3)
-    assert "(1 + e^ε)·δ = 0.00372" in statements(meaning("add_remove", 10**9, 10**6)).values
+    assert "(1 + e^ε)·δ = 0.00372" in statements(meaning("add_remove", Loss(10**9, 10**6))).values
 
 
 @given(st.floats(0, 5), st.floats(0, 0.999), st.floats(0, 1))
@@ -196,7 +196,7 @@ def test_a_report_says_of_the_true_value_what_its_own_epsilon_allows(column: Col
     chances = channel(column)
     worst = np.log(chances[:, None, :] / chances[None, :, :]).max()
 
-    (bound,) = meaning("sensitive_attribute", 0, 0, {"origin": column}).reports.values()
+    (bound,) = meaning("sensitive_attribute", NO_LOSS, {"origin": column}).reports.values()
 
     assert bound.epsilon == pytest.approx(worst, rel=1e-12)
     assert bound.guess == pytest.approx(1 / (1 + math.exp(-worst)), rel=1e-12)
@@ -206,13 +206,13 @@ def test_several_reports_of_one_person_add_up() -> None:
     first, second = perturbed("0.75", "a", "b"), perturbed("0.99", "a", "b", "c")
     both = np.kron(channel(first), channel(second))
 
-    meant = meaning("sensitive_attribute", 0, 0, {"sex": first, "origin": second})
+    meant = meaning("sensitive_attribute", NO_LOSS, {"sex": first, "origin": second})
 
     assert meant.all_reports.epsilon == pytest.approx(np.log(both[:, None, :] / both[None, :, :]).max(), rel=1e-12)
 
 
 def test_reports_are_said_to_have_an_epsilon_of_their_own() -> None:
-    said = statements(meaning("sensitive_attribute", 0, 0, {"origin": perturbed("0.99", "a", "b", "c")}))
+    said = statements(meaning("sensitive_attribute", NO_LOSS, {"origin": perturbed("0.99", "a", "b", "c")}))
 
     assert "for origin, with ε = 5.29 of its own, the odds change by a factor of at most e^ε = 198" in said.reports
     assert "not protected" in said.reports
@@ -222,13 +222,13 @@ def test_reports_are_said_to_have_an_epsilon_of_their_own() -> None:
 def test_a_column_that_was_not_perturbed_has_no_report() -> None:
     plain = Column(name="sex", type="boolean", sensitive=True)
 
-    assert meaning("sensitive_attribute", 10**9, 0, {"sex": plain}).reports == {}
+    assert meaning("sensitive_attribute", Loss(10**9), {"sex": plain}).reports == {}
 
 
 def test_presence_and_values_are_said_apart() -> None:
-    both = statements(meaning("add_remove", 10**9))
-    stead = statements(meaning("replace", 10**9))
-    value = statements(meaning("sensitive_attribute", 10**9))
+    both = statements(meaning("add_remove", Loss(10**9)))
+    stead = statements(meaning("replace", Loss(10**9)))
+    value = statements(meaning("sensitive_attribute", Loss(10**9)))
 
     assert "e^ε = 2.72" in both.presence
     assert "e^(2ε) = 7.39" in both.values
@@ -241,12 +241,12 @@ def test_presence_and_values_are_said_apart() -> None:
 
 @each_relation
 def test_nothing_is_said_that_only_sounds_like_a_bound(relation: Relation) -> None:
-    huge = statements(meaning(relation, 2000 * NANO_PER_UNIT))
-    empty = statements(meaning(relation, NANO_PER_UNIT, NANO_PER_UNIT))
+    huge = statements(meaning(relation, Loss(2000 * NANO_PER_UNIT)))
+    empty = statements(meaning(relation, Loss(NANO_PER_UNIT, NANO_PER_UNIT)))
 
     assert "more than a million" in huge.values
     assert "nothing is bounded" in empty.values
-    assert statements(meaning(relation, 2000 * NANO_PER_UNIT, 1)).all
+    assert statements(meaning(relation, Loss(2000 * NANO_PER_UNIT, 1))).all
 
 
 @given(st.floats(1e-15, 1e6), st.floats(0.5, 1))
@@ -273,7 +273,7 @@ def test_the_guarantee_states_these_figures() -> None:
     assert [[row[0], *row[2:]] for row in rows] == [row for relation in RELATIONS for row in expected_rows(relation)]
     assert f"{exceeded(10**9, 10**3):.1f} δ at ε = 1, δ = 10⁻⁶" in " ".join(text.split())
     assert f"{exceeded(10**8, 10**3):.1f} δ at ε = 0.1, δ = 10⁻⁶" in " ".join(text.split())
-    (report,) = meaning("sensitive_attribute", 0, 0, {"": perturbed("0.75", "a", "b")}).reports.values()
+    (report,) = meaning("sensitive_attribute", NO_LOSS, {"": perturbed("0.75", "a", "b")}).reports.values()
     assert (
         f"the factor is e^ε′, whatever else is asked: {figure_up(report.factor)}, and at most {shown(report)}" in text
     )
@@ -281,7 +281,7 @@ def test_the_guarantee_states_these_figures() -> None:
 
 def expected_rows(relation: Relation) -> list[list[str]]:
     """Relation, factor, and what 50 % becomes at ε = 0.1 and at 1: for presence, then for values."""
-    tenth, one = meaning(relation, 10**8), meaning(relation, 10**9)
+    tenth, one = meaning(relation, Loss(10**8)), meaning(relation, Loss(10**9))
     rows = [[relation, "not protected", "", ""]]
     if tenth.presence is not None and one.presence is not None:
         rows = [[relation, "e^ε", shown(tenth.presence), shown(one.presence)]]
