@@ -44,11 +44,6 @@ class Settings:
         return self.home / "signing-keys"
 
     @property
-    def signing_key_of_earlier_versions(self) -> Path:
-        """Where version 0.1 kept its only signing key; `holder init` takes it over."""
-        return self.home / "signing-key.pem"
-
-    @property
     def records(self) -> Path:
         """The folder of the encoded records."""
         return self.home / "records"

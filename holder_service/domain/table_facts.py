@@ -14,10 +14,7 @@ Rows = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
 class TableFacts:
-    """Takes entry by entry, and then tells the first row that does not follow from them.
-
-    Entries of earlier versions said less; a column that no entry speaks of is not compared.
-    """
+    """Takes entry by entry, and then names the first row that does not follow from them."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, str], dict[str, Any]] = {}
@@ -43,7 +40,7 @@ class TableFacts:
             case "population" | "cap":
                 self._say(entry, "populations", event.population, merged_into=None, **detail)
             case "dataset":
-                known = {name: detail[name] for name in ("schema", "records_max", "version") if name in detail}
+                known = {name: detail.get(name) for name in ("schema", "records_max", "version")}
                 self._say(entry, "datasets", event.dataset, population=event.population, retired=False, **known)
             case "records":
                 version = int(event.subject or "")
@@ -77,12 +74,10 @@ class TableFacts:
 
     def _apply_signing_key(self, entry: Entry, detail: dict[str, Any]) -> None:
         detail.pop("reason", None)
-        if "valid_from" in detail:
-            for (table, key), row in self._rows.items():
-                if table == "signing_keys" and row["valid_to"] is None:
-                    self._say(entry, table, key, valid_to=detail["valid_from"])
-            detail.setdefault("handover", None)
-        self._say(entry, "signing_keys", entry.event.subject, valid_to=None, **detail)
+        for (table, key), row in self._rows.items():
+            if table == "signing_keys" and row["valid_to"] is None:
+                self._say(entry, table, key, valid_to=detail["valid_from"])
+        self._say(entry, "signing_keys", entry.event.subject, **{"valid_to": None, "handover": None, **detail})
 
     def _apply_merge(self, entry: Entry, source: str) -> None:
         into = entry.event.population

@@ -127,8 +127,6 @@ def initialise(settings: Settings) -> IssuedKey | None:
             _refuse_lost_history(books)
             books.anchor.create(*head)
         keys = SigningKeyFolder(settings.signing_keys)
-        if settings.signing_key_of_earlier_versions.exists():
-            keys.adopt(settings.signing_key_of_earlier_versions)
         key_made = publish_first(books, keys)
         secret_made = not settings.person_secret.exists() and PersonSecret.create(settings.person_secret)
         with database.read() as connection:

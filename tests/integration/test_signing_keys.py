@@ -218,17 +218,3 @@ def test_a_key_that_goes_away_under_a_running_holder_charges_nothing(sqlite_hold
 
     assert sqlite_holder.spent() == spent
     assert len(keys_of(sqlite_holder).keys) == 2
-
-
-def test_the_key_of_an_earlier_version_is_taken_over(tmp_path: Path, database_url: str) -> None:
-    with running_holder(tmp_path, database_url) as holder:
-        (file,) = holder.settings.signing_keys.iterdir()
-    file.rename(holder.settings.home / "signing-key.pem")
-    with pytest.raises(NotInitialised):
-        Holder.open(holder.settings)
-
-    with pytest.raises(Conflict, match="initialised already"):
-        initialise(holder.settings)
-
-    Holder.open(holder.settings).close()
-    assert file.exists()
