@@ -7,7 +7,6 @@ say (`services.signing_keys`): so a crash cannot leave a second record of it beh
 import base64
 import hashlib
 import os
-import tempfile
 import time
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +17,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from holder_service.durable_files import durable_file, sync_folder
 from shared.handovers import handover_bytes
 from shared.releases import Handover, SigningKey, signature_of
 
@@ -74,17 +74,18 @@ class SigningKeyFolder:
     def create(self) -> SigningKeyPair:
         """Make a new key and keep it, durably, in a file that only its owner may read."""
         private = Ed25519PrivateKey.generate()
-        self._keep(private)
-        return SigningKeyPair.of(private)
-
-    def adopt(self, path: Path) -> None:
-        """Take over a key from a file outside, as earlier versions kept their only one; it is removed there.
-
-        Raises:
-            UnusableSigningKey: The file holds something else.
-        """
-        self._keep(_read(path))
-        path.unlink()
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        pem = private.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        pair = SigningKeyPair.of(private)
+        with durable_file(self.path / f"{pair.id}{_ENDING}") as file:
+            file.write(pem)
+            file.flush()
+            made_ns = time.time_ns()  # a file system's own clock may tick a hundred times a second
+            os.utime(file.fileno(), ns=(made_ns, made_ns))
+        sync_folder(self.path.parent)
+        return pair
 
     def load(self, key_id: str) -> SigningKeyPair:
         """Read a key.
@@ -98,27 +99,6 @@ class SigningKeyFolder:
         if pair.id == key_id:
             return pair
         raise UnusableSigningKey(f"{path} holds another signing key than the one it is named by.")
-
-    def _keep(self, private: Ed25519PrivateKey) -> None:
-        """Write a key's file whole or not at all; it is on the disk before this returns."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        pem = private.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        descriptor, temporary = tempfile.mkstemp(dir=self.path, prefix=".new-")  # for its owner alone, 0600
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(pem)
-            file.flush()
-            made_ns = time.time_ns()  # a file system's own clock may tick a hundred times a second
-            os.utime(file.fileno(), ns=(made_ns, made_ns))
-            os.fsync(file.fileno())
-        Path(temporary).rename(self.path / f"{SigningKeyPair.of(private).id}{_ENDING}")
-        for folder in (self.path, self.path.parent):
-            descriptor = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
 
 
 def _read(path: Path) -> Ed25519PrivateKey:

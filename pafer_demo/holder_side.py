@@ -9,6 +9,7 @@ from typing import Annotated, Final, NoReturn
 import typer
 
 from holder_service.cli.calls import clear_errors
+from holder_service.durable_files import durable_file
 from holder_service.settings import Settings
 from pafer_demo.administration import AUDITOR, prepare
 from pafer_demo.holder_process import DemoFailed, HolderProcess, initialise, running_holder
@@ -38,7 +39,9 @@ def _serve(host: str, port: int) -> None:
         admin_key = None if key_file.exists() else initialise(os.environ)
         with running_holder({}, host=host, port=port) as holder:
             if admin_key is not None:
-                _write_key(key_file, prepare(holder.url, admin_key, register(), budget=BUDGET))
+                key = prepare(holder.url, admin_key, register(), budget=BUDGET)
+                with durable_file(key_file) as file:
+                    file.write(f"{key}\n".encode("ascii"))
             _announce(holder, key_file)
             sys.exit(holder.process.wait())
     except DemoFailed as error:
@@ -49,15 +52,6 @@ def _serve(host: str, port: int) -> None:
 
 def _leave(*_: object) -> NoReturn:
     sys.exit(0)
-
-
-def _write_key(key_file: Path, key: str) -> None:
-    """Write the key so that the file is whole from the time that it exists."""
-    partial = key_file.with_suffix(".partial")
-    partial.unlink(missing_ok=True)
-    partial.touch(mode=0o600)
-    partial.write_text(f"{key}\n", encoding="ascii")
-    partial.replace(key_file)
 
 
 def _announce(holder: HolderProcess, key_file: Path) -> None:

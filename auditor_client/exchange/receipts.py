@@ -6,14 +6,13 @@ false, as evidence. The keys of first contact are trusted; a later one only if a
 Nothing secret is written: not the auditor's key, nothing of a model but the rules that were asked.
 """
 
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ValidationError
 
+from auditor_client.durable_files import write_durably
 from auditor_client.errors import AuditorError, HolderLied, NotFound, ReceiptsDamaged
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.holder import HolderClient
@@ -182,18 +181,7 @@ class Receipts:
     def _write(self, path: Path, content: bytes) -> None:
         """Write a file whole or not at all, and have it on the disk before returning."""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as file:
-                temporary = Path(file.name)
-                try:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-                    temporary.replace(path)
-                except BaseException:
-                    temporary.unlink(missing_ok=True)
-                    raise
-            _sync_directory(path.parent)
+            write_durably(path, content)
         except OSError as error:
             raise ReceiptsDamaged(
                 f"{path} cannot be written: {error.strerror}. Make room or name another receipts directory and ask "
@@ -277,11 +265,3 @@ def _facts(key: SigningKey) -> tuple[str, ...]:
 
 def _sequence(position: LedgerPosition) -> int:
     return position.sequence
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from auditor_client.asking.inquiry import ModelDigest
 from auditor_client.asking.question import Question
 from auditor_client.asking.request import AuditRequest
+from auditor_client.durable_files import write_durably
 from auditor_client.errors import AuditorError, ReceiptsDamaged
 from auditor_client.findings.finding import KeptAnswer
 from auditor_client.findings.reading import Reading
@@ -133,8 +134,7 @@ class Notes:
         """
         path = self.directory / f"{note.name.removeprefix('sha256:')}.json"
         try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            path.write_text(note.model_dump_json(indent=1) + "\n", encoding="utf-8")
+            write_durably(path, f"{note.model_dump_json(indent=1)}\n".encode())
         except OSError as error:
             raise ReceiptsDamaged(f"The note {path} cannot be written: {error.strerror}.") from error
         return path

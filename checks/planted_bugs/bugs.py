@@ -334,7 +334,7 @@ BUGS: Final = (
     Bug(
         "records readable by others",
         (
-            Edit("holder_service/records/encoded.py", "encoded.chmod(0o400)", "encoded.chmod(0o444)"),
+            Edit("holder_service/records/encoded.py", "mode=0o400", "mode=0o444"),
             Edit("holder_service/private_files.py", "    os.umask(_OTHERS)\n", "    os.umask(0o022)\n"),
         ),
         ("tests/integration/test_private_files.py::test_nothing_that_a_holder_writes_is_readable_by_others",),

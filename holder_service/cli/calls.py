@@ -14,6 +14,7 @@ import typer
 from holder_service.app import create_app
 from holder_service.cli.output import notify
 from holder_service.domain.errors import HolderError
+from holder_service.durable_files import durable_file
 from holder_service.private_files import OpenHome
 from holder_service.records.person_keys import UnusableSecret
 from holder_service.services.holder import Holder, NotInitialised
@@ -58,13 +59,8 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which is there once it is whole: what ends the command before that leaves none."""
     if path.exists():
         fail(f"{path} is there already; name a new file.")
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        with partial.open("w+b") as written:
-            yield written
-        partial.rename(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with durable_file(path) as written:
+        yield written
 
 
 @contextmanager

@@ -12,14 +12,13 @@ so that the work of a count is the same whatever the records are (ADR 0015):
 It holds no person key and no text. Nothing in this module shows a value, or how many records there are.
 """
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from holder_service.domain.errors import InvalidRecords, Unavailable
+from holder_service.durable_files import durable_file
 from holder_service.records.csv_records import csv_pieces
 from holder_service.records.parquet_records import parquet_pieces
 from holder_service.records.person_keys import PersonKeys, PersonSecret
@@ -161,14 +161,10 @@ def load_records(
             _stage(reader(source, schema), schema, records_max, folder, keys)
         except pa.ArrowException:  # none is expected; its text might quote a record
             raise InvalidRecords("The file cannot be read as what it says it is.") from None
-        encoded = folder / "encoded"
-        _encode(schema, folder, encoded)
-        if hashes is not None:
-            shutil.move(keys.sorted_hashes, hashes)
-        encoded.chmod(0o400)
-        _make_durable(encoded)
-        encoded.replace(destination)
-        _make_durable(destination.parent)
+        with durable_file(destination, mode=0o400) as file:
+            _encode(schema, folder, file)
+            if hashes is not None:
+                shutil.move(keys.sorted_hashes, hashes)
 
 
 def _stage(pieces: Iterator[Piece], schema: Schema, records_max: int, folder: Path, keys: PersonKeys) -> None:
@@ -218,12 +214,12 @@ def _checked(piece: Piece, schema: Schema) -> dict[str, _Values]:
     return values
 
 
-def _encode(schema: Schema, folder: Path, encoded: Path) -> None:
+def _encode(schema: Schema, folder: Path, file: BinaryIO) -> None:
     """Write the staged columns as one Arrow file."""
     staged = [_read_staged(_staged(folder, index), column) for index, column in enumerate(schema.columns)]
     fields = [field for column in schema.columns for field in _fields(column)]
     arrow_schema = pa.schema(fields, metadata={"declaration": _declaration(schema)})
-    with pa.OSFile(str(encoded), "wb") as file, pa.ipc.new_file(file, arrow_schema) as writer:
+    with pa.ipc.new_file(file, arrow_schema) as writer:
         for start in range(0, len(staged[0]), CHUNK_RECORDS_MAX):
             arrays = [
                 pa.array(array)
@@ -289,12 +285,3 @@ def _chunk(index: int, batch: pa.RecordBatch, doubles: _Numbers) -> Chunk:
 
 def _declaration(schema: Schema) -> bytes:
     return canonical.digest({"encoding": ENCODING, "schema": schema.model_dump(mode="json")}).encode()
-
-
-def _make_durable(path: Path) -> None:
-    """Have a file's content, or a folder's entries, survive a loss of power."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -40,15 +40,7 @@ class RecordFiles:
         self.people.mkdir(exist_ok=True)
         before = self.people_of(earlier)
         name = self.secret.file_name()
-        partial = self.people / f".loading-{name}"
-        join_hashes([hashes] if before is None else [hashes, before], partial)
-        partial.chmod(0o400)
-        partial.rename(self.people / name)
-        descriptor = os.open(self.people, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        join_hashes([hashes] if before is None else [hashes, before], self.people / name)
         return name
 
     @contextmanager

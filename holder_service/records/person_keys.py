@@ -8,7 +8,6 @@ Of two times 10⁷ different people, the chance that any two have the same 64 bi
 """
 
 import hashlib
-import os
 import secrets
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +18,8 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from holder_service.durable_files import durable_file
 
 SECRET_BYTES: Final = 32
 _DIGEST: Final = np.dtype([("sorted", np.uint64), ("rest", np.uint64)])
@@ -53,17 +54,11 @@ class PersonSecret:
     @classmethod
     def create(cls, path: Path) -> bool:
         """Make a secret in a new file that only its owner may read, if there is none; whether there was none."""
-        partial = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(SECRET_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
         try:
-            path.hardlink_to(partial)  # unlike a rename it replaces nothing
+            with durable_file(path, replaces=False) as file:
+                file.write(secrets.token_bytes(SECRET_BYTES))
         except FileExistsError:
             return False
-        finally:
-            partial.unlink()
         return True
 
     @classmethod
@@ -131,12 +126,10 @@ class PersonKeys:
 
 
 def join_hashes(sources: Sequence[Path], destination: Path) -> None:
-    """Write the hashes of several files as one, each once, sorted and durable; memory is bounded."""
-    with destination.open("xb") as file:
+    """Write the hashes of several files as one that nobody may change, each once and sorted; memory is bounded."""
+    with durable_file(destination, mode=0o400) as file:
         for parts in _in_step([_hashes(source) for source in sources]):
             _distinct(parts).tofile(file)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 @lru_cache(maxsize=4096)

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from holder_service.domain.deadlines import AS_SHIPPED, Work
+from holder_service.durable_files import durable_file
 from holder_service.settings import InvalidSettings
 
 
@@ -24,6 +25,5 @@ def read_factors(path: Path) -> Work:
 
 def write_factors(path: Path, factors: Work) -> None:
     """Put the factors in force for processes that start from now on."""
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(asdict(factors), indent=2) + "\n", encoding="utf-8")
-    partial.replace(path)
+    with durable_file(path) as file:
+        file.write(f"{json.dumps(asdict(factors), indent=2)}\n".encode())

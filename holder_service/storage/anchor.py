@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from holder_service.durable_files import sync_folder
+
 _SLOT_BYTES: Final = 256
 _BROKEN: Final = -1, ""
 """Stands for what a slot holds whose write was cut short."""
@@ -51,11 +53,7 @@ class Anchor:
             slot = _encode(sequence, entry_hash)
             os.pwrite(file, slot + slot, 0)
             os.fsync(file)
-        directory = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        sync_folder(self.path.parent)
 
     def read(self) -> tuple[int, str] | None:
         """The anchored sequence and hash; None if the file is not there or holds no whole slot."""
