@@ -14,7 +14,6 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -35,11 +34,10 @@ from holder_service.mechanisms.calibration import mechanism_of
 from pafer_demo.model import trained_tree
 from pafer_demo.open_data import LOADERS, OpenData, OpenDataMissing
 from pafer_demo.register import register
-from shared.amounts import NO_LOSS
 from shared.datasets import DatasetDescription
-from shared.limits import Limits
-from shared.releases import LedgerPosition, Release, ReleasedBatch, ReleasedCell
 from shared.rules import Cell
+from testing.invented_questions import release_of
+from testing.registers import REGISTER
 
 BAR: Final = 0.15
 EPSILONS: Final = ("0.1", "0.25", "0.5")
@@ -112,19 +110,12 @@ def rows(
 
 def _case(data: OpenData, model: Tree, sensitive: tuple[str, ...]) -> Case:
     declaration = data.declaration
-    dataset = DatasetDescription(
-        name=data.name,
-        population=data.name,
-        relation="add_remove",
-        version=1,
-        person_key=declaration.person_key,
-        columns=declaration.columns,
-        sensitive=declaration.table.sensitive,
-        mechanisms=("laplace", "gaussian", "exponential"),
-        records_max=declaration.records_max,
-        release_quantum_ms=0,
-        limits=Limits(),
-    )
+    dataset = REGISTER.model_copy(
+        update={
+            "name": data.name, "population": data.name, "columns": declaration.columns,
+            "sensitive": declaration.table.sensitive, "records_max": declaration.records_max,
+        }
+    )  # fmt: skip
     return Case(data.name, model, dataset, data.test.to_pandas(), sensitive)
 
 
@@ -157,28 +148,12 @@ def _counts(case: Case, cell: Cell) -> list[int]:
 
 def _answered_width(asked: Question, counts: dict[str, list[int]]) -> float:
     """The width of the interval of one answer by the holder's mechanism."""
-    schema = asked.dataset.table
-    groups = schema.groups(asked.plan.sensitive)
-    batches = []
-    for batch in asked.plan.batches:
-        mechanism = mechanism_of(
-            batch, relation=NeighbouringRelation(asked.dataset.relation), schema=schema, sensitive=asked.plan.sensitive
-        )
-        cells = tuple(
-            ReleasedCell(id=cell.id, counts=tuple(mechanism.release(counts[cell.id]))) for cell in batch.cells
-        )
-        batches.append(
-            ReleasedBatch(
-                name=batch.name, epsilon="0", delta="0", composition={"classes": 1}, groups=groups,
-                noise=mechanism.noise, cells=cells,
-            )
-        )  # fmt: skip
-    release = Release(
-        id="", dataset=asked.dataset.name, version=1, auditor="", created=datetime.now(UTC),
-        relation=asked.dataset.relation, plan=asked.plan, charge=NO_LOSS,
-        remaining=NO_LOSS, batches=tuple(batches), ledger=LedgerPosition(sequence=1, hash=""),
-        nonce="0" * 32, key="", signature="",
-    )  # fmt: skip
+    relation, schema = NeighbouringRelation(asked.dataset.relation), asked.dataset.table
+    mechanisms = {
+        batch.name: mechanism_of(batch, relation=relation, schema=schema, sensitive=asked.plan.sensitive)
+        for batch in asked.plan.batches
+    }
+    release = release_of(asked.plan, asked.dataset, lambda batch, cell: mechanisms[batch.name].release(counts[cell.id]))
     try:
         found = read(release, asked)[""]
         ratio = estimate_parity(found.measurement).ratio

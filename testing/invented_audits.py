@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,24 +20,17 @@ from auditor_client.findings.answers import FigureCounts
 from auditor_client.findings.finding import KeptAnswer
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import DecisionRule, Leaf
-from shared.amounts import Loss, format_nano, parse_nano
-from shared.datasets import Budget
-from shared.noise import DiscreteLaplaceNoise
-from shared.plans import Plan, identity
+from shared.amounts import Loss, parse_nano
+from shared.datasets import Budget, DatasetDescription
+from shared.plans import Plan
 from shared.releases import (
-    Answer,
-    Entered,
-    LedgerPosition,
     Release,
-    ReleasedBatch,
-    ReleasedCell,
-    SerialisedAnswer,
     SigningKey,
-    signature_of,
 )
 from shared.rules import Rule
 from shared.schema import Column, Group
-from testing.registers import REGISTER
+from testing.registers import REGISTER, plan
+from testing.simulated_holder import SimulatedHolder
 
 Rates = dict[Group, tuple[float, float, float]]
 """For each group: rate, low, high."""
@@ -105,11 +97,13 @@ def invented_audit(
         verdict=parity_ratio.against(threshold),
         warnings=warnings,
     )
-    answer = _answer(tuple(rates), sensitive, epsilon, rules, relation)
+    dataset = _dataset(tuple(rates), sensitive, rules, relation)
+    answer = _answer(dataset, epsilon, rules)
     release = Release.model_validate(answer)
+    request = AuditRequest(sensitive=sensitive, epsilon=epsilon, strategy="verdict", mechanism="laplace", version=3)
     receipt = Path("receipts") / f"{release.id.removeprefix('sha256:')}.json"
     return AuditResult(
-        question=_question(release.plan, tuple(rates), rules, relation),
+        question=Question(dataset, request, rules, ModelDigest(rules="sha256:" + "1" * 64, file="sha256:" + "2" * 64)),
         kept=KeptAnswer(release, answer, receipt, _signing_key()),
         reading=Reading(estimator=estimator, threshold=threshold),
         holder_url="https://holder.example",
@@ -137,27 +131,26 @@ def invented_audit(
     )
 
 
-def _question(plan: Plan, groups: tuple[Group, ...], rules: tuple[DecisionRule, ...], relation: str) -> Question:
+def _dataset(
+    groups: tuple[Group, ...], names: tuple[str, ...], rules: tuple[DecisionRule, ...], relation: str
+) -> DatasetDescription:
+    """One of these groups, and of columns that the rules' predicates fit."""
     sensitive = tuple(
         Column(
             name=name,
             type="category",
-            categories=tuple(dict.fromkeys(str(group[place]) for group in groups)),
+            categories=tuple(dict.fromkeys(str(value) for value in values if value)),
+            nullable=None in values,
             sensitive=True,
         )
-        for place, name in enumerate(plan.sensitive)
+        for name, values in zip(names, zip(*groups, strict=True), strict=True)
     )
-    dataset = REGISTER.model_copy(
+    return REGISTER.model_copy(
         update={
-            "name": "adult", "population": "adult", "relation": relation, "version": 3, "sensitive": plan.sensitive,
-            "columns": (*sensitive, *_feature_columns(rules, plan.sensitive)), "mechanisms": ("laplace",),
+            "name": "adult", "population": "adult", "relation": relation, "version": 3, "sensitive": names,
+            "columns": (*sensitive, *_feature_columns(rules, names)), "mechanisms": ("laplace",),
         }
     )  # fmt: skip
-    epsilon = format_nano(plan.batches[0].loss.epsilon_nano)
-    request = AuditRequest(
-        sensitive=plan.sensitive, epsilon=epsilon, strategy="verdict", mechanism="laplace", version=3
-    )
-    return Question(dataset, request, rules, ModelDigest(rules="sha256:" + "1" * 64, file="sha256:" + "2" * 64))
 
 
 def _feature_columns(rules: tuple[DecisionRule, ...], sensitive: tuple[str, ...]) -> list[Column]:
@@ -185,43 +178,18 @@ def _signing_key() -> SigningKey:
     return SigningKey(id="k1", algorithm="ed25519", public_key=public, valid_from=datetime(2026, 11, 1, tzinfo=UTC))
 
 
-def _answer(
-    groups: tuple[Group, ...], sensitive: tuple[str, ...], epsilon: str, rules: tuple[DecisionRule, ...], relation: str
-) -> dict[str, Any]:
+def _answer(dataset: DatasetDescription, epsilon: str, rules: tuple[DecisionRule, ...]) -> dict[str, Any]:
     cells = [
         {"id": name, "any_of": [rule.rule.model_dump(mode="json") for rule in rules if rule.favourable == favourable]}
         for name, favourable in (("favourable", True), ("unfavourable", False))
     ]
-    batch = {"name": "verdict", "mechanism": {"name": "laplace"}, "epsilon": epsilon}
-    asked = [cell for cell in cells if cell["any_of"]]
-    plan = Plan.model_validate({"sensitive": sensitive, "version": 3, "batches": [{**batch, "cells": asked}]})
-    scale = 1e9 / parse_nano(epsilon)
-    released = ReleasedBatch(
-        name="verdict",
-        epsilon=epsilon,
-        delta="0",
-        composition={"classes": 1},
-        groups=groups,
-        noise=DiscreteLaplaceNoise(scale=math.nextafter(scale, math.inf)),
-        cells=tuple(ReleasedCell(id=cell.id, counts=(100,) * len(groups)) for cell in plan.batches[0].cells),
+    asked = plan(
+        epsilon=epsilon, cells=[cell for cell in cells if cell["any_of"]], sensitive=dataset.sensitive, version=3
     )
-    answer = Answer(
-        id=identity(auditor="ADR", dataset="adult", plan=plan),
-        dataset="adult",
-        version=3,
-        auditor="ADR",
-        relation=relation,
-        nonce="0123456789abcdef" * 2,
-        plan=plan,
-        charge=Loss(parse_nano(epsilon)),
-        batches=(released,),
-    )
-    entered = Entered(
-        created=datetime(2026, 11, 20, 21, 30, tzinfo=UTC),
-        remaining=Loss(1_500_000_000),
-        ledger=LedgerPosition(sequence=17, hash="sha256:" + "a" * 64),
-        key="k1",
-    )
-    release = SerialisedAnswer.of(answer).signed(entered, lambda content: signature_of(content, _KEY))
-    document: dict[str, Any] = json.loads(release)
+    always = {
+        "created": "2026-11-20T21:30:00Z", "nonce": "0123456789abcdef" * 2,
+        "ledger": {"sequence": 17, "hash": "sha256:" + "a" * 64}, "remaining": {"epsilon": "1.5", "delta": "0"},
+    }  # fmt: skip
+    holder = SimulatedHolder(dataset=dataset, signing=_KEY, before_signing=lambda document: document.update(always))
+    document: dict[str, Any] = json.loads(holder.release(Plan.model_validate(asked))[1])
     return document

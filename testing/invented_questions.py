@@ -1,6 +1,6 @@
 """Questions made by hand about an invented dataset with a label, and answers to them from invented people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ from auditor_client.exchange.verification import counts_that_change
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
 from shared.amounts import NO_LOSS
 from shared.datasets import DatasetDescription
-from shared.plans import Plan
+from shared.plans import Batch, Plan
 from shared.releases import LedgerPosition, Release, ReleasedBatch, ReleasedCell
 from shared.rules import Cell, Predicate
 from shared.schema import Value
@@ -56,13 +56,20 @@ def question(model: Tree = FOUR_LEAVES, *, dataset: DatasetDescription = LOANS, 
 def exact_release(plan: Plan, people: Sequence[Person], dataset: DatasetDescription = LOANS) -> Release:
     """A release whose counts are exact, counted with the reference evaluator."""
     groups = dataset.table.groups(plan.sensitive)
+    counted = groups[:1] if dataset.relation == "sensitive_attribute" and len(groups) == 2 else groups
+
+    def counts(_: Batch, cell: Cell) -> list[int]:
+        members = [tuple(person[name] for name in plan.sensitive) for person in people if cell.matches(person)]
+        return [members.count(group) for group in counted]
+
+    return release_of(plan, dataset, counts)
+
+
+def release_of(plan: Plan, dataset: DatasetDescription, counts: Callable[[Batch, Cell], Sequence[int]]) -> Release:
+    """A release that nobody signed, of these counts of every cell."""
+    groups = dataset.table.groups(plan.sensitive)
     changed = counts_that_change(dataset.relation, len(groups))
     halved = dataset.relation == "sensitive_attribute" and len(groups) == 2
-
-    def counts(cell: Cell) -> tuple[int, ...]:
-        members = [tuple(person[name] for name in plan.sensitive) for person in people if cell.matches(person)]
-        return tuple(members.count(group) for group in (groups[:1] if halved else groups))
-
     return Release(
         id="sha256:" + "0" * 64,
         dataset=dataset.name,
@@ -83,7 +90,7 @@ def exact_release(plan: Plan, people: Sequence[Person], dataset: DatasetDescript
                 groups=groups,
                 counted_groups=groups[:1] if halved else None,
                 noise=expected_noise(batch, counts_that_change=changed, schema=dataset.table, sensitive=plan.sensitive),
-                cells=tuple(ReleasedCell(id=cell.id, counts=counts(cell)) for cell in batch.cells),
+                cells=tuple(ReleasedCell(id=cell.id, counts=tuple(counts(batch, cell))) for cell in batch.cells),
             )
             for batch in plan.batches
         ),

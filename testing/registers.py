@@ -40,12 +40,13 @@ REGISTER: Final = DatasetDescription(
 
 LOANS: Final = REGISTER.model_copy(
     update={
+        "version": 3,
         "columns": (
             *REGISTER.columns,
             Column(name="region", type="category", categories=("North", "South", "East")),
             Column(name="marital status", type="category", categories=("single", "married and well", "in a home")),
             Column(name="repaid", type="boolean", label=True),
-        )
+        ),
     }
 )
 """With a label, and categories whose names are no words."""

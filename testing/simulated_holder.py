@@ -78,9 +78,21 @@ class SimulatedHolder:
     ledger: list[str] = field(default_factory=list)
     answered: dict[str, bytes] = field(default_factory=dict)
 
-    def count(self, method: str, ending: str) -> int:
-        """How often something was asked."""
-        return sum(asked == method and path.endswith(ending) for asked, path in self.requests)
+    def count(self, method: str | None, ending: str) -> int:
+        """How often something was asked, with one method or with any."""
+        return sum(method in (None, asked) and path.endswith(ending) for asked, path in self.requests)
+
+    def reply(self, status: int, body: bytes, *, to: str = "", times: int | None = None, **sending: Any) -> None:
+        """Let it send this, whatever is true, to requests of some ending: to all of them, or to the first so many."""
+        before = self.count(None, to)
+
+        def take_over(handler: BaseHTTPRequestHandler) -> bool:
+            if not handler.path.endswith(to) or (times is not None and self.count(None, to) - before > times):
+                return False
+            send(handler, status, body, **sending)
+            return True
+
+        self.take_over = take_over
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         """Status and body of an answer."""
@@ -129,13 +141,13 @@ class SimulatedHolder:
 
     def release(self, plan: Plan) -> tuple[int, bytes]:
         """The answer to a plan: the same for the same plan."""
-        name = identity(auditor="ADR", dataset="register", plan=plan)
+        name = identity(auditor="ADR", dataset=self.dataset.name, plan=plan)
         if name in self.answered:
             return 200, self.answered[name]
         self.ledger.append(f"sha256:{len(self.ledger) + 1:064x}")
         answer = Answer(
             id=name,
-            dataset="register",
+            dataset=self.dataset.name,
             version=plan.pinned_version,
             auditor="ADR",
             relation=self.dataset.relation,

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 from hypothesis import HealthCheck, settings
 
 from pafer_demo.open_data import data_directory
 from testing.postgres import PostgresServer, running_server
+from testing.simulated_holder import SimulatedHolder, simulated_holder
 
 if TYPE_CHECKING:
     from testing.holders import TestedHolder
@@ -77,3 +79,16 @@ def sqlite_holder(tmp_path: Path) -> "Iterator[TestedHolder]":
 
     with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}") as tested:
         yield tested
+
+
+@pytest.fixture(scope="module")
+def http() -> Iterator[httpx.Client]:
+    """One for all tests of a module: reading the certificates takes longer than most of them."""
+    with httpx.Client() as client:
+        yield client
+
+
+@pytest.fixture
+def simulated() -> Iterator[SimulatedHolder]:
+    with simulated_holder() as server:
+        yield server

@@ -14,33 +14,19 @@ import pytest
 
 from auditor_client.auditor import Auditor
 from auditor_client.errors import AuditorError, HolderLied, HolderUnavailable, QuestionRefused, VersionGone
-from auditor_client.models.tree import Branch, Leaf, Split, Tree
+from auditor_client.models.tree import Tree
 from shared.handovers import handover_bytes
 from shared.releases import SigningKey, signature_of
-from shared.rules import Predicate
+from testing.invented_questions import leaf, split
 from testing.simulated_holder import KEY, Document, SimulatedHolder, problem, send, simulated_holder
 
-TREE = Tree(
-    Split(
-        "root",
-        (
-            Branch((Predicate(column="age", op="le", value=40),), Leaf("young", "yes", favourable=True)),
-            Branch((Predicate(column="age", op="gt", value=40),), Leaf("old", "no", favourable=False)),
-        ),
-    )
-)
+TREE = Tree(split("age", 40, leaf("young", True), leaf("old", False)))
 
 
 @pytest.fixture
 def holder() -> Iterator[SimulatedHolder]:
     with simulated_holder() as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def http() -> Iterator[httpx.Client]:
-    with httpx.Client() as client:
-        yield client
 
 
 @pytest.fixture
@@ -138,13 +124,7 @@ def test_an_earlier_release_is_no_answer_to_another_question(
     auditor.audit(TREE, "register", ["sex"], "0.5")
     [earlier] = holder.answered.values()
 
-    def replay(handler: BaseHTTPRequestHandler) -> bool:
-        if not handler.path.endswith("/releases"):
-            return False
-        send(handler, 200, earlier)
-        return True
-
-    holder.take_over = replay
+    holder.reply(200, earlier, to="/releases")
     for sensitive, epsilon, draw in ((["origin"], "0.5", 1), (["sex"], "0.4", 1), (["sex"], "0.5", 2)):
         with pytest.raises(HolderLied, match="another plan"):
             auditor.audit(TREE, "register", sensitive, epsilon, draw=draw, reuse=False)
@@ -242,14 +222,7 @@ def test_a_lost_answer_is_asked_for_again_and_charged_once(auditor: Auditor, hol
 
 def test_records_that_change_in_between_are_not_asked_by_mistake(auditor: Auditor, holder: SimulatedHolder) -> None:
     """The plan is pinned to the version that was described, so a new one is refused, not charged."""
-
-    def reload(handler: BaseHTTPRequestHandler) -> bool:
-        if not handler.path.endswith("/releases"):
-            return False
-        send(handler, *problem(409, "version-gone", "Version 1 is neither current nor answered."))
-        return True
-
-    holder.take_over = reload
+    holder.reply(*problem(409, "version-gone", "Version 1 is neither current nor answered."), to="/releases")
 
     with pytest.raises(VersionGone, match="Version 1"):
         auditor.audit(TREE, "register", ["sex"], "0.5")
@@ -264,13 +237,7 @@ def test_records_that_change_in_between_are_not_asked_by_mistake(auditor: Audito
 def test_what_is_no_release_is_told_and_nothing_is_lost(
     auditor: Auditor, holder: SimulatedHolder, status: int, body: bytes
 ) -> None:
-    def misanswer(handler: BaseHTTPRequestHandler) -> bool:
-        if not handler.path.endswith("/releases"):
-            return False
-        send(handler, status, body, headers={"Location": "http://127.0.0.1:9/"})
-        return True
-
-    holder.take_over = misanswer
+    holder.reply(status, body, to="/releases", headers={"Location": "http://127.0.0.1:9/"})
     with pytest.raises(HolderUnavailable, match="version 1"):
         auditor.audit(TREE, "register", ["sex"], "0.5")
     holder.take_over = lambda _: False
@@ -299,11 +266,7 @@ def test_a_holder_that_no_longer_tells_the_budget_does_not_cost_the_finding(
     "text", ["\x1b]0;owned\x07", "a" * 10_000, "\N{RIGHT-TO-LEFT OVERRIDE}", "<script>", "[bold]x[/bold]", "{{ 1 }}"]
 )
 def test_no_hostile_detail_gets_through_raw(auditor: Auditor, holder: SimulatedHolder, text: str) -> None:
-    def refuse(handler: BaseHTTPRequestHandler) -> bool:
-        send(handler, *problem(403, "forbidden", text))
-        return True
-
-    holder.take_over = refuse
+    holder.reply(*problem(403, "forbidden", text))
 
     with pytest.raises(AuditorError) as refused:
         auditor.audit(TREE, "register", ["sex"], "0.5")

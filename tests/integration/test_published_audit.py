@@ -13,11 +13,11 @@ import pytest
 
 from auditor_client import Auditor
 from auditor_client.estimation.results import Estimate, Verdict
-from auditor_client.models.tree import Branch, Leaf, Split, Tree
+from auditor_client.models.tree import Tree
 from benchmarks.published_trees import PUBLISHED_TREES
 from pafer_demo.open_data import adult
-from shared.rules import Predicate
 from testing.holders import TestedHolder, running_holder
+from testing.invented_questions import leaf, split
 
 ADULT = next(published for published in PUBLISHED_TREES if published.dataset == "adult")
 
@@ -58,11 +58,8 @@ def test_the_published_ratio_is_where_the_report_says(auditor: Auditor, sensitiv
 
 
 def test_another_tree_is_elsewhere(auditor: Auditor) -> None:
-    branches = (
-        Branch((Predicate(column="capital-gain", op="gt", value=5000),), Leaf("rich", "accepted", favourable=True)),
-        Branch((Predicate(column="capital-gain", op="le", value=5000),), Leaf("poor", "refused", favourable=False)),
-    )
+    tree = Tree(split("capital-gain", 5000, leaf("poor", False), leaf("rich", True)))
 
-    parity = auditor.audit(Tree(Split("gain", branches)), "adult", ("sex",), "0.5").parity
+    parity = auditor.audit(tree, "adult", ("sex",), "0.5").parity
 
     assert not holds(parity.ratio, ADULT.parity["sex",])

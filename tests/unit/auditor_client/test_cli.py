@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
 from auditor_client.cli import app
-from testing.simulated_holder import KEY, Document, SimulatedHolder, problem, send, simulated_holder
+from testing.simulated_holder import KEY, Document, SimulatedHolder, problem, simulated_holder
 
 COMMAND = [sys.executable, "-c", "from auditor_client.cli import app; app()"]
 QUESTION = ["--dataset", "register", "--sensitive", "sex", "--epsilon", "0.5", "--columns", "age"]
@@ -248,23 +248,13 @@ def test_help_shows_no_setting(run: Command, command: str) -> None:
 
 
 def test_a_refusal_is_told_as_the_holder_put_it(run: Command, holder: SimulatedHolder) -> None:
-    def refuse(handler: BaseHTTPRequestHandler) -> bool:
-        send(handler, *problem(401, "unauthenticated", "Send a valid [bold]key[/bold]."))
-        return True
-
-    holder.take_over = refuse
+    holder.reply(*problem(401, "unauthenticated", "Send a valid [bold]key[/bold]."))
 
     assert run("datasets").err == "Send a valid [bold]key[/bold].\n"
 
 
 def test_a_retry_is_told_while_it_waits(run: Command, holder: SimulatedHolder) -> None:
-    def busy_once(handler: BaseHTTPRequestHandler) -> bool:
-        if len(holder.requests) > 1:
-            return False
-        send(handler, *problem(503, "unavailable", "The store is away."))
-        return True
-
-    holder.take_over = busy_once
+    holder.reply(*problem(503, "unavailable", "The store is away."), times=1)
 
     ran = run("datasets", "--json")
 

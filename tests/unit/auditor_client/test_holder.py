@@ -6,9 +6,7 @@ import pickle
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
-from typing import Any
 
 import httpx
 import pytest
@@ -27,23 +25,10 @@ from auditor_client.exchange.holder import HolderClient
 from shared.plans import Plan
 from shared.problems import TITLES
 from testing.registers import plan
-from testing.simulated_holder import KEY, SimulatedHolder, problem, send, simulated_holder
+from testing.simulated_holder import KEY, SimulatedHolder, problem, simulated_holder
 
 QUICK = CallLimits(connect_s=2, attempt_s=2, total_s=5, attempts=3, first_wait_s=0.01, longest_wait_s=1.0)
 PLAN = Plan.model_validate(plan(epsilon="0.5", version=1))
-
-
-@pytest.fixture
-def simulated() -> Iterator[SimulatedHolder]:
-    with simulated_holder() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def http() -> Iterator[httpx.Client]:
-    """One for all tests: reading the certificates takes longer than most of them."""
-    with httpx.Client() as client:
-        yield client
 
 
 @pytest.fixture
@@ -51,28 +36,8 @@ def client(simulated: SimulatedHolder, http: httpx.Client) -> HolderClient:
     return HolderClient(http, url=simulated.url, key=KEY, limits=QUICK)
 
 
-def failing_at_first(simulated: SimulatedHolder, times: int, status: int, **headers: str) -> None:
-    """Let a server answer its first requests with a problem."""
-    left = [times]
-
-    def take_over(handler: BaseHTTPRequestHandler) -> bool:
-        left[0] -= 1
-        if left[0] < 0:
-            return False
-        send(handler, *problem(status, "unavailable", "The store is away."), headers=headers)
-        return True
-
-    simulated.take_over = take_over
-
-
-def always(simulated: SimulatedHolder, status: int, body: bytes, **sending: Any) -> None:
-    """Let a server answer everything alike."""
-
-    def take_over(handler: BaseHTTPRequestHandler) -> bool:
-        send(handler, status, body, **sending)
-        return True
-
-    simulated.take_over = take_over
+def away(status: int) -> tuple[int, bytes]:
+    return problem(status, "unavailable", "The store is away.")
 
 
 def test_every_endpoint_gives_the_contracts_type(client: HolderClient) -> None:
@@ -102,14 +67,14 @@ def test_the_key_goes_into_one_header_and_nowhere_else(
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_busy_holder_is_asked_again(simulated: SimulatedHolder, client: HolderClient, status: int) -> None:
-    failing_at_first(simulated, 2, status, **{"Retry-After": "0"})
+    simulated.reply(*away(status), times=2, headers={"Retry-After": "0"})
 
     assert client.budget("register").auditor == "ADR"
     assert len(simulated.requests) == 3
 
 
 def test_the_wait_that_the_holder_asks_for_is_kept(simulated: SimulatedHolder, client: HolderClient) -> None:
-    failing_at_first(simulated, 1, 503, **{"Retry-After": "1"})
+    simulated.reply(*away(503), times=1, headers={"Retry-After": "1"})
     began = time.monotonic()
 
     client.budget("register")
@@ -119,7 +84,7 @@ def test_the_wait_that_the_holder_asks_for_is_kept(simulated: SimulatedHolder, c
 
 @pytest.mark.parametrize("seconds", ["3", "3600", "9" * 30, "Fri, 31 Dec 2199 23:59:59 GMT"])
 def test_a_wait_beyond_the_limit_is_not_begun(simulated: SimulatedHolder, client: HolderClient, seconds: str) -> None:
-    failing_at_first(simulated, 9, 503, **{"Retry-After": seconds})
+    simulated.reply(*away(503), times=9, headers={"Retry-After": seconds})
     began = time.monotonic()
 
     with pytest.raises(HolderUnavailable, match="The store is away"):
@@ -133,13 +98,13 @@ def test_a_wait_beyond_the_limit_is_not_begun(simulated: SimulatedHolder, client
 def test_a_wait_that_cannot_be_read_or_is_over_is_a_short_one(
     simulated: SimulatedHolder, client: HolderClient, text: str
 ) -> None:
-    failing_at_first(simulated, 1, 503, **{"Retry-After": text})
+    simulated.reply(*away(503), times=1, headers={"Retry-After": text})
 
     assert client.budget("register").auditor == "ADR"
 
 
 def test_attempts_are_bounded(simulated: SimulatedHolder, client: HolderClient) -> None:
-    failing_at_first(simulated, 99, 429)
+    simulated.reply(*away(429), times=99)
 
     with pytest.raises(HolderUnavailable):
         client.budget("register")
@@ -161,7 +126,7 @@ def test_a_refusal_travels_between_processes_with_its_fields() -> None:
 
 @pytest.mark.parametrize("status", [401, 403, 404, 409, 413, 422, 500])
 def test_a_refusal_is_not_asked_again(simulated: SimulatedHolder, client: HolderClient, status: int) -> None:
-    always(simulated, *problem(status, "forbidden", "Not yours."))
+    simulated.reply(*problem(status, "forbidden", "Not yours."))
 
     with pytest.raises(HolderRefused, match="Not yours") as refused:
         client.budget("register")
@@ -187,7 +152,7 @@ def test_a_refusal_is_not_asked_again(simulated: SimulatedHolder, client: Holder
 def test_a_problem_code_is_a_class_of_its_own(
     simulated: SimulatedHolder, client: HolderClient, code: str, kind: type[HolderRefused]
 ) -> None:
-    always(simulated, *problem(403, code, "No."))
+    simulated.reply(*problem(403, code, "No."))
 
     with pytest.raises(HolderRefused) as refused:
         client.budget("register")
@@ -200,15 +165,14 @@ def test_a_problem_code_is_a_class_of_its_own(
 def test_every_code_of_the_contract_becomes_an_error_of_the_client(
     simulated: SimulatedHolder, client: HolderClient, code: str
 ) -> None:
-    always(simulated, *problem(400, code, "No."))
+    simulated.reply(*problem(400, code, "No."))
 
     with pytest.raises(errors.AuditorError, match=r"No\."):
         client.budget("register")
 
 
 def test_an_exhausted_budget_says_by_how_much(simulated: SimulatedHolder, client: HolderClient) -> None:
-    always(
-        simulated,
+    simulated.reply(
         *problem(403, "budget-exhausted", "Too much.", requested={"epsilon": "0.2", "delta": "0"}, remaining="lots"),
     )
 
@@ -241,14 +205,14 @@ def test_an_exhausted_budget_says_by_how_much(simulated: SimulatedHolder, client
 def test_something_that_is_no_holder_is_told_so(
     simulated: SimulatedHolder, client: HolderClient, status: int, body: bytes
 ) -> None:
-    always(simulated, status, body, media_type="text/html")
+    simulated.reply(status, body, media_type="text/html")
 
     with pytest.raises(HolderUnavailable, match="holder"):
         client.budget("register")
 
 
 def test_an_answer_that_does_not_fit_the_contract_is_not_used(simulated: SimulatedHolder, client: HolderClient) -> None:
-    always(simulated, 200, b'{"auditor": "ADR", "population": "p", "limit": {"epsilon": 1.5}}')
+    simulated.reply(200, b'{"auditor": "ADR", "population": "p", "limit": {"epsilon": 1.5}}')
 
     with pytest.raises(HolderLied, match="limit"):
         client.budget("register")
@@ -259,7 +223,7 @@ def test_a_newer_holders_further_fields_are_ignored_at_any_depth(
 ) -> None:
     document = simulated.dataset.model_dump(mode="json")
     document["columns"][0]["unit"] = "years"
-    always(simulated, 200, json.dumps({**document, "contact": "statistics office"}).encode())
+    simulated.reply(200, json.dumps({**document, "contact": "statistics office"}).encode())
 
     assert client.dataset("register").model_dump() == simulated.dataset.model_dump()
 
@@ -268,7 +232,7 @@ def test_a_newer_holders_further_fields_are_ignored_at_any_depth(
 def test_a_description_that_contradicts_itself_is_not_used(
     simulated: SimulatedHolder, client: HolderClient, change: dict[str, object]
 ) -> None:
-    always(simulated, 200, json.dumps({**simulated.dataset.model_dump(mode="json"), **change}).encode())
+    simulated.reply(200, json.dumps({**simulated.dataset.model_dump(mode="json"), **change}).encode())
 
     with pytest.raises(HolderLied):
         client.dataset("register")
@@ -277,7 +241,7 @@ def test_a_description_that_contradicts_itself_is_not_used(
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_no_redirect_is_followed(simulated: SimulatedHolder, client: HolderClient, status: int) -> None:
     with simulated_holder() as elsewhere:
-        always(simulated, status, b"", headers={"Location": f"{elsewhere.url}/v1/datasets/register/budget"})
+        simulated.reply(status, b"", headers={"Location": f"{elsewhere.url}/v1/datasets/register/budget"})
 
         with pytest.raises(HolderUnavailable, match="redirect"):
             client.budget("register")
@@ -381,7 +345,7 @@ def test_a_holder_that_is_away_is_told_clearly() -> None:
 
 
 def test_an_answer_that_repeats_the_key_is_not_shown(simulated: SimulatedHolder, client: HolderClient) -> None:
-    always(simulated, *problem(403, "forbidden", f"Your key is {KEY}."))
+    simulated.reply(*problem(403, "forbidden", f"Your key is {KEY}."))
 
     with pytest.raises(HolderLied) as lied:
         client.budget("register")
@@ -390,7 +354,7 @@ def test_an_answer_that_repeats_the_key_is_not_shown(simulated: SimulatedHolder,
 
 
 def test_a_hostile_detail_cannot_control_a_terminal(simulated: SimulatedHolder, client: HolderClient) -> None:
-    always(simulated, *problem(403, "forbidden", "no\x1b[2J\x07\u202e" + "x" * 5000))
+    simulated.reply(*problem(403, "forbidden", "no\x1b[2J\x07\u202e" + "x" * 5000))
 
     with pytest.raises(HolderRefused) as refused:
         client.budget("register")
@@ -446,7 +410,7 @@ def test_a_plan_without_a_version_is_not_asked(simulated: SimulatedHolder, clien
 
 
 def test_a_list_of_releases_that_runs_in_a_circle_ends(simulated: SimulatedHolder, client: HolderClient) -> None:
-    always(simulated, 200, b'{"releases": [], "next": 7}')
+    simulated.reply(200, b'{"releases": [], "next": 7}')
 
     with pytest.raises(HolderLied, match="list"):
         list(client.releases("register"))

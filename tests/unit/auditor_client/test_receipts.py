@@ -1,7 +1,6 @@
 """Receipts: kept whole, pinned to the first key, and compared with the holder's ledger."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -40,18 +39,6 @@ def plan_of(epsilon: str) -> Plan:
 @pytest.fixture
 def receipts(tmp_path: Path) -> Receipts:
     return Receipts(tmp_path / "kept" / "receipts")
-
-
-@pytest.fixture(scope="module")
-def http() -> Iterator[httpx.Client]:
-    with httpx.Client() as client:
-        yield client
-
-
-@pytest.fixture
-def simulated() -> Iterator[SimulatedHolder]:
-    with simulated_holder() as server:
-        yield server
 
 
 @pytest.fixture
