@@ -37,7 +37,7 @@ def object_bytes(members: Mapping[str, bytes]) -> bytes:
 
 
 def _with_floats_rewritten(text: str) -> str:
-    # Without what is escaped, a place is outside strings if an even number of quotation marks stands before it.
+    # With escapes blanked out, an offset is outside strings if an even number of quotation marks is before it.
     bare = text.replace("\\\\", "  ").replace('\\"', "  ")
     pieces: list[str] = []
     marks = looked_at = copied = 0

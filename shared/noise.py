@@ -1,7 +1,7 @@
 """What the noise on a count is: a distribution with a public mass function. No sampler (2-privacy §4).
 
 A release describes its noise with one of these, so that any client can compute honest intervals. They
-are told apart by `distribution`.
+differ in `distribution`.
 """
 
 import math
@@ -67,8 +67,8 @@ class DiscreteGaussianNoise(BaseModel):
     @property
     def variance(self) -> float:
         """In people squared: at most σ², and next to it from σ = 1 on."""
-        mass, moment = self._sums()
-        return moment / mass
+        mass, squares = self._sums()
+        return squares / mass
 
     def _sums(self) -> tuple[float, float]:
         """The sums over all integers of exp(−k²/2σ²) and of k² times that.

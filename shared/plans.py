@@ -130,16 +130,16 @@ class Plan(Message):
     def check(self, schema: Schema) -> None:
         """Refuse a plan that exceeds the limits or does not fit a dataset's schema.
 
-        Looks at the plan and the declaration alone. The first error in reading order is the one told.
+        Looks at the plan and the declaration alone. Of several errors it raises the first in reading order.
 
         Raises:
-            TooLarge, UnknownColumn, SensitiveColumn, InvalidPlan: with the place and what would fit.
+            TooLarge, UnknownColumn, SensitiveColumn, InvalidPlan: with the path of the fault and what would fit.
         """
         check_size(self)
         for name in self.sensitive:
             column = schema.by_name.get(name)
             if column is None:
-                raise UnknownColumn(column=name, place="sensitive")
+                raise UnknownColumn(column=name, path="sensitive")
             if not column.sensitive:
                 raise InvalidPlan(f"Column {name!r} is not declared sensitive; nothing is counted by it.", "sensitive")
             if column.ordered:
@@ -148,21 +148,21 @@ class Plan(Message):
         counts = schema.group_count(self.sensitive) * sum(len(batch.cells) for batch in self.batches)
         if counts > limits.COUNTS_PER_PLAN_MAX:
             raise TooLarge(what="counts (cells times groups)", limit=limits.COUNTS_PER_PLAN_MAX)
-        for place, cell in _places(self):
+        for path, cell in _cells_by_path(self):
             for rule in cell.any_of:
                 for predicate in rule.all_of:
-                    predicate.check(schema, place)
+                    predicate.check(schema, path)
 
     def _check_responses(self, schema: Schema) -> None:
         """Refuse to count without noise by a column that was not perturbed at its source."""
-        for place, batch in enumerate(self.batches):
+        for index, batch in enumerate(self.batches):
             if isinstance(batch.mechanism, RandomisedResponse):
                 for name in self.sensitive:
                     if schema.by_name[name].randomised_response is None:
                         raise InvalidPlan(
                             f"Column {name!r} was not perturbed by randomised response at its source, so its counts "
                             "need noise: name another mechanism.",
-                            f"batches[{place}].mechanism",
+                            f"batches[{index}].mechanism",
                         )
 
 
@@ -221,7 +221,7 @@ def check_size(plan: Plan) -> None:
         TooLarge: Naming the limit.
     """
     cells = rules = predicates = values = 0
-    for _, cell in _places(plan):
+    for _, cell in _cells_by_path(plan):
         cells += 1
         rules += len(cell.any_of)
         predicates += sum(len(rule.all_of) for rule in cell.any_of)
@@ -236,7 +236,7 @@ def check_size(plan: Plan) -> None:
             raise TooLarge(what=what, limit=limit)
 
 
-def _places(plan: Plan) -> Iterator[tuple[str, Cell]]:
+def _cells_by_path(plan: Plan) -> Iterator[tuple[str, Cell]]:
     for b, batch in enumerate(plan.batches):
         for c, cell in enumerate(batch.cells):
             yield f"batches[{b}].cells[{c}]", cell

@@ -62,15 +62,15 @@ class PlanRefused(ValueError):
 
     Attributes:
         code: The problem's code.
-        place: Where in the plan: "batches[0].cells[2]".
+        path: Where in the plan the fault is: "batches[0].cells[2]".
     """
 
     code = "invalid-plan"
 
-    def __init__(self, detail: str, place: str = "", **fields: Any) -> None:
-        super().__init__(f"{place}: {detail}" if place else detail)
+    def __init__(self, detail: str, path: str = "", **fields: Any) -> None:
+        super().__init__(f"{path}: {detail}" if path else detail)
         self.detail = detail
-        self.place = place
+        self.path = path
         self.fields = fields
 
 
@@ -83,10 +83,10 @@ class UnknownColumn(PlanRefused):
 
     code = "unknown-column"
 
-    def __init__(self, *, column: str, place: str) -> None:
+    def __init__(self, *, column: str, path: str) -> None:
         super().__init__(
             f"The dataset declares no column {column!r}; GET /v1/datasets/{{dataset}} lists its columns.",
-            place,
+            path,
             column=column,
         )
 
@@ -96,10 +96,10 @@ class SensitiveColumn(PlanRefused):
 
     code = "sensitive-column"
 
-    def __init__(self, *, column: str, place: str) -> None:
+    def __init__(self, *, column: str, path: str) -> None:
         super().__init__(
             f"Column {column!r} is sensitive: name it in the plan's `sensitive` to count by it, never in a rule.",
-            place,
+            path,
             column=column,
         )
 
@@ -109,5 +109,5 @@ class TooLarge(PlanRefused):
 
     code = "too-large"
 
-    def __init__(self, *, what: str, limit: int, place: str = "") -> None:
-        super().__init__(f"The plan has more than {limit} {what}; ask in several plans.", place, limit=limit)
+    def __init__(self, *, what: str, limit: int, path: str = "") -> None:
+        super().__init__(f"The plan has more than {limit} {what}; ask in several plans.", path, limit=limit)

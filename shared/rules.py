@@ -119,43 +119,43 @@ class Predicate(Message):
             return number > threshold
         return number >= threshold
 
-    def check(self, schema: Schema, place: str) -> None:
+    def check(self, schema: Schema, path: str) -> None:
         """Refuse a predicate that does not fit a schema.
 
         Args:
             schema: The dataset's declared columns.
-            place: Where the predicate stands, for the error: "batches[0].cells[2]".
+            path: Where the predicate is in the plan, for the error: "batches[0].cells[2]".
 
         Raises:
             UnknownColumn, SensitiveColumn, InvalidPlan: with a text that says what would fit.
         """
         column = schema.by_name.get(self.column)
         if column is None:
-            raise UnknownColumn(column=self.column, place=place)
+            raise UnknownColumn(column=self.column, path=path)
         if column.sensitive:
-            raise SensitiveColumn(column=self.column, place=place)
+            raise SensitiveColumn(column=self.column, path=path)
         if self.op in MISSING_TESTS or self.or_missing:
             if not column.nullable:
-                raise InvalidPlan(f"Column {column.name!r} is never missing: leave the test for missing out.", place)
+                raise InvalidPlan(f"Column {column.name!r} is never missing: leave the test for missing out.", path)
             if self.op in MISSING_TESTS:
                 return
         if self.op not in _OPERATORS_BY_TYPE[column.type]:
             allowed = ", ".join(sorted(_OPERATORS_BY_TYPE[column.type]))
-            raise InvalidPlan(f"Column {column.name!r} is of type {column.type}: use one of {allowed}.", place)
-        self._check_values(column, place)
+            raise InvalidPlan(f"Column {column.name!r} is of type {column.type}: use one of {allowed}.", path)
+        self._check_values(column, path)
 
-    def _check_values(self, column: Column, place: str) -> None:
+    def _check_values(self, column: Column, path: str) -> None:
         for value in self.operands:
             if column.type == "category":
                 if value not in column.category_indices:
-                    raise InvalidPlan(f"{value!r} is not a declared category of column {column.name!r}.", place)
+                    raise InvalidPlan(f"{value!r} is not a declared category of column {column.name!r}.", path)
             elif column.type == "boolean":
                 if not isinstance(value, bool):
-                    raise InvalidPlan(f"Column {column.name!r} is boolean: compare it with true or false.", place)
+                    raise InvalidPlan(f"Column {column.name!r} is boolean: compare it with true or false.", path)
             elif isinstance(value, bool) or not isinstance(value, int | float):
-                raise InvalidPlan(f"Column {column.name!r} is of type {column.type}: compare it with a number.", place)
+                raise InvalidPlan(f"Column {column.name!r} is of type {column.type}: compare it with a number.", path)
             elif column.type == "integer" and self.op not in ORDERS and value != int(value):
-                raise InvalidPlan(f"Column {column.name!r} is an integer: {self.op} takes whole numbers.", place)
+                raise InvalidPlan(f"Column {column.name!r} is an integer: {self.op} takes whole numbers.", path)
 
     def __str__(self) -> str:
         if self.op in MISSING_TESTS:

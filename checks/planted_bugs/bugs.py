@@ -37,21 +37,21 @@ BUGS: Final = (
         (
             Edit(
                 _AUDITORS,
-                "due_s, overran = await public_moment(begun_s, deadline_s)",
+                "due_s, overran = await wait_until_public(begun_s, deadline_s)",
                 "due_s, overran = begun_s, False",
             ),
             Edit(
                 _AUDITORS,
-                "await public_moment(due_s, quantum_ms / 1000)",
-                "await public_moment(begun_s, deadline_s + quantum_ms / 1000)",
+                "await wait_until_public(due_s, quantum_ms / 1000)",
+                "await wait_until_public(begun_s, deadline_s + quantum_ms / 1000)",
             ),
         ),
-        ("tests/attacks/test_public_moments.py::test_nothing_of_a_release_is_seen_before_its_deadline",),
+        ("tests/attacks/test_public_times.py::test_nothing_of_a_release_is_seen_before_its_deadline",),
     ),
     Bug(
         "a withdrawn key is answered",
         (Edit(_RELEASES, "    accounts.require_in_force(transaction.connection, key_id, now=transaction.now)\n", ""),),
-        ("tests/attacks/test_public_moments.py::test_a_key_withdrawn_during_the_count_is_refused",),
+        ("tests/attacks/test_public_times.py::test_a_key_withdrawn_during_the_count_is_refused",),
     ),
     Bug(
         "one auditor takes all slots",

@@ -172,14 +172,14 @@ def release_deadline_s(size: PlanSize, *, records_max: int, quantum_ms: int, fac
     return max(math.ceil(work_ms / quantum_ms), 1) * quantum_ms / 1000
 
 
-def public_moment_s(*, begun_s: float, period_s: float, now_s: float) -> tuple[float, bool]:
-    """The next public moment of work that began at a moment, by any clock.
+def public_time_s(*, begun_s: float, period_s: float, now_s: float) -> tuple[float, bool]:
+    """The next public time of work, by any clock.
 
     What overran its period waits for the double, and for the double of that if need be, so that
     even then its time is one of few public values.
 
     Returns:
-        The moment, and whether the work overran.
+        That time, and whether the work overran.
     """
     if period_s == 0:
         return now_s, False

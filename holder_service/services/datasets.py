@@ -208,7 +208,7 @@ class OpenRecords:
         """The current records of a dataset.
 
         Raises:
-            VersionGone: They were replaced a moment ago.
+            VersionGone: They were replaced just now.
         """
         if dataset.records_file is None:
             raise VersionGone("The dataset's records were taken away.")

@@ -2,7 +2,7 @@
 
 `prepare`: validate → price → stored release? → cheap budget check. `draw`: count → add noise. Whoever calls
 them waits for the plan's public deadline. `enter`: one transaction (limits, key and account again under lock,
-charge, entry, release) → commit → anchor. So whatever anybody can see of a release changes at a public moment.
+charge, entry, release) → commit → anchor. So whatever anybody can see of a release changes at a public time.
 """
 
 from dataclasses import dataclass

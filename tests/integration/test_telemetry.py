@@ -220,11 +220,19 @@ def test_no_log_and_no_metric_holds_a_count_a_key_or_a_password(
 
     lines = [json.loads(line) for line in ours.getvalue().splitlines()]
     # A process, a moment, a line of code or a request's id may have the digits of a count.
-    searched = [{**line, "process": 0, "time": "", "place": "", "places": "", "request_id": ""} for line in lines]
+    searched = [{**line, "process": 0, "time": "", "location": "", "frames": "", "request_id": ""} for line in lines]
     assert not leaks(json.dumps(searched), secrets)
     assert not leaks(told, secrets)
     assert leaks(plain.getvalue(), secrets), "the search finds counts where they are"
-    assert {key for line in lines for key in line} <= {*FIELDS, "time", "level", "event", "logger", "process", "place"}
+    assert {key for line in lines for key in line} <= {
+        *FIELDS,
+        "time",
+        "level",
+        "event",
+        "logger",
+        "process",
+        "location",
+    }
     requests = [line for line in lines if line["event"] == "request"]
     assert [one["status"] for one in requests if one.get("actor") == "ADR" and one["status"] == 201] == [201] * 15
     assert {one["problem"] for one in requests if "problem" in one} >= {"budget-exhausted", "unavailable", "not-found"}
@@ -244,7 +252,7 @@ def test_an_internal_error_is_logged_by_type_and_place(sqlite_holder: TestedHold
     (error,) = [line for line in lines if line["event"] == "internal error"]
     (request,) = [line for line in lines if line["event"] == "request"]
     assert error["error"] == "ValidationError"
-    assert re.search(r"_schema \(datasets\.py:[0-9]+\)", error["places"])
+    assert re.search(r"_schema \(datasets\.py:[0-9]+\)", error["frames"])
     assert (request["status"], request["problem"]) == (500, "internal")
     assert request["request_id"] == answer.headers["x-request-id"]
     assert "person-4711" not in ours.getvalue()

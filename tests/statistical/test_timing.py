@@ -16,7 +16,7 @@ import pytest
 
 from checks.timing import auc
 from holder_service.domain.deadlines import PlanSize, release_deadline_s
-from holder_service.web.edge.public_moments import public_moment
+from holder_service.web.edge.public_times import wait_until_public
 
 pytestmark = pytest.mark.statistical
 
@@ -46,7 +46,7 @@ async def times(quantum_ms: int) -> tuple[list[float], list[float]]:
     async def answer(work_s: float) -> float:
         begun_s = time.monotonic()
         await asyncio.sleep(work_s)
-        await public_moment(begun_s, deadline_s)
+        await wait_until_public(begun_s, deadline_s)
         return time.monotonic() - begun_s
 
     took_s: dict[float, list[float]] = {LONG_S: [], SHORT_S: []}

@@ -27,7 +27,7 @@ def open_account(visit: Visitor, form: CheckedForm) -> Response:
 
     def work() -> Response:
         new = NewAuditor.model_validate(
-            {"name": form.name("name"), "role": form.text("role"), "expires": form.moment("expires")}
+            {"name": form.name("name"), "role": form.text("role"), "expires": form.timestamp("expires")}
         )
         return _key_page(visit, accounts.open_account(visit.books, actor=visit.actor, new=new))
 
@@ -46,11 +46,11 @@ def issue_key(visit: Visitor, auditor: PathName, form: CheckedForm) -> Response:
 
     def work() -> Response:
         if form.text("newest") != _newest_key(_found(visit, auditor)[1]):
-            # The answer is a page and no redirect, for it is the one place where the key is shown.
+            # The answer is a page and no redirect, because the key is shown only there.
             raise Conflict(
                 "This form was sent before, or somebody else issued a key meanwhile: look at the keys below."
             )
-        issued = accounts.issue_key(visit.books, actor=visit.actor, account=auditor, expires=form.moment("expires"))
+        issued = accounts.issue_key(visit.books, actor=visit.actor, account=auditor, expires=form.timestamp("expires"))
         return _key_page(visit, issued)
 
     return visit.attempt(work, lambda refusal: _account_page(visit, auditor, form, refusal))

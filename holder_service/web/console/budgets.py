@@ -29,7 +29,7 @@ def set_budget(visit: Visitor, form: CheckedForm) -> Response:
 
     def work() -> Response:
         grant = BudgetGrant.model_validate(
-            {"epsilon": form.text("epsilon"), "delta": form.text("delta"), "expires": form.moment("expires")}
+            {"epsilon": form.text("epsilon"), "delta": form.text("delta"), "expires": form.timestamp("expires")}
         )
         budget = budgets.set_limit(visit.books, actor=visit.actor, dataset=dataset, auditor=auditor, grant=grant)
         limit, left = loss(budget.limit), loss(budget.remaining)

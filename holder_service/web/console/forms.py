@@ -57,13 +57,13 @@ class Form:
             return int(text)
         raise InvalidRequest(f"{name}: write a whole number.")
 
-    def moment(self, name: str) -> datetime | None:
+    def timestamp(self, name: str) -> datetime | None:
         """A date and time, which the page says is in UTC; None if it is empty.
 
         Raises:
             InvalidRequest: It is neither.
         """
-        return read_moment(name, self.text(name))
+        return read_timestamp(name, self.text(name))
 
     def document(self, name: str) -> Any:
         """A JSON document that somebody typed or pasted.
@@ -77,7 +77,7 @@ class Form:
             raise InvalidRequest(f"The {name} is no admissible JSON: {error}.") from None
 
 
-def read_moment(name: str, text: str) -> datetime | None:
+def read_timestamp(name: str, text: str) -> datetime | None:
     """A date and time that somebody typed where the page says that it is in UTC; None if it is empty.
 
     Raises:

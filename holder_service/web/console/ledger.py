@@ -14,7 +14,7 @@ from holder_service.services import accounts, ledger, overview, signing_keys
 from holder_service.services.ledger_export import csv_pages
 from holder_service.storage import datasets
 from holder_service.storage.ledger_views import EntryFilter
-from holder_service.web.console.forms import Form, read_moment
+from holder_service.web.console.forms import Form, read_timestamp
 from holder_service.web.console.pages import ROOT, Refusal
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor
 from shared import limits
@@ -26,7 +26,7 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)
 
 
-def _asked(
+def _filter_text(
     *,
     kind: Annotated[str, Query()] = "",
     population: Annotated[str, Query()] = "",
@@ -40,21 +40,21 @@ def _asked(
     }  # fmt: skip
 
 
-Asked = Annotated[dict[str, str], Depends(_asked)]
+FilterText = Annotated[dict[str, str], Depends(_filter_text)]
 """What somebody chose or typed to filter by; empty where nothing."""
 
 
 @router.get("/ledger")
 def list_entries(
-    visit: Visitor, asked: Asked, before: Annotated[int | None, Query(ge=1, le=limits.INTEGER_MAX)] = None
+    visit: Visitor, filters: FilterText, before: Annotated[int | None, Query(ge=1, le=limits.INTEGER_MAX)] = None
 ) -> Response:
     """Entries that pass all filters, newest first."""
 
     def work() -> Response:
-        found = overview.newest_entries(visit.books, _filter(asked), before=before, limit=PAGE_ENTRIES + 1)
-        return _list_page(visit, asked, before=before, found=found)
+        found = overview.newest_entries(visit.books, _filter(filters), before=before, limit=PAGE_ENTRIES + 1)
+        return _list_page(visit, filters, before=before, found=found)
 
-    return visit.attempt(work, lambda refusal: _list_page(visit, asked, refusal=refusal))
+    return visit.attempt(work, lambda refusal: _list_page(visit, filters, refusal=refusal))
 
 
 @router.get("/ledger/{sequence}")
@@ -67,10 +67,10 @@ def show_entry(visit: Visitor, sequence: Annotated[int, Path(ge=1, le=limits.INT
 
 
 @router.get("/ledger.csv")
-def export_entries(visit: Visitor, asked: Asked) -> Response:
+def export_entries(visit: Visitor, filters: FilterText) -> Response:
     """All entries that pass all filters, as the REST interface exports them."""
     headers = {"Content-Disposition": 'attachment; filename="ledger.csv"'}
-    return StreamingResponse(csv_pages(visit.books, which=_filter(asked)), media_type="text/csv", headers=headers)
+    return StreamingResponse(csv_pages(visit.books, which=_filter(filters)), media_type="text/csv", headers=headers)
 
 
 @router.post("/ledger/verify")
@@ -123,24 +123,24 @@ def record_restore(visit: Visitor, form: CheckedForm) -> Response:
     return visit.attempt(work, lambda refusal: _restore_page(visit, form, refusal))
 
 
-def _filter(asked: Mapping[str, str]) -> EntryFilter:
+def _filter(filters: Mapping[str, str]) -> EntryFilter:
     """What the texts mean.
 
     Raises:
         InvalidRequest: There is no such kind, or a time is none.
     """
-    kind = next((kind for kind in KINDS if kind == asked["kind"]), None)
-    if asked["kind"] and kind is None:
+    kind = next((kind for kind in KINDS if kind == filters["kind"]), None)
+    if filters["kind"] and kind is None:
         raise InvalidRequest("There is no such kind of entry: choose one of the list.")
     return EntryFilter(
-        kind, asked["population"] or None, asked["dataset"] or None, account=asked["account"] or None,
-        since=read_moment("From", asked["since"]), until=read_moment("Before", asked["until"]),
+        kind, filters["population"] or None, filters["dataset"] or None, account=filters["account"] or None,
+        since=read_timestamp("From", filters["since"]), until=read_timestamp("Before", filters["until"]),
     )  # fmt: skip
 
 
 def _list_page(
     visit: Visit,
-    asked: Mapping[str, str],
+    filters: Mapping[str, str],
     *,
     before: int | None = None,
     found: list[Entry] | None = None,
@@ -148,17 +148,17 @@ def _list_page(
 ) -> Response:
     """The page of the entries that were found, one more than it shows if there are older ones; `None` if refused."""
     shown = (found or [])[:PAGE_ENTRIES]
-    given = {name: text for name, text in asked.items() if text}
+    given = {name: text for name, text in filters.items() if text}
     older = {**given, "before": shown[-1].sequence} if found and len(found) > PAGE_ENTRIES else None
     with visit.books.database.read() as connection:
         populations = [population.name for population in datasets.every_population(connection)]
         named = [dataset.name for dataset in datasets.every(connection)]
     return visit.page(
-        "ledger.html.j2", section="ledger", refusal=refusal, entered=None, asked=asked, entries=shown, before=before,
-        kinds=KINDS,
-        populations=_with(populations, asked["population"]),
-        datasets=_with(named, asked["dataset"]),
-        accounts=_with((account.name for account, _ in accounts.every_account(visit.books)), asked["account"]),
+        "ledger.html.j2", section="ledger", refusal=refusal, entered=None, filters=filters, entries=shown,
+        before=before, kinds=KINDS,
+        populations=_with(populations, filters["population"]),
+        datasets=_with(named, filters["dataset"]),
+        accounts=_with((account.name for account, _ in accounts.every_account(visit.books)), filters["account"]),
         query=urlencode(given), older=urlencode(older) if older else None,
         signing_keys=visit.holder.public_keys().keys,
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """How the console's pages are made: templates that escape everything, and headers that let nothing else in.
 
-The pages hold no script and load nothing from elsewhere; a browser is told to keep it that way. Nothing on
+The pages hold no script and load nothing from elsewhere; their headers make a browser keep it that way. Nothing on
 them is derived from records (2-privacy §7): administrators see policy, not data.
 """
 
@@ -76,7 +76,7 @@ class Refusal:
 
     @property
     def status(self) -> int:
-        """The status of a page that tells it. A page has no scheme to authenticate by, so 401 becomes 403."""
+        """The status of a page that shows it. A page has no scheme to authenticate by, so 401 becomes 403."""
         return STATUS_BY_CODE["forbidden" if self.code == "unauthenticated" else self.code]
 
 
@@ -133,7 +133,7 @@ def _environment() -> Environment:
         root=ROOT, log_in=LOG_IN, navigation=NAVIGATION, stylesheet=_versioned("console.css"),
         icon=_versioned("icon.svg"), balance_bar=balance_bar, what_happened=what_happened, loss=loss,
     )  # fmt: skip
-    environment.filters.update(amount=format_nano, moment=_moment, clock=_clock, short=_short, segment=_segment)
+    environment.filters.update(amount=format_nano, utc_time=_utc_time, clock=_clock, short=_short, segment=_segment)
     environment.tests.update(past=_is_past)
     return environment
 
@@ -143,7 +143,7 @@ def _versioned(name: str) -> str:
     return f"{STATIC}/{name}?v={hashlib.sha256((STATIC_FOLDER / name).read_bytes()).hexdigest()[:12]}"
 
 
-def _moment(at: str | datetime) -> Markup:
+def _utc_time(at: str | datetime) -> Markup:
     """A time for people, in UTC, and for machines."""
     time = (datetime.fromisoformat(at) if isinstance(at, str) else at).astimezone(UTC)
     machine = time.isoformat(timespec="seconds")

@@ -1,6 +1,6 @@
 """The console's pictures as numbers: bars of balances, and spending over time. Templates draw them as SVG.
 
-Floats are for drawing; every amount beside a picture is written from the ledger's integers.
+Floats are for drawing; every amount next to a picture is written from the ledger's integers.
 """
 
 import itertools
@@ -36,8 +36,8 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
-    """A mark on an axis: where, in per cent of its length, and what stands there."""
+class AxisTick:
+    """A mark on an axis: where, in per cent of its length, and the text there."""
 
     at: float
     text: str
@@ -50,8 +50,8 @@ class Chart:
     spent: str
     area: str
     cap: str | None
-    times: tuple[Tick, ...]
-    amounts: tuple[Tick, ...]
+    times: tuple[AxisTick, ...]
+    amounts: tuple[AxisTick, ...]
 
 
 def balance_bar(balance: Balance) -> Bar:
@@ -85,20 +85,20 @@ def spending_chart(points: Sequence[tuple[datetime, Balance]], now: datetime, *,
     top = step * math.ceil(highest / NANO_PER_UNIT / step - 1e-9)
     length_s = max((now - begin).total_seconds(), 1.0)
 
-    def place(at: datetime, nano: int) -> tuple[float, float]:
+    def point(at: datetime, nano: int) -> tuple[float, float]:
         # A clock may have been set back, and a cap lowered since: the picture stays in its frame.
         x = UNITS * min(max((at - begin).total_seconds() / length_s, 0.0), 1.0)
         return x, UNITS * max(1 - nano / NANO_PER_UNIT / top, 0.0)
 
-    spent = _steps([place(at, balance.spent.epsilon_nano) for at, balance in points])
-    limit = _steps([place(at, balance.limit.epsilon_nano) for at, balance in points])
+    spent = _steps([point(at, balance.spent.epsilon_nano) for at, balance in points])
+    limit = _steps([point(at, balance.limit.epsilon_nano) for at, balance in points])
     return Chart(
         spent=spent,
         area=f"{spent}V{UNITS:g}H0Z",
         cap=limit if shows_cap else None,
         times=tuple(_time_ticks(begin, now)),
         amounts=tuple(
-            Tick(100 - 100 * count * step / top, f"{count * step:.9g}") for count in range(round(top / step) + 1)
+            AxisTick(100 - 100 * count * step / top, f"{count * step:.9g}") for count in range(round(top / step) + 1)
         ),
     )
 
@@ -116,7 +116,7 @@ def _round_step(least: float) -> float:
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * 0.999)
 
 
-def _time_ticks(begin: datetime, end: datetime) -> Iterator[Tick]:
+def _time_ticks(begin: datetime, end: datetime) -> Iterator[AxisTick]:
     """Round times between two, at most six of them."""
     length = max(end - begin, timedelta(seconds=1))
     step = next((step for step in TIME_STEPS if length / step <= TICKS_MAX), TIME_STEPS[-1])
@@ -124,4 +124,4 @@ def _time_ticks(begin: datetime, end: datetime) -> Iterator[Tick]:
     epoch = datetime(2000, 1, 3, tzinfo=UTC)
     first = epoch + math.ceil((begin - epoch) / step) * step
     for at in itertools.takewhile(lambda at: at <= end, (first + count * step for count in itertools.count())):
-        yield Tick(100 * ((at - begin) / length), f"{at.astimezone(UTC):{shape}}")
+        yield AxisTick(100 * ((at - begin) / length), f"{at.astimezone(UTC):{shape}}")

@@ -1,4 +1,4 @@
-"""Who visits the console: each request of an administrator who is logged in, and what becomes of the others.
+"""Who visits the console: each request of an administrator who is logged in, and what happens to other requests.
 
 The session's cookie holds a random token; the store has its hash (`services.sessions`).
 """

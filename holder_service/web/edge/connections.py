@@ -18,7 +18,7 @@ SERVER_OPTIONS: Final[dict[str, Any]] = {
     "limit_concurrency": CONNECTIONS_MAX,
     "timeout_keep_alive": 5,
 }
-"""What the server is started with besides address and log."""
+"""The options of the server, in addition to address and log."""
 
 
 class BoundedConnection(HttpToolsProtocol):

@@ -2,8 +2,8 @@
 
 Nothing that somebody formatted into a text gets in. A line is made of an *event*, a constant text
 that stands in `EVENTS`, and of fields that stand in `FIELDS`, each of which has a form that its
-values must have. Of every other message, whichever library it comes from, a line tells logger, level
-and place in the code, and never its text. Exceptions appear as types and places, without texts and locals.
+values must have. Of every other message, whichever library it comes from, a line has logger, level
+and location in the code, and never its text. Exceptions appear as types and stack frames, without texts and locals.
 """
 
 import json
@@ -49,7 +49,7 @@ EVENTS: Final[Mapping[str, str]] = {
     "Application shutdown complete.": "stopped",
     "Finished server process [%d]": "process finished",
     "Received SIGINT, exiting.": "interrupted",
-    "Received SIGTERM, exiting.": "told to end",
+    "Received SIGTERM, exiting.": "terminated",
     "Waiting for child process [%d]": "waiting for worker",
     "Terminated child process [%d]": "worker ended",
     "Child process [%d] died": "worker died",
@@ -58,9 +58,9 @@ EVENTS: Final[Mapping[str, str]] = {
     "Exception in ASGI application\n": "exception in application",
 }
 """What a message's constant text is called in a line; any other message is called "message"."""
-PLACES_MAX: Final = 6
+FRAMES_MAX: Final = 6
 _PROCESS: Final = re.compile(r"\[[0-9]+\]")
-_PLACE: Final = r"[A-Za-z0-9_<>]+ \([A-Za-z0-9_.<>-]+:[0-9]+\)"
+_FRAME: Final = r"[A-Za-z0-9_<>]+ \([A-Za-z0-9_.<>-]+:[0-9]+\)"
 
 FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "request_id": re.compile("[0-9a-f]{16}"),
@@ -72,9 +72,9 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "actor": re.compile(r"(?!.*pafer_[0-9a-f]{12}_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}"),
     "deadline_ms": re.compile("[0-9]{1,9}"),
     "error": re.compile("[A-Za-z_][A-Za-z0-9_]{0,80}"),
-    "places": re.compile(f"{_PLACE}( > {_PLACE})*"),
+    "frames": re.compile(f"{_FRAME}( > {_FRAME})*"),
 }
-"""What a line may hold beside event, time, level, logger and process, and the form it must have, matched whole.
+"""What a line may hold in addition to event, time, level, logger and process, and the form it must have, matched whole.
 
 `deadline_ms` is a release's public deadline, a function of the plan and the declaration alone; how long
 anything took is in no log. `route` is a template, so no name and no query gets in with it.
@@ -94,11 +94,11 @@ class JsonLines(logging.Formatter):
             "process": record.process,
         }
         if line["event"] == "message":
-            line["place"] = f"{record.module}:{record.lineno}"
+            line["location"] = f"{record.module}:{record.lineno}"
         error = record.exc_info[1] if record.exc_info else None
-        told = {**vars(record), **(described_error(error) if error else {})}
+        values = {**vars(record), **(described_error(error) if error else {})}
         for name, shape in FIELDS.items():
-            value = told.get(name)
+            value = values.get(name)
             if value is not None and shape.fullmatch(str(value)):
                 line[name] = value
         return json.dumps(line)
@@ -106,9 +106,9 @@ class JsonLines(logging.Formatter):
 
 def described_error(error: BaseException) -> dict[str, Any]:
     """An exception's type and where it rose: what can be known of it without its text, which may quote a value."""
-    frames = traceback.extract_tb(error.__traceback__)[-PLACES_MAX:]
-    places = [f"{frame.name} ({frame.filename.rpartition('/')[2]}:{frame.lineno})" for frame in frames]
-    return {"error": type(error).__name__, "places": " > ".join(places)}
+    frames = traceback.extract_tb(error.__traceback__)[-FRAMES_MAX:]
+    shown = [f"{frame.name} ({frame.filename.rpartition('/')[2]}:{frame.lineno})" for frame in frames]
+    return {"error": type(error).__name__, "frames": " > ".join(shown)}
 
 
 class Level(StrEnum):

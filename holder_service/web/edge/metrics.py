@@ -104,7 +104,7 @@ class Metrics:
 
 
 class _LedgerState:
-    """What store and ledger say at the moment of asking, the same from every process."""
+    """What store and ledger say when they are asked, the same from every process."""
 
     def __init__(self, books: Books) -> None:
         self._books = books

@@ -92,18 +92,18 @@ def holder_problem(request: Request, error: Exception) -> Response:
     if isinstance(error, HolderError):
         return problem_response(error.code, error.detail, instance=request.url.path, fields=error.fields)
     if isinstance(error, PlanRefused):
-        fields = {**error.fields, **({"field": error.place} if error.place else {})}
+        fields = {**error.fields, **({"field": error.path} if error.path else {})}
         return problem_response(error.code, str(error), instance=request.url.path, fields=fields)
     raise error
 
 
 def validation_problem(request: Request, error: Exception) -> Response:
-    """A body or parameter that is not of its form: each place and what would fit, never the value sent."""
+    """A body or parameter that is not of its form: the path of each fault and what would fit, never the value sent."""
     if not isinstance(error, RequestValidationError):
         raise error
-    # A list whose first item is bad is called too short besides: that only repeats it.
+    # A list whose first item is bad is also called too short, which only repeats it.
     found = [one for one in error.errors() if one["type"] != "too_short" or not one["input"]] or error.errors()
-    shown = [{"field": _place(one["loc"]), "detail": _detail(one)} for one in found[:ERRORS_SHOWN_MAX]]
+    shown = [{"field": _path(one["loc"]), "detail": _detail(one)} for one in found[:ERRORS_SHOWN_MAX]]
     code = _validation_code(found[0], is_plan=request.url.path.startswith("/v1/datasets/"))
     first = f"{shown[0]['field']}: {shown[0]['detail']}"
     return problem_response(code, first, instance=request.url.path, fields={"errors": shown})
@@ -112,8 +112,8 @@ def validation_problem(request: Request, error: Exception) -> Response:
 def validation_refusal(error: ValidationError) -> tuple[str, str]:
     """Code and text of the first thing that is not of its form, for the console's pages."""
     first = error.errors()[0]
-    place = _place(first["loc"])
-    return _validation_code(first, is_plan=False), _detail(first) if place == "body" else f"{place}: {_detail(first)}"
+    path = _path(first["loc"])
+    return _validation_code(first, is_plan=False), _detail(first) if path == "body" else f"{path}: {_detail(first)}"
 
 
 def http_problem(request: Request, error: Exception) -> Response:
@@ -152,14 +152,14 @@ class LastResort:
         try:
             await self._app(scope, receive, noticing)
         except ClientDisconnect:
-            return  # in the middle of its request: there is nobody to answer
+            return  # it hung up in the middle of its request
         except Exception as error:
             if scope["type"] != "http":
                 raise
             _log.error("internal error", extra=described_error(error))
             if began:
                 return
-            detail = "The holder failed; nothing left it that was not charged. Ask again, and tell its administrator."
+            detail = "The holder failed; nothing left it that was not charged. Ask again, and inform its administrator."
             await problem_response("internal", detail, instance=scope["path"])(scope, receive, send)
 
 
@@ -186,7 +186,7 @@ def _detail(error: Mapping[str, Any]) -> str:
     return plain.format_map(error.get("ctx", {})) if plain else _shortened(error["msg"].removeprefix("Value error, "))
 
 
-def _place(location: Sequence[Any]) -> str:
+def _path(location: Sequence[Any]) -> str:
     parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if part != "body"]
     return _shortened("".join(parts).lstrip(".")) or "body"
 

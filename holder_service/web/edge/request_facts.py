@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class RequestFacts:
-    """A request's public side, beside method, route and caller."""
+    """A request's public side, in addition to method, route and caller."""
 
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     status: int = 0

@@ -22,7 +22,7 @@ class Telemetry:
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request and tell of it; the answer carries the request's id, by which the log is searched."""
+        """Serve a request and log it; the answer carries the request's id, by which the log is searched."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -40,9 +40,9 @@ class Telemetry:
             await self._app(scope, receive, noticing)
         finally:
             request_facts.current.reset(token)
-            self._tell(scope, facts, time.monotonic() - began_s)
+            self._record(scope, facts, time.monotonic() - began_s)
 
-    def _tell(self, scope: Scope, facts: RequestFacts, elapsed_s: float) -> None:
+    def _record(self, scope: Scope, facts: RequestFacts, elapsed_s: float) -> None:
         # Whoever calls may invent methods and paths, and each would become a series of its own.
         method = scope["method"] if scope["method"] in METHODS else "OTHER"
         route = str(getattr(scope.get("route"), "path", "none"))

@@ -17,7 +17,7 @@ from holder_service.storage.datasets import Dataset
 from holder_service.storage.releases import StoredRelease
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import AnyCaller, Auditor, PathName, TheHolder, TheSlots
-from holder_service.web.edge.public_moments import public_moment
+from holder_service.web.edge.public_times import wait_until_public
 from holder_service.web.edge.request_facts import note_release
 from holder_service.web.rest.documentation import PROBLEM_RESPONSES
 from shared import limits
@@ -92,14 +92,14 @@ async def release_plan(holder: TheHolder, slots: TheSlots, caller: Auditor, data
         try:
             drawn = await run_in_threadpool(releases.draw, auditor=caller.name, priced=prepared, records=holder.records)
         finally:
-            due_s, overran = await public_moment(begun_s, deadline_s)
+            due_s, overran = await wait_until_public(begun_s, deadline_s)
             _note_deadline(deadline_s, overran=overran)
         try:
             entered = await run_in_threadpool(
                 releases.enter, holder.books, drawn=drawn, key_id=caller.key_id, signing=holder.signing
             )
         finally:
-            await public_moment(due_s, quantum_ms / 1000)
+            await wait_until_public(due_s, quantum_ms / 1000)
     return Response(entered.release.body, 201 if entered.new else 200, media_type="application/json")
 
 
@@ -174,7 +174,7 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
 
 
 def _note_deadline(deadline_s: float, *, overran: bool) -> None:
-    """For log and metrics; called at the public moment, or the time of a line would show when the draw was done."""
+    """For log and metrics; called at the public time, or the time of a line would show when the draw was done."""
     note_release(deadline_s=deadline_s, overran=overran)
     if overran:
         _log.warning("release overran its deadline", extra={"deadline_ms": round(deadline_s * 1000)})

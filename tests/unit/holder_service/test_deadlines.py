@@ -13,7 +13,7 @@ from holder_service.domain.deadlines import (
     NOISE_COUNT_MS,
     PlanSize,
     Work,
-    public_moment_s,
+    public_time_s,
     release_deadline_s,
     require_bounded,
 )
@@ -105,14 +105,14 @@ def test_a_plan_that_would_count_for_minutes_is_refused() -> None:
 
 def test_without_a_quantum_nothing_waits() -> None:
     assert release_deadline_s(SIZE, records_max=10**6, quantum_ms=0) == 0.0
-    assert public_moment_s(begun_s=1.0, period_s=0.0, now_s=4.0) == (4.0, False)
+    assert public_time_s(begun_s=1.0, period_s=0.0, now_s=4.0) == (4.0, False)
 
 
 @pytest.mark.parametrize(
     ("elapsed_s", "periods", "overran"), [(0.0, 1, False), (0.125, 1, False), (0.1875, 2, True), (0.375, 4, True)]
 )
 def test_an_overrun_waits_for_the_double(elapsed_s: float, periods: int, overran: bool) -> None:
-    found = public_moment_s(begun_s=8.0, period_s=0.125, now_s=8.0 + elapsed_s)
+    found = public_time_s(begun_s=8.0, period_s=0.125, now_s=8.0 + elapsed_s)
 
     assert found == (8.0 + periods * 0.125, overran)
 

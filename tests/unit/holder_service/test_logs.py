@@ -47,7 +47,7 @@ def test_whatever_is_logged_a_line_has_admitted_fields_alone(
 ) -> None:
     line = line_of(message, argument, raised=ValueError(told), **extra)
 
-    assert line.keys() <= ALWAYS | FIELDS.keys() | {"place"}
+    assert line.keys() <= ALWAYS | FIELDS.keys() | {"location"}
     assert line["event"] in {*EVENTS.values(), "message"}
     assert line["error"] == "ValueError"
     assert all(shape.fullmatch(str(line[name])) for name, shape in FIELDS.items() if name in line)
@@ -59,8 +59,8 @@ def test_texts_arguments_exceptions_and_locals_stay_out() -> None:
 
         assert told["event"] == "message"
         assert "4711" not in json.dumps(told)
-        assert told["place"].startswith("test_logs:")
-        assert told["places"].startswith("line_of (test_logs.py:")
+        assert told["location"].startswith("test_logs:")
+        assert told["frames"].startswith("line_of (test_logs.py:")
 
 
 def test_a_key_is_no_actor() -> None:

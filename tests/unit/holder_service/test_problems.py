@@ -72,7 +72,7 @@ def test_no_field_of_an_error_takes_the_place_of_what_every_problem_has() -> Non
 
 
 def test_a_refused_plan_names_the_place() -> None:
-    found = document(holder_problem(request(), UnknownColumn(column="income", place="batches[0].cells[2]")))
+    found = document(holder_problem(request(), UnknownColumn(column="income", path="batches[0].cells[2]")))
 
     assert (found["field"], found["column"]) == ("batches[0].cells[2]", "income")
 

@@ -150,7 +150,7 @@ def test_a_predicate_that_does_not_fit_the_schema_is_refused_with_its_place(
     with pytest.raises(error) as refusal:
         predicate(**fields).check(SCHEMA, "batches[0].cells[1]")
 
-    assert refusal.value.place == "batches[0].cells[1]"
+    assert refusal.value.path == "batches[0].cells[1]"
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_a_key_withdrawn_during_the_count_is_refused(unhurried: TestedHolder, mo
     assert [entry for entry in unhurried.entries() if entry["kind"] == "charge"] == []
 
 
-def test_a_log_of_an_overrun_is_written_at_the_public_moment(
+def test_a_log_of_an_overrun_is_written_at_the_public_time(
     unhurried: TestedHolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logged: list[float] = []
