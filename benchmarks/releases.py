@@ -138,7 +138,7 @@ def charge_often(transaction: Transaction, times: int) -> None:
 def head(books: Books) -> int:
     """How many entries the ledger has."""
     with books.database.read() as connection:
-        return ledger.head(connection)[0]
+        return ledger.head(connection).sequence
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from holder_service.settings import Settings
 from holder_service.storage import ledger
 from holder_service.storage.anchor import Anchor
 from holder_service.storage.database import Database
+from shared.releases import LedgerPosition
 
 COLUMNS: Final = (
     "at, kind, actor, population, dataset, auditor, subject, answer, epsilon_nano, delta_nano, cap, account, detail, "
@@ -37,7 +38,7 @@ def edit(settings: Settings, *statements: str) -> None:
             connection.execute(statement)
 
 
-def rechained(settings: Settings, change: Callable[[Event], Event] = lambda event: event) -> tuple[int, str]:
+def rechained(settings: Settings, change: Callable[[Event], Event] = lambda event: event) -> LedgerPosition:
     """Change entries, and make every hash and the head fit again. Gives the new head."""
     store = Database(settings.database_url)
     with store.read() as connection:
@@ -58,7 +59,7 @@ def rechained(settings: Settings, change: Callable[[Event], Event] = lambda even
                 ],
             )  # fmt: skip
         connection.execute("INSERT INTO ledger_head VALUES (1, ?, ?)", [entry.sequence, entry.hash])
-    return entry.sequence, entry.hash
+    return entry.position
 
 
 def _text(balance: Balance | None) -> str | None:
@@ -68,4 +69,4 @@ def _text(balance: Balance | None) -> str | None:
 def lose_the_anchored_entry(settings: Settings) -> None:
     """Have a holder look as if its database had been rolled back: its anchor holds an entry that is not there."""
     settings.anchor.unlink()
-    Anchor(settings.anchor).create(999, "sha256:" + "f" * 64)
+    Anchor(settings.anchor).create(LedgerPosition(sequence=999, hash="sha256:" + "f" * 64))

@@ -355,7 +355,7 @@ BUGS: Final = (
         (
             Edit(
                 "holder_service/storage/anchor.py",
-                "            if anchored[0] > sequence and has(*anchored):\n",
+                "            if anchored.sequence > head.sequence and has(anchored):\n",
                 "            if False:\n",
             ),
         ),

@@ -58,7 +58,7 @@ def report(
     if as_json:
         print(json.dumps(transparency_document(found)))
     else:
-        print(f"{len(found.releases)} releases about {dataset}, {found.spent} in all; ledger head {found.head[1]}.")
+        print(f"{len(found.releases)} releases about {dataset}, {found.spent} in all; ledger head {found.head.hash}.")
 
 
 @commands.command("overlaps")

@@ -22,6 +22,7 @@ from typing import Any, Final, Literal
 
 from shared import canonical
 from shared.amounts import NO_LOSS, Loss
+from shared.releases import LedgerPosition
 
 Kind = Literal[
     "account", "key", "key-withdrawn", "signing-key", "population", "dataset", "cap", "budget", "charge", "records",
@@ -151,6 +152,11 @@ class Entry:
         """Put an event at the end of a chain whose head has the hash `previous`."""
         document = {"sequence": sequence, "at": at, "nonce": nonce, "previous": previous, **_document(event)}
         return cls(sequence, at, event, nonce, previous, canonical.digest(document))
+
+    @property
+    def position(self) -> LedgerPosition:
+        """Where it is in the chain."""
+        return LedgerPosition(sequence=self.sequence, hash=self.hash)
 
     @property
     def recomputed_hash(self) -> str:

@@ -14,6 +14,7 @@ from holder_service.domain.ledger import Entry, Event
 from holder_service.storage import ledger
 from holder_service.storage.anchor import Anchor
 from holder_service.storage.database import Connection, Database
+from shared.releases import LedgerPosition
 
 T = TypeVar("T")
 Clock = Callable[[], datetime]
@@ -28,7 +29,7 @@ def utc_now() -> datetime:
 class Transaction:
     """A transaction under the ledger's lock: one time for all of it, and the entries it appends."""
 
-    def __init__(self, connection: Connection, now: datetime, head: tuple[int, str]) -> None:
+    def __init__(self, connection: Connection, now: datetime, head: LedgerPosition) -> None:
         self.connection = connection
         self.now = now
         self.last: Entry | None = None
@@ -37,7 +38,7 @@ class Transaction:
     def append(self, event: Event) -> Entry:
         """Put an event at the end of the ledger."""
         self.last = ledger.append(self.connection, event, now=self.now, after=self._head)
-        self._head = self.last.sequence, self.last.hash
+        self._head = self.last.position
         return self.last
 
 
@@ -59,7 +60,7 @@ class Books:
         """
         return self._commit(lambda transaction, _: work(transaction), restoring=False)
 
-    def record_restore(self, work: Callable[[Transaction, tuple[int, str] | None], T]) -> T:
+    def record_restore(self, work: Callable[[Transaction, LedgerPosition | None], T]) -> T:
         """Do the work that records a restore, although the anchored entry is missing, and anchor what it appended.
 
         Args:
@@ -71,8 +72,8 @@ class Books:
         """
         return self._commit(work, restoring=True)
 
-    def anchored(self) -> tuple[int, str] | None:
-        """The anchored sequence and hash, None if the anchor is lost.
+    def anchored(self) -> LedgerPosition | None:
+        """The anchored entry, None if the anchor is lost.
 
         Raises:
             Unavailable: The anchor cannot be read.
@@ -95,23 +96,23 @@ class Books:
                 anchor on to this entry would hide that.
         """
         anchored = self.anchored()
-        if anchored is not None and anchored[0] >= sequence:
+        if anchored is not None and anchored.sequence >= sequence:
             return
         with self.database.read() as connection:
             if not self._has_anchored_entry(connection):
                 raise _rolled_back()
             entry_hash = ledger.hash_at(connection, sequence)
         if entry_hash is not None:
-            self._advance(sequence, entry_hash)
+            self._advance(LedgerPosition(sequence=sequence, hash=entry_hash))
 
-    def _commit(self, work: Callable[[Transaction, tuple[int, str] | None], T], *, restoring: bool) -> T:
+    def _commit(self, work: Callable[[Transaction, LedgerPosition | None], T], *, restoring: bool) -> T:
         appended: list[Entry] = []
 
         def transact(connection: Connection) -> T:
             # The anchor is read before the lock is taken: what it holds was committed by then.
             anchored = self.anchored()
-            head, found = ledger.lock(connection, hash_at=anchored[0] if anchored else 0)
-            if restoring == (anchored is not None and anchored[1] == found):
+            head, found = ledger.lock(connection, hash_at=anchored.sequence if anchored else 0)
+            if restoring == (anchored is not None and anchored.hash == found):
                 raise _nothing_restored() if restoring else _rolled_back()
             transaction = Transaction(connection, self.clock(), head)
             result = work(transaction, anchored)
@@ -121,23 +122,23 @@ class Books:
 
         result = self.database.write(transact)
         if appended:
-            self._advance(appended[-1].sequence, appended[-1].hash, restoring=restoring)
+            self._advance(appended[-1].position, restoring=restoring)
         return result
 
     def _has_anchored_entry(self, connection: Connection) -> bool:
         anchored = self.anchored()
-        return anchored is not None and ledger.hash_at(connection, anchored[0]) == anchored[1]
+        return anchored is not None and ledger.hash_at(connection, anchored.sequence) == anchored.hash
 
-    def _has_entry(self, sequence: int, entry_hash: str) -> bool:
+    def _has_entry(self, position: LedgerPosition) -> bool:
         with self.database.read() as connection:
-            return ledger.hash_at(connection, sequence) == entry_hash
+            return ledger.hash_at(connection, position.sequence) == position.hash
 
-    def _advance(self, sequence: int, entry_hash: str, *, restoring: bool = False) -> None:
+    def _advance(self, head: LedgerPosition, *, restoring: bool = False) -> None:
         try:
             if restoring:
-                self.anchor.restore(sequence, entry_hash, has=self._has_entry)
+                self.anchor.restore(head, has=self._has_entry)
             else:
-                self.anchor.advance(sequence, entry_hash)
+                self.anchor.advance(head)
         except OSError as error:
             raise _anchor_fault(error) from None
 

@@ -122,10 +122,10 @@ def initialise(settings: Settings) -> IssuedKey | None:
             database.migrate()
         books = Books(database, Anchor(settings.anchor))
         with database.read() as connection:
-            sequence, _ = head = ledger.head(connection)
-        if sequence == 0:
+            head = ledger.head(connection)
+        if head.sequence == 0:
             _refuse_lost_history(books)
-            books.anchor.create(*head)
+            books.anchor.create(head)
         keys = SigningKeyFolder(settings.signing_keys)
         key_made = publish_first(books, keys)
         secret_made = not settings.person_secret.exists() and PersonSecret.create(settings.person_secret)
@@ -188,8 +188,8 @@ def _record_files(settings: Settings) -> RecordFiles:
 def _refuse_lost_history(books: Books) -> None:
     """An empty database beside an anchor is a lost one: a new ledger would give all that was spent back unnoticed."""
     anchored = books.anchored()
-    if anchored is not None and anchored[0] > 0:
+    if anchored is not None and anchored.sequence > 0:
         raise Conflict(
-            f"The anchor {books.anchor.path} holds entry {anchored[0]} of a ledger that this empty database lacks. "
-            "Restore the database; or, for a new holder, give HOLDER_ANCHOR another file."
+            f"The anchor {books.anchor.path} holds entry {anchored.sequence} of a ledger that this empty database "
+            "lacks. Restore the database; or, for a new holder, give HOLDER_ANCHOR another file."
         )

@@ -13,7 +13,7 @@ from holder_service.storage.database import Connection
 from holder_service.storage.ledger_views import EntryFilter
 from shared import limits
 from shared.amounts import NO_LOSS
-from shared.releases import SigningKeys, answer_digest, verify_signature
+from shared.releases import LedgerPosition, SigningKeys, answer_digest, verify_signature
 
 EVERYTHING: Final = EntryFilter()
 _UNREADABLE: Final = (AttributeError, KeyError, TypeError, ValueError)
@@ -43,8 +43,8 @@ class RecordedRestore:
     closed: tuple[str, ...]
 
 
-def head(books: Books) -> tuple[int, str]:
-    """Sequence and hash of the newest entry."""
+def head(books: Books) -> LedgerPosition:
+    """The newest entry."""
     with books.database.read() as connection:
         return ledger.head(connection)
 
@@ -85,7 +85,7 @@ def verify(books: Books, *, chain_only: bool = False) -> Verification:
     try:
         with books.database.read() as connection:
             head = _replay_all(connection, replay, None if chain_only else facts)
-            if head != (replay.sequence, replay.hash):
+            if head != LedgerPosition(sequence=replay.sequence, hash=replay.hash):
                 raise BrokenLedger(replay.sequence + 1, "the recorded head is not the newest entry")
             if not chain_only:
                 _check_tables(connection, replay, facts)
@@ -108,13 +108,13 @@ def record_restore(books: Books, *, actor: str, reason: str) -> RecordedRestore:
         Conflict: Nothing was restored.
     """
 
-    def work(transaction: Transaction, anchored: tuple[int, str] | None) -> RecordedRestore:
-        sequence, entry_hash = anchored or (None, None)
-        entry = transaction.append(
-            Event(
-                "restore", actor, detail={"reason": reason, "anchored_sequence": sequence, "anchored_hash": entry_hash}
-            )
-        )
+    def work(transaction: Transaction, anchored: LedgerPosition | None) -> RecordedRestore:
+        detail = {
+            "reason": reason,
+            "anchored_sequence": None if anchored is None else anchored.sequence,
+            "anchored_hash": None if anchored is None else anchored.hash,
+        }
+        entry = transaction.append(Event("restore", actor, detail=detail))
         open_ones = [one for one in datasets.every_population(transaction.connection) if one.merged_into is None]
         for population in open_ones:
             spent = ledger.population_balance(transaction.connection, population.name)
@@ -132,7 +132,7 @@ def record_restore(books: Books, *, actor: str, reason: str) -> RecordedRestore:
     return books.record_restore(work)
 
 
-def _replay_all(connection: Connection, replay: Replay, facts: TableFacts | None) -> tuple[int, str]:
+def _replay_all(connection: Connection, replay: Replay, facts: TableFacts | None) -> LedgerPosition:
     """Apply every entry, those that others add meanwhile too, and give the recorded head.
 
     With `facts` the releases are checked as well, and what entries say about tables is collected.
@@ -147,7 +147,7 @@ def _replay_all(connection: Connection, replay: Replay, facts: TableFacts | None
                 if entry.event.kind == "charge":
                     _check_release(connection, entry, keys)
         recorded = ledger.head(connection)
-        if recorded[0] <= replay.sequence or ledger.hash_at(connection, replay.sequence + 1) is None:
+        if recorded.sequence <= replay.sequence or ledger.hash_at(connection, replay.sequence + 1) is None:
             return recorded
 
 
@@ -163,15 +163,15 @@ def _check_tables(connection: Connection, replay: Replay, facts: TableFacts) -> 
                 raise
 
 
-def _check_surroundings(connection: Connection, newest: int, anchored: tuple[int, str] | None) -> None:
+def _check_surroundings(connection: Connection, newest: int, anchored: LedgerPosition | None) -> None:
     """Whether every stored release is charged, and the anchored entry is there."""
     uncharged = releases.uncharged(connection)
     if uncharged is not None:
         raise BrokenLedger(newest, f"no entry charges the stored release {uncharged}")
     if anchored is None:
         raise BrokenLedger(newest, "there is no readable anchor")
-    if ledger.hash_at(connection, anchored[0]) != anchored[1]:
-        raise BrokenLedger(anchored[0], "the anchored entry is not in the database, which was rolled back")
+    if ledger.hash_at(connection, anchored.sequence) != anchored.hash:
+        raise BrokenLedger(anchored.sequence, "the anchored entry is not in the database, which was rolled back")
 
 
 def _check_release(connection: Connection, entry: Entry, keys: SigningKeys) -> None:

@@ -17,6 +17,7 @@ from holder_service.services.bookkeeping import Books
 from holder_service.services.ledger import EVERYTHING
 from holder_service.storage.ledger_views import EntryFilter
 from shared.amounts import format_nano
+from shared.releases import LedgerPosition
 
 EXPORT_PAGE_ENTRIES: Final = 1000
 END: Final = "end-of-export"
@@ -57,12 +58,11 @@ class End:
 
     at: str
     entries: int
-    sequence: int
-    hash: str
+    head: LedgerPosition
 
     def document(self) -> dict[str, Any]:
         """As JSON values."""
-        return {"entries": self.entries, "head": {"sequence": self.sequence, "hash": self.hash}}
+        return {"entries": self.entries, "head": self.head.model_dump()}
 
 
 def is_whole(export: BinaryIO) -> bool:
@@ -92,14 +92,14 @@ def _csv_lines(text: TextIO) -> Iterator[dict[str, Any]]:
 def _pages(books: Books, *, after: int, upto: int | None, which: EntryFilter) -> Iterator[list[Entry] | End]:
     """The entries that there are when it begins, page by page, and the end."""
     at = books.clock().isoformat()
-    sequence, head = ledger.head(books)
-    last = sequence if upto is None else min(upto, sequence)
+    head = ledger.head(books)
+    last = head.sequence if upto is None else min(upto, head.sequence)
     count = 0
     while page := ledger.page(books, after=after, upto=last, limit=EXPORT_PAGE_ENTRIES, which=which):
         yield page
         count += len(page)
         after = page[-1].sequence
-    yield End(at, count, sequence, head)
+    yield End(at, count, head)
 
 
 def _row(entry: Entry) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from holder_service.services.bookkeeping import Books
 from holder_service.storage import datasets, ledger, ledger_views
 from holder_service.storage.datasets import Dataset, Population
 from holder_service.storage.ledger_views import EntryFilter
+from shared.releases import LedgerPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +24,10 @@ class PopulationState:
 
 @dataclass(frozen=True, slots=True)
 class StoreState:
-    """Ledger head and anchor: (sequence, hash) each, None for an anchor that is lost; and whether they agree."""
+    """Ledger head and anchor, None for an anchor that is lost; and whether they agree."""
 
-    head: tuple[int, str]
-    anchored: tuple[int, str] | None
+    head: LedgerPosition
+    anchored: LedgerPosition | None
     may_release: bool
 
 

@@ -38,7 +38,7 @@ from shared.amounts import NO_LOSS, format_nano
 from shared.canonical import canonical_bytes
 from shared.datasets import Relation
 from shared.plans import BatchQuote, Plan, Quote, check_size, identity_of_document
-from shared.releases import Answer, Entered, LedgerPosition, ReleasedBatch, ReleasedCell, SerialisedAnswer
+from shared.releases import Answer, Entered, ReleasedBatch, ReleasedCell, SerialisedAnswer
 from shared.schema import Group
 
 
@@ -220,7 +220,7 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
     entered = Entered(
         created=transaction.now,
         remaining=account.remaining(transaction.now),
-        ledger=LedgerPosition(sequence=entry.sequence, hash=entry.hash),
+        ledger=entry.position,
         key=pair.id,
     )
     stored = StoredRelease(

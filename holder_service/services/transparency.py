@@ -21,6 +21,7 @@ from holder_service.storage.datasets import Dataset, Population
 from holder_service.storage.ledger_views import EntryFilter
 from shared.amounts import NO_LOSS, Loss
 from shared.meaning import Meaning, meaning
+from shared.releases import LedgerPosition
 
 DECISIONS: Final[tuple[Kind, ...]] = (
     "population", "cap", "budget", "merge", "dataset", "records", "retirement", "restore", "signing-key",
@@ -54,7 +55,7 @@ class TransparencyReport:
     """
 
     made: datetime
-    head: tuple[int, str]
+    head: LedgerPosition
     dataset: Dataset
     population: Population
     others: tuple[str, ...]
@@ -77,7 +78,7 @@ def transparency_report(books: Books, dataset: str) -> TransparencyReport:
         if declared is None or population is None:
             raise NotFound(f"There never was a dataset {dataset!r}.")
         head = ledger.head(connection)
-        charges = list(_entries(connection, EntryFilter(kind="charge", dataset=dataset), upto=head[0]))
+        charges = list(_entries(connection, EntryFilter(kind="charge", dataset=dataset), upto=head.sequence))
         others = [one for one in datasets.every(connection, population=population.name) if one.name != dataset]
         balance = ledger.population_balance(connection, population.name)
         return TransparencyReport(
@@ -90,7 +91,7 @@ def transparency_report(books: Books, dataset: str) -> TransparencyReport:
             population_spent=balance.spent,
             meaning=_meaning(population, balance, declared, others),
             releases=tuple(_reported(connection, entry) for entry in charges),
-            decisions=tuple(_decisions(connection, declared, upto=head[0])),
+            decisions=tuple(_decisions(connection, declared, upto=head.sequence)),
         )
 
 

@@ -10,15 +10,16 @@ import fcntl
 import os
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from holder_service.durable_files import sync_folder
+from shared.releases import LedgerPosition
 
 _SLOT_BYTES: Final = 256
-_BROKEN: Final = -1, ""
+_BROKEN: Final = LedgerPosition(sequence=-1, hash="")
 """Stands for what a slot holds whose write was cut short."""
 
 
@@ -28,59 +29,58 @@ class Anchor:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._waiting: list[tuple[int, str]] = []
+        self._waiting: list[LedgerPosition] = []
 
-    def create(self, sequence: int, entry_hash: str) -> None:
+    def create(self, head: LedgerPosition) -> None:
         """Make the file for a new ledger's head."""
-        self.restore(sequence, entry_hash, has=lambda _sequence, _hash: False)
+        self.restore(head, has=lambda _: False)
 
-    def restore(self, sequence: int, entry_hash: str, *, has: Callable[[int, str], bool]) -> None:
+    def restore(self, head: LedgerPosition, *, has: Callable[[LedgerPosition], bool]) -> None:
         """Anchor an entry of a database that lacks the anchored one, or of an anchor that was lost.
 
         Never back: a later entry that the database has was anchored by another process meanwhile, and its
         answer may have left.
 
         Args:
-            sequence: Of the entry.
-            entry_hash: Of the entry.
-            has: Whether the database has an entry of some number and hash; asked while nobody else can write the file.
+            head: The entry.
+            has: Whether the database has some entry; asked while nobody else can write the file.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._locked(os.O_RDWR | os.O_CREAT) as file:
-            anchored = max(_slots(os.pread(file, 2 * _SLOT_BYTES, 0)))
-            if anchored[0] > sequence and has(*anchored):
+            anchored = _newest(_slots(os.pread(file, 2 * _SLOT_BYTES, 0)))
+            if anchored.sequence > head.sequence and has(anchored):
                 return
-            slot = _encode(sequence, entry_hash)
+            slot = _encode(head)
             os.pwrite(file, slot + slot, 0)
             os.fsync(file)
         sync_folder(self.path.parent)
 
-    def read(self) -> tuple[int, str] | None:
-        """The anchored sequence and hash; None if the file is not there or holds no whole slot."""
+    def read(self) -> LedgerPosition | None:
+        """The anchored entry; None if the file is not there or holds no whole slot."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
             return None
-        return _newest(content)
+        newest = _newest(_slots(content))
+        return None if newest == _BROKEN else newest
 
-    def advance(self, sequence: int, entry_hash: str) -> None:
+    def advance(self, head: LedgerPosition) -> None:
         """Anchor a committed entry, durably, unless a later one is anchored already.
 
         Callers that queue here while another writes find themselves covered by the newest head among
         them, so many commits share a write.
         """
-        head = sequence, entry_hash
         with self._lock:
             self._waiting.append(head)
         try:
             with self._locked(os.O_RDWR) as file:
                 slots = _slots(os.pread(file, 2 * _SLOT_BYTES, 0))
-                anchored = max(slots)
-                if anchored[0] >= sequence:
+                anchored = _newest(slots)
+                if anchored.sequence >= head.sequence:
                     return
                 with self._lock:
-                    newest = max(self._waiting)
-                os.pwrite(file, _encode(*newest), (1 - slots.index(anchored)) * _SLOT_BYTES)
+                    newest = _newest(self._waiting)
+                os.pwrite(file, _encode(newest), (1 - slots.index(anchored)) * _SLOT_BYTES)
                 os.fdatasync(file)  # neither size nor place changed: the content is all there is to sync
         finally:
             # What was anchored is forgotten: after a recorded restore its number is given out again.
@@ -98,21 +98,20 @@ class Anchor:
             os.close(file)
 
 
-def _encode(sequence: int, entry_hash: str) -> bytes:
-    text = f"{sequence} {entry_hash}".encode()
+def _encode(head: LedgerPosition) -> bytes:
+    text = f"{head.sequence} {head.hash}".encode()
     return f"{text.decode()} {zlib.crc32(text):08x}\n".encode().rjust(_SLOT_BYTES)
 
 
-def _newest(content: bytes) -> tuple[int, str] | None:
-    newest = max(_slots(content))
-    return None if newest == _BROKEN else newest
+def _newest(heads: Sequence[LedgerPosition]) -> LedgerPosition:
+    return max(heads, key=lambda head: head.sequence)
 
 
-def _slots(content: bytes) -> list[tuple[int, str]]:
+def _slots(content: bytes) -> list[LedgerPosition]:
     """What the two slots hold."""
     slots = []
     for start in (0, _SLOT_BYTES):
         parts = content[start : start + _SLOT_BYTES].split()
         whole = len(parts) == 3 and f"{zlib.crc32(b' '.join(parts[:2])):08x}".encode() == parts[2]
-        slots.append((int(parts[0]), parts[1].decode()) if whole else _BROKEN)
+        slots.append(LedgerPosition(sequence=int(parts[0]), hash=parts[1].decode()) if whole else _BROKEN)
     return slots

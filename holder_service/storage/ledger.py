@@ -13,8 +13,11 @@ from holder_service.storage.tables import datasets, entries, ledger_head, popula
 from shared import nonces
 from shared.amounts import NO_LOSS, Loss
 from shared.datasets import Relation
+from shared.releases import LedgerPosition
 
 READ_AT_ONCE: Final = 1000
+EMPTY: Final = LedgerPosition(sequence=0, hash=GENESIS)
+"""The head of a ledger without entries."""
 # Built once: building a statement costs as much as running it, and every release runs these under the lock.
 _HEAD = select(ledger_head.c.sequence, ledger_head.c.hash)
 _MOVE_HEAD = update(ledger_head).where(ledger_head.c.id == 1)
@@ -58,13 +61,13 @@ class Standing:
     cap: Balance
 
 
-def head(connection: Connection) -> tuple[int, str]:
-    """Sequence and hash of the newest entry; 0 and the genesis hash of an empty ledger."""
+def head(connection: Connection) -> LedgerPosition:
+    """The newest entry; 0 and the genesis hash of an empty ledger."""
     row = connection.execute(_HEAD).one_or_none()
-    return (row.sequence, row.hash) if row else (0, GENESIS)
+    return LedgerPosition(sequence=row.sequence, hash=row.hash) if row else EMPTY
 
 
-def lock(connection: Connection, *, hash_at: int) -> tuple[tuple[int, str], str | None]:
+def lock(connection: Connection, *, hash_at: int) -> tuple[LedgerPosition, str | None]:
     """Take the ledger's lock, before anything else in a transaction of `Database.write`, until it commits.
 
     Returns:
@@ -73,15 +76,14 @@ def lock(connection: Connection, *, hash_at: int) -> tuple[tuple[int, str], str 
     """
     row = connection.execute(_LOCK, {"at": hash_at}).one_or_none()
     if row is None:
-        return (0, GENESIS), None
-    return (row.sequence, row.hash), GENESIS if hash_at == 0 else row.hash_at
+        return EMPTY, None
+    return LedgerPosition(sequence=row.sequence, hash=row.hash), GENESIS if hash_at == 0 else row.hash_at
 
 
-def append(connection: Connection, event: Event, *, now: datetime, after: tuple[int, str]) -> Entry:
+def append(connection: Connection, event: Event, *, now: datetime, after: LedgerPosition) -> Entry:
     """Put an event at the end of the chain, whose head is `after`. Only under the ledger's lock."""
-    sequence, previous = after
     entry = Entry.chained(
-        sequence=sequence + 1, at=now.isoformat(), event=event, nonce=nonces.draw_nonce(), previous=previous
+        sequence=after.sequence + 1, at=now.isoformat(), event=event, nonce=nonces.draw_nonce(), previous=after.hash
     )
     connection.execute(
         _INSERT,

@@ -29,7 +29,7 @@ from holder_service.services import ledger
 from holder_service.settings import Settings
 from holder_service.storage.anchor import Anchor
 from shared.amounts import Loss
-from shared.releases import SigningKeys
+from shared.releases import LedgerPosition, SigningKeys
 from testing.holders import TestedHolder, opened, running_holder, settings_in
 from testing.postgres import PostgresServer
 from testing.registers import plan
@@ -218,7 +218,7 @@ def test_an_attack_is_found_out_although_the_anchor_was_made_to_fit(
     attack(victim)
     with database(victim.settings) as connection:
         [head] = connection.execute("SELECT sequence, hash FROM ledger_head").fetchall()
-    Anchor(victim.settings.anchor).create(*head)
+    Anchor(victim.settings.anchor).create(LedgerPosition(sequence=head[0], hash=head[1]))
 
     assert found_by(victim) == ATTACKS[attack] - {"anchor"}
 

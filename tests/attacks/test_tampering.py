@@ -134,7 +134,7 @@ def test_a_ledger_rewritten_with_fitting_hashes_is_found(victim: TestedHolder, *
     """By the anchor; and if that was rewritten too, by the receipts, which nobody can sign again."""
     head = rechained(victim.settings, noted)
     if with_anchor:
-        Anchor(victim.settings.anchor).create(*head)
+        Anchor(victim.settings.anchor).create(head)
 
     found = victim.admin("POST", "/ledger/verify").json()
 

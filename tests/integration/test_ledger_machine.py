@@ -34,6 +34,7 @@ from holder_service.storage.releases import StoredRelease
 from shared.amounts import NANO_PER_UNIT
 from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.plans import Plan
+from shared.releases import LedgerPosition
 from testing.holders import settings_in
 from testing.ledger_model import Loss, Model, Purse, Question
 from testing.registers import DECLARATION, register_csv
@@ -240,7 +241,9 @@ class LedgerMachine(RuleBasedStateMachine):
         with self.books.database.read() as connection:
             for entry in stored_ledger.read_entries(connection, after=self.replay.sequence):
                 self.replay.apply(entry)
-            assert stored_ledger.head(connection) == (self.replay.sequence, self.replay.hash)
+            assert stored_ledger.head(connection) == LedgerPosition(
+                sequence=self.replay.sequence, hash=self.replay.hash
+            )
         unmerged = [cap for name, cap in self.replay.caps.items() if name not in self.model.merged]
         assert Fraction(sum(cap.spent.epsilon_nano for cap in unmerged), NANO_PER_UNIT) == self.model.charged[0]
         assert Fraction(sum(cap.spent.delta_nano for cap in unmerged), NANO_PER_UNIT) == self.model.charged[1]

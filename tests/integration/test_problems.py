@@ -14,6 +14,7 @@ from holder_service.domain.errors import HolderError
 from holder_service.storage.anchor import Anchor
 from holder_service.web.edge.problems import STATUS_BY_CODE
 from shared.problems import TITLES, PlanRefused
+from shared.releases import LedgerPosition
 from testing.holders import TestedHolder, opened, running_holder
 from testing.postgres import PostgresServer
 from testing.refusals import refused
@@ -57,7 +58,7 @@ def already_charged(holder: TestedHolder) -> httpx.Response:
 
 
 def restore_unrecorded(holder: TestedHolder) -> httpx.Response:
-    Anchor(holder.settings.anchor).create(999, "sha256:" + "f" * 64)
+    Anchor(holder.settings.anchor).create(LedgerPosition(sequence=999, hash="sha256:" + "f" * 64))
     return holder.release(plan())
 
 
@@ -194,13 +195,15 @@ def test_a_release_whose_entry_could_not_be_anchored_does_not_leave(sqlite_holde
     assert again.status_code == 200
     anchored = Anchor(anchor).read()
     assert anchored is not None
-    assert anchored[0] == again.json()["ledger"]["sequence"]
+    assert anchored.sequence == again.json()["ledger"]["sequence"]
 
 
 def test_a_stored_answer_does_not_move_an_anchor_that_says_the_database_is_another(sqlite_holder: TestedHolder) -> None:
     """Else a replay would hide that the database was replaced by one that grew from an old copy."""
     release = sqlite_holder.release(plan()).json()
-    Anchor(sqlite_holder.settings.anchor).create(release["ledger"]["sequence"] - 1, "sha256:" + "f" * 64)
+    Anchor(sqlite_holder.settings.anchor).create(
+        LedgerPosition(sequence=release["ledger"]["sequence"] - 1, hash="sha256:" + "f" * 64)
+    )
 
     answers = [
         sqlite_holder.release(plan()),

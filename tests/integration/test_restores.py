@@ -10,6 +10,7 @@ from holder_service.services import accounts, ledger
 from holder_service.services.holder import Holder
 from holder_service.storage.anchor import Anchor
 from shared.datasets import NewAuditor
+from shared.releases import LedgerPosition
 from testing.holders import TestedHolder
 from testing.refusals import refused
 from testing.registers import plan, register_csv
@@ -75,14 +76,14 @@ def test_a_restore_never_takes_the_anchor_behind_an_answer_that_left(sqlite_hold
     lose_the_anchored_entry(sqlite_holder.settings)
     one, two = sqlite_holder.holder, Holder.open(sqlite_holder.settings)
     restore = one.books.anchor.restore
-    left: list[tuple[int, str]] = []
+    left: list[LedgerPosition] = []
 
-    def late(sequence: int, entry_hash: str, *, has: Callable[[int, str], bool]) -> None:
+    def late(head: LedgerPosition, *, has: Callable[[LedgerPosition], bool]) -> None:
         # What the other process would find if its own record of the restore came between.
-        Anchor(sqlite_holder.settings.anchor).create(sequence, entry_hash)
+        Anchor(sqlite_holder.settings.anchor).create(head)
         accounts.open_account(two.books, actor="administrator", new=NewAuditor(name="later"))
         left.append(ledger.head(two.books))
-        restore(sequence, entry_hash, has=has)
+        restore(head, has=has)
 
     one.books.anchor.restore = late  # type: ignore[method-assign]
     with closing(two):

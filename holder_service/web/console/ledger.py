@@ -62,7 +62,7 @@ def show_entry(visit: Visitor, sequence: Annotated[int, Path(ge=1, le=limits.INT
     """All that an entry holds."""
     return visit.page(
         "entry.html.j2", section="ledger", entry=(entry := overview.entry(visit.books, sequence)),
-        document=json.dumps(entry.document(), indent=2, ensure_ascii=False), head=ledger.head(visit.books)[0],
+        document=json.dumps(entry.document(), indent=2, ensure_ascii=False), head=ledger.head(visit.books).sequence,
     )  # fmt: skip
 
 

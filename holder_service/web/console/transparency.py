@@ -35,7 +35,7 @@ def transparency_document(report: TransparencyReport) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "made": report.made.isoformat(),
-        "ledger": {"sequence": report.head[0], "hash": report.head[1]},
+        "ledger": report.head.model_dump(),
         "dataset": dataset.name,
         "retired": dataset.retired,
         "version": dataset.version,

@@ -112,7 +112,9 @@ class _LedgerState:
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The gauges. Floats are for pictures: what is charged is whole nano-units in the ledger."""
         state = overview.store_state(self._books)
-        yield GaugeMetricFamily("holder_ledger_sequence", "Sequence number of the newest entry.", value=state.head[0])
+        yield GaugeMetricFamily(
+            "holder_ledger_sequence", "Sequence number of the newest entry.", value=state.head.sequence
+        )
         yield GaugeMetricFamily(
             "holder_may_release", "1 if the database has the anchored entry, else 0.", value=int(state.may_release)
         )

@@ -143,8 +143,7 @@ async def show_release(holder: TheHolder, caller: Auditor, dataset: PathName, re
 @router.get("/v1/ledger/head", tags=["auditor"])
 async def ledger_head(holder: TheHolder, _: AnyCaller) -> LedgerPosition:
     """Sequence and hash of the newest entry, and nothing else of it."""
-    sequence, entry_hash = await run_in_threadpool(ledger.head, holder.books)
-    return LedgerPosition(sequence=sequence, hash=entry_hash)
+    return await run_in_threadpool(ledger.head, holder.books)
 
 
 @router.get("/v1/ledger/entries/{sequence}", tags=["auditor"])
