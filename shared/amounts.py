@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from shared.messages import refuse_many_fields
+from shared.request_model import refuse_many_fields
 
 NANO_PER_UNIT: Final = 10**9
 EPSILON_NANO_MIN: Final = 10**6

@@ -8,10 +8,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, mo
 from shared import limits
 from shared.amounts import NANO_PER_UNIT, Amount, InvalidAmount, Loss
 from shared.limits import Limits
-from shared.messages import Message
-from shared.moments import Moment
+from shared.request_model import RequestModel
 from shared.schema import Column, Schema
 from shared.text import Name, Text
+from shared.timestamps import Timestamp
 
 Relation = Literal["add_remove", "replace", "sensitive_attribute"]
 Role = Literal["auditor", "administrator"]
@@ -23,7 +23,7 @@ def _below_certainty(cap: Loss) -> Loss:
     raise InvalidAmount("A cap's delta must be below 1: from there on the guarantee says nothing.")
 
 
-class DatasetDeclaration(Message):
+class DatasetDeclaration(RequestModel):
     """What an administrator declares about a dataset; `population` defaults to the dataset's own name."""
 
     person_key: Text
@@ -87,12 +87,12 @@ class Budget(BaseModel):
     expires: datetime | None = None
 
 
-class BudgetGrant(Message):
+class BudgetGrant(RequestModel):
     """A new limit for an auditor on a dataset's population; "0" revokes it."""
 
     epsilon: Amount
     delta: Amount = 0
-    expires: Moment | None = None
+    expires: Timestamp | None = None
 
     @property
     def limit(self) -> Loss:
@@ -100,15 +100,15 @@ class BudgetGrant(Message):
         return Loss(self.epsilon, self.delta)
 
 
-class NewAuditor(Message):
+class NewAuditor(RequestModel):
     """An account to open. `expires` is of its first key."""
 
     name: Name
     role: Role = "auditor"
-    expires: Moment | None = None
+    expires: Timestamp | None = None
 
 
-class Restore(Message):
+class Restore(RequestModel):
     """Why the database was restored from a copy."""
 
     reason: Text

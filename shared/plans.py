@@ -18,28 +18,28 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
 
 from shared import canonical, limits
 from shared.amounts import NANO_PER_UNIT, Delta, Epsilon, Loss
-from shared.messages import Message
 from shared.noise import Noise
 from shared.problems import InvalidPlan, TooLarge, UnknownColumn
+from shared.request_model import RequestModel
 from shared.rules import Cell
 from shared.schema import Group, Schema
 from shared.text import Text
 
 
-class Laplace(Message):
+class Laplace(RequestModel):
     """Ask for discrete Laplace noise: pure ε."""
 
     name: Literal["laplace"]
 
 
-class Gaussian(Message):
+class Gaussian(RequestModel):
     """Ask for discrete Gaussian noise: (ε, δ)."""
 
     name: Literal["gaussian"]
     delta: Delta
 
 
-class Exponential(Message):
+class Exponential(RequestModel):
     """Ask for an answer from 0 to `upper`, likelier the nearer it is to the count: pure ε.
 
     `upper` is public and in people. It is never the true support: that is a count, which nobody may use for nothing.
@@ -49,7 +49,7 @@ class Exponential(Message):
     upper: Annotated[StrictInt, Field(ge=1, le=limits.UPPER_MAX)]
 
 
-class RandomisedResponse(Message):
+class RandomisedResponse(RequestModel):
     """Ask for the counts of reported groups, where every person's own was perturbed at its source.
 
     Nothing is added to the counts and nothing is charged: the loss was spent when the records were collected.
@@ -67,7 +67,7 @@ def mechanism_names(schema: Schema) -> tuple[str, ...]:
     return ("laplace", "gaussian", "exponential", *(["randomised_response"] if perturbed else []))
 
 
-class Batch(Message):
+class Batch(RequestModel):
     """Cells that are answered with one mechanism at one ε; randomised response alone has no ε."""
 
     name: Text
@@ -94,7 +94,7 @@ class Batch(Message):
         return self
 
 
-class Plan(Message):
+class Plan(RequestModel):
     """Everything an auditor asks in one go: charged whole or refused whole."""
 
     sensitive: tuple[Text, ...] = Field(min_length=1, max_length=limits.SENSITIVE_COLUMNS_PER_PLAN_MAX, fail_fast=True)

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
 from shared import limits
-from shared.messages import Message
 from shared.problems import InvalidPlan, SensitiveColumn, UnknownColumn
+from shared.request_model import RequestModel
 from shared.schema import Column, Schema, Value
 from shared.text import Text, normalise
 
@@ -40,7 +40,7 @@ def is_missing(value: Value | None) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-class Predicate(Message):
+class Predicate(RequestModel):
     """One comparison of a column with a value; a comparison never matches a missing value unless `or_missing`.
 
     The constructor brings equal meanings to one form: texts to NFC, numbers to their value (37.0 is
@@ -165,7 +165,7 @@ class Predicate(Message):
         return f"{self.column} {sign[self.op]} {shown}{' or missing' if self.or_missing else ''}"
 
 
-class Rule(Message):
+class Rule(RequestModel):
     """A conjunction of predicates, as a path of a tree is; without predicates it applies to everybody."""
 
     id: Text | None = None
@@ -179,7 +179,7 @@ class Rule(Message):
         return " and ".join(map(str, self.all_of)) or "everybody"
 
 
-class Cell(Message):
+class Cell(RequestModel):
     """What gets one histogram: a union of rules. A cell written as a rule is the union of that one."""
 
     id: Text

@@ -14,7 +14,7 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, model_validator
 
 from shared import limits
 from shared.amounts import EPSILON_NANO_MAX, NANO_PER_UNIT, Probability, format_nano
-from shared.messages import Message
+from shared.request_model import RequestModel
 from shared.text import Text
 
 ColumnType = Literal["boolean", "category", "integer", "number"]
@@ -24,7 +24,7 @@ Group = tuple[str | bool | None, ...]
 """One value for each sensitive column of a plan; `None` is the group of people whose value is missing."""
 
 
-class Perturbation(Message):
+class Perturbation(RequestModel):
     """How a sensitive column was perturbed at its source, before the holder got it.
 
     Each person's value was kept with this probability, and otherwise replaced by one of the column's other values,
@@ -41,7 +41,7 @@ class Perturbation(Message):
         return math.log(self.kept * (values - 1) / (NANO_PER_UNIT - self.kept))
 
 
-class Column(Message):
+class Column(RequestModel):
     """One declared column: its type, its domain, whether values may be missing, and its role."""
 
     name: Text
@@ -134,7 +134,7 @@ class Column(Message):
         return {category: index for index, category in enumerate(self.categories or ())}
 
 
-class Schema(Message):
+class Schema(RequestModel):
     """The columns of a dataset, in declared order, and the name of its person key."""
 
     person_key: Text

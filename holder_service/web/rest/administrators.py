@@ -17,32 +17,32 @@ from holder_service.web.edge.dependencies import Administrator, PathName, TheHol
 from holder_service.web.edge.uploads import MEDIA_TYPES, load_upload, receive_body
 from holder_service.web.rest.documentation import PROBLEM_RESPONSES
 from shared.datasets import Budget, BudgetGrant, DatasetDeclaration, NewAuditor
-from shared.messages import Message
-from shared.moments import Moment
+from shared.request_model import RequestModel
 from shared.text import Name
+from shared.timestamps import Timestamp
 
 router = APIRouter(prefix="/v1/admin", tags=["administrator"], route_class=StrictRoute, responses=PROBLEM_RESPONSES)
 
 
-class NewKey(Message):
+class NewKey(RequestModel):
     """A further key; without an expiry it holds until it is withdrawn."""
 
-    expires: Moment | None = None
+    expires: Timestamp | None = None
 
 
-class AccountChange(Message):
+class AccountChange(RequestModel):
     """Whether an account may call at all."""
 
     disabled: StrictBool
 
 
-class PopulationMerge(Message):
+class PopulationMerge(RequestModel):
     """Which population joins the one in the path."""
 
     population: Name
 
 
-class PopulationPair(Message):
+class PopulationPair(RequestModel):
     """Two populations that may share people."""
 
     population: Name

@@ -18,9 +18,9 @@ from holder_service.web.edge.dependencies import Administrator, TheHolder
 from holder_service.web.rest.documentation import PROBLEM_RESPONSES
 from shared import limits
 from shared.datasets import Restore
-from shared.moments import Moment
 from shared.releases import LedgerPosition, SigningKey
 from shared.text import Name
+from shared.timestamps import Timestamp
 
 router = APIRouter(prefix="/v1/admin", tags=["administrator"], route_class=StrictRoute, responses=PROBLEM_RESPONSES)
 
@@ -38,8 +38,8 @@ def _filter(
     dataset: Annotated[Name | None, Query()] = None,
     auditor: Annotated[Name | None, Query()] = None,
     account: Annotated[Name | None, Query(description="What it did, and what was done about it.")] = None,
-    since: Annotated[Moment | None, Query(description="From this time on, with its zone.")] = None,
-    until: Annotated[Moment | None, Query(description="Before this time, with its zone.")] = None,
+    since: Annotated[Timestamp | None, Query(description="From this time on, with its zone.")] = None,
+    until: Annotated[Timestamp | None, Query(description="Before this time, with its zone.")] = None,
 ) -> EntryFilter:
     return EntryFilter(kind, population, dataset, auditor, account, since, until)
 

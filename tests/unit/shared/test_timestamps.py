@@ -5,16 +5,16 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from shared.moments import Moment
+from shared.timestamps import Timestamp
 
-ADAPTER: TypeAdapter[datetime] = TypeAdapter(Moment)
+ADAPTER: TypeAdapter[datetime] = TypeAdapter(Timestamp)
 
 
 def test_a_zone_becomes_utc() -> None:
-    moment = ADAPTER.validate_python("2030-01-31T12:00:00+02:00")
+    timestamp = ADAPTER.validate_python("2030-01-31T12:00:00+02:00")
 
-    assert moment.isoformat() == "2030-01-31T10:00:00+00:00"
-    assert moment.tzinfo is UTC
+    assert timestamp.isoformat() == "2030-01-31T10:00:00+00:00"
+    assert timestamp.tzinfo is UTC
 
 
 @pytest.mark.parametrize("text", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00", "2030-01-31T12:00:00"])

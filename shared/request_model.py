@@ -1,7 +1,7 @@
 """What a caller may send: frozen, without fields that nobody knows, and refused in bounded time (2-privacy §7).
 
 A validator that reported every error of a hostile document would do work without bound: a few
-megabytes hold millions of errors. So a message refuses an object with too many fields at once, and
+megabytes hold millions of errors. So a request model refuses an object with too many fields at once, and
 every list in one stops at its first bad item (`fail_fast`).
 """
 
@@ -19,7 +19,7 @@ def refuse_many_fields(data: Any) -> Any:
     return data
 
 
-class Message(BaseModel):
+class RequestModel(BaseModel):
     """The base of every type that a request is made of."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
