@@ -1,11 +1,11 @@
-"""The auditor's side: from a decision tree to a fairness figure that its reader can trust.
+"""The auditor's side: from a decision tree to a fairness figure with an interval and a receipt.
 
     from auditor_client import Auditor
 
     with Auditor() as auditor:  # AUDITOR_HOLDER_URL, AUDITOR_API_KEY
         result = auditor.audit(model, "adult", ["sex"], "0.5")
 
-What stands in `__all__` is the public surface; everything else may change.
+The names in `__all__` are the public surface; everything else may change.
 """
 
 from auditor_client.asking.assumption import Assumption

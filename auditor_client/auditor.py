@@ -2,7 +2,7 @@
 
 Orchestrates and computes nothing itself. The order of an audit: read the model as rules, make the
 plan and pin it to a version of the records, have it priced and the price compared with what was
-meant, pin the holder's key, ask, verify, keep the receipt, and only then estimate. Whatever breaks
+meant, pin the holder's key, ask, verify, keep the receipt, and only then estimate. A failure
 after the question was sent loses nothing: the same plan is answered again at no cost.
 """
 
@@ -29,7 +29,7 @@ from auditor_client.exchange.verification import check_quote, verified_release
 from auditor_client.findings.finding import KeptAnswer
 from auditor_client.findings.notes import Note, Notes
 from auditor_client.findings.reading import Reading
-from auditor_client.settings import Settings, load_settings
+from auditor_client.settings import AuditorSettings, load_settings
 from auditor_client.text import loss_words
 from shared.amounts import NO_LOSS
 from shared.datasets import Budget, DatasetDescription
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from auditor_client.asking.own_data import OwnData
 
 Step = Callable[[str], None]
-"""Told what is being done, in a few words: for progress on long work."""
+"""Takes a few words about what is being done, to show progress."""
 
 
 class Auditor:
@@ -68,11 +68,11 @@ class Auditor:
             receipts: Directory of the receipts; by default AUDITOR_RECEIPTS, or "receipts" here.
             allow_plain_http: Let the key travel unencrypted to another machine.
             http: For a certificate authority or a proxy of your own.
-            on_step: Told what is being done.
+            on_step: Called with a few words before each step of the work.
 
         Raises:
-            SettingsMissing: Address or key are set nowhere.
-            InvalidSettings: One of them cannot be used.
+            SettingsMissing: The address or the key is set nowhere.
+            SettingsRefused: One of them cannot be used.
         """
         given = {
             "holder_url": holder_url,
@@ -92,8 +92,8 @@ class Auditor:
         self._on_step = on_step
 
     @classmethod
-    def from_settings(cls, settings: Settings, *, on_step: Step = lambda _: None) -> Self:
-        """An auditor with settings that were gathered before."""
+    def from_settings(cls, settings: AuditorSettings, *, on_step: Step = lambda _: None) -> Self:
+        """An auditor with settings that `load_settings` returned."""
         return cls(
             settings.holder_url,
             settings.api_key.get_secret_value(),
@@ -221,7 +221,7 @@ class Auditor:
         reading: Reading | None = None,
         **keywords: Any,
     ) -> ModelComparison:
-        """Audit two models alike, such as before and after a mitigation, and compare them. Spends ε for each.
+        """Audit two models in the same way, for example before and after a mitigation, and compare. Spends ε for each.
 
         Cells that both models share are asked once if the first answer has what the second needs. Takes and refuses
         what `audit` does, but for the models:
@@ -289,7 +289,7 @@ class Auditor:
         raise QuestionRefused(
             f"The holder would charge {loss_words(quote.charge)} for a plan that was meant to cost "
             f"{loss_words(meant)}: it does not find the model's rules disjoint. Nothing was spent. Lower epsilon, or "
-            "tell the holder's administrator."
+            "report it to the holder's administrator."
         )
 
     def _release(self, question: Question, quote: Quote, auditor: str) -> KeptAnswer:
@@ -316,14 +316,14 @@ class Auditor:
         return KeptAnswer(release, unverified.document, receipt, key)
 
     def _evidence(self, body: bytes) -> str:
-        """Keep a false answer, and say where; that it cannot be kept must not hide that it is false."""
+        """Keep a false answer, and say where; a failure to keep it must not hide that it is false."""
         try:
             return f"The answer is kept as evidence in {self._receipts.keep_refused(body)}."
         except ReceiptsDamaged as error:
             return f"The answer could not be kept as evidence: {error}"
 
     def _budget_now(self, dataset: str) -> Budget | None:
-        """The account after an audit; to show it is no reason to lose the finding."""
+        """The account after an audit; None if the holder does not answer: the finding does not depend on it."""
         try:
             return self._holder.budget(dataset)
         except (HolderUnavailable, HolderRefused):

@@ -15,7 +15,7 @@ _LOSS: Final = TypeAdapter(Loss)
 
 
 class AuditorError(Exception):
-    """Something that the auditor's side cannot do; the text says what would help."""
+    """The auditor's side cannot do something; the text says what would help."""
 
 
 class ModelRefused(AuditorError):
@@ -34,12 +34,12 @@ class SettingsMissing(AuditorError):
     """The holder's address or the key is not set."""
 
 
-class InvalidSettings(AuditorError):
+class SettingsRefused(AuditorError):
     """A setting cannot be used; the text names it and never shows a key."""
 
 
 class QuestionRefused(AuditorError):
-    """What is asked does not fit the dataset, or would cost other than was meant; nothing is spent."""
+    """The question does not fit the dataset, or would not cost what was meant; nothing is spent."""
 
 
 class ReceiptsDamaged(AuditorError):
@@ -53,7 +53,7 @@ class HolderUnavailable(AuditorError):
 class HolderLied(AuditorError):
     """An answer contradicts its signature, its plan or an earlier receipt.
 
-    Do not use it, and tell the holder's administrator.
+    Do not use it, and report it to the holder's administrator.
     """
 
 
@@ -75,11 +75,11 @@ class HolderRefused(AuditorError):
         self.fields = fields or {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """With all its fields, so that it can travel between processes: by itself an exception keeps its text alone."""
+        """Keep all fields when the error is pickled between processes; by default only the text is kept."""
         return _again, (type(self), str(self)), self.__dict__
 
     def loss(self, name: str) -> Loss | None:
-        """A privacy loss among the fields ("requested", "remaining"), if the holder told it."""
+        """A privacy loss among the fields ("requested", "remaining"), if the holder sent it."""
         try:
             return _LOSS.validate_python(self.fields.get(name))
         except ValidationError:
@@ -115,15 +115,15 @@ class NoRecords(HolderRefused):
 
 
 class InvalidPlanRefused(HolderRefused):
-    """The holder finds the plan inadmissible; the text names the place."""
+    """The holder refuses the plan; the text names the path of the fault."""
 
 
 class RateLimited(HolderRefused):
-    """Too many requests, also after waiting as the holder asked."""
+    """Too many requests, even after waiting as long as the holder asked."""
 
 
 def _again(kind: type[HolderRefused], detail: str) -> HolderRefused:
-    """A refusal that came from another process, before its fields are put in."""
+    """An unpickled refusal, before its fields are set."""
     return kind.__new__(kind, detail)
 
 

@@ -1,7 +1,7 @@
 """Settings of the auditor's side: from flags, then the environment, then a configuration file (4-interface).
 
-The configuration file is only read where the user named it: one that merely lies in the working
-directory could send the key to another holder. The key never stands in a flag, a text or a repr.
+The configuration file is only read where the user named it: a file that happens to be in the
+working directory could send the key to another holder. The key is never in a flag, a text or a repr.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, SecretStr, TypeAdapter, ValidationError
 
-from auditor_client.errors import InvalidSettings, SettingsMissing
+from auditor_client.errors import SettingsMissing, SettingsRefused
 
 CONFIG_VARIABLE: Final = "AUDITOR_CONFIG"
 DEFAULT_RECEIPTS: Final = Path("receipts")
@@ -30,8 +30,8 @@ _KEY_FILE_BYTES_MAX: Final = 4096
 _CONFIG_BYTES_MAX: Final = 64 * 1024
 
 
-class Settings(BaseModel):
-    """What the client needs to know.
+class AuditorSettings(BaseModel):
+    """How to reach the holder, and where receipts are.
 
     Attributes:
         holder_url: Where the holder is: "https://holder.example".
@@ -50,17 +50,17 @@ class Settings(BaseModel):
 
 def load_settings(
     flags: Mapping[str, Any], environment: Mapping[str, str], config: Path | str | None = None
-) -> Settings:
-    """Gather the settings; what stands earlier wins: flags, environment, configuration file.
+) -> AuditorSettings:
+    """Read the settings from flags, then the environment, then a configuration file; the first that has one wins.
 
     Args:
         flags: Settings by name; `None` means that the flag was not given.
-        environment: Such as `os.environ`; an empty variable counts as not set.
+        environment: `os.environ`, for example; an empty variable counts as not set.
         config: A TOML file; by default the one that AUDITOR_CONFIG names, if any.
 
     Raises:
-        SettingsMissing: Address or key stand nowhere.
-        InvalidSettings: A file cannot be read, a name is unknown, a value does not fit.
+        SettingsMissing: The address or the key is set nowhere.
+        SettingsRefused: A file cannot be read, a name is unknown, or a value is not valid.
     """
     path = config or environment.get(CONFIG_VARIABLE) or None
     sources: tuple[Mapping[str, Any], ...] = (
@@ -75,7 +75,7 @@ def load_settings(
                 f"{what} is not set. Set the environment variable {_VARIABLES[name]}, or {name!r} in a "
                 "configuration file that --config names" + (", or pass --key-file." if name == "api_key" else ".")
             )
-    return Settings(
+    return AuditorSettings(
         holder_url=str(values["holder_url"]),
         api_key=SecretStr(_key(values["api_key"])),
         receipts=Path(values.get("receipts", DEFAULT_RECEIPTS)),
@@ -97,10 +97,10 @@ def _read_config(path: Path) -> dict[str, Any]:
     try:
         document = tomllib.loads(_read(path, _CONFIG_BYTES_MAX))
     except tomllib.TOMLDecodeError as error:
-        raise InvalidSettings(f"The configuration file {path} is not valid TOML: {error}.") from error
+        raise SettingsRefused(f"The configuration file {path} is not valid TOML: {error}.") from error
     unknown = sorted(document.keys() - _VARIABLES.keys())
     if unknown:
-        raise InvalidSettings(
+        raise SettingsRefused(
             f"The configuration file {path} holds {unknown[0]!r}; it may hold {', '.join(sorted(_VARIABLES))}."
         )
     return document
@@ -113,21 +113,21 @@ def _read(path: Path, bytes_max: int) -> str:
         if len(content) <= bytes_max:
             return content.decode()
     except OSError as error:
-        raise InvalidSettings(f"{path} cannot be read: {error.strerror}.") from error
+        raise SettingsRefused(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise InvalidSettings(f"{path} is not a UTF-8 text.") from error
-    raise InvalidSettings(f"{path} exceeds {bytes_max} bytes: name another file.")
+        raise SettingsRefused(f"{path} is not a UTF-8 text.") from error
+    raise SettingsRefused(f"{path} exceeds {bytes_max} bytes: name another file.")
 
 
 def _key(value: Any) -> str:
-    """Check a key before it gets near a header: what is refused there might be shown in an error."""
+    """Check a key here: httpx could show one that it refuses for a header in its error."""
     if isinstance(value, str) and _KEY.fullmatch(value):
         return value
-    raise InvalidSettings("The key must be 1 to 512 visible ASCII characters without blanks; copy it again.")
+    raise SettingsRefused("The key must be 1 to 512 visible ASCII characters without blanks; copy it again.")
 
 
 def _boolean(name: str, value: Any) -> bool:
     try:
         return TypeAdapter(bool).validate_python(value)
     except ValidationError as error:
-        raise InvalidSettings(f"{_VARIABLES[name]} ({name}) is yes or no: write true or false.") from error
+        raise SettingsRefused(f"{_VARIABLES[name]} ({name}) is yes or no: write true or false.") from error

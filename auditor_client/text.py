@@ -1,4 +1,4 @@
-"""Texts made fit to be shown: those from outside, and amounts."""
+"""Texts for people: those from outside made safe to show, and amounts."""
 
 import unicodedata
 from typing import Final
@@ -9,12 +9,12 @@ CHARACTERS_MAX: Final = 1000
 
 
 def readable(text: str) -> str:
-    """A text from outside for a terminal: without control, format and direction characters, and cut."""
+    """A text from outside, safe for a terminal: no control, format or direction characters, and not too long."""
     shown = "".join(" " if unicodedata.category(character)[0] == "C" else character for character in text)
     return shown if len(shown) <= CHARACTERS_MAX else f"{shown[:CHARACTERS_MAX]} …"
 
 
 def loss_words(loss: Loss) -> str:
-    """A privacy loss, a budget or what is left of one."""
+    """A privacy loss, a budget or a balance in words."""
     epsilon = f"ε = {format_nano(loss.epsilon_nano)}"
     return f"{epsilon}, δ = {format_nano(loss.delta_nano)}" if loss.delta_nano else epsilon

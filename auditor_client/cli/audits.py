@@ -24,13 +24,14 @@ def plan(
     dataset: Dataset,
     request: AuditRequest,
     target_width: Annotated[
-        float | None, typer.Option(help="Instead of epsilon: find the smallest one that makes the interval so narrow.")
+        float | None,
+        typer.Option(help="Instead of epsilon: the width that the interval is to have."),
     ] = None,
     own: Annotated[OnHand, Without(("reuse",))],
     output: Output,
     connection: Annotated[Connection, Without(("receipts",))],
 ) -> None:
-    """What an audit would cost and how wide its interval would be, by each strategy; spends nothing."""
+    """What an audit would cost and how wide its interval would be with each strategy; spends nothing."""
     with an_auditor(connection) as auditor:
         require_writable(output.report)
         planned = auditor.plan(model, dataset, request, target_width=target_width, supports_from=own.supports_from)
@@ -91,7 +92,7 @@ def compare(
     output: Output,
     connection: Connection,
 ) -> None:
-    """Audit two models alike, such as before and after a mitigation; spends epsilon for each."""
+    """Audit two models in the same way, for example before and after a mitigation; spends epsilon for each."""
     with an_auditor(connection) as auditor:
         require_writable(output.report)
         comparison = auditor.compare(first, second, dataset, request, reading=reading, supports_from=own.supports_from)

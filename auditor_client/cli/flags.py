@@ -1,7 +1,7 @@
 """Flags made of values: a command takes frozen values, and each of their fields is a flag.
 
-The name, the help and the default of a flag are the field's, so an option is written in one file. What differs on a
-command line, such as a shorter name, is in `_FLAGS`.
+The name, the help and the default of a flag are the field's, so an option is written in one file. `_FLAGS` has what
+differs on a command line, for example a shorter name.
 """
 
 import inspect
@@ -30,12 +30,12 @@ class Without:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """How a field is written on a command line, where that is not as its name and type say.
+    """How a field is written on a command line, where its name and type do not say it.
 
     Attributes:
-        name: Such as "--metric".
+        name: With its dashes: "--metric".
         kind: The type of the flag's value.
-        split: Whether a comma parts the values of a list.
+        split: Whether commas separate the values of a list.
     """
 
     name: str | None = None
@@ -54,7 +54,7 @@ _FLAGS: Final[Mapping[str, Flag]] = {
 
 
 def with_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameters that are values become flags, one for each field.
+    """Turn a command's parameters that are values into flags, one for each field.
 
     A parameter annotated with a pydantic model becomes the flags of its fields; `Annotated[Model, Without(...)]` leaves
     some out. A field that is itself a model becomes the flags of that. All other parameters stay as they are.
@@ -80,7 +80,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def listed(texts: Sequence[str]) -> list[str]:
-    """Values that were given one by one or with commas between them."""
+    """Values that were given one by one or separated by commas."""
     return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
 
@@ -153,6 +153,6 @@ def _is_list(annotation: Any) -> bool:
 
 
 def _plain_type(annotation: Any) -> Any:
-    """A field's type, of several the first: what a text can be."""
+    """A field's type; of several, the first, which a text can have."""
     kinds = _alternatives(annotation)
     return kinds[0] | None if type(None) in kinds else kinds[0]

@@ -82,7 +82,7 @@ def verify(
         else:
             _print_findings(findings)
         if not findings.ok:
-            fail("The receipts and the holder do not agree; see above. Tell the holder's administrator.")
+            fail("The receipts and the holder do not agree; see above. Report it to the holder's administrator.")
 
 
 def _print_findings(findings: ReceiptsReport) -> None:

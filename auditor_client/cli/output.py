@@ -14,8 +14,8 @@ from rich.text import Text
 
 from auditor_client.auditor import Auditor
 from auditor_client.cli.options import Connection
-from auditor_client.errors import AuditorError, InvalidSettings
-from auditor_client.exchange.calls import tell_retries
+from auditor_client.errors import AuditorError, SettingsRefused
+from auditor_client.exchange.calls import report_retries
 from auditor_client.settings import load_settings
 from auditor_client.text import readable
 
@@ -31,14 +31,14 @@ def an_auditor(connection: Connection) -> Iterator[Auditor]:
         "receipts": connection.receipts,
     }
     with clear_errors():
-        tell_retries(_tell)
-        with Auditor.from_settings(load_settings(flags, os.environ, connection.config), on_step=_tell) as auditor:
+        report_retries(_show_step)
+        with Auditor.from_settings(load_settings(flags, os.environ, connection.config), on_step=_show_step) as auditor:
             yield auditor
 
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """One clear text for whatever goes wrong, and the exit code that belongs to it."""
+    """One clear text for every error, and its exit code."""
     try:
         yield
     except (AuditorError, OSError) as error:
@@ -48,7 +48,7 @@ def clear_errors() -> Iterator[None]:
         raise typer.Exit(130) from None
     except typer.Exit:
         raise
-    except Exception as error:  # noqa: BLE001 - the last resort: a text, no traceback
+    except Exception as error:  # noqa: BLE001 - last: a text instead of a traceback
         fail(
             f"The client failed: {type(error).__name__}: {error}. That is a fault of this program: please report it. "
             "What was charged is answered again at no cost."
@@ -62,9 +62,9 @@ def fail(text: str) -> NoReturn:
 
 
 def require_writable(path: Path | None) -> None:
-    """Find out before anything is spent that a report could not be written."""
+    """Refuse a report that could not be written, before anything is spent."""
     if path is not None and (path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK)):
-        raise InvalidSettings(f"{path} cannot be written: name a file in a directory that exists and is yours.")
+        raise SettingsRefused(f"{path} cannot be written: name a file in a directory that you may write to.")
 
 
 def print_json(document: Any) -> None:
@@ -80,5 +80,5 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     Console().print(table)
 
 
-def _tell(step: str) -> None:
+def _show_step(step: str) -> None:
     _progress.print(f"{readable(step)} …", markup=False, highlight=False, soft_wrap=True, style="dim")

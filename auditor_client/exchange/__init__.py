@@ -1,1 +1,1 @@
-"""What goes over the line: calls to the holder, answers verified before they are used, receipts (4-interface)."""
+"""The exchange with the holder: calls, answers verified before they are used, receipts (4-interface)."""

@@ -1,10 +1,10 @@
 """Calls to the holder over HTTP: limits in bytes and seconds, bounded retries, one host.
 
-The other side is not trusted. An answer is read up to its limits, no redirect is followed, and the
-key goes to the holder's own address alone. Every call may be repeated: reading changes nothing, and
-a plan is charged once however often it is asked (2-privacy §3, *Identity*). So connection errors,
-timeouts, 429 and 503 are tried again, within a bound on attempts and on total time. This is the
-only file that knows httpx.
+The holder is not trusted. An answer is read up to its limits, no redirect is followed, and the
+key is sent to the holder's own address alone. Every call may be repeated: reading changes nothing, and
+a plan is charged once, however often it is asked (2-privacy §3, *Identity*). So connection errors,
+timeouts, 429 and 503 are tried again, within a bound on attempts and on total time. No other
+file uses httpx.
 """
 
 import ipaddress
@@ -23,7 +23,7 @@ import stamina
 from pydantic import ValidationError
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
-from auditor_client.errors import HolderLied, HolderUnavailable, InvalidSettings, refusal
+from auditor_client.errors import HolderLied, HolderUnavailable, SettingsRefused, refusal
 from auditor_client.text import readable
 from shared.problems import Problem
 
@@ -35,10 +35,10 @@ _ResultT = TypeVar("_ResultT")
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """How long and how much the client puts up with; times in seconds.
+    """The longest times, in seconds, and the largest answer that the client accepts.
 
-    A release may take long: it leaves at a public deadline that grows with the plan and with the
-    declared number of records (2-privacy §7), so an attempt may last much longer than connecting.
+    A release can take long: the holder sends it at a public deadline that grows with the plan and with the
+    declared number of records (2-privacy §7). So an attempt may last much longer than connecting.
     """
 
     connect_s: float = 10.0
@@ -50,14 +50,14 @@ class CallLimits:
     answer_bytes_max: int = 64 * 1024 * 1024
 
 
-class Caller:
+class HttpCaller:
     """Sends requests to one holder."""
 
     def __init__(
         self, http: HttpClient | None, *, url: str, key: str, allow_plain_http: bool, limits: CallLimits
     ) -> None:
         address = _checked_url(url, allow_plain_http)
-        # A proxy from the environment sees the whole of a plain request; an encrypted one it only passes on.
+        # A proxy from the environment reads a plain request, key included; it only forwards an encrypted one.
         self._http = http if http is not None else httpx.Client(trust_env=address.scheme == "https")
         self._owns_http = http is None
         self._key = key
@@ -65,7 +65,7 @@ class Caller:
         self.url = str(address).rstrip("/")
 
     def close(self) -> None:
-        """Close the connections; a client that was handed in stays open."""
+        """Close the connections; an `http` client of the caller's own stays open."""
         if self._owns_http:
             self._http.close()
 
@@ -81,8 +81,8 @@ class Caller:
             The body of a 200 or 201.
 
         Raises:
-            HolderRefused: A problem document came; its class says which.
-            HolderUnavailable: No answer within the limits, or one of something that is no holder.
+            HolderRefused: The holder sent a problem document; the class says which.
+            HolderUnavailable: No answer within the limits, or what answered is no holder.
             HolderLied: The answer exceeds its limit or repeats the key.
         """
         give_up_at = time.monotonic() + self._limits.total_s
@@ -97,8 +97,8 @@ class Caller:
             ):
                 with attempt:
                     return self._attempt(method, path, content, give_up_at)
-        except _TryAgain as failure:
-            raise failure.told from failure.__cause__
+        except _TryAgain as again:
+            raise again.failure from again.__cause__
         raise HolderUnavailable(f"The holder at {self.url} was not asked: no attempt is allowed.")
 
     def _attempt(self, method: str, path: str, content: bytes | None, give_up_at: float) -> bytes:
@@ -140,8 +140,8 @@ class Caller:
                 body += chunk
                 if len(body) > self._limits.answer_bytes_max:
                     raise HolderLied(
-                        f"The holder's answer to {path} exceeds {self._limits.answer_bytes_max} bytes, as no answer "
-                        "of the contract does. It was not read further."
+                        f"The holder's answer to {path} exceeds {self._limits.answer_bytes_max} bytes, more than any "
+                        "answer of the contract. The rest was not read."
                     )
                 if time.monotonic() > give_up_at:
                     raise TimeoutError
@@ -150,14 +150,14 @@ class Caller:
             response.close()
 
     def _failure(self, answer: "_Answer", path: str) -> Exception:
-        """The error that an answer other than success means."""
+        """The error for an answer that is no success."""
         try:
             problem = Problem.model_validate(parsed(answer.body, path))
         except (HolderUnavailable, ValidationError):
-            place = f"Something at {self.url} answered {path} with status {answer.status}"
+            unexpected = f"Something at {self.url} answered {path} with status {answer.status}"
             if 300 <= answer.status < 400:
-                return HolderUnavailable(f"{place}, a redirect. None is followed: set the holder's own address.")
-            return HolderUnavailable(f"{place} and no problem document: is a holder there, or a proxy before it?")
+                return HolderUnavailable(f"{unexpected}, a redirect. None is followed: set the holder's own address.")
+            return HolderUnavailable(f"{unexpected} and no problem document: is a holder there, or a proxy before it?")
         detail = readable(problem.detail)
         if problem.code in ("unavailable", "internal"):
             return HolderUnavailable(f"{detail} (The holder answered with status {answer.status}; try again later.)")
@@ -177,24 +177,24 @@ class _Answer:
         if text.isascii() and text.isdigit():
             return float(text[:9])
         try:
-            moment = parsedate_to_datetime(text)
+            timestamp = parsedate_to_datetime(text)
         except (ValueError, TypeError):
             return None
-        return max((moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds(), 0.0)
+        return max((timestamp.replace(tzinfo=timestamp.tzinfo or UTC) - datetime.now(UTC)).total_seconds(), 0.0)
 
 
 class _TryAgain(Exception):
-    """An attempt failed in a way that another may not; `told` is what the caller gets if none does better."""
+    """An attempt failed, and another may succeed; `failure` is raised if none does."""
 
-    def __init__(self, told: Exception, after_s: float | None = None) -> None:
-        super().__init__(str(told))
-        self.told = told
+    def __init__(self, failure: Exception, after_s: float | None = None) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
         self.after_s = after_s
 
 
 @dataclass(frozen=True, slots=True)
 class _BackOff:
-    """Whether to try again, and after how long: what the holder asks for, unless that is too long to wait."""
+    """Whether to try again, and after how long: as long as the holder asks for, unless that is too long."""
 
     give_up_at: float
     longest_wait_s: float
@@ -209,29 +209,29 @@ class _BackOff:
         return False
 
 
-def tell_retries(tell: Callable[[str], None]) -> None:
-    """Have every further attempt told, with its reason. For a program, not a library: it holds for the process."""
+def report_retries(report: Callable[[str], None]) -> None:
+    """Report every further attempt with its reason. For programs, not libraries: it applies to the whole process."""
 
     def hook(details: RetryDetails) -> None:
-        tell(f"{details.caused_by} Asking again in {details.wait_for:.1f} s")
+        report(f"{details.caused_by} Asking again in {details.wait_for:.1f} s")
 
     set_on_retry_hooks([hook])
 
 
 def parsed(body: bytes, path: str) -> dict[str, Any]:
-    """An answer as a JSON object: every name stands once, every number is finite, every text can be written.
+    """An answer as a JSON object, in which names are unique, numbers finite and texts valid Unicode.
 
     Raises:
-        HolderUnavailable: It is none, so something that is no holder sent it.
+        HolderUnavailable: It is none, so no holder sent it.
     """
     try:
         document = json.loads(body.decode(), object_pairs_hook=_unrepeated, parse_constant=_refuse_constant)
         if isinstance(document, dict):
             if b"\\u" in body:
-                json.dumps(document, ensure_ascii=False).encode()  # half of a surrogate pair is no text
+                json.dumps(document, ensure_ascii=False).encode()  # fails for half of a surrogate pair
             return document
     except (ValueError, RecursionError):
-        pass  # The parser's text may quote the body; the sentence below says what to do.
+        pass  # The parser's text may quote the body, so it is not shown.
     raise HolderUnavailable(
         f"The answer to {path} is not a JSON object, so no holder of this contract sent it. Check the address."
     )
@@ -241,7 +241,7 @@ def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) == len(pairs):
         return document
-    raise ValueError("a name stands twice")
+    raise ValueError("a name occurs twice")
 
 
 def _refuse_constant(name: str) -> None:
@@ -252,13 +252,13 @@ def _checked_url(url: str, allow_plain_http: bool) -> httpx.URL:
     try:
         address = httpx.URL(url)
     except (httpx.InvalidURL, TypeError) as error:
-        raise InvalidSettings(f"The holder's address is not a URL: {error}.") from error
+        raise SettingsRefused(f"The holder's address is not a URL: {error}.") from error
     if address.scheme not in ("http", "https") or not address.host:
-        raise InvalidSettings(f'The holder\'s address {url!r} must be a URL such as "https://holder.example".')
+        raise SettingsRefused(f'The holder\'s address {url!r} must be a URL such as "https://holder.example".')
     if address.userinfo or address.query or address.fragment:
-        raise InvalidSettings("The holder's address may hold no user, password, query or fragment.")
+        raise SettingsRefused("The holder's address may hold no user, password, query or fragment.")
     if address.scheme == "http" and not (allow_plain_http or _is_loopback(address.host)):
-        raise InvalidSettings(
+        raise SettingsRefused(
             f"{url} would send your key unencrypted to another machine. Use https, or, in a network that you "
             "trust, set AUDITOR_ALLOW_PLAIN_HTTP=true."
         )
@@ -273,11 +273,11 @@ def _is_loopback(host: str) -> bool:
 
 
 def _within(seconds: float, work: Callable[[], _ResultT]) -> _ResultT:
-    """Run work that may hang, for so long at most.
+    """Run work that may hang, for a limited time.
 
-    The time limits of httpx are for each read: who sends one byte of a header now and then, or never
-    resolves the name, holds it up for ever. So the work runs beside us; after the time it is left to
-    end by itself, in a daemon thread that does not keep the process alive.
+    The time limits of httpx are for each read: a server that sends one byte now and then, or a name that
+    never resolves, would block it for ever. So the work runs in a daemon thread, which does not keep the
+    process alive; after the time limit nobody waits for it.
 
     Raises:
         TimeoutError: It did not end in time.
@@ -287,7 +287,7 @@ def _within(seconds: float, work: Callable[[], _ResultT]) -> _ResultT:
     def run() -> None:
         try:
             outcome.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the caller's thread
+        except BaseException as error:  # noqa: BLE001 - the caller's thread raises it
             outcome.set_exception(error)
 
     Thread(target=run, name="holder-call", daemon=True).start()

@@ -1,8 +1,8 @@
-"""The noise that an honest holder's answer has, from the plan and public facts alone (2-privacy §4).
+"""The noise of an honest holder's answer, from the plan and public facts alone (2-privacy §4).
 
-A forecast simulates it, and what a holder describes is compared with it. Noise that is too small would cost the people
-in the data more than the ledger says; noise that is too large, or described as smaller than it is, would cost
-the auditor its budget or its interval.
+A forecast simulates it, and the noise that a holder describes is compared with it. Noise that is too small would cost
+the people in the data more than the ledger says. Noise that is too large would cost the auditor its budget; noise that
+is larger than described would make its intervals wrong.
 """
 
 import math
@@ -24,7 +24,7 @@ from shared.schema import Schema
 _RAISED_TOLERANCE: Final = 1e-12
 """The holder raises a scale by a few ulps (2-privacy §3), each some 2·10⁻¹⁶ of it."""
 _GAUSSIAN_TOLERANCE: Final = 1e-9
-"""The holder finds σ by OpenDP's arithmetic, which rounds otherwise than the one here."""
+"""The holder finds σ by OpenDP's arithmetic, which rounds in another way than the arithmetic here."""
 
 
 def expected_noise(batch: Batch, *, counts_that_change: int, schema: Schema, sensitive: tuple[str, ...]) -> Noise:
@@ -32,7 +32,7 @@ def expected_noise(batch: Batch, *, counts_that_change: int, schema: Schema, sen
 
     Args:
         batch: What is asked.
-        counts_that_change: Of one class of disjoint cells, between neighbours; each by one person.
+        counts_that_change: In one class of disjoint cells, between neighbours; each changes by one person.
         schema: The dataset's declaration.
         sensitive: The plan's sensitive columns.
     """
@@ -54,7 +54,7 @@ def expected_noise(batch: Batch, *, counts_that_change: int, schema: Schema, sen
 
 
 def is_expected(noise: Noise, expected: Noise) -> bool:
-    """Whether a noise that a holder describes is the expected one, but for how scales are rounded."""
+    """Whether the noise that a holder describes is the expected one, up to the rounding of scales."""
     if isinstance(noise, RandomisedResponseNoise) or isinstance(expected, RandomisedResponseNoise):
         return noise == expected
     gaussian = isinstance(expected, DiscreteGaussianNoise)
@@ -78,7 +78,7 @@ def approximate_delta(rho: float, epsilon: float) -> float:
 
 
 def _not_below(needed: Fraction) -> float:
-    """The smallest double that is at least so large."""
+    """The smallest double that is at least a fraction."""
     scale = float(needed)
     return scale if Fraction(scale) >= needed else math.nextafter(scale, math.inf)
 

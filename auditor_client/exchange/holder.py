@@ -1,7 +1,7 @@
 """The holder, as an auditor sees it: one method for each endpoint of 4-interface.
 
-Answers become the contract's types, or an error. Whether a release is what was asked for is decided
-in `verification`, before anything in it is used.
+Answers become the contract's types, or an error. `verification` then decides whether a release is what
+was asked for, before anything in it is used.
 """
 
 import json
@@ -14,7 +14,7 @@ from urllib.parse import quote as quoted
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from auditor_client.errors import HolderLied
-from auditor_client.exchange.calls import Caller, CallLimits, HttpClient, parsed
+from auditor_client.exchange.calls import CallLimits, HttpCaller, HttpClient, parsed
 from auditor_client.text import readable
 from shared.datasets import Budget, DatasetDescription
 from shared.plans import Plan, Quote
@@ -26,7 +26,7 @@ _DEFAULT_LIMITS: Final = CallLimits()
 
 @dataclass(frozen=True, slots=True)
 class UnverifiedRelease:
-    """A release as it came: nothing in it may be used before `verification.verified_release` has seen it.
+    """A release as it came: nothing in it may be used before `verification.verified_release` has checked it.
 
     Attributes:
         body: The bytes, to be kept as the receipt.
@@ -38,13 +38,13 @@ class UnverifiedRelease:
 
 
 class _Description(DatasetDescription):
-    """A description whose columns make a schema, as `table` takes for granted."""
+    """A description whose columns make a schema, as `table` assumes."""
 
     @model_validator(mode="after")
     def _has_a_table(self) -> Self:
         if self.table.sensitive == self.sensitive:
             return self
-        raise ValueError("The sensitive columns are not those that are declared so.")
+        raise ValueError("The list of sensitive columns differs from the declared ones.")
 
 
 class _Datasets(BaseModel):
@@ -88,7 +88,7 @@ class HolderClient:
         allow_plain_http: bool = False,
         limits: CallLimits = _DEFAULT_LIMITS,
     ) -> None:
-        """Prepare; nothing is sent yet.
+        """Prepare; sends nothing yet.
 
         Args:
             http: For a certificate authority or a proxy of your own; by default a plain client.
@@ -98,9 +98,9 @@ class HolderClient:
             limits: Bounds on time, attempts and size.
 
         Raises:
-            InvalidSettings: The address cannot be used, or is plain http to another machine.
+            SettingsRefused: The address cannot be used, or is plain http to another machine.
         """
-        self._caller = Caller(http, url=url, key=key, allow_plain_http=allow_plain_http, limits=limits)
+        self._caller = HttpCaller(http, url=url, key=key, allow_plain_http=allow_plain_http, limits=limits)
 
     @property
     def url(self) -> str:
@@ -108,7 +108,7 @@ class HolderClient:
         return self._caller.url
 
     def close(self) -> None:
-        """Close the connections; a client that was handed in stays open."""
+        """Close the connections; an `http` client of the caller's own stays open."""
         self._caller.close()
 
     def __enter__(self) -> Self:
@@ -126,10 +126,12 @@ class HolderClient:
         description = self._get(_Description, _dataset_path(name))
         if description.name == name:
             return description
-        raise HolderLied(f"The holder describes another dataset than {readable(name)!r}. Tell its administrator.")
+        raise HolderLied(
+            f"The holder describes another dataset than {readable(name)!r}. Report it to its administrator."
+        )
 
     def budget(self, dataset: str) -> Budget:
-        """What this auditor was granted on the dataset's population, what is spent, what is left."""
+        """What this auditor was granted on the dataset's population, what it has spent, and what is left."""
         return self._get(Budget, f"{_dataset_path(dataset)}/budget")
 
     def quote(self, dataset: str, plan: Plan) -> Quote:
@@ -138,7 +140,7 @@ class HolderClient:
         return _fitted(Quote, self._caller.call("POST", path, _body(plan)), path)
 
     def release(self, dataset: str, plan: Plan) -> UnverifiedRelease:
-        """Ask a plan: charged once, and answered alike however often it is asked.
+        """Ask a plan: charged once, with the same answer however often it is asked.
 
         Raises:
             ValueError: The plan is not pinned to a version of the records. A retry that meets a new
@@ -159,7 +161,9 @@ class HolderClient:
             if page.next is None:
                 return
             if page.next <= after:
-                raise HolderLied(f"The holder's list at {path} does not go on where it says. Tell its administrator.")
+                raise HolderLied(
+                    f"The holder's list at {path} does not go on as it says. Report it to its administrator."
+                )
             after = page.next
 
     def release_by_id(self, dataset: str, release_id: str) -> UnverifiedRelease:
@@ -200,8 +204,8 @@ def _fitted(model: type[_ModelT], body: bytes, path: str) -> _ModelT:
         return model.model_validate(parsed(body, path), extra="ignore")
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the answer"
+        path_of_fault = ".".join(map(str, first["loc"])) or "the answer"
         raise HolderLied(
-            f"The holder's answer to {path} does not fit the contract: {readable(place)}: {readable(first['msg'])}. "
-            "It was not used; tell the holder's administrator."
+            f"The holder's answer to {path} does not fit the contract: {readable(path_of_fault)}: "
+            f"{readable(first['msg'])}. It was not used; report it to the holder's administrator."
         ) from error

@@ -1,9 +1,9 @@
 """Receipts: every release as it came, kept before it is used, and the holder's keys, pinned (2-privacy §6).
 
 A directory belongs to one holder. It holds `keys.json`, one file for each release (named by its
-identity, with the very bytes of the answer), and under `refused/` the answers that were found to be
+identity, with the exact bytes of the answer), and in `refused/` the answers that were found to be
 false, as evidence. The keys of first contact are trusted; a later one only if a trusted key hands over to it.
-Nothing secret is written: not the auditor's key, nothing of a model but the rules that were asked.
+Nothing secret is written: not the auditor's key, and no part of a model but the rules that were asked.
 """
 
 from dataclasses import dataclass
@@ -31,8 +31,8 @@ class ReceiptCheck:
 
     Attributes:
         file: Its path.
-        release: What it says, if it can be believed at all.
-        fault: What is wrong with it, in a sentence; None if nothing is.
+        release: The release in it; None if it cannot be trusted.
+        fault: What is wrong with it, in a sentence; None if nothing is wrong.
     """
 
     file: Path
@@ -47,7 +47,7 @@ class ReceiptsReport:
     Attributes:
         checks: One for each receipt.
         head: The newest entry of the holder's ledger; None if the holder was not asked.
-        fault: What is wrong with the ledger as a whole; None if nothing is.
+        fault: What is wrong with the ledger as a whole; None if nothing is wrong.
     """
 
     checks: tuple[ReceiptCheck, ...]
@@ -84,7 +84,7 @@ class Receipts:
         self.directory = directory
 
     def pinned(self) -> SigningKeys:
-        """The holder's keys as they were pinned; none before first contact.
+        """The holder's keys as they were pinned; empty before first contact.
 
         Raises:
             ReceiptsDamaged: The file cannot be read.
@@ -100,20 +100,20 @@ class Receipts:
     def pin(self, published: SigningKeys) -> SigningKeys:
         """Compare the keys that the holder publishes with the pinned ones, and pin those that are new.
 
-        A new key has to be handed over to by a pinned one, or by a chain of such; at first contact by one
-        that claims no predecessor.
+        A pinned key must hand over to a new key, directly or through other new keys. At first contact the key
+        without a predecessor is trusted.
 
         Returns:
-            The published keys: every one of them is pinned now.
+            The published keys, all of them pinned now.
 
         Raises:
-            HolderLied: A pinned key changed or is gone, or nothing pinned vouches for a new one: this is
+            HolderLied: A pinned key changed or is gone, or no pinned key vouches for a new one: this is
                 another holder, or one that lost its key.
             ReceiptsDamaged: The pinned keys cannot be read or written.
         """
         by_id = {key.id: key for key in published.keys}
         if len(by_id) != len(published.keys) or not by_id:
-            raise HolderLied("The holder publishes no signing key, or two of one id. Tell its administrator.")
+            raise HolderLied("The holder publishes no signing key, or two of one id. Report it to its administrator.")
         pinned = self.pinned()
         for key in pinned.keys:
             now = by_id.get(key.id)
@@ -158,12 +158,12 @@ class Receipts:
         if earlier != body:
             raise HolderLied(
                 f"The holder answered the same plan before with other bytes: see {path}. One plan has one answer; "
-                "do not use the new one, and tell the holder's administrator."
+                "do not use the new one, and report it to the holder's administrator."
             )
         return path
 
     def keep_refused(self, body: bytes) -> Path:
-        """Keep an answer that was found false, as evidence, apart from the receipts."""
+        """Keep an answer that was found false as evidence, in a folder of its own."""
         path = self.directory / _REFUSED / f"{sha256_name(body).removeprefix('sha256:')}.json"
         self._write(path, body)
         return path
@@ -172,14 +172,14 @@ class Receipts:
         """The receipts' files, in the order of their names.
 
         Raises:
-            ReceiptsDamaged: There is no such directory.
+            ReceiptsDamaged: The directory does not exist.
         """
         if not self.directory.is_dir():
             raise ReceiptsDamaged(f"There is no receipts directory {self.directory}: name the one of your audits.")
         return tuple(sorted(path for path in self.directory.glob("*.json") if path.name != _KEYS))
 
     def _write(self, path: Path, content: bytes) -> None:
-        """Write a file whole or not at all, and have it on the disk before returning."""
+        """Write a file whole or not at all, and flush it to the disk before returning."""
         try:
             write_durably(path, content)
         except OSError as error:
@@ -194,7 +194,7 @@ def check_receipts(receipts: Receipts, holder: HolderClient | None) -> ReceiptsR
 
     Args:
         receipts: The directory.
-        holder: To be asked for the entries; None to check signatures alone, with the pinned keys.
+        holder: Is asked for the entries; None to check signatures alone, with the pinned keys.
 
     Raises:
         HolderLied: The holder's keys are not the pinned ones.
@@ -230,7 +230,7 @@ def _read(file: Path, keys: SigningKeys) -> Release:
         raise ReceiptsDamaged("The file cannot be read as a release. Restore it from a copy.") from error
     release = signed_release(document, keys)
     if file.stem != release.id.removeprefix("sha256:"):
-        raise ReceiptsDamaged(f"The file is named otherwise than the release {release.id} in it. Rename it.")
+        raise ReceiptsDamaged(f"The file is not named after the release {release.id} in it. Rename it.")
     return release
 
 
@@ -238,12 +238,14 @@ def _entry_fault(position: LedgerPosition, holder: HolderClient) -> str | None:
     try:
         entry = holder.ledger_entry(position.sequence)
     except NotFound:
-        return f"The holder's ledger has no entry {position.sequence}: it was rolled back. Tell its administrator."
+        return (
+            f"The holder's ledger has no entry {position.sequence}: it was rolled back. Report it to the administrator."
+        )
     if entry == position:
         return None
     return (
         f"Entry {position.sequence} of the holder's ledger is no longer the one of this receipt: the ledger was "
-        "rewritten. Tell the holder's administrator."
+        "rewritten. Report it to the holder's administrator."
     )
 
 
@@ -251,7 +253,7 @@ def _head_fault(head: LedgerPosition, newest: LedgerPosition) -> str | None:
     if head.sequence < newest.sequence:
         return (
             f"The holder's ledger ends at entry {head.sequence}, and a receipt names entry {newest.sequence}: the "
-            "ledger was rolled back. Tell the holder's administrator."
+            "ledger was rolled back. Report it to the holder's administrator."
         )
     if head.sequence == newest.sequence and head.hash != newest.hash:
         return f"The head of the holder's ledger, entry {head.sequence}, is not the one of your receipt."
@@ -259,7 +261,7 @@ def _head_fault(head: LedgerPosition, newest: LedgerPosition) -> str | None:
 
 
 def _facts(key: SigningKey) -> tuple[str, ...]:
-    """What may never change about a pinned key; its end may, and after a restore when its predecessor signed."""
+    """What may never change about a pinned key. Its end may, and after a restore the time of its hand-over."""
     return key.algorithm, key.public_key, key.handover.by if key.handover else ""
 
 

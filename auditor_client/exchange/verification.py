@@ -1,9 +1,9 @@
-"""Is a release what was asked for? Decided from the answer as it came, before a number of it is used.
+"""Is a release what was asked for? Decided from the answer as it came, before any number in it is used.
 
-The holder is trusted with the records, not with the arithmetic of this side: a changed count, another
-plan's answer, a wrong group order or noise that is not as large as its epsilon says would turn into a
-wrong figure with a confident interval. Everything that follows from public facts is computed here
-again and compared. What cannot be checked from outside is whether the counts are true.
+The holder is trusted with the records, not with the auditor's figures: a changed count, another plan's
+answer, a wrong group order or noise of another size than its epsilon says would give a wrong figure with
+a confident interval. Everything that follows from public facts is computed here again and compared.
+Whether the counts are true cannot be checked from outside.
 """
 
 import re
@@ -32,13 +32,13 @@ def verified_release(
     dataset: DatasetDescription,
     auditor: str,
 ) -> Release:
-    """Check a release against everything that is known without it.
+    """Check a release against everything that is known before it.
 
     Args:
         document: The answer, parsed, with every field as it came.
         keys: The holder's published keys, pinned.
         plan: What was asked, pinned to a version.
-        quote: What the plan was said to cost.
+        quote: The price that the holder quoted.
         dataset: The declaration that the plan was made for.
         auditor: Who asked, by the holder's own name for it.
 
@@ -46,7 +46,7 @@ def verified_release(
         The release; every count of it belongs to the group and the cell that the plan says.
 
     Raises:
-        HolderLied: Naming what is off.
+        HolderLied: Naming the fault.
     """
     release = signed_release(document, keys)
     _require(release.plan.document() == plan.document(), "it answers another plan than was asked")
@@ -65,17 +65,17 @@ def signed_release(document: Mapping[str, Any], keys: SigningKeys) -> Release:
     """Check what a release says about itself: its signature, its form and its identity.
 
     Raises:
-        HolderLied: Naming what is off.
+        HolderLied: Naming the fault.
     """
     try:
         verify_signature(document, keys)
         release = Release.model_validate(document, extra="ignore")
     except BadSignature as error:
-        raise HolderLied(f"{error} Do not use it, and tell the holder's administrator.") from error
+        raise HolderLied(f"{error} Do not use it, and report it to the holder's administrator.") from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        place = readable(".".join(map(str, first["loc"])))
-        raise _lie(f"it does not fit the contract at {place}: {readable(first['msg'])}") from error
+        path = readable(".".join(map(str, first["loc"])))
+        raise _lie(f"it does not fit the contract at {path}: {readable(first['msg'])}") from error
     except RecursionError as error:
         raise _lie("it is nested more deeply than the contract allows") from error
     _require(release.plan.version == release.version, "its plan is pinned to another version than it names")
@@ -94,7 +94,7 @@ def counts_that_change(relation: str, group_count: int) -> int:
     """How many counts of a disjoint histogram batch differ between neighbours, each by one person.
 
     Raises:
-        HolderLied: The relation is none of the contract.
+        HolderLied: The contract does not have this relation.
 
     Source: 2-privacy §2.
     """
@@ -111,7 +111,7 @@ def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription) -> Non
     """Check that a quote prices the plan that was sent, by its own classes.
 
     Raises:
-        HolderLied: Naming what is off.
+        HolderLied: Naming the fault.
     """
     _require(quote.dataset == dataset.name and quote.relation == dataset.relation, "the quote is for another dataset")
     _require(quote.version == plan.version, "the quote is for another version of the records")
@@ -134,25 +134,25 @@ def _check_batches(release: Release, quote: Quote, dataset: DatasetDescription) 
     names = [batch.name for batch in plan.batches]
     _require([batch.name for batch in release.batches] == names, "its batches are not the plan's, in the plan's order")
     for asked, priced, answered in zip(plan.batches, quote.batches, release.batches, strict=True):
-        place = f"batch {asked.name!r}: "
+        where = f"batch {asked.name!r}: "
         amounts = _loss(answered)
         classes = priced.composition["classes"]
-        _require(amounts == asked.loss * classes, f"{place}its epsilon or delta is not the plan's")
-        _require(answered.composition == priced.composition, f"{place}its cells were composed otherwise than quoted")
-        _check_groups_and_noise(answered, asked, plan, dataset, place)
-        _check_counts(answered, asked, place)
+        _require(amounts == asked.loss * classes, f"{where}its epsilon or delta is not the plan's")
+        _require(answered.composition == priced.composition, f"{where}its composition is not the quoted one")
+        _check_groups_and_noise(answered, asked, plan, dataset, where)
+        _check_counts(answered, asked, where)
 
 
 def _check_groups_and_noise(
-    answered: BatchQuote, asked: Batch, plan: Plan, dataset: DatasetDescription, place: str
+    answered: BatchQuote, asked: Batch, plan: Plan, dataset: DatasetDescription, where: str
 ) -> None:
     declared = dataset.table.groups(plan.sensitive)
-    _require(answered.groups == declared, f"{place}its groups are not those of the dataset's declaration, in its order")
+    _require(answered.groups == declared, f"{where}its groups are not those of the dataset's declaration, in its order")
     halved = dataset.relation == "sensitive_attribute" and len(declared) == 2
     expected = declared[:1] if halved else None
     _require(
         answered.counted_groups == expected,
-        f"{place}it counts other groups than the relation {dataset.relation} lets it",
+        f"{where}it counts other groups than the relation {dataset.relation} allows",
     )
     noise = expected_noise(
         asked,
@@ -162,16 +162,16 @@ def _check_groups_and_noise(
     )
     _require(
         is_expected(answered.noise, noise),
-        f"{place}its noise ({answered.noise}) is not the one of {asked.mechanism.name!r} at {loss_words(asked.loss)}",
+        f"{where}its noise ({answered.noise}) is not the one of {asked.mechanism.name!r} at {loss_words(asked.loss)}",
     )
 
 
-def _check_counts(answered: ReleasedBatch, asked: Batch, place: str) -> None:
+def _check_counts(answered: ReleasedBatch, asked: Batch, where: str) -> None:
     ids = [cell.id for cell in asked.cells]
-    _require([cell.id for cell in answered.cells] == ids, f"{place}its cells are not the plan's, in the plan's order")
+    _require([cell.id for cell in answered.cells] == ids, f"{where}its cells are not the plan's, in the plan's order")
     width = len(answered.groups if answered.counted_groups is None else answered.counted_groups)
     for cell in answered.cells:
-        _require(len(cell.counts) == width, f"{place}cell {cell.id!r} has {len(cell.counts)} counts for {width} groups")
+        _require(len(cell.counts) == width, f"{where}cell {cell.id!r} has {len(cell.counts)} counts for {width} groups")
 
 
 def _loss(answered: BatchQuote) -> Loss | None:
@@ -188,4 +188,6 @@ def _require(condition: bool, what: str) -> None:
 
 
 def _lie(what: str) -> HolderLied:
-    return HolderLied(f"The holder's answer is not to be trusted: {what}. Do not use it; tell its administrator.")
+    return HolderLied(
+        f"The holder's answer cannot be trusted: {what}. Do not use it; report it to the holder's administrator."
+    )

@@ -12,11 +12,23 @@ from checks.words import (
 )
 
 ROOMS_TO_DO = (
-    "auditor_client/", "benchmarks/", "checks/", "holder_service/domain/", "holder_service/services/",
-    "holder_service/storage/", "holder_service/web/", "testing/", "tests/",
-)  # fmt: skip
+    "auditor_client/asking/",
+    "auditor_client/audits/",
+    "auditor_client/findings/",
+    "auditor_client/models/",
+    "auditor_client/planning/",
+    "auditor_client/report/",
+    "benchmarks/",
+    "checks/",
+    "holder_service/domain/",
+    "holder_service/services/",
+    "holder_service/storage/",
+    "holder_service/web/",
+    "testing/",
+    "tests/",
+)
 """Rooms whose words have not been looked at yet."""
-CLASSES_TO_DO = {"Caller", "InvalidSettings", "Question", "Settings", "Truth"}
+CLASSES_TO_DO = {"Question", "Truth"}
 
 
 def test_no_word_to_avoid_is_an_identifier() -> None:

@@ -17,7 +17,7 @@ from auditor_client.errors import (
     HolderLied,
     HolderRefused,
     HolderUnavailable,
-    InvalidSettings,
+    SettingsRefused,
     refusal,
 )
 from auditor_client.exchange.calls import CallLimits
@@ -375,13 +375,13 @@ def test_a_hostile_detail_cannot_control_a_terminal(simulated: SimulatedHolder, 
     ],
 )
 def test_an_unusable_address_is_refused(url: str) -> None:
-    with pytest.raises(InvalidSettings, match="address"):
+    with pytest.raises(SettingsRefused, match="address"):
         HolderClient(url=url, key=KEY)
 
 
 @pytest.mark.parametrize("url", ["http://holder.example", "http://192.0.2.1:8000", "http://localhost.example"])
 def test_plain_http_to_another_machine_needs_leave(url: str) -> None:
-    with pytest.raises(InvalidSettings, match="unencrypted"):
+    with pytest.raises(SettingsRefused, match="unencrypted"):
         HolderClient(url=url, key=KEY)
 
     HolderClient(url=url, key=KEY, allow_plain_http=True).close()

@@ -224,7 +224,7 @@ def test_a_renamed_receipt_is_told(receipts: Receipts, client: HolderClient) -> 
     path = receipts.files()[0]
     path.rename(path.with_name("0" * 64 + ".json"))
 
-    assert "named otherwise" in str(check_receipts(receipts, client).checks[0].fault)
+    assert "not named after" in str(check_receipts(receipts, client).checks[0].fault)
 
 
 def test_a_ledger_that_lost_an_entry_is_found_out(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from auditor_client.errors import InvalidSettings, SettingsMissing
+from auditor_client.errors import SettingsMissing, SettingsRefused
 from auditor_client.settings import load_settings
 
 ENVIRONMENT = {"AUDITOR_HOLDER_URL": "https://environment.example", "AUDITOR_API_KEY": "environment-key"}
@@ -63,7 +63,7 @@ def test_what_is_missing_is_told_by_name(missing: str) -> None:
 
 @pytest.mark.parametrize("key", ["two words", "line\nbreak", "umläut", "", " ", "x" * 513, "tab\tbed", "trailing\n"])
 def test_a_key_that_is_no_header_is_refused_without_showing_it(key: str) -> None:
-    with pytest.raises((InvalidSettings, SettingsMissing)) as refused:
+    with pytest.raises((SettingsRefused, SettingsMissing)) as refused:
         load_settings({"api_key": key}, {"AUDITOR_HOLDER_URL": "https://h"})
 
     assert key == "" or key.strip() == "" or key not in str(refused.value)
@@ -88,18 +88,18 @@ def test_a_setting_shows_no_key() -> None:
 def test_a_file_that_cannot_be_used_is_told(tmp_path: Path, text: str, told: str) -> None:
     config = write(tmp_path / "auditor.toml", text)
 
-    with pytest.raises(InvalidSettings, match=told):
+    with pytest.raises(SettingsRefused, match=told):
         load_settings({"holder_url": "https://h", "api_key": None if "api_key" in text else "k"}, {}, config)
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     for flags, config in (({}, tmp_path / "none.toml"), ({"api_key_file": tmp_path / "none"}, None)):
-        with pytest.raises(InvalidSettings, match="none"):
+        with pytest.raises(SettingsRefused, match="none"):
             load_settings(flags, ENVIRONMENT, config)
 
 
 def test_a_text_that_is_not_utf8_is_told(tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(b"\xff\xfe")
 
-    with pytest.raises(InvalidSettings, match="UTF-8"):
+    with pytest.raises(SettingsRefused, match="UTF-8"):
         load_settings({"api_key_file": tmp_path / "key"}, ENVIRONMENT)

@@ -91,7 +91,7 @@ SIGNED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
     "another epsilon": (_put("batches.0.epsilon", "0.2"), "epsilon"),
     "an epsilon that is none": (_put("batches.0.epsilon", "1e400"), "epsilon"),
     "some delta": (_put("batches.0.delta", "0.001"), "delta"),
-    "more classes": (_put("batches.0.composition", {"classes": 2}), "composed"),
+    "more classes": (_put("batches.0.composition", {"classes": 2}), "composition"),
     "groups in another order": (lambda d: batch(d)["groups"].reverse(), "groups"),
     "a group less": (lambda d: batch(d)["groups"].pop(), "groups"),
     "a group half counted": (_put("batches.0.counted_groups", [["Female", "here"]]), "other groups"),
