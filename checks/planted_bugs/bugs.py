@@ -293,7 +293,7 @@ BUGS: Final = (
     ),
     Bug(
         "cap ignored",
-        (Edit(_RELEASES, "    if not standing.cap.affords(loss.epsilon, loss.delta, now):\n", "    if False:\n"),),
+        (Edit(_RELEASES, "    if not standing.cap.affords(loss, now):\n", "    if False:\n"),),
         ("tests/integration/test_releases.py::test_the_cap_holds_over_all_auditors",),
     ),
     Bug(
@@ -325,8 +325,8 @@ BUGS: Final = (
         (
             Edit(
                 "holder_service/domain/ledger.py",
-                "    values = ((name, getattr(event, name)) for name in Event.__slots__)\n",
-                "    values = ((name, getattr(event, name)) for name in Event.__slots__ if '_nano' not in name)\n",
+                '            document |= {"epsilon_nano": value.epsilon_nano, "delta_nano": value.delta_nano}\n',
+                "            pass\n",
             ),
         ),
         ("tests/unit/holder_service/test_entry_hash.py",),
@@ -363,7 +363,7 @@ BUGS: Final = (
     ),
     Bug(
         "a cap stays open after a restore",
-        (Edit("holder_service/services/ledger.py", "cap=spent.limited(0, 0)", "cap=spent"),),
+        (Edit("holder_service/services/ledger.py", "cap=spent.limited(NO_LOSS)", "cap=spent"),),
         ("tests/integration/test_restores.py::test_a_restore_closes_every_cap_until_it_is_declared_again",),
     ),
 )
