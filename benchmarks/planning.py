@@ -29,7 +29,6 @@ from auditor_client.findings.answers import read
 from auditor_client.models.tree import Tree
 from auditor_client.planning.forecasting import expectation
 from benchmarks.published_trees import PUBLISHED_TREES
-from holder_service.domain.relations import NeighbouringRelation
 from holder_service.mechanisms.calibration import mechanism_of
 from pafer_demo.model import trained_tree
 from pafer_demo.open_data import LOADERS, OpenData, OpenDataMissing
@@ -148,7 +147,7 @@ def _counts(case: Case, cell: Cell) -> list[int]:
 
 def _answered_width(asked: Question, counts: dict[str, list[int]]) -> float:
     """The width of the interval of one answer by the holder's mechanism."""
-    relation, schema = NeighbouringRelation(asked.dataset.relation), asked.dataset.table
+    relation, schema = asked.dataset.neighbouring, asked.dataset.table
     mechanisms = {
         batch.name: mechanism_of(batch, relation=relation, schema=schema, sensitive=asked.plan.sensitive)
         for batch in asked.plan.batches

@@ -6,14 +6,23 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, model_validator
 
 from shared import limits
-from shared.amounts import NANO_PER_UNIT, Amount, InvalidAmount, Loss
-from shared.limits import Limits
+from shared.amounts import (
+    DELTA_NANO_MAX,
+    DELTA_NANO_MIN,
+    EPSILON_NANO_MAX,
+    EPSILON_NANO_MIN,
+    NANO_PER_UNIT,
+    Amount,
+    InvalidAmount,
+    Loss,
+    format_nano,
+)
+from shared.relations import NeighbouringRelation, Relation
 from shared.request_model import RequestModel
 from shared.schema import Column, Schema
 from shared.text import Name, Text
 from shared.timestamps import Timestamp
 
-Relation = Literal["add_remove", "replace", "sensitive_attribute"]
 Role = Literal["auditor", "administrator"]
 
 
@@ -51,6 +60,32 @@ class DatasetDeclaration(RequestModel):
         return Schema(person_key=self.person_key, columns=self.columns)
 
 
+class Limits(BaseModel):
+    """The limits that a plan has to respect, as the holder publishes them."""
+
+    model_config = ConfigDict(frozen=True)
+
+    body_bytes_max: int = limits.BODY_BYTES_MAX
+    lists_and_objects_max: int = limits.LISTS_AND_OBJECTS_PER_BODY_MAX
+    batches_max: int = limits.BATCHES_PER_PLAN_MAX
+    cells_max: int = limits.CELLS_PER_PLAN_MAX
+    rules_max: int = limits.RULES_PER_PLAN_MAX
+    predicates_max: int = limits.PREDICATES_PER_PLAN_MAX
+    predicates_per_rule_max: int = limits.PREDICATES_PER_RULE_MAX
+    values_per_predicate_max: int = limits.VALUES_PER_PREDICATE_MAX
+    values_max: int = limits.VALUES_PER_PLAN_MAX
+    cuts_per_column_max: int = limits.CUTS_PER_COLUMN_MAX
+    counts_max: int = limits.COUNTS_PER_PLAN_MAX
+    release_s_max: int = limits.RELEASE_S_MAX
+    draw_max: int = limits.DRAW_MAX
+    free_bytes_max: int = limits.FREE_BYTES_MAX
+    epsilon_min: str = format_nano(EPSILON_NANO_MIN)
+    epsilon_max: str = format_nano(EPSILON_NANO_MAX)
+    delta_min: str = format_nano(DELTA_NANO_MIN)
+    delta_max: str = format_nano(DELTA_NANO_MAX)
+    upper_max: int = limits.UPPER_MAX
+
+
 class DatasetDescription(BaseModel):
     """What an auditor may know about a dataset: declared facts alone, nothing derived from records."""
 
@@ -67,6 +102,11 @@ class DatasetDescription(BaseModel):
     records_max: int
     release_quantum_ms: int
     limits: Limits
+
+    @property
+    def neighbouring(self) -> NeighbouringRelation:
+        """What the relation means for counts."""
+        return NeighbouringRelation(self.relation)
 
     @property
     def table(self) -> Schema:

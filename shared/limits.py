@@ -1,12 +1,10 @@
 """The largest things that a caller may send; public, and the same for everybody (2-privacy §7).
 
 A limit bounds work before any is done, so the holder checks the cheap ones (bytes) first. The unit
-is in each name. `Limits` is what `GET /v1/datasets/{dataset}` shows of them.
+is in each name. `shared.datasets.Limits` is what `GET /v1/datasets/{dataset}` shows of them.
 """
 
 from typing import Final
-
-from pydantic import BaseModel, ConfigDict
 
 HEAD_BYTES_MAX: Final = 64 * 1024
 BODY_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -39,29 +37,3 @@ RECORDS_MAX_DEFAULT: Final = 1_000_000
 RECORDS_MAX_MAX: Final = 1_000_000_000
 UPPER_MAX: Final = RECORDS_MAX_MAX
 INTEGER_MAX: Final = 2**53
-
-
-class Limits(BaseModel):
-    """The limits that a plan has to respect, as the holder publishes them."""
-
-    model_config = ConfigDict(frozen=True)
-
-    body_bytes_max: int = BODY_BYTES_MAX
-    lists_and_objects_max: int = LISTS_AND_OBJECTS_PER_BODY_MAX
-    batches_max: int = BATCHES_PER_PLAN_MAX
-    cells_max: int = CELLS_PER_PLAN_MAX
-    rules_max: int = RULES_PER_PLAN_MAX
-    predicates_max: int = PREDICATES_PER_PLAN_MAX
-    predicates_per_rule_max: int = PREDICATES_PER_RULE_MAX
-    values_per_predicate_max: int = VALUES_PER_PREDICATE_MAX
-    values_max: int = VALUES_PER_PLAN_MAX
-    cuts_per_column_max: int = CUTS_PER_COLUMN_MAX
-    counts_max: int = COUNTS_PER_PLAN_MAX
-    release_s_max: int = RELEASE_S_MAX
-    draw_max: int = DRAW_MAX
-    free_bytes_max: int = FREE_BYTES_MAX
-    epsilon_min: str = "0.001"
-    epsilon_max: str = "10"
-    delta_min: str = "0.000000001"
-    delta_max: str = "0.001"
-    upper_max: int = UPPER_MAX

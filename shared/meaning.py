@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared.amounts import NANO_PER_UNIT, Loss
-from shared.datasets import Relation
+from shared.relations import Relation
 from shared.schema import Column
 
 _STEPS_BETWEEN_VALUES: Final[Mapping[Relation, int]] = {"add_remove": 2, "replace": 1, "sensitive_attribute": 1}

@@ -7,7 +7,6 @@ from typing import Any
 from auditor_client.asking.question import Question, make_question
 from auditor_client.asking.request import AuditRequest
 from auditor_client.exchange.expected_noise import expected_noise
-from auditor_client.exchange.verification import counts_that_change
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
 from shared.amounts import NO_LOSS
 from shared.datasets import DatasetDescription
@@ -56,7 +55,7 @@ def question(model: Tree = FOUR_LEAVES, *, dataset: DatasetDescription = LOANS, 
 def exact_release(plan: Plan, people: Sequence[Person], dataset: DatasetDescription = LOANS) -> Release:
     """A release whose counts are exact, counted with the reference evaluator."""
     groups = dataset.table.groups(plan.sensitive)
-    counted = groups[:1] if dataset.relation == "sensitive_attribute" and len(groups) == 2 else groups
+    counted = dataset.neighbouring.counted_groups(groups) or groups
 
     def counts(_: Batch, cell: Cell) -> list[int]:
         members = [tuple(person[name] for name in plan.sensitive) for person in people if cell.matches(person)]
@@ -68,8 +67,6 @@ def exact_release(plan: Plan, people: Sequence[Person], dataset: DatasetDescript
 def release_of(plan: Plan, dataset: DatasetDescription, counts: Callable[[Batch, Cell], Sequence[int]]) -> Release:
     """A release that nobody signed, of these counts of every cell."""
     groups = dataset.table.groups(plan.sensitive)
-    changed = counts_that_change(dataset.relation, len(groups))
-    halved = dataset.relation == "sensitive_attribute" and len(groups) == 2
     return Release(
         id="sha256:" + "0" * 64,
         dataset=dataset.name,
@@ -88,8 +85,8 @@ def release_of(plan: Plan, dataset: DatasetDescription, counts: Callable[[Batch,
                 delta="0",
                 composition={"classes": 1},
                 groups=groups,
-                counted_groups=groups[:1] if halved else None,
-                noise=expected_noise(batch, counts_that_change=changed, schema=dataset.table, sensitive=plan.sensitive),
+                counted_groups=dataset.neighbouring.counted_groups(groups),
+                noise=expected_noise(batch, dataset, plan.sensitive),
                 cells=tuple(ReleasedCell(id=cell.id, counts=tuple(counts(batch, cell))) for cell in batch.cells),
             )
             for batch in plan.batches

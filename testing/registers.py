@@ -5,8 +5,7 @@ import random
 from collections.abc import Sequence
 from typing import Any, Final
 
-from shared.datasets import DatasetDescription
-from shared.limits import Limits
+from shared.datasets import DatasetDescription, Limits
 from shared.schema import Column
 
 DECLARATION: Final[dict[str, Any]] = {

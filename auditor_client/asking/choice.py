@@ -9,7 +9,6 @@ from typing import Final
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.inquiry import Inquiry
-from auditor_client.exchange.verification import counts_that_change
 from shared.amounts import NANO_PER_UNIT
 
 GOOD_ENOUGH: Final = 0.01
@@ -31,7 +30,7 @@ def choose_strategy(inquiry: Inquiry) -> str:
         str(request.mechanism),
         request.epsilon_nano,
         request.delta_nano,
-        counts_that_change(inquiry.dataset.relation, groups),
+        inquiry.dataset.neighbouring.counts_that_change(groups),
     )
     leaves = len(inquiry.leaves(favourable=True)), len(inquiry.leaves(favourable=False))
     together, apart = (expected_error(cells, variance, groups, request.assumption) for cells in ((1, 1), leaves))

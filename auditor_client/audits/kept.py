@@ -14,7 +14,7 @@ from auditor_client.audits.result import AuditResult, program_versions
 from auditor_client.errors import AuditorError, EstimationRefused, QuestionRefused
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
-from auditor_client.exchange.verification import counts_that_change, signed_release
+from auditor_client.exchange.verification import signed_release
 from auditor_client.findings.answers import FIGURES, AskedCells, CountSupport, Location, merged_rows, read
 from auditor_client.findings.finding import KeptAnswer
 from auditor_client.findings.reading import Reading
@@ -111,7 +111,7 @@ def cell_supports(question: Question, given: Mapping[str, int] | None, data: "Ow
         if missing:
             raise QuestionRefused(f"The supports leave out cell {missing[0]!r}: give one number for each cell.")
         return dict(given)
-    if question.dataset.relation == "sensitive_attribute" and len(question.groups) == 2:
+    if question.dataset.neighbouring.counts_first_group_alone(len(question.groups)):
         raise QuestionRefused(
             "Under this dataset's relation the holder counts one of two groups, and the other follows from how many "
             "people each rule applies to: give your own data about the same people (supports). Nothing was spent."
@@ -154,7 +154,7 @@ def _noise(plan: Plan, question: Question, sensitive: tuple[str, ...]) -> float:
     """
     schema = question.dataset.table
     merged = merged_rows(sensitive, question.plan.sensitive, schema)
-    changed = counts_that_change(question.dataset.relation, len(schema.groups(sensitive)))
+    changed = question.dataset.neighbouring.counts_that_change(len(schema.groups(sensitive)))
     cells = AskedCells(plan)
 
     def variance(location: Location) -> float:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Final
 
 from shared.amounts import NANO_PER_UNIT, format_nano
+from shared.datasets import DatasetDescription
 from shared.noise import (
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
@@ -19,7 +20,6 @@ from shared.noise import (
     RandomisedResponseNoise,
 )
 from shared.plans import Batch, Exponential, Gaussian, Laplace
-from shared.schema import Schema
 
 _RAISED_TOLERANCE: Final = 1e-12
 """The holder raises a scale by a few ulps (2-privacy §3), each some 2·10⁻¹⁶ of it."""
@@ -27,16 +27,16 @@ _GAUSSIAN_TOLERANCE: Final = 1e-9
 """The holder finds σ by OpenDP's arithmetic, which rounds in another way than the arithmetic here."""
 
 
-def expected_noise(batch: Batch, *, counts_that_change: int, schema: Schema, sensitive: tuple[str, ...]) -> Noise:
+def expected_noise(batch: Batch, dataset: DatasetDescription, sensitive: tuple[str, ...]) -> Noise:
     """The noise on each count of a batch.
 
     Args:
         batch: What is asked.
-        counts_that_change: In one class of disjoint cells, between neighbours; each changes by one person.
-        schema: The dataset's declaration.
+        dataset: Its declaration.
         sensitive: The plan's sensitive columns.
     """
-    asked, loss = batch.mechanism, batch.loss
+    asked, loss, schema = batch.mechanism, batch.loss, dataset.table
+    counts_that_change = dataset.neighbouring.counts_that_change(len(schema.groups(sensitive)))
     if isinstance(asked, Laplace):
         return DiscreteLaplaceNoise(scale=_not_below(Fraction(counts_that_change * NANO_PER_UNIT, loss.epsilon_nano)))
     if isinstance(asked, Exponential):

@@ -90,23 +90,6 @@ def signed_release(document: Mapping[str, Any], keys: SigningKeys) -> Release:
     return release
 
 
-def counts_that_change(relation: str, group_count: int) -> int:
-    """How many counts of a disjoint histogram batch differ between neighbours, each by one person.
-
-    Raises:
-        HolderLied: The contract does not have this relation.
-
-    Source: 2-privacy §2.
-    """
-    if relation == "add_remove":
-        return 1
-    if relation == "replace":
-        return 2
-    if relation == "sensitive_attribute":
-        return 1 if group_count == 2 else 2
-    raise _lie("it names a neighbouring relation that the contract does not know")
-
-
 def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription) -> None:
     """Check that a quote prices the plan that was sent, by its own classes.
 
@@ -148,20 +131,12 @@ def _check_groups_and_noise(
 ) -> None:
     declared = dataset.table.groups(plan.sensitive)
     _require(answered.groups == declared, f"{where}its groups are not those of the dataset's declaration, in its order")
-    halved = dataset.relation == "sensitive_attribute" and len(declared) == 2
-    expected = declared[:1] if halved else None
     _require(
-        answered.counted_groups == expected,
+        answered.counted_groups == dataset.neighbouring.counted_groups(declared),
         f"{where}it counts other groups than the relation {dataset.relation} allows",
     )
-    noise = expected_noise(
-        asked,
-        counts_that_change=counts_that_change(dataset.relation, len(declared)),
-        schema=dataset.table,
-        sensitive=plan.sensitive,
-    )
     _require(
-        is_expected(answered.noise, noise),
+        is_expected(answered.noise, expected_noise(asked, dataset, plan.sensitive)),
         f"{where}its noise ({answered.noise}) is not the one of {asked.mechanism.name!r} at {loss_words(asked.loss)}",
     )
 

@@ -18,7 +18,6 @@ from auditor_client.errors import AuditorError, QuestionRefused
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
 from auditor_client.estimation.posterior import Posterior, worst_of
 from auditor_client.exchange.expected_noise import expected_noise
-from auditor_client.exchange.verification import counts_that_change
 from auditor_client.findings.answers import FIGURES, AskedCells, CountSupport, Location, Place
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of
@@ -26,7 +25,6 @@ from auditor_client.findings.reading import Reading
 from auditor_client.planning.forecasts import Expectation, Forecast, Outlook
 from auditor_client.planning.simulation import simulated_answers
 from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN, NANO_PER_UNIT, format_nano
-from shared.noise import Noise
 from shared.plans import Plan
 from shared.schema import Schema
 
@@ -280,7 +278,7 @@ def _measurement(
 ) -> Measurement:
     """One simulated answer about supposed people."""
     groups = question.dataset.table.groups(question.plan.sensitive)
-    halved = question.dataset.relation == "sensitive_attribute" and len(groups) == 2
+    halved = question.dataset.neighbouring.counts_first_group_alone(len(groups))
     everybody = location.complement_is == "everybody"
     counts = [
         _spread(total, len(place.cells))
@@ -289,7 +287,10 @@ def _measurement(
             (truth.accepted + truth.refused if everybody else truth.refused, location.complement),
         )
     ]
-    noises = [_noise(question, place) for place in (location.favourable, location.complement)]
+    noises = [
+        expected_noise(question.plan.batches[place.batch], question.dataset, question.plan.sensitive)
+        for place in (location.favourable, location.complement)
+    ]
     answers = [
         NoisyCounts(simulated_answers(cells, noise, question.dataset.table, question.plan.sensitive, rng), noise)
         for cells, noise in zip(counts, noises, strict=True)
@@ -298,16 +299,6 @@ def _measurement(
         answers = [NoisyCounts(part.counts[:, :1], part.noise) for part in answers]
     supports = Supports(*(tuple(cells.sum(axis=1).tolist()) for cells in counts)) if known or halved else None
     return Measurement(groups, answers[0], answers[1], location.complement_is, supports=supports)
-
-
-def _noise(question: Question, place: Place) -> Noise:
-    groups = len(question.dataset.table.groups(question.plan.sensitive))
-    return expected_noise(
-        question.plan.batches[place.batch],
-        counts_that_change=counts_that_change(question.dataset.relation, groups),
-        schema=question.dataset.table,
-        sensitive=question.plan.sensitive,
-    )
 
 
 def _spread(total: IntArray, cells: int) -> IntArray:

@@ -146,12 +146,12 @@ BUGS: Final = (
         "sensitivity 1 under replace",
         (
             Edit(
-                "holder_service/domain/relations.py",
+                "shared/relations.py",
                 'if self.name == "add_remove":',
                 'if self.name in ("add_remove", "replace"):',
             ),
         ),
-        ("tests/unit/holder_service/test_relations.py",),
+        ("tests/unit/shared/test_relations.py",),
     ),
     Bug(
         "infinite epsilon accepted",

@@ -12,7 +12,7 @@ Names are all there is to go by. Whether two names are one attribute is the admi
 from collections.abc import Mapping, Sequence
 
 from holder_service.domain.errors import AlreadyCharged, Conflict
-from shared.datasets import Relation
+from shared.relations import Relation
 from shared.schema import Column, Schema
 
 Schemas = Mapping[str, Schema]

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from holder_service.domain.relations import NeighbouringRelation
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.exponential import ExponentialMechanism
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from holder_service.mechanisms.randomised_response import RandomisedResponseMechanism
 from shared.plans import Batch, Exponential, Gaussian, Laplace
+from shared.relations import NeighbouringRelation
 from shared.schema import Schema
 
 

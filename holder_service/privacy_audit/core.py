@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holder_service.domain.pricing import price
-from holder_service.domain.relations import NeighbouringRelation
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.privacy_audit.log_likelihood_ratio import Answer
@@ -16,6 +15,7 @@ from holder_service.records.encoded import Records, load_records
 from shared.amounts import NANO_PER_UNIT
 from shared.noise import RandomisedResponseNoise
 from shared.plans import Batch
+from shared.relations import NeighbouringRelation
 
 _RUNS_PER_CALL = 2000
 

@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from holder_service.domain.relations import NeighbouringRelation
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.privacy_audit.core import Calibration
@@ -12,8 +11,8 @@ from holder_service.privacy_audit.neighbours import Neighbours
 from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.records.encoded import Records
 from holder_service.services import releases
-from shared.datasets import Relation
 from shared.plans import Batch
+from shared.relations import NeighbouringRelation, Relation
 
 
 def with_epsilon(pair: Neighbours, batch: Batch, factor: float) -> Mechanism:

@@ -7,8 +7,9 @@ exponential mechanism loses most. The other mechanisms lose the same at any coun
 from dataclasses import dataclass
 from typing import Any, Final
 
-from shared.datasets import DatasetDeclaration, Relation
+from shared.datasets import DatasetDeclaration
 from shared.plans import Plan
+from shared.relations import Relation
 
 UPPER: Final = 20
 """The largest answer of the exponential mechanism, in people."""

@@ -20,8 +20,8 @@ from typing import Any, Final
 import httpx
 
 from holder_service.privacy_audit.over_http import AUDITOR, AuditFailed, HolderUnderAudit
-from shared.datasets import Relation
 from shared.plans import Plan, identity
+from shared.relations import Relation
 
 ASKED: Final = ("latency", "created", "text")
 """What the answer itself shows: when it comes, the time that it carries, and all else but its noise."""

@@ -20,7 +20,8 @@ from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
 from shared import canonical
 from shared.amounts import LARGEST_LOSS, NANO_PER_UNIT, format_nano
-from shared.datasets import DatasetDeclaration, Relation
+from shared.datasets import DatasetDeclaration
+from shared.relations import Relation
 from shared.schema import Schema
 
 

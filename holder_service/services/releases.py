@@ -20,7 +20,6 @@ from holder_service.domain.errors import (
 )
 from holder_service.domain.ledger import Event
 from holder_service.domain.pricing import Price, price
-from holder_service.domain.relations import NeighbouringRelation
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.records.counting import count_cells
@@ -36,8 +35,8 @@ from holder_service.storage.releases import StoredRelease
 from shared import limits, nonces
 from shared.amounts import NO_LOSS, format_nano
 from shared.canonical import canonical_bytes
-from shared.datasets import Relation
 from shared.plans import BatchQuote, Plan, Quote, check_size, identity_of_document
+from shared.relations import NeighbouringRelation, Relation
 from shared.releases import Answer, Entered, ReleasedBatch, ReleasedCell, SerialisedAnswer
 from shared.schema import Group
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from holder_service.storage.tables import datasets, populations
 from shared import canonical
-from shared.datasets import Relation
+from shared.relations import Relation
 from shared.schema import Schema
 
 _FIND = select(datasets).where(datasets.c.name == bindparam("called"))

@@ -12,7 +12,7 @@ from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
 from holder_service.storage.tables import datasets, entries, ledger_head, populations, releases
 from shared import nonces
 from shared.amounts import NO_LOSS, Loss
-from shared.datasets import Relation
+from shared.relations import Relation
 from shared.releases import LedgerPosition
 
 READ_AT_ONCE: Final = 1000

@@ -21,8 +21,7 @@ from holder_service.web.edge.public_times import wait_until_public
 from holder_service.web.edge.request_facts import note_release
 from holder_service.web.rest.documentation import PROBLEM_RESPONSES
 from shared import limits
-from shared.datasets import Budget, DatasetDescription
-from shared.limits import Limits
+from shared.datasets import Budget, DatasetDescription, Limits
 from shared.plans import Plan, Quote, mechanism_names
 from shared.releases import LedgerPosition, Release, SigningKeys
 

@@ -19,9 +19,9 @@ from auditor_client.report.audit_data import audit_data
 from auditor_client.report.formats import percent, ratio, rule_words
 from auditor_client.report.prose import noise_words
 from shared.amounts import Loss
-from shared.datasets import Relation
 from shared.meaning import meaning, statements
 from shared.noise import DiscreteLaplaceNoise
+from shared.relations import Relation
 from shared.releases import SigningKeys, verify_signature
 from shared.rules import Predicate, Rule
 from testing.invented_audits import decision_rules, invented_audit

@@ -15,11 +15,11 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from holder_service.domain.pricing import price
-from holder_service.domain.relations import NeighbouringRelation
 from holder_service.mechanisms.calibration import mechanism_of
-from shared.datasets import DatasetDeclaration, Relation
+from shared.datasets import DatasetDeclaration
 from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
 from shared.plans import Plan
+from shared.relations import NeighbouringRelation, Relation
 from testing.registers import plan
 
 INTERVAL = 1e-3

@@ -7,7 +7,8 @@ import pytest
 
 from holder_service.domain.pricing import price
 from shared import limits
-from shared.limits import PREDICATES_PER_PLAN_MAX, VALUES_PER_PLAN_MAX, VALUES_PER_PREDICATE_MAX, Limits
+from shared.datasets import Limits
+from shared.limits import PREDICATES_PER_PLAN_MAX, VALUES_PER_PLAN_MAX, VALUES_PER_PREDICATE_MAX
 from shared.plans import Plan
 from shared.problems import TooLarge
 from testing.hostile_plans import HOSTILE, SCHEMA, parsed, plan, tree

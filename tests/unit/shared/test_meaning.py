@@ -14,14 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holder_service.domain.relations import NeighbouringRelation
 from holder_service.mechanisms.exponential import ExponentialMechanism
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.amounts import NANO_PER_UNIT, NO_LOSS, Loss
-from shared.datasets import Relation
 from shared.meaning import Bound, figure_up, meaning, percent_up, statements
 from shared.noise import DiscreteGaussianNoise
+from shared.relations import NeighbouringRelation, Relation
 from shared.schema import Column
 
 GUARANTEE: Final = Path(__file__).parents[3] / "docs" / "guarantee.md"

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Literal, get_args
 
-from shared.datasets import Relation
 from shared.schema import Group
+
+Relation = Literal["add_remove", "replace", "sensitive_attribute"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class NeighbouringRelation:
     one class together.
 
     Source: 2-privacy §2. Under `sensitive_attribute` the sum over the groups of a cell is known, so
-    for K = 2 the first group tells the second: it alone is counted, and only one count changes.
+    for K = 2 the second group follows from the first: the first alone is counted, and only one count changes.
     """
 
     name: Relation
@@ -29,7 +30,7 @@ class NeighbouringRelation:
         """How many counts differ at most."""
         if self.name == "add_remove":
             return 1
-        return 1 if self._first_group_suffices(groups) else 2
+        return 1 if self.counts_first_group_alone(groups) else 2
 
     def l1(self, groups: int) -> int:
         """The largest sum of absolute differences, in people."""
@@ -41,7 +42,8 @@ class NeighbouringRelation:
 
     def counted_groups(self, groups: Sequence[Group]) -> tuple[Group, ...] | None:
         """The groups that are counted where not all are; they come first in the order of groups. Else `None`."""
-        return (groups[0],) if self._first_group_suffices(len(groups)) else None
+        return (groups[0],) if self.counts_first_group_alone(len(groups)) else None
 
-    def _first_group_suffices(self, groups: int) -> bool:
+    def counts_first_group_alone(self, groups: int) -> bool:
+        """Whether the first of K groups is counted, and the other follows from a cell's support."""
         return self.name == "sensitive_attribute" and groups == 2

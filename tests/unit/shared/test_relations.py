@@ -2,8 +2,7 @@
 
 import pytest
 
-from holder_service.domain.relations import NeighbouringRelation
-from shared.datasets import Relation
+from shared.relations import NeighbouringRelation, Relation
 from shared.schema import Group
 
 TWO: tuple[Group, ...] = (("Female",), ("Male",))
