@@ -1,9 +1,9 @@
-"""Errors, coverage and verdicts of our estimates beside the paper's own procedure, in the same run (3-estimation §4).
+"""Errors, coverage and verdicts of our estimates and of the paper's own procedure, in the same run (3-estimation §4).
 
 `python -m benchmarks.accuracy [--runs 2000] [--part published|grid] [--workers 2]`
 
 The cases are the nine analyses of the published trees on the open data, counted by the holder's own
-code, and a grid of small groups that are treated unfairly beside thousands of others. Each case at each ε
+code, and a grid of small groups that are treated unfairly among thousands of other people. Each case at each ε
 is released `--runs` times by the holder's mechanism: once for strategy `verdict` and the posterior, once
 for strategy `pafer` and the paper's procedure (`uniform` policies, exact supports). A run costs some one
 to two milliseconds, so 2 000 of each take about five minutes on two idle cores; the default takes one.
@@ -51,7 +51,7 @@ GRID_OTHER_GROUPS: Final[dict[int, tuple[tuple[int, float], ...]]] = {
     2: ((5000, 0.5),),
     4: ((1500, 0.48), (2500, 0.46), (4000, 0.5)),
 }
-"""Sizes and acceptance rates of the groups beside the small one, by K."""
+"""Sizes and acceptance rates of the groups other than the small one, by K."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +92,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What the runs of one case at one ε came to; errors and widths in units of SP, the rest shares of runs."""
+    """The results of one case's runs at one ε; errors and widths in units of SP, the rest shares of runs."""
 
     name: str
     epsilon: str
@@ -204,7 +204,7 @@ def _counted(published: PublishedTree, folder: Path) -> Iterator[Case]:
     load_records(source, "text/csv", schema, data.declaration.records_max, destination)
     records = Records.open(destination, schema)
     rules = [rule.rule for rule in published.tree.merged().rules() if rule.favourable]
-    cells = [EVERYBODY, *(Cell(id=f"rule-{place}", any_of=(rule,)) for place, rule in enumerate(rules))]
+    cells = [EVERYBODY, *(Cell(id=f"rule-{number}", any_of=(rule,)) for number, rule in enumerate(rules))]
     for sensitive in published.parity:
         counts = count_cells(records, cells, disjoint_classes(cells, schema), sensitive).reveal_to_mechanism()
         yield Case(f"{data.name} {'-'.join(sensitive)}", counts[1:], counts[0])
@@ -227,7 +227,7 @@ def _summary(rows: Sequence[Row], *, gain_least: float, gain_mean: float) -> Ite
 
 
 def main() -> None:
-    """Print a row for each case and ε, and how they stand to the bars."""
+    """Print a row for each case and ε, and compare them with the bars."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--runs", type=int, default=300, help="releases of each case at each ε; the bars are for 2 000")
     parser.add_argument("--part", choices=("published", "grid"), help="one of the two parts; by default both")

@@ -1,9 +1,9 @@
-"""The count beside a hand-written nested CASE in DuckDB, on the same records, in the same run.
+"""The count compared with a hand-written nested CASE in DuckDB, on the same records, in the same run.
 
 `python -m benchmarks.counting --records 1000000,10000000 --leaves 16,256,1024`
 
 Records are invented: categories, integers and doubles, some missing, eight groups. A random tree is
-grown to exactly so many leaves; each leaf is a cell. Both sides hold the records as they like best:
+grown to each number of leaves; each leaf is a cell. Each side holds the records as suits it best:
 ours in its encoded file, DuckDB in a table in memory, with categories as small integers and two
 threads. Both answer all leaves by all groups, the answers have to be equal, and the medians are of
 runs that alternate. Aims: at most 1.3 of DuckDB at 16 leaves, and half of it at 1 024.
@@ -55,7 +55,7 @@ SCHEMA = Schema(
 RECORDS_PER_FILE_PART = 1_000_000
 
 Box = Mapping[str, tuple[Any, ...]]
-"""What of a column's domain reaches a node: its categories, or the lowest and highest number."""
+"""The part of a column's domain that reaches a node: its categories, or the lowest and highest number."""
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ class Node:
 
 
 def grown(leaves: int, seed: int) -> Node:
-    """A random tree with exactly so many leaves: one after the other, any leaf is split."""
+    """A random tree with a given number of leaves: random leaves are split, one after the other."""
     rng = random.Random(seed)
     box: dict[str, tuple[Any, ...]] = {
         column.name: (0, 1)
@@ -111,9 +111,9 @@ def grown(leaves: int, seed: int) -> Node:
     root = Node(box)
     ends = [root]
     while len(ends) < leaves:
-        place = rng.randrange(len(ends))
-        ends[place].split(rng)
-        ends[place : place + 1] = ends[place].children or (ends[place],)
+        index = rng.randrange(len(ends))
+        ends[index].split(rng)
+        ends[index : index + 1] = ends[index].children or (ends[index],)
     return root
 
 
@@ -127,16 +127,16 @@ def cells(root: Node) -> list[Cell]:
             for test, child in zip(node.tests, node.children, strict=True):
                 yield from rules(child, (*path, test))
 
-    return [Cell(id=f"leaf-{place}", any_of=(rule,)) for place, rule in enumerate(rules(root, ()))]
+    return [Cell(id=f"leaf-{number}", any_of=(rule,)) for number, rule in enumerate(rules(root, ()))]
 
 
 def nested_case(root: Node) -> str:
-    """The tree as SQL that gives the place of the leaf, left to right."""
-    places = itertools.count()
+    """The tree as SQL that gives the number of the leaf, from left to right."""
+    numbers = itertools.count()
 
     def expression(node: Node) -> str:
         if node.tests is None or node.children is None:
-            return str(next(places))
+            return str(next(numbers))
         left, right = node.children
         return f"CASE WHEN {condition(node.tests[0])} THEN {expression(left)} ELSE {expression(right)} END"
 
@@ -144,7 +144,7 @@ def nested_case(root: Node) -> str:
 
 
 def condition(test: Predicate) -> str:
-    """A predicate in SQL; bits of a mask are the quickest way there to test categories, twice as quick as `IN`."""
+    """A predicate in SQL; DuckDB tests categories quickest by the bits of a mask, twice as quick as by `IN`."""
     column = SCHEMA.by_name[test.column]
     if column.type != "category":
         missing = f" OR {test.column} IS NULL" if test.or_missing else ""
@@ -173,8 +173,8 @@ def invented(column: Column, size: int, rng: np.random.Generator) -> pa.Array:
     """Values of one column, a twentieth of them missing where the column is nullable."""
     missing = rng.random(size) < 0.05 if column.nullable else None
     if column.type == "category":
-        places = np.minimum(rng.geometric(1.5 / len(column.values), size) - 1, len(column.values) - 1)
-        return pa.DictionaryArray.from_arrays(places, list(column.values)).cast(pa.string())
+        indices = np.minimum(rng.geometric(1.5 / len(column.values), size) - 1, len(column.values) - 1)
+        return pa.DictionaryArray.from_arrays(indices, list(column.values)).cast(pa.string())
     if column.name == "income":
         return pa.array(np.minimum(rng.lognormal(10, 0.8, size), 500_000).astype(np.int64))
     if column.type == "integer":

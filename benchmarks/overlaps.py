@@ -15,7 +15,7 @@ import numpy as np
 from holder_service.records.person_keys import PersonKeys, PersonSecret, count_shared, join_hashes
 
 HASHED_MAX: Final = 1_000_000
-"""So many keys are really hashed, at a cost that grows with their number; the others are random, as hashes are."""
+"""At most this many keys are hashed, at a cost that grows with their number; the others are random, as hashes are."""
 
 
 def main() -> None:
@@ -42,9 +42,9 @@ def row(folder: Path, people: int) -> str:
     source = np.random.default_rng()
     shared = people // 10
     both = source.integers(0, 2**64, shared, dtype=np.uint64)
-    for place in (0, 1):
+    for number in (0, 1):
         others = source.integers(0, 2**64, people - shared, dtype=np.uint64)
-        np.sort(np.concatenate([both, others])).tofile(folder / f"population-{place}")
+        np.sort(np.concatenate([both, others])).tofile(folder / f"population-{number}")
     files = (folder / "population-0", folder / "population-1")
     join_s = taken_s(lambda: join_hashes(files, folder / "joined"))
     found: list[int] = []

@@ -1,13 +1,13 @@
-"""Predicted interval widths beside those that audits then have (3-estimation §3); the bar is 15 %.
+"""Predicted interval widths, compared with those that audits then have (3-estimation §3); the bar is 15 %.
 
 `python -m benchmarks.planning [--releases 40] [--epsilons 0.1,0.25,0.5] [--strategies verdict,rules]`
 
 The published trees on the open data where these are there, else a tree on the generated register. The auditor's
-forecast knows what an auditor may know: the supports of its rules in its own, attribute-free data, the groups'
-shares as a census would tell them, and the rates that it supposes (here: the true ones; how the width depends on
-them is the last column, where the smallest group is supposed at 0.8 of the others whatever the truth is). Beside it
-stand `--releases` answers by the holder's own mechanism about the true counts, read and estimated by the client.
-Prints one line for each case, strategy and ε, and exits with 1 if a prediction is off by more than 15 %.
+forecast knows what an auditor may know: the supports of its rules in its own, attribute-free data, the groups' shares
+as from a census, and the rates that it supposes (here: the true ones; how the width depends on them is the last
+column, where the smallest group is supposed at 0.8 of the others whatever the truth is). It is compared with
+`--releases` answers by the holder's own mechanism about the true counts, read and estimated by the client. Prints one
+line for each case, strategy and ε, and exits with 1 if a prediction is off by more than 15 %.
 """
 
 import argparse
@@ -55,7 +55,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One prediction beside what came of it: mean widths of the ratio's interval."""
+    """One prediction and the outcome: mean widths of the ratio's interval."""
 
     case: str
     strategy: str
@@ -66,7 +66,7 @@ class Row:
 
     @property
     def off(self) -> float:
-        """How far the prediction is off, relative to what came."""
+        """How far the prediction is off, relative to the outcome."""
         return self.predicted / self.realised - 1
 
 
@@ -87,7 +87,7 @@ def cases() -> Iterator[Case]:
 def rows(
     case: Case, epsilons: Sequence[str], *, releases: int, strategies: Sequence[str] = STRATEGIES
 ) -> Iterator[Row]:
-    """The predictions of one case for every strategy and ε, beside what answers give."""
+    """The predictions of one case for every strategy and ε, each with the outcome."""
     own = OwnData(case.people.drop(columns=list(case.dataset.sensitive)), case.dataset.table)
     truth = _truth(case, own)
     for strategy in strategies:

@@ -1,8 +1,8 @@
-"""How many releases a second the whole service gives, beside what it stands on (issues 2 and 3).
+"""How many releases a second the whole service gives, compared with its server and its database (issues 2 and 3).
 
 `python -m benchmarks.releases` prints, for SQLite and PostgreSQL, with 0, 10 000 and 100 000 charges in the
 ledger before, and for 1 and 8 clients: releases per second, each with its charge and receipt, with their
-median and 99th percentile, on 30 000 records with 16 disjoint cells by two groups, quantum 0; beside the
+median and 99th percentile, on 30 000 records with 16 disjoint cells by two groups, quantum 0; and the same for the
 bare application (the same framework and server answering a constant to the same body) and the bare
 transaction (an insert of a release's size, durably committed, by one thread). All of it in one run, in
 turn, so that the ratios hold on a noisy machine.
@@ -114,10 +114,10 @@ def bare_transactions(database_url: str, seconds: float) -> Measured:
     return Measured(len(took) / seconds, statistics.median(took) * 1000, took[int(len(took) * 0.99)] * 1000)
 
 
-def fill(books: Books, entries: int) -> None:
+def fill(ledger_store: Books, entries: int) -> None:
     """Append charges, each with a stored release, until the ledger has so many entries."""
-    while (missing := entries - head(books)) > 0:
-        books.commit(partial(charge_often, times=min(missing, FILLED_AT_ONCE)))
+    while (missing := entries - head(ledger_store)) > 0:
+        ledger_store.commit(partial(charge_often, times=min(missing, FILLED_AT_ONCE)))
 
 
 def charge_often(transaction: Transaction, times: int) -> None:
@@ -135,9 +135,9 @@ def charge_often(transaction: Transaction, times: int) -> None:
         )
 
 
-def head(books: Books) -> int:
+def head(ledger_store: Books) -> int:
     """How many entries the ledger has."""
-    with books.database.read() as connection:
+    with ledger_store.database.read() as connection:
         return ledger.head(connection).sequence
 
 

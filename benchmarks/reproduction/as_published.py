@@ -1,6 +1,6 @@
 """The two mechanisms as the paper's figures have them: with a slip of scale each. For the comparison alone.
 
-Neither gives the privacy that its ε says it gives, nor the accuracy that such an ε allows, so neither is in the
+Neither gives the privacy that its ε says it gives, nor the accuracy that this ε allows, so neither is in the
 holder. That these two slips are behind the published figures is inferred from the figures (1-method §5):
 
 *exponential*: the utility of an answer is divided by 100, so the answers r = 0..support have mass

@@ -3,7 +3,7 @@
 The paper's text: five trees on the numeric features; the split values averaged over the trees for each height, at most
 seven; rounded to the nearest natural number. Read here as: five trees on bootstrap samples of the training part, at
 most six splits high; for each feature and height the mean of its thresholds there over the five trees, rounded. Six
-edges at most make seven bins at most. A feature that no tree uses has one bin and so tells nothing.
+edges at most make seven bins at most. A feature that no tree uses has one bin and no influence.
 """
 
 from dataclasses import replace

@@ -1,8 +1,8 @@
-"""Work in chunks on all cores; what is done stays done, so an interrupted run goes on where it was.
+"""Work in chunks on all cores; finished work is kept, so an interrupted run continues where it stopped.
 
-A chunk is a configuration with all its runs. Its rows are a CSV file named after the configuration and the seed, put in
-place whole; a chunk whose file is there is not run again. Each row says how long its estimate took, so speeds
-survive an interruption as well.
+A chunk is a configuration with all its runs. Its rows are a CSV file named after the configuration and the seed,
+written whole or not at all; a chunk whose file exists is not run again. Each row says how long its estimate took, so
+speeds survive an interruption as well.
 """
 
 import multiprocessing

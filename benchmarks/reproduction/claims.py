@@ -13,7 +13,7 @@ from benchmarks.reproduction.summaries import SIGNIFICANT, mechanism_tests
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of the paper, and the finding beside it."""
+    """A sentence of the paper, and what this run found."""
 
     paper: str
     finding: str

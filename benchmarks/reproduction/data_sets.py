@@ -1,9 +1,9 @@
-"""The data sets of the experiments: the paper's, and any other one that is declared beside its records.
+"""The data sets of the experiments: the paper's, and any other one whose declaration is next to its records.
 
 A further data set is two files in the data directory: `NAME.csv`, with a header, and `NAME.declaration.json`, what a
-holder would be told of it (4-interface, *datasets*): the person key, every column with its domain, which of them are
-sensitive, and one boolean label, true where the outcome is favourable. Columns of the file that are not declared are
-ignored. The people are split as the paper splits COMPAS and German. `docs/reproduction.md` has an example.
+holder's administrator would declare (4-interface, *datasets*): the person key, every column with its domain, which
+are sensitive, and one boolean label, true where the outcome is favourable. Columns of the file that are not declared
+are ignored. The people are split as the paper splits COMPAS and German. `docs/reproduction.md` has an example.
 """
 
 from functools import lru_cache
@@ -60,7 +60,7 @@ def declared(name: str, directory: Path) -> OpenData:
     declaration = DatasetDeclaration.model_validate_json((directory / f"{name}{DECLARATION}").read_bytes())
     path = directory / f"{name}.csv"
     if not path.is_file():
-        raise OpenDataMissing(f"There is no {name}.csv beside its declaration.")
+        raise OpenDataMissing(f"There is no {name}.csv next to its declaration.")
     if sum(column.label for column in declaration.columns) != 1:
         raise ValueError(f"{name}{DECLARATION} declares no label: trees are trained on one.")
     names = [declaration.person_key, *(column.name for column in declaration.columns)]

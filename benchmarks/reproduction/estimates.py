@@ -19,7 +19,7 @@ POLICY: Final = Policy("uniform", "uniform")
 
 LEVEL: Final = 0.95
 DRAWS: Final = 1024
-"""From each posterior. An audit takes four times as many; beside the noise of privacy that makes no difference."""
+"""From each posterior. An audit takes four times as many; compared with the privacy noise that makes no difference."""
 
 FloatArray = NDArray[np.float64]
 

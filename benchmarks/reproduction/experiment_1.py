@@ -1,7 +1,7 @@
 """Experiment 1: the mechanisms compared on the nine analyses of the published trees (1-method §5).
 
 40 budgets equally spaced from .01 to .5, 50 runs of each. Every estimate with a mechanism of the holder's is a
-release of its own: counted, charged, signed, and verified by the client. A slip's noise is drawn beside the holder,
+release of its own: counted, charged, signed, and verified by the client. A slip's noise is drawn without the holder,
 on the counts that the holder's own counting gives.
 """
 
@@ -44,7 +44,7 @@ class Analysis:
 
     @property
     def name(self) -> str:
-        """Such as "adult-sex-ethnicity"."""
+        """The dataset and its sensitive columns: "adult-sex-ethnicity"."""
         return "-".join((self.dataset, *self.sensitive))
 
 
@@ -70,7 +70,7 @@ class MethodRuns:
     @property
     def name(self) -> str:
         """Of the file."""
-        first, last = (self.budgets[place] / NANO_PER_UNIT for place in (0, -1))
+        first, last = (self.budgets[index] / NANO_PER_UNIT for index in (0, -1))
         return (
             f"{self.analysis.name}.{self.method.name}.{len(self.budgets)}-budgets-{first:g}-{last:g}"
             f".{self.runs}-runs.seed-{SEED}"
@@ -91,7 +91,7 @@ class MethodRuns:
     def _released(self, holder: InProcessHolder, epsilon_nano: int) -> pd.DataFrame:
         clock = Clock()
         releases = list(self._releases(holder, epsilon_nano))
-        first, second = (np.stack([counts_of(release.batches[place]) for release in releases]) for place in (0, -1))
+        first, second = (np.stack([counts_of(release.batches[index]) for release in releases]) for index in (0, -1))
         if self.method.posterior:
             estimates = by_posterior(first[:, 0], first[:, 1], laplace_noise(releases[0].batches[0]))
         else:

@@ -23,7 +23,7 @@ from benchmarks.reproduction.methods import (
 from benchmarks.reproduction.published import SENSITIVE, TABLE_3, title
 from benchmarks.reproduction.summaries import SIGNIFICANT
 
-# Okabe and Ito's colours, which colour-blind readers tell apart.
+# Okabe and Ito's colours, which colour-blind readers distinguish.
 COLOURS: Final = {
     LAPLACE.name: "#0072B2",
     EXPONENTIAL.name: "#E69F00",
@@ -80,7 +80,7 @@ def figure_1_calibrated(errors: pd.DataFrame) -> Figure:
 
 
 def figure_1_product(errors: pd.DataFrame) -> Figure:
-    """The paper's procedure with Laplace noise beside the product, on a logarithmic axis."""
+    """The paper's procedure with Laplace noise and the product, on a logarithmic axis."""
     figure, axes = _panels()
     for axis, part in _parts(axes, errors):
         for method in (LAPLACE, PRODUCT):

@@ -2,8 +2,8 @@
 
 Application, services, counting, mechanisms, ledger and signatures are the product's own, and so are the
 client's calls and its verification. Only the way between them is short: requests go to the application by
-ASGI. The holder's folder lies in memory where the system has such a place, so that commits do not wait for
-a disk; the ledger is thrown away at the end, and nobody's budget hangs on it.
+ASGI. The holder's folder is in memory where the system has a folder there, so that commits do not wait for
+a disk; the ledger is deleted at the end, and nobody's budget depends on it.
 """
 
 import asyncio
@@ -144,7 +144,7 @@ def _prepared(http: httpx.Client, admin_key: str, data: OpenData, records: Path)
 
 
 def _records(data: OpenData, home: Path) -> Records:
-    """The records in the holder's own encoding, opened beside it."""
+    """The records in the holder's own encoding, opened without it."""
     schema = data.declaration.table
     load_records(home / "records.csv", "text/csv", schema, len(data.test), home / "truth")
     return Records.open(home / "truth", schema)

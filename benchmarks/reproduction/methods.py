@@ -10,7 +10,7 @@ from benchmarks.reproduction.as_published import SlippedMechanism
 from shared.amounts import format_nano
 
 GAUSSIAN_DELTA_NANO: Final = 10**6
-"""The same δ as the slipped Gaussian has, so that the slip alone sets the two apart."""
+"""The same δ as the slipped Gaussian has, so that the two differ by the slip alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""One HTML page with the paper and the product side by side; opens offline, and nothing in it comes from elsewhere."""
+"""One HTML page with the paper and the product side by side; opens offline and loads nothing."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the paper prints, and what of it a run can be held against (arXiv 2312.08413v5; the spec's 1-method §5)."""
+"""What the paper prints, and what a run can be compared with (arXiv 2312.08413v5; the spec's 1-method §5)."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""The parts of the page, from the results that are there; and the files beside it."""
+"""The parts of the page, from the results that are there; and the page's files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ UAR: Final = (
 )
 SPEED: Final = (
     "Each of ours was counted, charged, signed, stored and verified. The pandas procedure only selects, counts and "
-    "adds noise. The slips are drawn beside the holder, many at once."
+    "adds noise. The slips are drawn without the holder, many at once."
 )
 MAP_FIGURES: Final = dict(zip(published.SIGNIFICANCE_NUMBERS, ("A4", "A5", "A6", "A7", "A8", "A9"), strict=True))
 
@@ -162,7 +162,7 @@ def experiment_2_sections(output: Output, rows: pd.DataFrame) -> list[Section]:
 
 
 def experiment_2_1_sections(output: Output, rows: pd.DataFrame) -> list[Section]:
-    """Figures A4 to A9, and the product's verdicts in the place of UAR."""
+    """Figures A4 to A9, and the product's verdicts instead of UAR."""
     quality = _quality(rows, errors(rows, BY_LEAF))
     output.csv(quality, "experiment-2.1")
     pictures = []

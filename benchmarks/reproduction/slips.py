@@ -82,7 +82,7 @@ def distances(case: Case, mechanism: SlippedMechanism, figure: str) -> list[floa
 
 
 def fits(case: Case) -> Iterator[Fit]:
-    """Every mechanism that is considered, beside the published figures that it might have made."""
+    """Every mechanism that is considered, compared with the published figures that it might have made."""
     for divisor in DIVISORS:
         mechanism = partial(as_published.exponential, divisor=divisor)
         yield _fit(

@@ -1,7 +1,7 @@
 """From single estimates to the paper's figures of merit: AASPE, invalid answers, t-tests, UAR; and our verdicts.
 
 Standard errors are those of a mean of independent runs. An estimate is undefined (NaN) where nobody seems to be
-accepted; such a run has no error, and `undefined` counts it.
+accepted; that run has no error, and `undefined` counts it.
 """
 
 from collections.abc import Sequence

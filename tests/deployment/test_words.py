@@ -18,7 +18,6 @@ ROOMS_TO_DO = (
     "auditor_client/models/",
     "auditor_client/planning/",
     "auditor_client/report/",
-    "benchmarks/",
     "checks/",
     "holder_service/domain/",
     "holder_service/services/",
