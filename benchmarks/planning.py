@@ -25,7 +25,7 @@ from auditor_client.asking.question import Question, make_question
 from auditor_client.asking.request import STRATEGIES, AuditRequest
 from auditor_client.errors import AuditorError
 from auditor_client.estimation.posterior import estimate_parity
-from auditor_client.findings.answers import read
+from auditor_client.findings.answers import Rate, read
 from auditor_client.models.tree import Tree
 from auditor_client.planning.forecasting import expectation
 from benchmarks.published_trees import PUBLISHED_TREES
@@ -154,7 +154,7 @@ def _answered_width(asked: Question, counts: dict[str, list[int]]) -> float:
     }
     release = release_of(asked.plan, asked.dataset, lambda batch, cell: mechanisms[batch.name].release(counts[cell.id]))
     try:
-        found = read(release, asked)[""]
+        found = read(release, asked)[Rate.ACCEPTANCE]
         ratio = estimate_parity(found.measurement).ratio
     except AuditorError:
         return 1.0

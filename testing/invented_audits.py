@@ -16,7 +16,7 @@ from auditor_client.asking.request import PARITY, AuditRequest
 from auditor_client.audits.result import AuditResult
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
-from auditor_client.findings.answers import FigureCounts
+from auditor_client.findings.answers import Rate, RateCounts
 from auditor_client.findings.finding import KeptAnswer
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import DecisionRule, Leaf
@@ -108,7 +108,7 @@ def invented_audit(
         reading=Reading(estimator=estimator, threshold=threshold),
         holder_url="https://holder.example",
         counts={
-            "": FigureCounts(
+            Rate.ACCEPTANCE: RateCounts(
                 Measurement(
                     groups=tuple(rates),
                     favourable=NoisyCounts.of([[100] * len(rates)], release.batches[0].noise),

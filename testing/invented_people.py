@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from auditor_client.findings.answers import Rate
 from auditor_client.models.tree import Tree
 from testing.invented_questions import FOUR_LEAVES, Person
 from testing.registers import LOANS
@@ -30,20 +31,20 @@ PEOPLE = invented_people()
 
 
 def true_counts(
-    figure: str, sensitive: Sequence[str], people: Sequence[Person], model: Tree = FOUR_LEAVES
+    rate: Rate, sensitive: Sequence[str], people: Sequence[Person], model: Tree = FOUR_LEAVES
 ) -> tuple[list[int], list[int]]:
-    """Numerator and the rest of a figure's rate for each group."""
+    """Numerator and the rest of a rate for each group."""
 
     def accepted(person: Person) -> bool:
         return model.decide(dict(person)).favourable
 
-    counted: dict[str, tuple[Callable[[Person], Any], Callable[[Person], Any]]] = {
-        "": (lambda _: True, accepted),
-        "positive": (lambda person: person["repaid"], accepted),
-        "negative": (lambda person: not person["repaid"], accepted),
-        "precision": (accepted, lambda person: person["repaid"]),
+    counted: dict[Rate, tuple[Callable[[Person], Any], Callable[[Person], Any]]] = {
+        Rate.ACCEPTANCE: (lambda _: True, accepted),
+        Rate.TRUE_POSITIVE: (lambda person: person["repaid"], accepted),
+        Rate.FALSE_POSITIVE: (lambda person: not person["repaid"], accepted),
+        Rate.PRECISION: (accepted, lambda person: person["repaid"]),
     }
-    belongs, succeeds = counted[figure]
+    belongs, succeeds = counted[rate]
     members = [
         [person for person in people if belongs(person) and tuple(person[name] for name in sensitive) == group]
         for group in LOANS.table.groups(sensitive)

@@ -20,7 +20,7 @@ from shared.schema import Column, Group
 EVERYBODY: Final = Cell(id="everybody", any_of=(Rule(all_of=()),))
 
 
-class Truth(Enum):
+class LabelValue(Enum):
     """A value of the label: what a person turned out to be."""
 
     POSITIVE = "y = 1"
@@ -29,9 +29,9 @@ class Truth(Enum):
 
     def predicate(self, label: str) -> Predicate:
         """The people of this value, by the dataset's label column."""
-        if self is Truth.MISSING:
+        if self is LabelValue.MISSING:
             return Predicate(column=label, op="is_missing")
-        return Predicate(column=label, op="eq", value=self is Truth.POSITIVE)
+        return Predicate(column=label, op="eq", value=self is LabelValue.POSITIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,39 +133,43 @@ class Inquiry:
                 leaves.setdefault(rule.leaf.id if apart else str(rule.leaf.origin), []).append(rule.rule)
         return tuple(LeafRules(name, tuple(rules)) for name, rules in leaves.items())
 
-    def truths(self, favourable: bool) -> tuple[Truth | None, ...]:
+    def label_values(self, favourable: bool) -> tuple[LabelValue | None, ...]:
         """The values of the label by which the cells of one decision are split; (None,) if they are not."""
         if not self.labelled:
             return (None,)
-        wanted = {truth for metric in self.metrics for truth in self._needed(metric, favourable)}
-        return tuple(truth for truth in Truth if truth in wanted)
+        wanted = {value for metric in self.metrics for value in self._needed(metric, favourable)}
+        return tuple(value for value in LabelValue if value in wanted)
 
-    def every_truth(self) -> tuple[Truth, ...]:
+    def every_label_value(self) -> tuple[LabelValue, ...]:
         """All values that the label can have."""
-        return (Truth.POSITIVE, Truth.NEGATIVE, *([Truth.MISSING] if self.label and self.label.nullable else []))
+        return (
+            LabelValue.POSITIVE,
+            LabelValue.NEGATIVE,
+            *([LabelValue.MISSING] if self.label and self.label.nullable else []),
+        )
 
-    def _needed(self, metric: str, favourable: bool) -> tuple[Truth, ...]:
+    def _needed(self, metric: str, favourable: bool) -> tuple[LabelValue, ...]:
         if metric == PARITY:
-            return self.every_truth()
+            return self.every_label_value()
         if metric == OPPORTUNITY:
-            return (Truth.POSITIVE,)
+            return (LabelValue.POSITIVE,)
         if metric == ODDS:
-            return (Truth.POSITIVE, Truth.NEGATIVE)
-        return (Truth.POSITIVE, Truth.NEGATIVE) if favourable else ()
+            return (LabelValue.POSITIVE, LabelValue.NEGATIVE)
+        return (LabelValue.POSITIVE, LabelValue.NEGATIVE) if favourable else ()
 
-    def restricted(self, rule: Rule, truth: Truth | None) -> Rule:
+    def restricted(self, rule: Rule, value: LabelValue | None) -> Rule:
         """A rule within the scope, and for the people of one value of the label."""
         more = list(self.scope)
-        if truth is not None and self.label is not None:
-            more.append(truth.predicate(self.label.name))
+        if value is not None and self.label is not None:
+            more.append(value.predicate(self.label.name))
         return Rule(id=rule.id, all_of=(*rule.all_of, *more)) if more else rule
 
 
 def leaf_of(cell: str, inquiry: Inquiry) -> str:
     """The leaf whose people a cell counts: its id without the label's value."""
     if inquiry.labelled:
-        for truth in Truth:
-            cell = cell.removesuffix(f", {truth.value}")
+        for value in LabelValue:
+            cell = cell.removesuffix(f", {value.value}")
     return cell
 
 

@@ -8,7 +8,7 @@ that changes no decision only adds noise. How the answers are read is in `answer
 
 from collections.abc import Iterable, Iterator
 
-from auditor_client.asking.inquiry import EVERYBODY, Inquiry, LeafRules, Truth
+from auditor_client.asking.inquiry import EVERYBODY, Inquiry, LabelValue, LeafRules
 from auditor_client.asking.mechanisms import batch, halves
 from auditor_client.asking.request import PREDICTIVE, STRATEGIES
 from auditor_client.errors import EstimationRefused, QuestionRefused
@@ -52,7 +52,7 @@ def _verdict(inquiry: Inquiry) -> Iterator[Batch]:
     cells: list[Cell] = []
     for name, favourable in (("favourable", True), ("unfavourable", False)):
         union = LeafRules(name, tuple(rule.rule for rule in inquiry.rules if rule.favourable == favourable))
-        cells += _cells(inquiry, (union,), inquiry.truths(favourable))
+        cells += _cells(inquiry, (union,), inquiry.label_values(favourable))
     yield batch(inquiry.request, "verdict", cells)
 
 
@@ -60,14 +60,14 @@ def _rules(inquiry: Inquiry) -> Iterator[Batch]:
     """Every leaf at the full loss: they cover everybody, so no root query is needed."""
     cells: list[Cell] = []
     for favourable in (True, False):
-        cells += _cells(inquiry, inquiry.leaves(favourable), inquiry.truths(favourable))
+        cells += _cells(inquiry, inquiry.leaves(favourable), inquiry.label_values(favourable))
     yield batch(inquiry.request, "rules", cells)
 
 
 def _pafer(inquiry: Inquiry) -> Iterator[Batch]:
     """The paper's: everybody with half the loss, each favourable rule with the other half."""
-    favourable = _cells(inquiry, inquiry.leaves(favourable=True), inquiry.truths(favourable=True))
-    everybody = _cells(inquiry, (LeafRules("everybody", EVERYBODY.any_of),), inquiry.truths(favourable=False))
+    favourable = _cells(inquiry, inquiry.leaves(favourable=True), inquiry.label_values(favourable=True))
+    everybody = _cells(inquiry, (LeafRules("everybody", EVERYBODY.any_of),), inquiry.label_values(favourable=False))
     if not everybody:  # predictive parity alone asks about the accepted
         yield batch(inquiry.request, "favourable", favourable)
         return
@@ -76,14 +76,14 @@ def _pafer(inquiry: Inquiry) -> Iterator[Batch]:
     yield batch(second, "favourable", favourable)
 
 
-def _cells(inquiry: Inquiry, leaves: Iterable[LeafRules], truths: Iterable[Truth | None]) -> list[Cell]:
+def _cells(inquiry: Inquiry, leaves: Iterable[LeafRules], label_values: Iterable[LabelValue | None]) -> list[Cell]:
     """A cell for each leaf and value of the label."""
     leaves = [leaf for leaf in leaves if leaf.rules]
     return [
         Cell(
-            id=leaf.name if truth is None else f"{leaf.name}, {truth.value}",
-            any_of=tuple(inquiry.restricted(rule, truth) for rule in leaf.rules),
+            id=leaf.name if value is None else f"{leaf.name}, {value.value}",
+            any_of=tuple(inquiry.restricted(rule, value) for rule in leaf.rules),
         )
-        for truth in truths
+        for value in label_values
         for leaf in leaves
     ]

@@ -8,6 +8,7 @@ from auditor_client.asking.request import ODDS, AuditRequest
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Comparison
+from auditor_client.findings.answers import RATES
 from auditor_client.findings.insight import parity_of
 from auditor_client.findings.reading import Reading
 from auditor_client.report.view import Shown, View
@@ -68,7 +69,7 @@ def compare_results(first: AuditResult, second: AuditResult) -> ModelComparison:
         raise QuestionRefused("Compare audits of the same metric by the same sensitive columns.")
     for audit in (first, second):
         require_comparable(audit.question.request, audit.reading)
-    one, other = parity_of(first.first, ""), parity_of(second.first, "")
+    one, other = (parity_of(audit.first, RATES[metric][0]) for audit in (first, second))
     same = first.release.id == second.release.id
     from auditor_client.estimation.comparison import compare_estimates  # noqa: PLC0415 - takes a second to import
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 
 from auditor_client.estimation.results import Estimate
-from auditor_client.findings.answers import FIGURES
+from auditor_client.findings.answers import RATES
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of
 
@@ -14,22 +14,22 @@ def frame(finding: Finding) -> pd.DataFrame:
     """Every rate of every group of an audit.
 
     Returns:
-        Indexed by metric, rate ("", "positive", …) and the sensitive columns; one row for each group, with
+        Indexed by metric, rate ("acceptance", "positive", …) and the sensitive columns; one row for each group, with
         columns rate, low, high (of the people in the data), population_low, population_high, accepted, size.
     """
     sensitive = list(finding.plan.sensitive)
     rows = [
         {
             "metric": metric,
-            "figure": figure or "acceptance",
+            "figure": rate.value,
             **dict(zip(sensitive, group.group, strict=True)),
             **_ends(group.rate, group.population_rate),
             "accepted": group.accepted.value,
             "size": group.size.value,
         }
         for metric in finding.metrics
-        for figure in FIGURES[metric]
-        for group in parity_of(finding.estimates[metric], figure).groups
+        for rate in RATES[metric]
+        for group in parity_of(finding.estimates[metric], rate).groups
     ]
     return pd.DataFrame(rows).set_index(["metric", "figure", *sensitive])
 

@@ -15,7 +15,7 @@ from auditor_client.errors import AuditorError, EstimationRefused, QuestionRefus
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import signed_release
-from auditor_client.findings.answers import FIGURES, AskedCells, CountSupport, Location, merged_rows, read
+from auditor_client.findings.answers import RATES, AskedCells, CountSupport, Location, merged_rows, read
 from auditor_client.findings.finding import KeptAnswer
 from auditor_client.findings.reading import Reading
 from shared.datasets import Budget
@@ -159,13 +159,13 @@ def _noise(plan: Plan, question: Question, sensitive: tuple[str, ...]) -> float:
 
     def variance(location: Location) -> float:
         accepted, complement = (
-            len(place.cells) * (len(merged) if merged else 1)
-            * _count_variance(plan.batches[place.batch], changed)
-            for place in (location.favourable, location.complement)
+            len(where.cells) * (len(merged) if merged else 1)
+            * _count_variance(plan.batches[where.batch], changed)
+            for where in (location.favourable, location.complement)
         )  # fmt: skip
         return accepted + complement + (accepted if location.complement_is == "everybody" else 0.0)
 
-    locations = [cells.locate(question, figure) for metric in question.metrics for figure in FIGURES[metric]]
+    locations = [cells.locate(question, rate) for metric in question.metrics for rate in RATES[metric]]
     known = [location for location in locations if location is not None]
     if len(known) < len(locations):
         raise EstimationRefused("The plan does not ask for what the question needs.")

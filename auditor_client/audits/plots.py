@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Estimate, GroupEstimate
-from auditor_client.findings.answers import FIGURES
+from auditor_client.findings.answers import RATES
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of
 from auditor_client.report.formats import group_words
@@ -32,31 +32,31 @@ def rates_figure(finding: Finding, metric: str | None = None) -> Figure:
     metric = metric or finding.metrics[0]
     if metric not in finding.metrics:
         raise QuestionRefused(f"The audit was not asked for {metric!r}, only {', '.join(finding.metrics)}.")
-    estimate, figures = finding.estimates[metric], FIGURES[metric]
-    groups = len(parity_of(estimate, figures[0]).groups)
-    figure = Figure(figsize=(7, len(figures) * (1.1 + 0.38 * groups)), layout="constrained")
-    axes = figure.subplots(len(figures), squeeze=False)
-    for axis, name in zip(axes[:, 0], figures, strict=True):
+    estimate, rates = finding.estimates[metric], RATES[metric]
+    groups = len(parity_of(estimate, rates[0]).groups)
+    figure = Figure(figsize=(7, len(rates) * (1.1 + 0.38 * groups)), layout="constrained")
+    axes = figure.subplots(len(rates), squeeze=False)
+    for axis, rate in zip(axes[:, 0], rates, strict=True):
         rated = sorted(
-            (group for group in parity_of(estimate, name).groups if group.rate.defined),
+            (group for group in parity_of(estimate, rate).groups if group.rate.defined),
             key=lambda group: group.rate.value,
         )
-        axis.set_title(RATE_WORDS[name].name, loc="left", fontsize="medium")
+        axis.set_title(RATE_WORDS[rate].name, loc="left", fontsize="medium")
         axis.set_yticks(range(len(rated)), [", ".join(group_words(group.group)) for group in rated])
         axis.set_xlim(left=0, right=_right(rated))
         axis.grid(axis="x", alpha=0.3)
-        for place, group in enumerate(rated):
-            _interval(axis, place, group.population_rate, 1.2)
-            _interval(axis, place, group.rate, 4.5)
-            axis.plot([group.rate.value], [place], "o", color=_INK)
+        for row, group in enumerate(rated):
+            _interval(axis, row, group.population_rate, 1.2)
+            _interval(axis, row, group.rate, 4.5)
+            axis.plot([group.rate.value], [row], "o", color=_INK)
     title, interval = METRIC_WORDS[metric].title, estimate.ratio
     figure.suptitle(f"{title}: ratio {interval} – {estimate.verdict.value}", x=0.01, ha="left")
     return figure
 
 
-def _interval(axis: object, place: int, estimate: Estimate | None, width: float) -> None:
+def _interval(axis: object, row: int, estimate: Estimate | None, width: float) -> None:
     if estimate is not None and math.isfinite(estimate.low):
-        axis.plot([estimate.low, estimate.high], [place, place], color=_INK, linewidth=width, alpha=0.6)  # type: ignore[attr-defined]  # matplotlib's Axes is not exported with a type
+        axis.plot([estimate.low, estimate.high], [row, row], color=_INK, linewidth=width, alpha=0.6)  # type: ignore[attr-defined]  # matplotlib's Axes is not exported with a type
 
 
 def _right(groups: Sequence[GroupEstimate]) -> float:

@@ -35,31 +35,33 @@ class AuditResult(Shown, Finding):
         return Note.of(self.question, self.kept, self.reading)
 
     def attribution(
-        self, pair: tuple[Group | str, Group | str] | None = None, *, figure: str | None = None
+        self, pair: tuple[Group | str, Group | str] | None = None, *, rate: str | None = None
     ) -> "Attribution":
         """Each favourable rule's share in the disparity of two groups; no further budget.
 
         Args:
             pair: Two groups by their values or names; by default those of the lowest and the highest rate,
                 or with a reference group the one farthest from it and that one.
-            figure: Of `answers.FIGURES`: "positive" for the rates among y = 1; by default the first metric's.
+            rate: "acceptance", "positive" (among y = 1) or "negative" (among y = 0); by default the first metric's.
 
         Raises:
             QuestionRefused: The audit did not ask rule by rule.
+            EstimationRefused: The exponential mechanism answered.
         """
-        return insight.attribution(self, pair, figure)
+        return insight.attribution(self, pair, rate)
 
-    def flip(self, rule: str, *, figure: str | None = None) -> "ParityEstimate":
+    def flip(self, rule: str, *, rate: str | None = None) -> "ParityEstimate":
         """The figure if one rule decided otherwise, for the same people; no further budget.
 
         Args:
             rule: The id of a leaf, such as "leaf-3"; `rule_ids` has them.
-            figure: See `attribution`.
+            rate: See `attribution`.
 
         Raises:
             QuestionRefused: The audit did not ask for that rule by itself.
+            EstimationRefused: The exponential mechanism answered, or nobody would be accepted any more.
         """
-        return insight.flipped(self, rule, figure)
+        return insight.flipped(self, rule, rate)
 
     @property
     def rule_ids(self) -> tuple[str, ...]:

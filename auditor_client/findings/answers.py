@@ -8,9 +8,10 @@ made for another question, already has what a new one needs (3-estimation §6).
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-from auditor_client.asking.inquiry import EVERYBODY, Inquiry, Truth
+from auditor_client.asking.inquiry import EVERYBODY, Inquiry, LabelValue
 from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, PREDICTIVE
 from auditor_client.errors import EstimationRefused, HolderLied
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts, Supports
@@ -24,22 +25,36 @@ RuleKey = frozenset[str]
 CountSupport = Callable[[Cell], int]
 """How many people a cell applies to in the auditor's own data, whatever their group."""
 
-FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
-    PARITY: ("",),
-    OPPORTUNITY: ("positive",),
-    ODDS: ("positive", "negative"),
-    PREDICTIVE: ("precision",),
+
+class Rate(StrEnum):
+    """A rate that groups are compared by."""
+
+    ACCEPTANCE = "acceptance"
+    """Of the accepted among everybody."""
+    TRUE_POSITIVE = "positive"
+    """Of the accepted among people with y = 1."""
+    FALSE_POSITIVE = "negative"
+    """Of the accepted among people with y = 0."""
+    PRECISION = "precision"
+    """Of people with y = 1 among the accepted."""
+
+
+RATES: Final[Mapping[str, tuple[Rate, ...]]] = {
+    PARITY: (Rate.ACCEPTANCE,),
+    OPPORTUNITY: (Rate.TRUE_POSITIVE,),
+    ODDS: (Rate.TRUE_POSITIVE, Rate.FALSE_POSITIVE),
+    PREDICTIVE: (Rate.PRECISION,),
 }
-"""What is measured for each metric: acceptance among everybody, among y = 1, among y = 0; y = 1 among the accepted."""
+"""The rates that each metric compares."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BatchCells:
     """Cells of one batch that together count some rules' people, each of them once.
 
     Attributes:
-        batch: The batch's place in its plan.
-        cells: The cells' places in the batch.
+        batch: The batch's index in its plan.
+        cells: The cells' indices in the batch.
     """
 
     batch: int
@@ -48,21 +63,21 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a plan asks for what one figure needs."""
+    """Where a plan asks for what one rate needs."""
 
-    favourable: Place
-    complement: Place
+    favourable: BatchCells
+    complement: BatchCells
     complement_is: ComplementKind
 
 
 @dataclass(frozen=True, slots=True)
-class FigureCounts:
-    """The counts of a release that measure one figure, and which cells they are of.
+class RateCounts:
+    """The counts of a release that measure one rate, and which cells they are of.
 
     Attributes:
         measurement: What the estimators take.
         favourable: The ids of the favourable cells, one for each row.
-        complement: Likewise, of what stands beside them.
+        complement: The ids of the complement's cells, likewise.
     """
 
     measurement: Measurement
@@ -76,38 +91,38 @@ class AskedCells:
     def __init__(self, plan: Plan) -> None:
         self._keys = [[frozenset(map(_key, cell.any_of)) for cell in batch.cells] for batch in plan.batches]
 
-    def cover(self, alternatives: Iterable[Iterable[Rule]]) -> Place | None:
+    def cover(self, alternatives: Iterable[Iterable[Rule]]) -> BatchCells | None:
         """The cells that together ask for the first of some alternative sets of rules that was asked for."""
         for rules in alternatives:
             wanted = frozenset(map(_key, rules))
             for batch, keys in enumerate(self._keys):
-                cells = tuple(place for place, key in enumerate(keys) if key <= wanted)
+                cells = tuple(index for index, key in enumerate(keys) if key <= wanted)
                 # Each rule once: cells that share one would count its people twice.
-                if wanted and sum(len(keys[place]) for place in cells) == len(wanted) == len(
-                    frozenset().union(*(keys[place] for place in cells))
+                if wanted and sum(len(keys[index]) for index in cells) == len(wanted) == len(
+                    frozenset().union(*(keys[index] for index in cells))
                 ):
-                    return Place(batch, cells)
+                    return BatchCells(batch, cells)
         return None
 
-    def locate(self, inquiry: Inquiry, figure: str) -> Location | None:
-        """Where the plan asks for what a figure of `FIGURES` needs; None if it does not."""
+    def locate(self, inquiry: Inquiry, rate: Rate) -> Location | None:
+        """Where the plan asks for what a rate needs; None if it does not."""
         favourable, unfavourable = (
             [rule.rule for rule in inquiry.rules if rule.favourable == decision] for decision in (True, False)
         )
-        if figure == "precision":
-            accepted = self.cover(_alternatives(inquiry, favourable, Truth.POSITIVE))
-            complement = self.cover(_alternatives(inquiry, favourable, Truth.NEGATIVE))
+        if rate is Rate.PRECISION:
+            accepted = self.cover(_alternatives(inquiry, favourable, LabelValue.POSITIVE))
+            complement = self.cover(_alternatives(inquiry, favourable, LabelValue.NEGATIVE))
             return None if accepted is None or complement is None else Location(accepted, complement, "unfavourable")
-        truth = {"": None, "positive": Truth.POSITIVE, "negative": Truth.NEGATIVE}[figure]
-        accepted = self.cover(_alternatives(inquiry, favourable, truth))
-        refused = self.cover(_alternatives(inquiry, unfavourable, truth))
+        value = {Rate.TRUE_POSITIVE: LabelValue.POSITIVE, Rate.FALSE_POSITIVE: LabelValue.NEGATIVE}.get(rate)
+        accepted = self.cover(_alternatives(inquiry, favourable, value))
+        refused = self.cover(_alternatives(inquiry, unfavourable, value))
         if accepted is not None and refused is not None:
             return Location(accepted, refused, "unfavourable")
-        everybody = self.cover(_alternatives(inquiry, EVERYBODY.any_of, truth))
+        everybody = self.cover(_alternatives(inquiry, EVERYBODY.any_of, value))
         return None if accepted is None or everybody is None else Location(accepted, everybody, "everybody")
 
     def has_each(self, plan: Plan, inquiry: Inquiry) -> bool:
-        """Whether every cell of another plan for the same inquiry can be told from the cells of this one."""
+        """Whether the cells of this plan give every cell of another plan for the same inquiry."""
         return all(
             self.cover([cell.any_of, *_alternatives(inquiry, cell.any_of, None, restrict=False)]) is not None
             for batch in plan.batches
@@ -115,16 +130,16 @@ class AskedCells:
         )
 
 
-def read(release: Release, inquiry: Inquiry, *, supports: CountSupport | None = None) -> dict[str, FigureCounts]:
-    """Read a verified release as the measurements that some figures need.
+def read(release: Release, inquiry: Inquiry, *, supports: CountSupport | None = None) -> dict[Rate, RateCounts]:
+    """Read a verified release as the measurements of some rates.
 
     Args:
         release: A verified answer, to this question or to another.
-        subject: What is to be found out.
+        inquiry: What is to be found out.
         supports: Counts a cell in the auditor's own data.
 
     Returns:
-        The counts for each name in `FIGURES` of the subject's metrics.
+        The counts for each rate of the inquiry's metrics.
 
     Raises:
         EstimationRefused: The release does not count what is needed.
@@ -135,16 +150,16 @@ def read(release: Release, inquiry: Inquiry, *, supports: CountSupport | None = 
         AskedCells(release.plan),
         merged_rows(release.plan.sensitive, inquiry.request.sensitive, inquiry.dataset.table),
     )
-    figures = {}
-    for figure in (figure for metric in inquiry.metrics for figure in FIGURES[metric]):
-        location = cells.locate(inquiry, figure)
+    counts = {}
+    for rate in (rate for metric in inquiry.metrics for rate in RATES[metric]):
+        location = cells.locate(inquiry, rate)
         if location is None:
-            raise EstimationRefused("The release does not count the people that this figure needs.")
+            raise EstimationRefused("The release does not count the people that this rate needs.")
         accepted, complement = (
-            _part(release, place, merged, supports) for place in (location.favourable, location.complement)
+            _answered_cells(release, where, merged, supports) for where in (location.favourable, location.complement)
         )
         known = accepted.supports is not None and complement.supports is not None
-        figures[figure] = FigureCounts(
+        counts[rate] = RateCounts(
             Measurement(
                 inquiry.groups,
                 accepted.counts,
@@ -155,14 +170,14 @@ def read(release: Release, inquiry: Inquiry, *, supports: CountSupport | None = 
             accepted.names,
             complement.names,
         )
-    return figures
+    return counts
 
 
 def merged_rows(has: tuple[str, ...], wanted: tuple[str, ...], schema: Schema) -> tuple[tuple[int, ...], ...] | None:
     """How counts by more sensitive columns make rows of counts by fewer.
 
     Returns:
-        One row for each value of the other columns: for each wanted group the place of its count. None if the
+        One row for each value of the other columns: for each wanted group the index of its count. None if the
         columns are the same.
 
     Raises:
@@ -172,10 +187,10 @@ def merged_rows(has: tuple[str, ...], wanted: tuple[str, ...], schema: Schema) -
         return None
     if not set(wanted) <= set(has):
         raise EstimationRefused(f"The release counts by {', '.join(has)}, not by {', '.join(wanted)}.")
-    places = {group: place for place, group in enumerate(schema.groups(has))}
+    index_of = {group: index for index, group in enumerate(schema.groups(has))}
     others = [name for name in has if name not in wanted]
     return tuple(
-        tuple(places[_regrouped(has, wanted, group, others, rest)] for group in schema.groups(wanted))
+        tuple(index_of[_regrouped(has, wanted, group, others, rest)] for group in schema.groups(wanted))
         for rest in schema.groups(others)
     )
 
@@ -186,42 +201,42 @@ def _regrouped(has: tuple[str, ...], wanted: Sequence[str], group: Group, others
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """The answered counts of a place; supports only where a row is a whole cell."""
+class _AnsweredCells:
+    """The answered counts of some cells of a batch; supports only where a row is a whole cell."""
 
     counts: NoisyCounts
     names: tuple[str, ...]
     supports: tuple[int, ...] | None
 
 
-def _part(
-    release: Release, place: Place, merged: tuple[tuple[int, ...], ...] | None, supports: CountSupport | None
-) -> _Part:
-    answered, asked = release.batches[place.batch], release.plan.batches[place.batch]
+def _answered_cells(
+    release: Release, where: BatchCells, merged: tuple[tuple[int, ...], ...] | None, supports: CountSupport | None
+) -> _AnsweredCells:
+    answered, asked = release.batches[where.batch], release.plan.batches[where.batch]
     rows: list[tuple[int, ...]] = []
     names: list[str] = []
-    for cell in (answered.cells[number] for number in place.cells):
-        of_cell = [cell.counts] if merged is None else [tuple(cell.counts[number] for number in row) for row in merged]
+    for cell in (answered.cells[index] for index in where.cells):
+        of_cell = [cell.counts] if merged is None else [tuple(cell.counts[index] for index in row) for row in merged]
         rows += of_cell
         names += [cell.id] * len(of_cell)
-    return _Part(
+    return _AnsweredCells(
         NoisyCounts.of(rows, answered.noise),
         tuple(names),
-        tuple(supports(asked.cells[number]) for number in place.cells) if supports and merged is None else None,
+        tuple(supports(asked.cells[index]) for index in where.cells) if supports and merged is None else None,
     )
 
 
 def _alternatives(
-    inquiry: Inquiry, rules: Sequence[Rule], truth: Truth | None, *, restrict: bool = True
+    inquiry: Inquiry, rules: Sequence[Rule], label_value: LabelValue | None, *, restrict: bool = True
 ) -> list[list[Rule]]:
     """The sets of rules that count the same people: whatever their label, also label by label."""
-    scoped = [inquiry.restricted(rule, truth) for rule in rules] if restrict else list(rules)
-    if truth is not None or inquiry.label is None:
+    scoped = [inquiry.restricted(rule, label_value) for rule in rules] if restrict else list(rules)
+    if label_value is not None or inquiry.label is None:
         return [scoped]
     label = inquiry.label.name
     split = [
         Rule(id=rule.id, all_of=(*rule.all_of, value.predicate(label)))
-        for rule, value in itertools.product(scoped, inquiry.every_truth())
+        for rule, value in itertools.product(scoped, inquiry.every_label_value())
     ]
     return [scoped, split]
 

@@ -13,7 +13,7 @@ from auditor_client.asking.question import Question
 from auditor_client.asking.request import ODDS, PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, Verdict
-from auditor_client.findings.answers import FigureCounts
+from auditor_client.findings.answers import Rate, RateCounts
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import DecisionRule
 from shared.datasets import Budget
@@ -52,7 +52,7 @@ class Finding:
         question: What was asked, about whom, of which model.
         kept: The holder's verified answer; an earlier one where it was used again.
         reading: How the figures were made.
-        counts: What was answered, as the estimators saw it, by name of `answers.FIGURES`.
+        counts: What was answered, as the estimators saw it, by rate.
         estimates: The figures of each metric that was asked for, in that order.
         holder_url: Who answered.
         budget: The auditor's account after the audit; None if the holder did not say it again.
@@ -62,7 +62,7 @@ class Finding:
     question: Question
     kept: KeptAnswer
     reading: Reading
-    counts: Mapping[str, FigureCounts] = field(repr=False)
+    counts: Mapping[Rate, RateCounts] = field(repr=False)
     estimates: Mapping[str, MetricEstimate]
     holder_url: str
     budget: Budget | None

@@ -6,10 +6,9 @@ Which rules cause the disparity of two groups, and what the figure would be if a
 from typing import TYPE_CHECKING, Final
 
 from auditor_client.asking.inquiry import group_named, leaf_of
-from auditor_client.asking.request import PREDICTIVE
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import OddsEstimate, ParityEstimate
-from auditor_client.findings.answers import FIGURES, FigureCounts
+from auditor_client.findings.answers import RATES, Rate, RateCounts
 from auditor_client.findings.finding import Finding, MetricEstimate
 from shared.schema import Group
 
@@ -20,16 +19,16 @@ RULES_SHOWN_MAX: Final = 12
 """How many rules a report ranks and flips; `AuditResult.attribution` has all."""
 
 
-def has_rules(finding: Finding, figure: str | None = None) -> bool:
-    """Whether the answer tells rule from rule, with intervals, for a figure of `answers.FIGURES`."""
-    figure = figure or FIGURES[finding.metrics[0]][0]
-    counts = finding.counts[figure]
+def has_rules(finding: Finding, rate: str | None = None) -> bool:
+    """Whether the answer counts rule by rule, with intervals, what a rate needs; by default the first metric's."""
+    compared = _rate(finding, rate)
+    counts = finding.counts[compared]
     whole = len(set(counts.favourable)) == len(counts.favourable)  # merged groups repeat their cell
-    return whole and len(counts.favourable) > 1 and finding.reading.has_intervals and figure != "precision"
+    return whole and len(counts.favourable) > 1 and finding.reading.has_intervals and compared is not Rate.PRECISION
 
 
 def attribution(
-    finding: Finding, pair: tuple[Group | str, Group | str] | None = None, figure: str | None = None
+    finding: Finding, pair: tuple[Group | str, Group | str] | None = None, rate: str | None = None
 ) -> "Attribution":
     """Each favourable rule's share in the disparity of two groups.
 
@@ -37,12 +36,12 @@ def attribution(
         finding: An audit that was asked rule by rule.
         pair: Two groups by their values or names; by default those of the lowest and the highest rate,
             or with a reference group the one farthest from it and that one.
-        figure: Of `answers.FIGURES`; by default the first metric's.
+        rate: The name of a `Rate`; by default the first metric's.
 
     Raises:
         QuestionRefused: The audit does not tell rule from rule, or there is no such pair.
     """
-    counts = _counts(finding, figure)
+    counts = _counts(finding, rate)
     groups = counts.measurement.groups
     named = None if pair is None else (group_named(pair[0], groups), group_named(pair[1], groups))
     from auditor_client.estimation import attribution as estimation  # noqa: PLC0415 - takes a second to import
@@ -52,18 +51,18 @@ def attribution(
     )
 
 
-def flipped(finding: Finding, rule: str, figure: str | None = None) -> ParityEstimate:
+def flipped(finding: Finding, rule: str, rate: str | None = None) -> ParityEstimate:
     """The figure if one rule decided otherwise, about the same people.
 
     Args:
         finding: An audit that was asked rule by rule.
         rule: The name of a leaf; where its people were counted label by label, all of them change sides.
-        figure: Of `answers.FIGURES`; by default the first metric's.
+        rate: The name of a `Rate`; by default the first metric's.
 
     Raises:
         QuestionRefused: The audit does not tell that rule from the others.
     """
-    counts, leaves = _counts(finding, figure), leaf_names(finding, figure)
+    counts, leaves = _counts(finding, rate), leaf_names(finding, rate)
     if rule not in leaves:
         raise QuestionRefused(f"There is no rule {rule!r} in the answer: name one of {', '.join(leaves)}.")
     from auditor_client.estimation import attribution as estimation  # noqa: PLC0415 - takes a second to import
@@ -85,35 +84,35 @@ def flipped(finding: Finding, rule: str, figure: str | None = None) -> ParityEst
     )
 
 
-def leaf_names(finding: Finding, figure: str | None = None) -> dict[str, bool]:
-    """The leaves that the answer tells apart, and whether each is favourable; with "pafer" the favourable alone."""
-    counts, question = _counts(finding, figure), finding.question
+def leaf_names(finding: Finding, rate: str | None = None) -> dict[str, bool]:
+    """The leaves that are counted by themselves, and whether each is favourable; with "pafer" the favourable alone."""
+    counts, question = _counts(finding, rate), finding.question
     refusing = counts.complement if counts.measurement.complement_is == "unfavourable" else ()
     leaves = {leaf_of(name, question): False for name in refusing}
     return {**{leaf_of(name, question): True for name in counts.favourable}, **leaves}
 
 
-def parity_of(estimate: MetricEstimate, figure: str) -> ParityEstimate:
+def parity_of(estimate: MetricEstimate, rate: Rate) -> ParityEstimate:
     """The comparison of one rate within a metric: equalized odds have two."""
     if isinstance(estimate, OddsEstimate):
-        return estimate.false_positive if figure == "negative" else estimate.true_positive
+        return estimate.false_positive if rate is Rate.FALSE_POSITIVE else estimate.true_positive
     return estimate
 
 
-def _counts(finding: Finding, figure: str | None) -> FigureCounts:
-    metric, figure = _metric(finding, figure)
-    if metric == PREDICTIVE or not has_rules(finding, figure):
+def _counts(finding: Finding, rate: str | None) -> RateCounts:
+    compared = _rate(finding, rate)
+    if not has_rules(finding, compared):
         raise QuestionRefused(
             'This audit does not tell rule from rule: ask with strategy "rules" (or "pafer") and the posterior '
             "estimator, for a rate of acceptance."
         )
-    return finding.counts[figure]
+    return finding.counts[compared]
 
 
-def _metric(finding: Finding, figure: str | None) -> tuple[str, str]:
-    """The metric that a figure belongs to; by default the first of either."""
-    for metric in finding.metrics:
-        for name in FIGURES[metric]:
-            if figure in (None, name):
-                return metric, name
-    raise QuestionRefused(f"The audit has no figure {figure!r}.")
+def _rate(finding: Finding, name: str | None) -> Rate:
+    """A rate that the audit compares, by its name; by default the first metric's first."""
+    rates = [rate for metric in finding.metrics for rate in RATES[metric]]
+    for rate in rates:
+        if name in (None, rate):
+            return rate
+    raise QuestionRefused(f"The audit does not compare the rate {name!r}, only {', '.join(dict.fromkeys(rates))}.")

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from auditor_client.asking.request import ODDS
 from auditor_client.errors import QuestionRefused
-from auditor_client.findings.answers import FIGURES, FigureCounts
+from auditor_client.findings.answers import RATES, Rate, RateCounts
 from shared.schema import Group
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Reading(BaseModel):
         return self.estimator if self.has_intervals else f"{self.estimator} ({self.negative}, {self.too_large})"
 
     def estimate(
-        self, metric: str, figures: Mapping[str, FigureCounts], reference: Group | None
+        self, metric: str, counts: Mapping[Rate, RateCounts], reference: Group | None
     ) -> "ParityEstimate | OddsEstimate":
         """The figures of one metric.
 
@@ -77,7 +77,7 @@ class Reading(BaseModel):
         """
         from auditor_client.estimation import odds, plug_in, posterior  # noqa: PLC0415
 
-        measured = [figures[figure].measurement for figure in FIGURES[metric]]
+        measured = [counts[rate].measurement for rate in RATES[metric]]
         if not self.has_intervals:
             if metric == ODDS:
                 raise QuestionRefused("The plug-in estimator makes no equalized odds: use posterior.")

@@ -18,7 +18,7 @@ from auditor_client.errors import AuditorError, QuestionRefused
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
 from auditor_client.estimation.posterior import Posterior, worst_of
 from auditor_client.exchange.expected_noise import expected_noise
-from auditor_client.findings.answers import FIGURES, AskedCells, CountSupport, Location, Place
+from auditor_client.findings.answers import RATES, AskedCells, BatchCells, CountSupport, Location, Rate
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of
 from auditor_client.findings.reading import Reading
@@ -44,12 +44,12 @@ WIDTH_TOLERANCE: Final = 0.02
 
 READING: Final = Reading()
 _NOTHING: Final = (0.5, 0.0, 1.0)
-"""A ratio that the answers leave undefined tells as little as an interval from 0 to 1."""
+"""A ratio that the answers leave undefined counts as an interval from 0 to 1, which says as little."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Truth:
-    """The people of one figure as they are supposed to be.
+class AssumedCounts:
+    """The people whom one rate is about, as they are assumed to be.
 
     Attributes:
         accepted: Of each group, shape (K,), in people.
@@ -143,7 +143,8 @@ def expectation(
     question: Question,
     *,
     supports: CountSupport | None = None,
-    truths: Sequence[Truth] | None = None,
+    assumed: Sequence[AssumedCounts] | None = None,
+    supported: bool = False,
     threshold: float = 0.8,
     level: float = 0.95,
     seed: int = 0,
@@ -153,31 +154,34 @@ def expectation(
     Args:
         question: As it would be asked.
         supports: Counts a cell in the auditor's own data.
-        truths: The people of each of the metric's figures; by default as the question's assumption has them.
+        assumed: The people of each of the metric's rates; by default as the question's assumption has them.
+        supported: Whether the answer is estimated with the exact supports of its cells, as it is with `supports`.
         threshold: Of the verdict.
         level: Of the interval.
         seed: The same seed gives the same forecast.
     """
     metric = question.metrics[0]
     cells = AskedCells(question.plan)
-    located = [cells.locate(question, figure) for figure in FIGURES[metric]]
+    located = [cells.locate(question, rate) for rate in RATES[metric]]
     locations = [location for location in located if location is not None]
-    people = truths or [_supposed(question, metric, location, supports) for location in locations]
+    people = assumed or [_assumed(question, metric, location, supports) for location in locations]
+    supported = supported or supports is not None
     groups = len(people[0].accepted)
     rng = np.random.default_rng(seed)
-    # Estimates that are bound by supports, or turn reported groups back, take many times as long.
-    slow = supports is not None or question.request.mechanism == "randomised_response"
-    most = RELEASES_AT_ONCE if slow else max(min(RELEASES_MAX, GROUPS_MAX // (groups * len(people))), RELEASES_AT_ONCE)
+    # Estimates with known totals over the groups, as supports and reports give them, take many times as long.
+    slow = supported or question.request.mechanism == "randomised_response"
+    fast_max = max(min(RELEASES_MAX, GROUPS_MAX // (groups * len(people))), RELEASES_AT_ONCE)
+    releases_max = RELEASES_AT_ONCE if slow else fast_max
     ranges: list[tuple[float, float, float]] = []
-    while len(ranges) < most and not _precise(ranges):
+    while len(ranges) < releases_max and not _precise(ranges):
         for _ in range(RELEASES_AT_ONCE):
             measured = [
-                _measurement(question, location, truth, supports is not None, rng)
-                for location, truth in zip(locations, people, strict=True)
+                _measurement(question, location, counts, supported, rng)
+                for location, counts in zip(locations, people, strict=True)
             ]
             ranges.append(_range(measured, level, seed))
     value, low, high = np.array(ranges).T
-    true = min((truth.ratio for truth in people), default=np.nan)
+    true = min((counts.ratio for counts in people), default=np.nan)
     return Expectation(
         strategy=question.strategy,
         epsilon_nano=question.request.epsilon_nano,
@@ -194,29 +198,28 @@ def outlook(finding: Finding) -> Outlook | None:
     would have bought of a holder who has the true groups.
 
     Returns:
-        None where there is no interval, or nobody is accepted as far as can be told.
+        None where there is no interval, or nobody is accepted as far as the answer shows.
     """
     question, metric = finding.question, finding.metrics[0]
     if not finding.reading.has_intervals or not finding.ratio.defined:
         return None
-    truths = [_estimated(finding, metric, figure) for figure in FIGURES[metric]]
+    people = [_estimated(finding, metric, rate) for rate in RATES[metric]]
     if question.request.mechanism == "randomised_response":
         spent = perturbation_nano(question.dataset.table, question.plan.sensitive)
         central = question.changed(mechanism="laplace", epsilon=format_nano(spent))
-        expected = expectation(central, truths=truths, threshold=finding.threshold, level=finding.ratio.level)
+        expected = expectation(central, assumed=people, threshold=finding.threshold, level=finding.ratio.level)
         return Outlook(now=finding.ratio.width, epsilon_nano=0, curve=(), remaining_nano=None, central=expected)
-    counts = next(iter(finding.counts.values()))
-    known = counts.measurement.supports is not None
+    supported = next(iter(finding.counts.values())).measurement.supports is not None
     curve = []
     for factor in OUTLOOK:
         nano = round(question.request.epsilon_nano * factor)
-        if nano <= EPSILON_NANO_MAX and all(np.isfinite(truth.ratio) for truth in truths):
+        if nano <= EPSILON_NANO_MAX and all(np.isfinite(counts.ratio) for counts in people):
             put = question.at(nano)
             curve.append(
                 expectation(
                     put,
-                    supports=(lambda _: 0) if known else None,
-                    truths=truths,
+                    assumed=people,
+                    supported=supported,
                     threshold=finding.threshold,
                     level=finding.ratio.level,
                 )
@@ -239,13 +242,13 @@ def perturbation_nano(schema: Schema, sensitive: Sequence[str]) -> int:
     return min(max(round(loss * NANO_PER_UNIT), EPSILON_NANO_MIN), EPSILON_NANO_MAX)
 
 
-def _supposed(question: Question, metric: str, location: Location, supports: CountSupport | None) -> Truth:
-    """The people of one figure, as the assumption and the auditor's own data have them."""
+def _assumed(question: Question, metric: str, location: Location, supports: CountSupport | None) -> AssumedCounts:
+    """The people whom one rate is about, as the assumption and the auditor's own data have them."""
     assumption = question.request.assumption
     groups = len(question.dataset.table.groups(question.plan.sensitive))
     if supports is not None:
         favourable, complement = (
-            sum(_supports(question.plan, place, supports)) for place in (location.favourable, location.complement)
+            sum(_supports(question.plan, cells, supports)) for cells in (location.favourable, location.complement)
         )
         people = complement if location.complement_is == "everybody" else favourable + complement
         if not 0 < favourable < people:
@@ -254,42 +257,42 @@ def _supposed(question: Question, metric: str, location: Location, supports: Cou
     elif metric == PREDICTIVE:
         accepted_people = max(round(assumption.people * assumption.accepted), 1)
         assumption = assumption.model_copy(update={"people": accepted_people, "accepted": assumption.positive})
-    elif question.labelled and FIGURES[metric] != ("",):
+    elif question.labelled and RATES[metric] != (Rate.ACCEPTANCE,):
         positive_people = max(round(assumption.people * assumption.positive), 1)
         assumption = assumption.model_copy(update={"people": positive_people})
     accepted, sizes = (np.array(counts, dtype=np.int64) for counts in assumption.counts(groups))
-    return Truth(accepted, sizes - accepted)
+    return AssumedCounts(accepted, sizes - accepted)
 
 
-def _estimated(finding: Finding, metric: str, figure: str) -> Truth:
-    """The people of one figure, as an audit estimated them; none where a group may have nobody."""
-    groups = parity_of(finding.estimates[metric], figure).groups
+def _estimated(finding: Finding, metric: str, rate: Rate) -> AssumedCounts:
+    """The people whom one rate is about, as an audit estimated them; none where a group may have nobody."""
+    groups = parity_of(finding.estimates[metric], rate).groups
     figures = np.array([(group.accepted.value, group.size.value) for group in groups])
     accepted, sizes = np.nan_to_num(figures).round().astype(np.int64).T
-    return Truth(np.minimum(accepted, sizes), np.maximum(sizes - accepted, 0))
+    return AssumedCounts(np.minimum(accepted, sizes), np.maximum(sizes - accepted, 0))
 
 
-def _supports(plan: Plan, place: Place, supports: CountSupport) -> list[int]:
-    return [supports(plan.batches[place.batch].cells[cell]) for cell in place.cells]
+def _supports(plan: Plan, asked: BatchCells, supports: CountSupport) -> list[int]:
+    return [supports(plan.batches[asked.batch].cells[index]) for index in asked.cells]
 
 
 def _measurement(
-    question: Question, location: Location, truth: Truth, known: bool, rng: np.random.Generator
+    question: Question, location: Location, assumed: AssumedCounts, supported: bool, rng: np.random.Generator
 ) -> Measurement:
-    """One simulated answer about supposed people."""
+    """One simulated answer about assumed people."""
     groups = question.dataset.table.groups(question.plan.sensitive)
     halved = question.dataset.neighbouring.counts_first_group_alone(len(groups))
     everybody = location.complement_is == "everybody"
     counts = [
-        _spread(total, len(place.cells))
-        for total, place in (
-            (truth.accepted, location.favourable),
-            (truth.accepted + truth.refused if everybody else truth.refused, location.complement),
+        _spread(total, len(asked.cells))
+        for total, asked in (
+            (assumed.accepted, location.favourable),
+            (assumed.accepted + assumed.refused if everybody else assumed.refused, location.complement),
         )
     ]
     noises = [
-        expected_noise(question.plan.batches[place.batch], question.dataset, question.plan.sensitive)
-        for place in (location.favourable, location.complement)
+        expected_noise(question.plan.batches[asked.batch], question.dataset, question.plan.sensitive)
+        for asked in (location.favourable, location.complement)
     ]
     answers = [
         NoisyCounts(simulated_answers(cells, noise, question.dataset.table, question.plan.sensitive, rng), noise)
@@ -297,7 +300,7 @@ def _measurement(
     ]
     if halved:
         answers = [NoisyCounts(part.counts[:, :1], part.noise) for part in answers]
-    supports = Supports(*(tuple(cells.sum(axis=1).tolist()) for cells in counts)) if known or halved else None
+    supports = Supports(*(tuple(cells.sum(axis=1).tolist()) for cells in counts)) if supported or halved else None
     return Measurement(groups, answers[0], answers[1], location.complement_is, supports=supports)
 
 

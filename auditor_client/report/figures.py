@@ -10,7 +10,7 @@ from typing import Final
 
 from auditor_client.asking.request import ODDS
 from auditor_client.estimation.results import Estimate, GroupComparison, GroupEstimate, OddsEstimate, ParityEstimate
-from auditor_client.findings.answers import FIGURES
+from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.insight import parity_of
 from auditor_client.report import prose
@@ -130,14 +130,14 @@ def metric_section(finding: Finding, metric: str) -> MetricSection:
     """Everything that a report shows of one metric."""
     estimate, words = finding.estimates[metric], METRIC_WORDS[metric]
     reference = finding.question.reference
-    parities = [(figure, parity_of(estimate, figure)) for figure in FIGURES[metric]]
+    parities = [(rate, parity_of(estimate, rate)) for rate in RATES[metric]]
     return MetricSection(
         key=metric,
         title=words.title,
         heading=words.section,
         asks=words.asks,
         other_names=words.other_names,
-        rates=tuple(_rates(finding.plan.sensitive, figure, parity, reference) for figure, parity in parities),
+        rates=tuple(_rates(finding.plan.sensitive, rate, parity, reference) for rate, parity in parities),
         ratio=_ratio_picture(words.title, estimate),
         figures=_figures(metric, words.title, estimate),
         reference=() if reference is None else group_words(reference),
@@ -145,7 +145,7 @@ def metric_section(finding: Finding, metric: str) -> MetricSection:
     )
 
 
-def _rates(columns: tuple[str, ...], figure: str, parity: ParityEstimate, reference: Group | None) -> RateTable:
+def _rates(columns: tuple[str, ...], rate: Rate, parity: ParityEstimate, reference: Group | None) -> RateTable:
     ends = [end for group in parity.groups for end in _ends(group) if math.isfinite(end)]
     upper = next((end for end in _AXES if max(ends, default=1.0) <= end), 1.0)
     parts = _AXES[upper]
@@ -156,8 +156,8 @@ def _rates(columns: tuple[str, ...], figure: str, parity: ParityEstimate, refere
         notes += ["reference"] if group.group == reference else []
         rows.append(_group_row(group, upper, " and ".join(notes)))
     return RateTable(
-        key=figure or "acceptance",
-        words=RATE_WORDS[figure],
+        key=rate.value,
+        words=RATE_WORDS[rate],
         overall="" if parity.overall is None else percent(parity.overall.value),
         columns=columns,
         rows=tuple(rows),

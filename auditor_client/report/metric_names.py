@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, PREDICTIVE
+from auditor_client.findings.answers import Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +72,23 @@ METRIC_WORDS: Final[Mapping[str, MetricWords]] = {
     ),
 }
 
-RATE_WORDS: Final[Mapping[str, RateWords]] = {
-    "": RateWords("acceptance rate", "Acceptance rate of each group", "accepted", "Accepted", "People"),
-    "positive": RateWords(
+RATE_WORDS: Final[Mapping[Rate, RateWords]] = {
+    Rate.ACCEPTANCE: RateWords("acceptance rate", "Acceptance rate of each group", "accepted", "Accepted", "People"),
+    Rate.TRUE_POSITIVE: RateWords(
         "true-positive rate",
         "True-positive rate: the share that is accepted of each group’s people whose label is true",
         "accepted, of the people with a true label,",
         "Accepted",
         "With a true label",
     ),
-    "negative": RateWords(
+    Rate.FALSE_POSITIVE: RateWords(
         "false-positive rate",
         "False-positive rate: the share that is accepted of each group’s people whose label is false",
         "accepted, of the people with a false label,",
         "Accepted",
         "With a false label",
     ),
-    "precision": RateWords(
+    Rate.PRECISION: RateWords(
         "precision",
         "Precision: the share of each group’s accepted people whose label is true",
         "found to have a true label, of the accepted,",

@@ -6,7 +6,7 @@ from typing import Final
 
 from auditor_client.asking.request import PARITY
 from auditor_client.estimation.results import Estimate, GroupEstimate, OddsEstimate, ParityEstimate, Verdict
-from auditor_client.findings.answers import FIGURES
+from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.report.formats import group_words, listed, percent, scope_words, threshold_percent, whole
 from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS
@@ -59,14 +59,14 @@ def headline(finding: Finding) -> str:
     metric, estimate = finding.metrics[0], finding.first
     start = f"At {loss_words(finding.release.charge)}"
     by = listed(finding.plan.sensitive)
-    worse, figure = _worse(estimate, FIGURES[metric][0])
+    worse, rate = _worse(estimate, RATES[metric][0])
     ends = extremes(worse)
     if ends is None or not estimate.ratio.defined:
         name = METRIC_WORDS[metric].title.lower()
         return f"{start}, the tree has no {name} ratio for {by}: there is no verdict."
     lowest, highest = (f"“{', '.join(group_words(group.group))}”" for group in ends)
     share = percent(estimate.ratio.value, apart_from=estimate.threshold)
-    done = RATE_WORDS[figure].predicate
+    done = RATE_WORDS[rate].predicate
     compared = f"the group {lowest} is {done} at {share} of the rate of the group {highest}"
     interval = f" ({interval_words(estimate)})" if interval_words(estimate) else ""
     rule = f"{threshold_name(estimate.threshold)} for {by}"
@@ -93,15 +93,15 @@ def explanation(estimate: MetricEstimate) -> str:
     return f"The interval reaches across {bar}: the noise is too large to tell. A larger ε would narrow it."
 
 
-def _worse(estimate: MetricEstimate, figure: str) -> tuple[ParityEstimate, str]:
+def _worse(estimate: MetricEstimate, rate: Rate) -> tuple[ParityEstimate, Rate]:
     """The comparison that a metric's ratio comes from: of equalized odds, the one of the smaller ratio."""
     if not isinstance(estimate, OddsEstimate):
-        return estimate, figure
+        return estimate, rate
     positive, negative = estimate.true_positive, estimate.false_positive
     # A ratio that is undefined is the smaller one only if both are.
     if negative.ratio.defined and not negative.ratio.value >= positive.ratio.value:
-        return negative, "negative"
-    return positive, "positive"
+        return negative, Rate.FALSE_POSITIVE
+    return positive, Rate.TRUE_POSITIVE
 
 
 def interval_words(estimate: MetricEstimate) -> str:

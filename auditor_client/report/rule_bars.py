@@ -7,7 +7,7 @@ from typing import Final
 from auditor_client.asking.inquiry import leaf_of
 from auditor_client.errors import AuditorError
 from auditor_client.estimation.results import Attribution, Estimate, ParityEstimate
-from auditor_client.findings.answers import FIGURES
+from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import RULES_SHOWN_MAX, attribution, flipped, has_rules, leaf_names, parity_of
 from auditor_client.report.figures import Mark, Tick, interval_text, mark, symmetric_axis
@@ -70,26 +70,26 @@ def rule_bars(finding: Finding) -> RuleBars | None:
     Raises:
         AuditorError: The answers allow no shares: the exponential mechanism's, or of fewer than two groups with people.
     """
-    figure = FIGURES[finding.metrics[0]][0]
-    if not has_rules(finding, figure):
+    rate = RATES[finding.metrics[0]][0]
+    if not has_rules(finding, rate):
         return None
-    now = parity_of(finding.first, figure).ratio.value
-    shares = attribution(finding, figure=figure)
+    now = parity_of(finding.first, rate).ratio.value
+    shares = attribution(finding, rate=rate)
     ranked = shares.ranking[:RULES_SHOWN_MAX]
     end, ticks = symmetric_axis([value for share in ranked for value in (share.share.low, share.share.high)])
-    names = finding.counts[figure].favourable
-    bars = tuple(_bar(finding, figure, names[share.rule], share.share, end) for share in ranked)
+    names = finding.counts[rate].favourable
+    bars = tuple(_bar(finding, rate, names[share.rule], share.share, end) for share in ranked)
     first, second = (", ".join(group_words(group)) for group in (shares.first, shares.second))
     return RuleBars(
         first=first,
         second=second,
-        rate=RATE_WORDS[figure].name,
+        rate=RATE_WORDS[rate].name,
         difference=_signed(shares.difference.value),
         difference_interval=interval_text(shares.difference, _signed),
         bars=bars,
         left_out=len(shares.shares) - len(ranked),
         ticks=ticks,
-        flips=_flips(finding, figure, now),
+        flips=_flips(finding, rate, now),
         ratio_ticks=tuple(Tick(25.0 * part, f"{0.25 * part:g}") for part in range(5)),
         threshold=100 * finding.threshold,
         ratio=ratio(now, apart_from=finding.threshold),
@@ -98,7 +98,7 @@ def rule_bars(finding: Finding) -> RuleBars | None:
     )
 
 
-def _bar(finding: Finding, figure: str, name: str, share: Estimate, end: float) -> RuleBar:
+def _bar(finding: Finding, rate: Rate, name: str, share: Estimate, end: float) -> RuleBar:
     return RuleBar(
         name=name,
         conditions=tuple(rule_words(rule) for rule in _rules_of(finding, name)),
@@ -109,12 +109,12 @@ def _bar(finding: Finding, figure: str, name: str, share: Estimate, end: float) 
     )
 
 
-def _flips(finding: Finding, figure: str, now: float) -> tuple[Flip, ...]:
+def _flips(finding: Finding, rate: Rate, now: float) -> tuple[Flip, ...]:
     """The rules whose reversal moves the ratio, as it is now, most."""
-    leaves = leaf_names(finding, figure)
+    leaves = leaf_names(finding, rate)
     if len(leaves) > FLIPS_TRIED_MAX:
         return ()
-    tried = [(name, favourable, _flip(finding, name, figure)) for name, favourable in leaves.items()]
+    tried = [(name, favourable, _flip(finding, name, rate)) for name, favourable in leaves.items()]
     moved = [(name, favourable, flip) for name, favourable, flip in tried if flip is not None and flip.ratio.defined]
     moved.sort(key=lambda one: -abs(one[2].ratio.value - now))
     return tuple(
@@ -131,10 +131,10 @@ def _flips(finding: Finding, figure: str, now: float) -> tuple[Flip, ...]:
     )
 
 
-def _flip(finding: Finding, name: str, figure: str) -> ParityEstimate | None:
+def _flip(finding: Finding, name: str, rate: Rate) -> ParityEstimate | None:
     """The figure if a rule decided otherwise; None where the tree would then decide alike about everybody."""
     try:
-        return flipped(finding, name, figure)
+        return flipped(finding, name, rate)
     except AuditorError:
         return None
 

@@ -7,7 +7,7 @@ import pytest
 from auditor_client.asking.question import Question
 from auditor_client.asking.request import METRICS, STRATEGIES
 from auditor_client.errors import EstimationRefused, HolderLied
-from auditor_client.findings.answers import FIGURES, read
+from auditor_client.findings.answers import RATES, Rate, read
 from auditor_client.models.tree import Tree
 from shared.releases import Release
 from shared.rules import Cell
@@ -16,28 +16,27 @@ from testing.invented_questions import FLIPPED, exact_release, leaf, question, s
 from testing.registers import LOANS
 
 
-def counts_of(asked: Question, release: Release) -> dict[str, tuple[list[int], list[int]]]:
-    """Accepted and refused people of each figure, as a release tells them."""
-    found = read(release, asked)
-    told = {}
-    for figure, counts in found.items():
+def counts_of(asked: Question, release: Release) -> dict[Rate, tuple[list[int], list[int]]]:
+    """Accepted and refused people of each rate, as a release counts them."""
+    answered = {}
+    for rate, counts in read(release, asked).items():
         measured = counts.measurement
         complement = measured.complement.totals
         if measured.complement_is == "everybody":
             complement = complement - measured.favourable.totals
-        told[figure] = (measured.favourable.totals.tolist(), complement.tolist())
-    return told
+        answered[rate] = (measured.favourable.totals.tolist(), complement.tolist())
+    return answered
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("metrics", [*itertools.combinations(METRICS, 1), METRICS, METRICS[1:], METRICS[::3]])
-def test_every_strategy_measures_every_figure(strategy: str, metrics: tuple[str, ...]) -> None:
+def test_every_strategy_measures_every_rate(strategy: str, metrics: tuple[str, ...]) -> None:
     asked = question(strategy=strategy, metrics=metrics, sensitive=["sex", "origin"])
 
-    told = counts_of(asked, exact_release(asked.plan, PEOPLE))
+    answered = counts_of(asked, exact_release(asked.plan, PEOPLE))
 
-    assert told == {
-        figure: true_counts(figure, ["sex", "origin"], PEOPLE) for metric in metrics for figure in FIGURES[metric]
+    assert answered == {
+        rate: true_counts(rate, ["sex", "origin"], PEOPLE) for metric in metrics for rate in RATES[metric]
     }
 
 
@@ -46,15 +45,15 @@ def test_a_scope_is_the_people_within_it(strategy: str) -> None:
     asked = question(strategy=strategy, metrics=METRICS, where=["region in (North, South)", "hours >= 20"])
     within = [p for p in PEOPLE if p["region"] != "East" and isinstance(p["hours"], float) and p["hours"] >= 20]
 
-    told = counts_of(asked, exact_release(asked.plan, PEOPLE))
+    answered = counts_of(asked, exact_release(asked.plan, PEOPLE))
 
-    assert told["positive"] == true_counts("positive", ["sex"], within)
-    assert told[""] == true_counts("", ["sex"], within)
+    assert answered[Rate.TRUE_POSITIVE] == true_counts(Rate.TRUE_POSITIVE, ["sex"], within)
+    assert answered[Rate.ACCEPTANCE] == true_counts(Rate.ACCEPTANCE, ["sex"], within)
 
 
 def test_every_leaf_is_a_row_that_knows_its_name() -> None:
     asked = question(strategy="rules")
-    counts = read(exact_release(asked.plan, PEOPLE), asked)[""]
+    counts = read(exact_release(asked.plan, PEOPLE), asked)[Rate.ACCEPTANCE]
 
     assert (counts.favourable, counts.complement) == (("a", "d"), ("b", "c"))
 
@@ -66,7 +65,7 @@ def test_supports_are_those_of_the_rows() -> None:
         return sum(cell.matches(person) for person in PEOPLE)
 
     release = exact_release(asked.plan, PEOPLE)
-    counts = read(release, asked, supports=count)[""]
+    counts = read(release, asked, supports=count)[Rate.ACCEPTANCE]
 
     measured = counts.measurement
     assert measured.supports is not None
@@ -82,7 +81,7 @@ def test_with_supports_the_count_of_one_of_two_groups_is_enough() -> None:
     def count(cell: Cell) -> int:
         return sum(cell.matches(person) for person in PEOPLE)
 
-    counts = read(release, asked, supports=count)[""]
+    counts = read(release, asked, supports=count)[Rate.ACCEPTANCE]
 
     assert counts.measurement.favourable.counts.shape == (1, 1)
     with pytest.raises(EstimationRefused, match="supports"):
@@ -93,13 +92,13 @@ def test_an_answer_rule_by_rule_also_answers_the_unions() -> None:
     """Kept counts of leaves: the new question's two unions are sums of them."""
     release = exact_release(question(strategy="rules").plan, PEOPLE)
 
-    assert counts_of(question(), release)[""] == true_counts("", ["sex"], PEOPLE)
+    assert counts_of(question(), release)[Rate.ACCEPTANCE] == true_counts(Rate.ACCEPTANCE, ["sex"], PEOPLE)
 
 
 def test_an_answer_split_by_label_also_answers_without() -> None:
     release = exact_release(question(strategy="rules", metrics=["equalized-odds"]).plan, PEOPLE)
 
-    assert counts_of(question(), release)[""] == true_counts("", ["sex"], PEOPLE)
+    assert counts_of(question(), release)[Rate.ACCEPTANCE] == true_counts(Rate.ACCEPTANCE, ["sex"], PEOPLE)
 
 
 @pytest.mark.parametrize("sensitive", [["sex"], ["origin"], ["origin", "sex"]])
@@ -107,16 +106,16 @@ def test_an_answer_by_more_columns_also_answers_by_fewer(sensitive: list[str]) -
     release = exact_release(question(sensitive=["sex", "origin"]).plan, PEOPLE)
     asked = question(sensitive=sensitive)
 
-    assert counts_of(asked, release)[""] == true_counts("", sensitive, PEOPLE)
+    assert counts_of(asked, release)[Rate.ACCEPTANCE] == true_counts(Rate.ACCEPTANCE, sensitive, PEOPLE)
 
 
 def test_an_answer_about_another_model_is_read_if_the_leaves_are_the_same() -> None:
     """Two leaves decide otherwise after a mitigation: nothing new has to be asked."""
     release = exact_release(question(strategy="rules").plan, PEOPLE)
 
-    told = counts_of(question(FLIPPED, strategy="rules"), release)
+    answered = counts_of(question(FLIPPED, strategy="rules"), release)
 
-    assert told[""] == true_counts("", ["sex"], PEOPLE)[::-1]
+    assert answered[Rate.ACCEPTANCE] == true_counts(Rate.ACCEPTANCE, ["sex"], PEOPLE)[::-1]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from auditor_client.audits.history import History
 from auditor_client.audits.kept import finding
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import EstimationRefused, QuestionRefused
+from auditor_client.findings.answers import Rate
 from auditor_client.findings.finding import KeptAnswer
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import Tree
@@ -36,7 +37,7 @@ def audited(model: Tree = FOUR_LEAVES, **asked: Any) -> AuditResult:
 
 
 def true_ratio(model: Tree) -> float:
-    accepted, refused = true_counts("", ["sex"], PEOPLE, model)
+    accepted, refused = true_counts(Rate.ACCEPTANCE, ["sex"], PEOPLE, model)
     rates = [one / (one + other) for one, other in zip(accepted, refused, strict=True)]
     return min(rates) / max(rates)
 
@@ -63,11 +64,11 @@ def test_the_shares_are_the_rules_own_and_add_up() -> None:
 
     shares = result.attribution()
 
-    accepted, refused = true_counts("", ["sex"], PEOPLE)
+    accepted, refused = true_counts(Rate.ACCEPTANCE, ["sex"], PEOPLE)
     sizes = [one + other for one, other in zip(accepted, refused, strict=True)]
     assert (shares.first, shares.second) == (("Female",), ("Male",))
     for share, tree in zip(shares.shares, (FLIPS["d"], FLIPS["a"]), strict=True):
-        alone, _ = true_counts("", ["sex"], PEOPLE, tree)
+        alone, _ = true_counts(Rate.ACCEPTANCE, ["sex"], PEOPLE, tree)
         assert share.share.value == pytest.approx(100 * (alone[0] / sizes[0] - alone[1] / sizes[1]), abs=0.5)
     assert sum(share.share.value for share in shares.shares) == pytest.approx(shares.difference.value)
 
