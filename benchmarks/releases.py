@@ -17,7 +17,6 @@ import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Iterator
@@ -25,7 +24,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.pool import Pool
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -40,7 +38,7 @@ from holder_service.storage.database import Connection, Database
 from holder_service.storage.releases import StoredRelease
 from shared.amounts import Loss
 from testing.holders import Served, running_holder, serving
-from testing.postgres import running_server
+from testing.postgres import empty_store
 from testing.registers import plan, register_csv
 
 RECORDS = 30_000
@@ -191,22 +189,20 @@ def bare_rows(pool: Pool, given: argparse.Namespace) -> Iterator[Row]:
 
 def store_rows(pool: Pool, given: argparse.Namespace, store: str) -> Iterator[Row]:
     """The releases of one store, with ever more entries, and its bare transactions."""
-    with running_server() as postgres, tempfile.TemporaryDirectory() as folder, postgres.database() as postgres_url:
-        url = f"sqlite:///{folder}/holder.sqlite" if store == "SQLite" else postgres_url
-        with running_holder(Path(folder), url, epsilon="999", people=1) as holder:
-            holder.declare(cap={"epsilon": "999", "delta": "0"}, records_max=RECORDS)
-            holder.load(register_csv(people=RECORDS))
-            firsts = itertools.count(1, 1_000_000)
-            with serving(holder.settings, workers=given.workers) as served:
-                ask_with = partial(measure, pool, served.url, holder.auditor_key, seconds=given.seconds)
-                for entries in given.entries:
-                    fill(holder.holder.books, entries)
-                    for clients in (1, 8):
-                        rounds = [ask_with(clients=clients, first=next(firsts)) for _ in range(given.rounds)]
-                        yield Row(store, "release", entries, clients, rounds)
-            yield Row(
-                store, "bare transaction", None, 1, [bare_transactions(url, given.seconds) for _ in range(given.rounds)]
-            )
+    with empty_store(store) as (home, url), running_holder(home, url, epsilon="999", people=1) as holder:
+        holder.declare(cap={"epsilon": "999", "delta": "0"}, records_max=RECORDS)
+        holder.load(register_csv(people=RECORDS))
+        firsts = itertools.count(1, 1_000_000)
+        with serving(holder.settings, workers=given.workers) as served:
+            ask_with = partial(measure, pool, served.url, holder.auditor_key, seconds=given.seconds)
+            for entries in given.entries:
+                fill(holder.holder.books, entries)
+                for clients in (1, 8):
+                    rounds = [ask_with(clients=clients, first=next(firsts)) for _ in range(given.rounds)]
+                    yield Row(store, "release", entries, clients, rounds)
+        yield Row(
+            store, "bare transaction", None, 1, [bare_transactions(url, given.seconds) for _ in range(given.rounds)]
+        )
 
 
 @contextmanager

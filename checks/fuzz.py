@@ -46,23 +46,8 @@ KNOWN: Final = {"dataset": "register", "auditor": "ADR", "population": "register
 """Names that exist, put into every other request: made up ones are all unknown."""
 Operation = APIOperation[Any, Any, Any, Any]
 ODD: Final[tuple[Any, ...]] = (
-    None,
-    True,
-    0,
-    -1,
-    1e308,
-    2**70,
-    "",
-    "\0",
-    "x" * 300,
-    [],
-    {},
-    [[]],
-    {"a": {}},
-    "sex",
-    "0.1",
-    1.5,
-)
+    None, True, 0, -1, 1e308, 2**70, "", "\0", "x" * 300, [], {}, [[]], {"a": {}}, "sex", "0.1", 1.5,
+)  # fmt: skip
 WARM_UP: Final = 100
 RESTOCKED_EVERY: Final = 500
 MADE_UP_SHARE: Final = 8
@@ -118,28 +103,22 @@ class Fuzzed:
 class Asked:
     """A running holder, and how its answers are taken down."""
 
-    def __init__(self, holder: TestedHolder, url: str, pid: int) -> None:
-        self.url = url
+    def __init__(self, holder: TestedHolder, pid: int) -> None:
+        self.holder = holder
         self._pid = pid
-        self._holder = holder
-        self._client = httpx.Client(base_url=url, timeout=60)
         self._requests = 0
-
-    def close(self) -> None:
-        """Let go of the connections."""
-        self._client.close()
-
-    def key(self, *, admin: bool) -> dict[str, str]:
-        """The header that says who calls."""
-        return {"Authorization": f"Bearer {self._holder.admin_key if admin else self._holder.auditor_key}"}
 
     def ask(self, answers: Answers, method: str, path: str, *, admin: bool = False, **request: Any) -> None:
         """Send a request with a key."""
         headers = {**request.pop("headers", {}), **self.key(admin=admin)}
         self.note(
-            answers, lambda: self._client.request(method, path, headers=headers, **request).status_code,
+            answers, lambda: self.holder.client.request(method, path, headers=headers, **request).status_code,
             f"{method} {path} {str(request)[:200]}",
         )  # fmt: skip
+
+    def key(self, *, admin: bool) -> dict[str, str]:
+        """The header that says who calls."""
+        return {"Authorization": f"Bearer {self.holder.admin_key if admin else self.holder.auditor_key}"}
 
     def note(self, answers: Answers, send: Callable[[], int], what: str) -> None:
         """Send a request, and note status and time."""
@@ -169,20 +148,13 @@ class Asked:
         fields = Path(f"/proc/{self._pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def is_intact(self) -> bool:
-        """Whether the holder finds its ledger intact."""
-        return bool(self._client.post("/v1/admin/ledger/verify", headers=self.key(admin=True)).json()["intact"])
-
     def restock(self) -> None:
         """Undo what requests with an administrator's key may have done to register and auditor."""
-        as_admin = self.key(admin=True)
-        self._client.put("/v1/admin/datasets/register", json=DECLARATION, headers=as_admin)
-        csv = {**as_admin, "Content-Type": "text/csv"}
-        self._client.put("/v1/admin/datasets/register/records", content=register_csv(), headers=csv)
-        self._client.patch("/v1/admin/auditors/ADR", json={"disabled": False}, headers=as_admin)
+        self.holder.declare()
+        self.holder.load(register_csv())
+        self.holder.admin("PATCH", "/auditors/ADR", json={"disabled": False})
         for dataset in ("register", "hostile"):
-            path = f"/v1/admin/datasets/{dataset}/budgets/ADR"
-            self._client.put(path, json={"epsilon": "999", "delta": "0.9"}, headers=as_admin)
+            self.holder.grant("999", delta="0.9", dataset=dataset)
 
 
 def fuzz(number: int, seed: int, by_hand: Sequence[HostileRequest]) -> Fuzzed:
@@ -202,7 +174,7 @@ def fuzz(number: int, seed: int, by_hand: Sequence[HostileRequest]) -> Fuzzed:
         return Fuzzed(
             {kind: one for kind, one in answers.items() if one.took_s},
             (before_mb, asked.memory_mb()),
-            asked.is_intact(),
+            asked.holder.is_intact(),
         )
 
 
@@ -217,12 +189,8 @@ def _holder() -> Iterator[tuple[Asked, dict[str, Any]]]:
             names = ["person", *(column.name for column in SCHEMA.columns)]
             holder.load((",".join(names) + "\n").encode(), "hostile")
             document = holder.client.get("/openapi.json").json()
-        with serving(holder.settings) as served:
-            asked = Asked(holder, served.url, served.process.pid or 0)
-            try:
-                yield asked, document
-            finally:
-                asked.close()
+        with serving(holder.settings) as served, holder.at(served.url) as asked:
+            yield Asked(asked, served.process.pid or 0), document
 
 
 def _warm_up(asked: Asked, by_hand: Sequence[HostileRequest]) -> None:
@@ -259,7 +227,7 @@ def _ask_operation(
             made_up = case.path_parameters or {}
             case.path_parameters = {name: KNOWN.get(name, value) for name, value in made_up.items()}
         asked.note(
-            answers, lambda: case.call(base_url=asked.url, headers=asked.key(admin=admin)).status_code,
+            answers, lambda: case.call(base_url=asked.holder.url, headers=asked.key(admin=admin)).status_code,
             f"{case.method} {case.path} {str(case.body)[:200]}",
         )  # fmt: skip
 

@@ -14,11 +14,10 @@ import os
 import random
 import signal
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,11 +31,10 @@ from rich.progress import track
 from rich.table import Table
 
 from testing.holders import Served, TestedHolder, forked, opened, running_holder
-from testing.postgres import running_server
+from testing.postgres import empty_store
 from testing.registers import numbered_plan
 
 CLIENTS: Final = 4
-PATH: Final = "/v1/datasets/register/releases"
 BEGINS: Final = "holder_service.services.releases.prepare"
 COMMIT_S: Final = 0.003
 """Within about this time after it was begun, a commit is on disk."""
@@ -130,15 +128,15 @@ class Victim:
     """A holder that is killed again and again, and what its auditor saw.
 
     Attributes:
-        answers: Every answer that arrived whole, by its plan's place.
-        unanswered: The places of plans whose answer did not arrive, with the step where the holder died.
+        answers: Every answer that arrived whole, by its plan's number.
+        unanswered: The numbers of plans whose answer did not arrive, with the step where the holder died.
     """
 
     holder: TestedHolder
     answers: dict[int, bytes] = field(default_factory=dict)
     unanswered: dict[int, Step | None] = field(default_factory=dict)
     kills: int = 0
-    _places: Iterator[int] = field(default_factory=itertools.count)
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def kill_at(self, step: Step) -> None:
         """Start it, ask one plan after the other, and have it die at a step of the second, third or fourth.
@@ -147,9 +145,9 @@ class Victim:
             RuntimeError: It never came to that step.
         """
         first = partial(die_at, step, random.randint(2, 4))
-        with forked(self.holder.settings, first=first) as served, self._client(served) as client:
-            for _, place in zip(range(10), self._places, strict=False):
-                if not self._ask(client, place, step):
+        with forked(self.holder.settings, first=first) as served, self.holder.at(served.url) as holder:
+            for _, number in zip(range(10), self._numbers, strict=False):
+                if not self._ask(holder, number, step):
                     self.kills += 1
                     return
         raise RuntimeError(f"the holder did not come to the step {step.name!r}")
@@ -171,37 +169,33 @@ class Victim:
         with opened(self.holder.settings, self.holder.admin_key, self.holder.auditor_key) as after:
             charges = Counter(entry["subject"] for entry in after.entries() if entry["kind"] == "charge")
             found = Findings(kills=self.kills, answered=len(self.answers), unanswered=len(self.unanswered))
-            found.intact = after.admin("POST", "/ledger/verify").json()["intact"]
-            for place, step in self.unanswered.items():
-                again = after.release(numbered_plan(place))
+            found.intact = after.is_intact()
+            for number, step in self.unanswered.items():
+                again = after.release(numbered_plan(number))
                 found.charged_unanswered += again.status_code == 200
                 found.not_retrievable += again.status_code not in (200, 201)
                 if step is not None and step.charged is not None and step.charged != (again.status_code == 200):
                     found.unexpected.append(step.name)
-            for place, body in self.answers.items():
-                again = after.release(numbered_plan(place))
+            for number, body in self.answers.items():
+                again = after.release(numbered_plan(number))
                 found.uncharged += charges[again.json()["id"]] == 0
                 found.changed += again.status_code != 200 or again.content != body
             found.charged_twice = sum(count > 1 for count in charges.values())
         return found
 
-    def _client(self, served: Served) -> httpx.Client:
-        key = f"Bearer {self.holder.auditor_key}"
-        return httpx.Client(base_url=served.url, headers={"Authorization": key}, timeout=30)
-
-    def _ask(self, client: httpx.Client, place: int, step: Step | None) -> bool:
+    def _ask(self, holder: TestedHolder, number: int, step: Step | None) -> bool:
         try:
-            answer = client.post(PATH, json=numbered_plan(place))
+            answer = holder.release(numbered_plan(number))
         except httpx.TransportError:
-            self.unanswered[place] = step
+            self.unanswered[number] = step
             return False
         if answer.status_code == 201:
-            self.answers[place] = answer.content
+            self.answers[number] = answer.content
         return answer.status_code == 201
 
     def _ask_until_it_dies(self, served: Served, answered: threading.Event) -> None:
-        with self._client(served) as client:
-            while self._ask(client, next(self._places), None):
+        with self.holder.at(served.url) as holder:
+            while self._ask(holder, next(self._numbers), None):
                 answered.set()
 
 
@@ -248,7 +242,9 @@ def main() -> None:
     )  # fmt: skip
     faultless = True
     for store in given.stores:
-        found = hunted(store, given.kills)
+        steps = [None if number % 2 else STEPS[number // 2 % len(STEPS)] for number in range(given.kills)]
+        with empty_store(store) as (home, url):
+            found = hunted(home, url, track(steps, description=store))
         faultless = faultless and found.faultless
         table.add_row(
             store, *map(str, (found.kills, found.answered, found.unanswered, found.charged_unanswered)),
@@ -259,18 +255,16 @@ def main() -> None:
     raise SystemExit(not faultless)
 
 
-def hunted(store: str, kills: int) -> Findings:
-    """Kill a new holder so many times, and examine what is left."""
-    with running_server() as postgres, tempfile.TemporaryDirectory() as folder, postgres.database() as postgres_url:
-        url = f"sqlite:///{folder}/holder.sqlite" if store == "SQLite" else postgres_url
-        with running_holder(Path(folder), url, epsilon="90") as holder:
-            victim = Victim(holder)
-        for number in track(range(kills), description=store):
-            if number % 2:
-                victim.kill_after(random.uniform(0.0, 0.1))
-            else:
-                victim.kill_at(STEPS[number // 2 % len(STEPS)])
-        return victim.examine()
+def hunted(home: Path, database_url: str, steps: Iterable[Step | None]) -> Findings:
+    """Kill a new holder at each of some steps, at a random moment for None, and examine what is left."""
+    with running_holder(home, database_url, epsilon="90") as holder:
+        victim = Victim(holder)
+    for step in steps:
+        if step is None:
+            victim.kill_after(random.uniform(0.0, 0.1))
+        else:
+            victim.kill_at(step)
+    return victim.examine()
 
 
 if __name__ == "__main__":

@@ -7,24 +7,22 @@ refused for want of budget; any other status, "database is locked" for one, show
 
 import argparse
 import itertools
-import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-import httpx
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 from shared.amounts import format_nano, parse_nano
-from testing.holders import running_holder, serving
-from testing.postgres import running_server
-from testing.registers import DECLARATION, numbered_plan
+from testing.holders import TestedHolder, running_holder, serving
+from testing.postgres import empty_store
+from testing.registers import numbered_plan
 
 PLANS: Final = 1600
 FIT: Final = 333
@@ -64,63 +62,38 @@ class Outcome:
 class Racecourse:
     """A holder that serves the small register with a cap of 999, and races one after the other on it."""
 
-    def __init__(self, url: str, admin_key: str) -> None:
-        self._url = url
-        self._admin = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {admin_key}"}, timeout=120)
+    def __init__(self, holder: TestedHolder) -> None:
+        self._holder = holder
         self._races = 0
 
     def race(self, limit: Limit, *, plans: int, fit: int) -> Outcome:
         """Let a new auditor's plans race where fewer fit."""
         self._races += 1
         name = f"racer-{self._races}"
-        key = self._call("POST", "/v1/admin/auditors", {"name": name})["key"]
-        before_nano = self._cap_spent_nano()
+        before_nano = self._spent_nano()
         limit_nano = fit * EPSILON_NANO
         budget, cap = (
             (format_nano(limit_nano), "999") if limit == "budget" else ("50", format_nano(before_nano + limit_nano))
         )
-        self._call("PUT", "/v1/admin/datasets/register", {**DECLARATION, "cap": {"epsilon": cap, "delta": "0"}})
-        self._call("PUT", f"/v1/admin/datasets/register/budgets/{name}", {"epsilon": budget})
+        self._holder.declare(cap={"epsilon": cap, "delta": "0"}).raise_for_status()
+        key = self._holder.open_auditor(name, epsilon=budget)
 
         with ThreadPoolExecutor(CLIENTS) as pool:
             shares = [range(start, plans, CLIENTS) for start in range(CLIENTS)]
-            statuses = Counter(
-                status for asked in pool.map(lambda each: self._ask(key, each), shares) for status in asked
-            )
+            statuses = Counter(itertools.chain.from_iterable(pool.map(lambda share: self._ask(key, share), shares)))
 
-        spent_nano = self._cap_spent_nano() - before_nano
-        return Outcome(plans, fit, statuses, self._charges(name), max(spent_nano - limit_nano, 0))
+        charges = sum(entry["kind"] == "charge" and entry["auditor"] == name for entry in self._holder.entries())
+        return Outcome(plans, fit, statuses, charges, max(self._spent_nano() - before_nano - limit_nano, 0))
 
-    def verify(self) -> bool:
-        """Whether the ledger is intact."""
-        return bool(self._call("POST", "/v1/admin/ledger/verify", {})["intact"])
+    def _ask(self, key: str, numbers: range) -> list[int]:
+        with self._holder.at(self._holder.url) as holder:
+            asked = (numbered_plan(number, epsilon=EPSILON) for number in numbers)
+            return [holder.release(body, key=key).status_code for body in asked]
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._admin.close()
-
-    def _ask(self, key: str, places: range) -> list[int]:
-        with httpx.Client(base_url=self._url, headers={"Authorization": f"Bearer {key}"}, timeout=120) as client:
-            asked = (numbered_plan(place, epsilon=EPSILON) for place in places)
-            return [client.post("/v1/datasets/register/releases", json=body).status_code for body in asked]
-
-    def _cap_spent_nano(self) -> int:
+    def _spent_nano(self) -> int:
         """What all auditors have spent together, read from their accounts."""
-        budgets = self._call("GET", "/v1/admin/budgets", None)["budgets"]
+        budgets = self._holder.admin("GET", "/budgets").json()["budgets"]
         return sum(parse_nano(each["spent"]["epsilon"]) for each in budgets)
-
-    def _charges(self, name: str) -> int:
-        count, after = 0, 0
-        while after is not None:
-            page = self._call("GET", f"/v1/admin/ledger?limit=1000&after={after}", None)
-            count += sum(entry["kind"] == "charge" and entry["auditor"] == name for entry in page["entries"])
-            after = page["next"]
-        return count
-
-    def _call(self, method: str, path: str, body: Any) -> Any:
-        answer = self._admin.request(method, path, json=body)
-        answer.raise_for_status()
-        return answer.json()
 
 
 def main() -> None:
@@ -137,7 +110,9 @@ def main() -> None:
     exact = True
     for store, processes in itertools.product(given.stores, given.processes):
         began_s = time.perf_counter()
-        outcomes, intact = raced(store, processes, given.runs)
+        limits = track([LIMITS[number % 2] for number in range(given.runs)], description=f"{store}, {processes}")
+        with empty_store(store) as (home, url):
+            outcomes, intact = raced(home, url, limits, processes=processes)
         took_s = time.perf_counter() - began_s
         statuses = sum((outcome.statuses for outcome in outcomes), Counter[int]())
         exact = exact and intact and all(outcome.exact for outcome in outcomes)
@@ -151,17 +126,15 @@ def main() -> None:
     raise SystemExit(not exact)
 
 
-def raced(store: str, processes: int, runs: int) -> tuple[list[Outcome], bool]:
-    """Some races on a new holder, and whether its ledger is intact after them."""
-    with running_server() as postgres, tempfile.TemporaryDirectory() as folder, postgres.database() as postgres_url:
-        url = f"sqlite:///{folder}/holder.sqlite" if store == "SQLite" else postgres_url
-        with running_holder(Path(folder), url) as holder:
-            pass
-        with serving(holder.settings, workers=processes) as served:
-            numbers = track(range(runs), description=f"{store}, {processes}")
-            with closing(Racecourse(served.url, holder.admin_key)) as course:
-                outcomes = [course.race(LIMITS[number % 2], plans=PLANS, fit=FIT) for number in numbers]
-                return outcomes, course.verify()
+def raced(
+    home: Path, database_url: str, limits: Iterable[Limit], *, processes: int, plans: int = PLANS, fit: int = FIT
+) -> tuple[list[Outcome], bool]:
+    """Races for some limits on a new holder, and whether its ledger is intact after them."""
+    with running_holder(home, database_url) as made:
+        pass
+    with serving(made.settings, workers=processes) as served, made.at(served.url) as holder:
+        course = Racecourse(holder)
+        return [course.race(limit, plans=plans, fit=fit) for limit in limits], holder.is_intact()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,11 @@ class TestedHolder:
     holder: Holder
     admin_key: str
     auditor_key: str = ""
+
+    @property
+    def url(self) -> str:
+        """Where it is called."""
+        return str(self.client.base_url)
 
     @property
     def auditor_key_id(self) -> str:
@@ -84,8 +89,31 @@ class TestedHolder:
     def open_auditor(self, name: str, *, epsilon: str = "0", dataset: str = "register") -> str:
         """Open an auditor's account with a budget, and give its key."""
         key: str = self.admin("POST", "/auditors", json={"name": name}).json()["key"]
-        self.admin("PUT", f"/datasets/{dataset}/budgets/{name}", json={"epsilon": epsilon})
+        self.grant(epsilon, dataset=dataset, auditor=name)
         return key
+
+    def grant(
+        self, epsilon: str, *, delta: str = "0", dataset: str = "register", auditor: str = "ADR"
+    ) -> httpx.Response:
+        """Give an auditor a budget."""
+        return self.admin("PUT", f"/datasets/{dataset}/budgets/{auditor}", json={"epsilon": epsilon, "delta": delta})
+
+    def offer(self, name: str, content: bytes, *, epsilon: str = "1", **changes: Any) -> None:
+        """Declare a dataset, load its records and give the auditor a budget."""
+        for answer in (
+            self.declare(name, **changes), self.load(content, name), self.grant(epsilon, dataset=name)
+        ):  # fmt: skip
+            assert answer.status_code == 200, answer.text
+
+    def is_intact(self) -> bool:
+        """Whether the holder finds its ledger intact."""
+        return bool(self.admin("POST", "/ledger/verify").json()["intact"])
+
+    @contextmanager
+    def at(self, url: str) -> Iterator["TestedHolder"]:
+        """The same holder where other processes serve it, on a connection of its own."""
+        with httpx.Client(base_url=url, timeout=120) as client:
+            yield replace(self, client=client)
 
     def _call(self, key: str, method: str, path: str, request: dict[str, Any]) -> httpx.Response:
         headers = {"Authorization": f"Bearer {key}", **request.pop("headers", {})}

@@ -70,6 +70,16 @@ def running_server() -> Iterator[PostgresServer]:
         shutil.rmtree(home, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def empty_store(kind: str) -> Iterator[tuple[Path, str]]:
+    """A folder, and the URL of an empty database on "SQLite" or "PostgreSQL", for as long as the context lasts."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        if kind == "SQLite":
+            yield Path(folder), f"sqlite:///{folder}/holder.sqlite"
+        else:
+            yield Path(folder), stack.enter_context(stack.enter_context(running_server()).database())
+
+
 def binaries() -> Path:
     """The folder of PostgreSQL's programs.
 

@@ -110,13 +110,7 @@ class Holder:
 
     def declare(self, people: People, *, relation: str = "sensitive_attribute", cap: str = "999") -> None:
         """Declare a register, load it and grant the attacker all of its cap."""
-        tested = self.tested
-        for answer in (
-            tested.declare(people.name, **people.declaration(relation, cap)),
-            tested.load(people.csv, people.name),
-            tested.admin("PUT", f"/datasets/{people.name}/budgets/attacker", json={"epsilon": cap}),
-        ):
-            answer.raise_for_status()
+        self.tested.offer(people.name, people.csv, epsilon=cap, **people.declaration(relation, cap))
 
     def ask(self, people: People, epsilon: str, cells: Sequence[dict[str, Any]], *, draw: int = 1) -> Counts:
         """A release's counts, its charge checked against what the attacker reckons with."""
@@ -140,7 +134,7 @@ def running_holder() -> Iterator[Holder]:
         if issued is None:
             raise RuntimeError("a new holder issued no key")
         with opened(settings, issued.text) as tested:
-            tested.auditor_key = tested.admin("POST", "/auditors", json={"name": "attacker"}).json()["key"]
+            tested.auditor_key = tested.admin("POST", "/auditors", json={"name": "ADR"}).json()["key"]
             yield Holder(tested)
 
 

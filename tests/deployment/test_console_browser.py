@@ -50,7 +50,7 @@ def browser() -> Iterator[Browser]:
 def opened(browser: Browser, holder: TestedHolder, **options: object) -> Iterator[Page]:
     """A page of its own, watched; it has no JavaScript unless the options say otherwise."""
     context: BrowserContext = browser.new_context(
-        base_url=str(holder.client.base_url),
+        base_url=holder.url,
         **{"java_script_enabled": False, **options},  # type: ignore[arg-type]
     )
     context.set_default_timeout(PATIENCE_MS)
@@ -69,7 +69,7 @@ def opened(browser: Browser, holder: TestedHolder, **options: object) -> Iterato
 
 
 def at_home(url: str, holder: TestedHolder) -> bool:
-    return url.startswith((str(holder.client.base_url), "data:"))
+    return url.startswith((holder.url, "data:"))
 
 
 def log_in(page: Page, holder: TestedHolder) -> None:

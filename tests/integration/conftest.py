@@ -1,9 +1,11 @@
 """A holder that a whole file of tests shares: for tests that leave it as it was."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from auditor_client import Auditor
 from testing.holders import TestedHolder, running_holder
 
 
@@ -36,3 +38,10 @@ def unmoved_holder(standing_holder: TestedHolder) -> Iterator[TestedHolder]:
     yield standing_holder
 
     assert (standing_holder.auditor("GET", "/ledger/head").json(), standing_holder.spent()) == before
+
+
+@pytest.fixture
+def auditor(holder: TestedHolder, tmp_path: Path) -> Iterator[Auditor]:
+    """The auditor of a file's own holder."""
+    with Auditor(holder.url, holder.auditor_key, receipts=tmp_path / "receipts") as asking:
+        yield asking

@@ -207,7 +207,7 @@ def test_a_budget_is_raised_lowered_and_revoked_and_what_was_spent_stays(sqlite_
 
     remaining = []
     for epsilon in ("2.5", "1", "0.5", "0", "999.999999999"):
-        granted = sqlite_holder.admin("PUT", "/datasets/register/budgets/ADR", json={"epsilon": epsilon}).json()
+        granted = sqlite_holder.grant(epsilon).json()
         assert granted == sqlite_holder.auditor("GET", "/datasets/register/budget").json()
         assert granted["spent"]["epsilon"] == "1"
         remaining.append(granted["remaining"]["epsilon"])
@@ -218,7 +218,7 @@ def test_a_budget_is_raised_lowered_and_revoked_and_what_was_spent_stays(sqlite_
 def test_budgets_are_listed_and_found_by_name(sqlite_holder: TestedHolder) -> None:
     sqlite_holder.open_auditor("other", epsilon="2")
     sqlite_holder.declare("second")
-    sqlite_holder.admin("PUT", "/datasets/second/budgets/other", json={"epsilon": "3"})
+    sqlite_holder.grant("3", dataset="second", auditor="other")
 
     def listed(query: str = "") -> list[tuple[str, str, str]]:
         found = sqlite_holder.admin("GET", f"/budgets{query}").json()["budgets"]
@@ -252,11 +252,9 @@ def test_populations_that_have_spent_more_together_than_an_amount_can_say_are_no
 ) -> None:
     most = {"epsilon": "999.999999999", "delta": "0"}
     everybody = [{"id": str(number), "all_of": []} for number in range(60)]
-    costly = {**plan(), "batches": [{**plan(epsilon="10")["batches"][0], "cells": everybody}]}
     for name in ("register", "second"):
-        sqlite_holder.declare(name, cap=most)
-        sqlite_holder.load(register_csv(people=3), name)
-        sqlite_holder.admin("PUT", f"/datasets/{name}/budgets/ADR", json=most)
+        sqlite_holder.offer(name, register_csv(people=3), epsilon=most["epsilon"], cap=most)
+        costly = plan(epsilon="10", cells=everybody)
         assert sqlite_holder.release(costly, dataset=name).json()["charge"]["epsilon"] == "600"
 
     answer = sqlite_holder.admin("POST", "/populations/register/merge", json={"population": "second"})

@@ -58,12 +58,6 @@ def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
         yield tested
 
 
-@pytest.fixture
-def auditor(holder: TestedHolder, tmp_path: Path) -> Iterator[Auditor]:
-    with Auditor(str(holder.client.base_url), holder.auditor_key, receipts=tmp_path / "receipts") as auditor:
-        yield auditor
-
-
 def within_the_noise(result: AuditResult, model: Pipeline, people: pd.DataFrame) -> bool:
     """Whether every group's figures are as close to the model's own decisions as the noise at ε = 5 allows.
 
@@ -162,7 +156,7 @@ def test_a_neutral_tree_gives_the_same_plan_as_its_model(auditor: Auditor, model
 
 def test_an_empty_budget_is_told_with_its_amounts(auditor: Auditor, model: Pipeline, holder: TestedHolder) -> None:
     key = holder.open_auditor("POOR", epsilon="0.1")
-    with Auditor(str(holder.client.base_url), key, receipts=auditor._receipts.directory) as poor:
+    with Auditor(holder.url, key, receipts=auditor._receipts.directory) as poor:
         with pytest.raises(BudgetExhausted) as refused:
             poor.audit(model, "register", ["sex"], "0.2")
 
@@ -179,7 +173,7 @@ def test_errors_of_the_holder_arrive_as_classes(auditor: Auditor, model: Pipelin
     with pytest.raises(QuestionRefused):
         auditor.audit(model, "register", ["age"], "0.2")
     with (
-        Auditor(str(holder.client.base_url), "no-such-key", receipts="unused") as stranger,
+        Auditor(holder.url, "no-such-key", receipts="unused") as stranger,
         pytest.raises(Unauthenticated),
     ):
         stranger.datasets()
@@ -206,7 +200,7 @@ def test_the_command_line_audits_a_file_and_verifies_its_receipts(
     skops.io.dump(model, tmp_path / "model.skops")
     environment = {
         **os.environ,
-        "AUDITOR_HOLDER_URL": str(holder.client.base_url),
+        "AUDITOR_HOLDER_URL": holder.url,
         "AUDITOR_API_KEY": holder.auditor_key,
         "AUDITOR_RECEIPTS": str(tmp_path / "receipts"),
     }

@@ -26,7 +26,6 @@ from shared.canonical import sha256_name
 from shared.schema import Column
 from testing.holders import TestedHolder, running_holder
 from testing.invented_questions import FLIPPED, FOUR_LEAVES
-from testing.registers import DECLARATION
 
 PEOPLE = 6000
 SEX = {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True}
@@ -71,17 +70,9 @@ def holder(tmp_path_factory: pytest.TempPathFactory, people: pd.DataFrame) -> It
     with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}", epsilon="100") as tested:
         limit = {"epsilon": "900", "delta": "0.01"}
         for name, relation in (("loans", "add_remove"), ("shared", "sensitive_attribute")):
-            declared = {**DECLARATION, "cap": limit, "columns": COLUMNS, "relation": relation}
-            assert tested.admin("PUT", f"/datasets/{name}", json=declared).status_code in (200, 201)
-            assert tested.load(records, name).status_code == 200
-            assert tested.admin("PUT", f"/datasets/{name}/budgets/ADR", json=limit).status_code == 200
+            tested.offer(name, records, cap=limit, columns=COLUMNS, relation=relation)
+            assert tested.grant(**limit, dataset=name).status_code == 200
         yield tested
-
-
-@pytest.fixture
-def auditor(holder: TestedHolder, tmp_path: Path) -> Iterator[Auditor]:
-    with Auditor(str(holder.client.base_url), holder.auditor_key, receipts=tmp_path / "receipts") as auditor:
-        yield auditor
 
 
 def true_rates(people: pd.DataFrame, model: Tree = FOUR_LEAVES) -> dict[str, dict[str, float]]:
@@ -271,7 +262,7 @@ def test_kept_audits_are_a_history_of_their_dataset_and_model(auditor: Auditor) 
 def evidence(holder: TestedHolder, people: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with receipts of three audits, rule by rule, reused and with own data, and their bundle."""
     directory = tmp_path_factory.mktemp("evidence")
-    with Auditor(str(holder.client.base_url), holder.auditor_key, receipts=directory / "receipts") as auditor:
+    with Auditor(holder.url, holder.auditor_key, receipts=directory / "receipts") as auditor:
         audits = [
             auditor.audit(FOUR_LEAVES, "loans", ["sex"], "2", strategy="rules", metrics=METRICS, reference="Male"),
             auditor.audit(FOUR_LEAVES, "loans", ["sex"], "0.5"),

@@ -155,7 +155,7 @@ def env(request: pytest.FixtureRequest, served: TestedHolder) -> dict[str, str]:
         HOLDER_ANCHOR=str(served.settings.anchor),
         HOLDER_ADMIN_KEY=served.admin_key,
     )
-    return {**found, "HOLDER_URL": str(served.client.base_url)} if request.param == "a running holder" else found
+    return {**found, "HOLDER_URL": served.url} if request.param == "a running holder" else found
 
 
 def test_every_call_of_the_administrator_has_a_command(

@@ -147,7 +147,7 @@ def test_the_command_keeps_a_whole_file_or_none(busy: TestedHolder, tmp_path: Pa
 
     from holder_service.cli import app
 
-    env = {"HOLDER_URL": str(busy.client.base_url), "HOLDER_ADMIN_KEY": busy.admin_key}
+    env = {"HOLDER_URL": busy.url, "HOLDER_ADMIN_KEY": busy.admin_key}
 
     def export(*arguments: str) -> Any:
         return CliRunner().invoke(app, ["admin", "export-ledger", *arguments], env=env)

@@ -56,11 +56,8 @@ def holder(tmp_path_factory: pytest.TempPathFactory, people: pd.DataFrame) -> It
         {"name": "origin", "type": "category", "categories": ORIGINS, **response},
     ]
     with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}") as tested:
-        assert tested.declare(
-            "survey", columns=columns, relation="sensitive_attribute", records_max=PEOPLE
-        ).status_code == 200  # fmt: skip
-        assert tested.load(reports.to_csv(index=False).encode(), "survey").status_code == 200
-        tested.admin("PUT", "/datasets/survey/budgets/ADR", json={"epsilon": "1"})
+        content = reports.to_csv(index=False).encode()
+        tested.offer("survey", content, columns=columns, relation="sensitive_attribute", records_max=PEOPLE)
         yield tested
 
 
@@ -73,7 +70,7 @@ def by_origin(holder: TestedHolder, tmp_path_factory: pytest.TempPathFactory) ->
 
 def auditor(holder: TestedHolder, receipts: Path) -> Auditor:
     """The auditor of the holder."""
-    return Auditor(str(holder.client.base_url), holder.auditor_key, receipts=receipts)
+    return Auditor(holder.url, holder.auditor_key, receipts=receipts)
 
 
 def true_ratio(people: pd.DataFrame, accepted: "pd.Series[bool]", column: str) -> float:

@@ -16,22 +16,13 @@ PERTURBED = [
 ]
 
 
-def grant(holder: TestedHolder, epsilon: str, delta: str, *, dataset: str = "register") -> None:
-    """Give the auditor a budget."""
-    granted = holder.admin("PUT", f"/datasets/{dataset}/budgets/ADR", json={"epsilon": epsilon, "delta": delta})
-    assert granted.status_code == 200
-
-
 @pytest.fixture
 def local(sqlite_holder: TestedHolder) -> TestedHolder:
     """The holder with a second dataset, "survey", whose sex was perturbed at its source."""
-    declared = sqlite_holder.declare("survey", columns=PERTURBED, relation="sensitive_attribute")
-    assert declared.status_code == 200
     records = "id,age,hours,education,citizen,sex,origin\n" + "".join(
         f"p{person},{person},,low,true,{'Female' if person % 3 else 'Male'},here\n" for person in range(90)
     )
-    assert sqlite_holder.load(records.encode(), "survey").status_code == 200
-    grant(sqlite_holder, "1", "0", dataset="survey")
+    sqlite_holder.offer("survey", records.encode(), columns=PERTURBED, relation="sensitive_attribute")
     return sqlite_holder
 
 
@@ -46,9 +37,8 @@ def local(sqlite_holder: TestedHolder) -> TestedHolder:
 def test_quote_and_release_state_loss_and_noise_alike(
     sqlite_holder: TestedHolder, mechanism: dict[str, Any], loss: dict[str, str], noise: dict[str, Any]
 ) -> None:
-    cap = sqlite_holder.declare(cap={"epsilon": "100", "delta": "0.001"})
-    assert cap.status_code == 200
-    grant(sqlite_holder, "1", "0.001")
+    sqlite_holder.declare(cap={"epsilon": "100", "delta": "0.001"})
+    sqlite_holder.grant("1", delta="0.001")
     asked = plan(mechanism=mechanism)
 
     quoted = sqlite_holder.auditor("POST", "/datasets/register/quotes", json=asked).json()
@@ -69,7 +59,7 @@ def test_ten_plans_of_a_tenth_fit_exactly_into_a_budget_of_one(
     sqlite_holder: TestedHolder, mechanism: dict[str, Any]
 ) -> None:
     sqlite_holder.declare(cap={"epsilon": "1", "delta": "0.00001"})
-    grant(sqlite_holder, "1", "0.00001")
+    sqlite_holder.grant("1", delta="0.00001")
 
     answers = [sqlite_holder.release(plan(mechanism=mechanism, draw=draw)) for draw in range(1, 11)]
     beyond = sqlite_holder.release(plan(mechanism=mechanism, draw=11, epsilon="0.001"))
@@ -81,7 +71,7 @@ def test_ten_plans_of_a_tenth_fit_exactly_into_a_budget_of_one(
 
 def test_delta_is_a_budget_of_its_own(sqlite_holder: TestedHolder) -> None:
     sqlite_holder.declare(cap={"epsilon": "100", "delta": "0.001"})
-    grant(sqlite_holder, "10", "0.000001")
+    sqlite_holder.grant("10", delta="0.000001")
 
     first = sqlite_holder.release(plan(mechanism=GAUSSIAN))
     second = sqlite_holder.release(plan(mechanism=GAUSSIAN, draw=2))

@@ -56,7 +56,7 @@ def ask(holder: TestedHolder, operation: APIOperation[Any, Any, Any, Any], mode:
             parameters = case.path_parameters or {}
             case.path_parameters = {name: KNOWN.get(name, value) for name, value in parameters.items()}
         case.call_and_validate(
-            base_url=str(holder.client.base_url),
+            base_url=holder.url,
             headers={"Authorization": f"Bearer {key}"},
             # A plan of the right form may still not fit the dataset, which no JSON Schema says; and a parameter that
             # nobody knows, which the tool counts as a mistake, changes nothing here.

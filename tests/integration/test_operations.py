@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -91,12 +92,10 @@ def test_nothing_is_taken_away_while_the_database_is_rolled_back(stopped: Tested
 def test_a_load_that_is_killed_at_any_time_leaves_nothing_after_the_next_start(tmp_path: Path) -> None:
     with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}") as holder:
         pass
-    headers = {"Authorization": f"Bearer {holder.admin_key}", "Content-Type": "text/csv"}
     content = register_csv(people=10_000)
-    path = "/v1/admin/datasets/register/records"
     for wait_s in (0.03, 0.15):
-        with forked(holder.settings) as served, ThreadPoolExecutor(1) as pool:
-            load = pool.submit(httpx.put, f"{served.url}{path}", content=content, headers=headers, timeout=30)
+        with forked(holder.settings) as served, holder.at(served.url) as killed, ThreadPoolExecutor(1) as pool:
+            load = pool.submit(killed.load, content)
             time.sleep(wait_s)
             served.kill()
             load.exception()
@@ -112,12 +111,9 @@ def test_a_load_that_is_killed_at_any_time_leaves_nothing_after_the_next_start(t
 @pytest.mark.parametrize("workers", [1, 2])
 def test_told_to_end_it_answers_what_it_was_asked_and_ends_with_success(stopped: TestedHolder, workers: int) -> None:
     settings = replace(stopped.settings, release_quantum_ms=800)
-    with serving(settings, workers=workers) as served, ThreadPoolExecutor(1) as pool:
-        headers = {"Authorization": f"Bearer {stopped.auditor_key}"}
-        url = f"{served.url}/v1/datasets/register/releases"
-        asked = pool.submit(httpx.post, url, json=plan(draw=3), headers=headers, timeout=60)
-        budget = f"{served.url}/v1/datasets/register/budget"
-        wait_until(lambda: httpx.get(budget, headers=headers).json()["spent"]["epsilon"] == "0.2")
+    with serving(settings, workers=workers) as served, stopped.at(served.url) as holder, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(holder.release, plan(draw=3))
+        wait_until(lambda: holder.spent() == "0.2")
         assert isinstance(served.process, subprocess.Popen)
         served.process.send_signal(signal.SIGTERM)
 
@@ -216,26 +212,25 @@ def test_a_dump_of_postgresql_is_put_back_and_the_restore_recorded(tmp_path: Pat
 
 
 @pytest.fixture
-def pair_of_holders(tmp_path: Path, postgres_url: str) -> Iterator[tuple[TestedHolder, list[Served]]]:
+def pair_of_holders(tmp_path: Path, postgres_url: str) -> Iterator[tuple[list[TestedHolder], list[Served]]]:
     """Two holders on one PostgreSQL, with one home and one anchor, as on two machines with a shared volume."""
     with running_holder(tmp_path, postgres_url, epsilon="1") as holder:
         pass
     with ExitStack() as stack:
-        yield holder, [stack.enter_context(serving(holder.settings)) for _ in range(2)]
+        served = [stack.enter_context(serving(holder.settings)) for _ in range(2)]
+        yield [stack.enter_context(holder.at(each.url)) for each in served], served
 
 
 @pytest.mark.slow
 @pytest.mark.postgres
 def test_several_holders_on_one_postgresql_are_one_holder(
-    pair_of_holders: tuple[TestedHolder, list[Served]], tmp_path: Path
+    pair_of_holders: tuple[list[TestedHolder], list[Served]], tmp_path: Path
 ) -> None:
     """Answers, budgets, loads, rotations, restarts: whichever of them is asked."""
-    holder, served = pair_of_holders
-    auditor, admin = ({"Authorization": f"Bearer {key}"} for key in (holder.auditor_key, holder.admin_key))
+    holders, served = pair_of_holders
 
-    def release(number: int, **asked: object) -> httpx.Response:
-        url = f"{served[number % 2].url}/v1/datasets/register/releases"
-        return httpx.post(url, json=plan(**asked), headers=auditor, timeout=60)  # type: ignore[arg-type]  # plan's own
+    def release(number: int, **asked: Any) -> httpx.Response:
+        return holders[number % 2].release(plan(**asked))
 
     with ThreadPoolExecutor(8) as pool:
         same = {answer.content for answer in pool.map(release, range(16))}
@@ -243,16 +238,11 @@ def test_several_holders_on_one_postgresql_are_one_holder(
     assert len(same) == 1, "one plan, one answer"
     assert sorted(answer.status_code for answer in raced) == [201] * 9 + [403] * 21, "one budget of 1, 0.1 each"
 
-    httpx.put(f"{served[0].url}/v1/admin/datasets/register/budgets/ADR", json={"epsilon": "5"}, headers=admin)
-    loaded = httpx.put(
-        f"{served[0].url}/v1/admin/datasets/register/records",
-        content=register_csv(seed=1), headers={**admin, "Content-Type": "text/csv"}, timeout=60,
-    )  # fmt: skip
-    assert loaded.json()["version"] == 2
+    holders[0].grant("5")
+    assert holders[0].load(register_csv(seed=1)).json()["version"] == 2
     assert [release(number, draw=40).json()["version"] for number in (1, 0)] == [2, 2]
-    made = httpx.post(f"{served[1].url}/v1/admin/signing-keys", headers=admin, timeout=60).json()["id"]
+    made = holders[1].admin("POST", "/signing-keys").json()["id"]
     assert [release(number, draw=41 + number).json()["key"] for number in (0, 1)] == [made, made]
     served[0].kill()
     assert release(1, draw=50).status_code == 201
-    verified = httpx.post(f"{served[1].url}/v1/admin/ledger/verify", headers=admin, timeout=60).json()
-    assert verified["reason"] is None
+    assert holders[1].is_intact()

@@ -38,16 +38,11 @@ def look(holder: TestedHolder, one: str, other: str) -> httpx.Response:
     return holder.admin("POST", "/populations/overlaps", json={"population": one, "other": other})
 
 
-def add(holder: TestedHolder, name: str, content: bytes, **changes: object) -> None:
-    assert holder.declare(name, **changes).status_code == 200
-    assert holder.load(content, name).status_code == 200
-
-
 def test_populations_that_share_people_are_told_and_merging_ends_it(holder: TestedHolder) -> None:
     """The register has the people 0 to 299."""
-    add(holder, "later", people(200, 420))
-    add(holder, "apart", people(500, 600))
-    add(holder, "elsewhere", people(0, 10), relation="replace")
+    holder.offer("later", people(200, 420))
+    holder.offer("apart", people(500, 600))
+    holder.offer("elsewhere", people(0, 10), relation="replace")
 
     found = report(holder)
 
@@ -66,14 +61,14 @@ def test_who_was_taken_away_is_not_forgotten(sqlite_holder: TestedHolder) -> Non
     sqlite_holder.load(people(300, 310))
     sqlite_holder.admin("DELETE", "/datasets/register")
 
-    add(sqlite_holder, "renamed", people(290, 310))
+    sqlite_holder.offer("renamed", people(290, 310))
 
     assert overlaps(sqlite_holder) == {("register", "renamed"): 20}
 
 
 def test_several_datasets_of_a_population_count_a_person_once(sqlite_holder: TestedHolder) -> None:
-    add(sqlite_holder, "second", people(250, 350), population="register", cap=None)
-    add(sqlite_holder, "other", people(200, 400))
+    sqlite_holder.offer("second", people(250, 350), population="register", cap=None)
+    sqlite_holder.offer("other", people(200, 400))
 
     assert overlaps(sqlite_holder) == {("other", "register"): 150}
 
@@ -81,7 +76,7 @@ def test_several_datasets_of_a_population_count_a_person_once(sqlite_holder: Tes
 def test_the_same_text_in_another_spelling_is_the_same_person(sqlite_holder: TestedHolder) -> None:
     head, line = register_csv(people=1).decode().splitlines()
     for name, key in (("composed", "Zo\u00eb"), ("decomposed", "Zoe\u0308")):
-        add(sqlite_holder, name, f"{head}\n{key}{line[2:]}\n".encode())
+        sqlite_holder.offer(name, f"{head}\n{key}{line[2:]}\n".encode())
 
     assert overlaps(sqlite_holder) == {("composed", "decomposed"): 1}
 
@@ -91,7 +86,7 @@ def test_a_key_is_no_oracle_for_who_is_in_a_register(sqlite_holder: TestedHolder
     answers = []
     for who in ("p7", "p299", "p300", "nobody"):
         head, line = register_csv(people=1).decode().splitlines()
-        add(sqlite_holder, f"probe-{who}", f"{head}\n{who}{line[2:]}\n".encode())
+        sqlite_holder.offer(f"probe-{who}", f"{head}\n{who}{line[2:]}\n".encode())
         answers.append(look(sqlite_holder, f"probe-{who}", "register").json())
 
     assert {(answer["people_from"], answer["people_below"]) for answer in answers} == {(0, 100)}
@@ -104,7 +99,7 @@ def test_neither_is_the_edge_of_a_band(sqlite_holder: TestedHolder) -> None:
     With 100 people in both the noise is 0 or more in 55 % of all looks: 60 of them agree by chance less often than
     once in 10 to the 15th.
     """
-    add(sqlite_holder, "later", people(200, 420))
+    sqlite_holder.offer("later", people(200, 420))
 
     said = {look(sqlite_holder, "later", "register").json()["people_from"] for _ in range(60)}
 
@@ -113,7 +108,7 @@ def test_neither_is_the_edge_of_a_band(sqlite_holder: TestedHolder) -> None:
 
 def test_a_large_overlap_is_seen_as_it_is(sqlite_holder: TestedHolder) -> None:
     """300 people are 200 from the edges of their band: noise of scale 5 crosses one of them once in 10 to the 17th."""
-    add(sqlite_holder, "second", people(0, 300))
+    sqlite_holder.offer("second", people(0, 300))
 
     found = look(sqlite_holder, "second", "register").json()
 
@@ -125,7 +120,7 @@ def test_a_large_overlap_is_seen_as_it_is(sqlite_holder: TestedHolder) -> None:
 
 def test_each_look_is_charged_to_both_populations(holder: TestedHolder) -> None:
     """And its entries say who looked at what, not what was found."""
-    add(holder, "later", people(200, 420), cap={"epsilon": "0.5", "delta": "0"})
+    holder.offer("later", people(200, 420), cap={"epsilon": "0.5", "delta": "0"})
     before = len(holder.entries())
 
     assert look(holder, "later", "register").status_code == 200
@@ -145,8 +140,8 @@ def test_each_look_is_charged_to_both_populations(holder: TestedHolder) -> None:
 
 
 def test_what_cannot_be_looked_at_is_refused_and_costs_nothing(sqlite_holder: TestedHolder) -> None:
-    add(sqlite_holder, "later", people(200, 420))
-    add(sqlite_holder, "gone", people(0, 10))
+    sqlite_holder.offer("later", people(200, 420))
+    sqlite_holder.offer("gone", people(0, 10))
     sqlite_holder.admin("POST", "/populations/later/merge", json={"population": "gone"})
     before = sqlite_holder.entries()
 
@@ -165,7 +160,7 @@ def test_what_cannot_be_looked_at_is_refused_and_costs_nothing(sqlite_holder: Te
 
 
 def test_no_entry_shows_how_many(sqlite_holder: TestedHolder) -> None:
-    add(sqlite_holder, "later", people(163, 420))
+    sqlite_holder.offer("later", people(163, 420))
     assert overlaps(sqlite_holder) == {("later", "register"): 137}
     look(sqlite_holder, "later", "register")
 
@@ -190,7 +185,7 @@ def test_neither_secret_nor_hash_is_in_the_database(sqlite_holder: TestedHolder)
 
 
 def test_hashes_under_a_lost_secret_are_told_and_made_anew_by_the_next_load(sqlite_holder: TestedHolder) -> None:
-    add(sqlite_holder, "later", people(200, 420))
+    sqlite_holder.offer("later", people(200, 420))
     other = PersonSecret.forgotten()
     files = type(sqlite_holder.holder.files)(
         **{name: getattr(sqlite_holder.holder.files, name) for name in ("records", "people", "incoming", "lock")},
@@ -208,7 +203,7 @@ def test_two_loads_of_a_dataset_at_once_never_lose_people(sqlite_holder: TestedH
     with ThreadPoolExecutor(3) as pool:
         loads = [pool.submit(sqlite_holder.load, people(300 + 50 * k, 350 + 50 * k)) for k in range(3)]
         statuses = [load.result().status_code for load in loads]
-    add(sqlite_holder, "all", people(0, 450))
+    sqlite_holder.offer("all", people(0, 450))
 
     assert statuses == [200] * 3
     assert overlaps(sqlite_holder) == {("all", "register"): 450}
@@ -217,7 +212,7 @@ def test_two_loads_of_a_dataset_at_once_never_lose_people(sqlite_holder: TestedH
 
 def test_overlaps_are_told_while_records_are_loaded(sqlite_holder: TestedHolder) -> None:
     """A file that is replaced meanwhile is neither missed nor stumbled over."""
-    add(sqlite_holder, "later", people(200, 420))
+    sqlite_holder.offer("later", people(200, 420))
 
     with ThreadPoolExecutor(3) as pool:
         loads = [pool.submit(sqlite_holder.load, people(200, 421 + k), "later") for k in range(4)]

@@ -30,16 +30,9 @@ def holder(tmp_path_factory: pytest.TempPathFactory, open_data: Path) -> Iterato
     data = adult(open_data)
     data.write_csv(home / "adult.csv")
     with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}") as tested:
-        tested.declare("adult", **data.declaration.model_dump(mode="json", exclude_none=True))
-        tested.load((home / "adult.csv").read_bytes(), "adult")
-        tested.admin("PUT", "/datasets/adult/budgets/ADR", json={"epsilon": "5"})
+        declaration = data.declaration.model_dump(mode="json", exclude_none=True)
+        tested.offer("adult", (home / "adult.csv").read_bytes(), epsilon="5", **declaration)
         yield tested
-
-
-@pytest.fixture
-def auditor(holder: TestedHolder, tmp_path: Path) -> Iterator[Auditor]:
-    with Auditor(str(holder.client.base_url), holder.auditor_key, receipts=tmp_path / "receipts") as auditor:
-        yield auditor
 
 
 def holds(estimate: Estimate, truth: float) -> bool:

@@ -3,13 +3,11 @@
 `python -m checks.races` does the same twenty times for each store.
 """
 
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from checks.races import LIMITS, Racecourse
-from testing.holders import running_holder, serving
+from checks.races import LIMITS, raced
 
 
 @pytest.mark.slow
@@ -24,11 +22,7 @@ def test_of_1600_racing_plans_exactly_the_333_that_fit_are_released(tmp_path: Pa
 
 def assert_exact(home: Path, database_url: str, *, plans: int, fit: int) -> None:
     """Race on a new holder of two processes: into an auditor's budget, then under the population's cap."""
-    with running_holder(home, database_url) as holder:
-        pass
+    outcomes, intact = raced(home, database_url, LIMITS, processes=2, plans=plans, fit=fit)
 
-    with serving(holder.settings, workers=2) as served, closing(Racecourse(served.url, holder.admin_key)) as racecourse:
-        for limit in LIMITS:
-            outcome = racecourse.race(limit, plans=plans, fit=fit)
-            assert outcome.exact, outcome
-        assert racecourse.verify()
+    assert all(outcome.exact for outcome in outcomes), outcomes
+    assert intact

@@ -125,7 +125,7 @@ def test_the_cap_holds_over_all_auditors(holder: TestedHolder) -> None:
 def test_a_lowered_limit_leaves_nothing_and_a_revoked_one_refuses(holder: TestedHolder) -> None:
     holder.release(plan(epsilon="0.5"))
 
-    lowered = holder.admin("PUT", "/datasets/register/budgets/ADR", json={"epsilon": "0.2"}).json()
+    lowered = holder.grant("0.2").json()
     refusal = holder.release(plan(epsilon="0.001"))
 
     assert lowered["remaining"] == {"epsilon": "0", "delta": "0"}
@@ -261,9 +261,7 @@ def test_a_second_dataset_of_the_same_people_shares_their_budget(holder: TestedH
 
 def test_merged_populations_add_their_spending(holder: TestedHolder) -> None:
     holder.release(plan(epsilon="1"))
-    holder.declare("second")
-    holder.load(register_csv(), "second")
-    holder.admin("PUT", "/datasets/second/budgets/ADR", json={"epsilon": "4"})
+    holder.offer("second", register_csv(), epsilon="4")
     holder.release(plan(epsilon="2"), dataset="second")
 
     merged = holder.admin("POST", "/populations/register/merge", json={"population": "second"})
@@ -306,9 +304,7 @@ def test_whole_numbers_can_be_listed(sqlite_holder: TestedHolder) -> None:
 
 
 def test_replace_doubles_the_noise_and_names_itself(sqlite_holder: TestedHolder) -> None:
-    sqlite_holder.declare("swapped", relation="replace", population="swapped")
-    sqlite_holder.load(register_csv(), "swapped")
-    sqlite_holder.admin("PUT", "/datasets/swapped/budgets/ADR", json={"epsilon": "1"})
+    sqlite_holder.offer("swapped", register_csv(), relation="replace")
 
     release = sqlite_holder.release(plan(epsilon="0.1"), dataset="swapped").json()
 
@@ -317,9 +313,7 @@ def test_replace_doubles_the_noise_and_names_itself(sqlite_holder: TestedHolder)
 
 
 def test_under_sensitive_attribute_two_groups_need_one_count(sqlite_holder: TestedHolder) -> None:
-    sqlite_holder.declare("attribute", relation="sensitive_attribute", population="attribute")
-    sqlite_holder.load(register_csv(), "attribute")
-    sqlite_holder.admin("PUT", "/datasets/attribute/budgets/ADR", json={"epsilon": "1"})
+    sqlite_holder.offer("attribute", register_csv(), relation="sensitive_attribute")
 
     batch = sqlite_holder.release(plan(epsilon="0.1"), dataset="attribute").json()["batches"][0]
 

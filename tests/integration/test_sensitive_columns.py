@@ -35,7 +35,7 @@ def declare(holder: TestedHolder, name: str, *columns: dict[str, Any], **changes
 def charge(holder: TestedHolder, name: str, csv: str, *sensitive: str) -> None:
     """Load a record and release the number of people by some columns."""
     assert holder.load(csv.encode(), name).status_code == 200
-    assert holder.admin("PUT", f"/datasets/{name}/budgets/ADR", json={"epsilon": "1"}).status_code == 200
+    assert holder.grant("1", dataset=name).status_code == 200
     asked = plan(cells=[EVERYBODY], sensitive=sensitive)
     assert holder.release(asked, dataset=name).status_code == 201
 

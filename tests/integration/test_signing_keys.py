@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx
 import pytest
 
 from auditor_client.errors import HolderLied
@@ -37,7 +36,7 @@ def rotate(holder: TestedHolder) -> str:
 
 @pytest.fixture
 def auditor(holder: TestedHolder) -> Iterator[HolderClient]:
-    with HolderClient(url=str(holder.client.base_url), key=holder.auditor_key) as client:
+    with HolderClient(url=holder.url, key=holder.auditor_key) as client:
         yield client
 
 
@@ -124,17 +123,16 @@ def test_every_worker_signs_with_the_new_key(tmp_path: Path) -> None:
     with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}") as holder:
         pass
     with serving(holder.settings, workers=2) as served:
-        headers = {"Authorization": f"Bearer {holder.auditor_key}", "Connection": "close"}
 
         def ask(draw: int) -> str:
-            body = plan(epsilon="0.001", draw=draw)
-            answer = httpx.post(f"{served.url}/v1/datasets/register/releases", json=body, headers=headers, timeout=60)
-            key: str = answer.json()["key"]
-            return key
+            """Of any of them: each call has a connection of its own."""
+            with holder.at(served.url) as any_worker:
+                key: str = any_worker.release(plan(epsilon="0.001", draw=draw)).json()["key"]
+                return key
 
         before = {ask(draw) for draw in range(1, 9)}
-        admin = {"Authorization": f"Bearer {holder.admin_key}"}
-        made = httpx.post(f"{served.url}/v1/admin/signing-keys", headers=admin, timeout=60).json()["id"]
+        with holder.at(served.url) as one:
+            made = one.admin("POST", "/signing-keys").json()["id"]
         after = {ask(draw) for draw in range(11, 27)}
 
     assert (len(before), after) == (1, {made})

@@ -18,9 +18,7 @@ from testing.registers import plan, register_csv
 def told(sqlite_holder: TestedHolder) -> TestedHolder:
     """A holder with releases about two datasets of populations that were merged, and a retired dataset."""
     key = sqlite_holder.open_auditor("other", epsilon="1")
-    sqlite_holder.declare("second")
-    sqlite_holder.load(register_csv(people=5), "second")
-    sqlite_holder.admin("PUT", "/datasets/second/budgets/ADR", json={"epsilon": "5"})
+    sqlite_holder.offer("second", register_csv(people=5), epsilon="5")
     for draw in (1, 2):
         assert sqlite_holder.release(plan(draw=draw)).status_code == 201
     assert sqlite_holder.release(plan(epsilon="0.25"), key=key).status_code == 201
@@ -113,7 +111,7 @@ def test_it_says_what_the_sum_means_for_one_person(told: TestedHolder) -> None:
 
 def test_delta_is_said_for_what_it_is(sqlite_holder: TestedHolder) -> None:
     sqlite_holder.declare(cap={"epsilon": "100", "delta": "0.1"})
-    sqlite_holder.admin("PUT", "/datasets/register/budgets/ADR", json={"epsilon": "5", "delta": "0.1"})
+    sqlite_holder.grant("5", delta="0.1")
     asked = plan(epsilon="1", mechanism={"name": "gaussian", "delta": "0.001"})
     assert sqlite_holder.release(asked).status_code == 201
 
@@ -130,7 +128,7 @@ def test_the_commands_write_the_same(told: TestedHolder, tmp_path: Path) -> None
         "HOLDER_DATABASE_URL": told.settings.database_url,
         "HOLDER_ANCHOR": str(told.settings.anchor),
     }
-    admin = {"HOLDER_URL": str(told.client.base_url), "HOLDER_ADMIN_KEY": told.admin_key}
+    admin = {"HOLDER_URL": told.url, "HOLDER_ADMIN_KEY": told.admin_key}
     expected = report_of(told, "register")
 
     here = CliRunner().invoke(

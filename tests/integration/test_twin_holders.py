@@ -135,7 +135,7 @@ def told_by(home: Path, content: bytes) -> Told:
     told = Told()
     with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}", epsilon="9.5") as holder:
         assert holder.load(content).status_code == 200
-        holder.admin("PUT", "/datasets/register/budgets/ADR", json={"epsilon": "9.5", "delta": "0.1"})
+        holder.grant("9.5", delta="0.1")
         holder.declare(cap={"epsilon": "100", "delta": "0.5"})
         with logged() as records:
             for answer in battery(holder):
