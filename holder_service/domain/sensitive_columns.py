@@ -44,7 +44,8 @@ def require_one_set(relation: Relation, schemas: Schemas, *, charged: Sequence[S
         if changed := sorted(name for name, _ in before.items() ^ after.items()):
             raise AlreadyCharged(
                 f"Under sensitive_attribute the population's sensitive columns, and how they were perturbed, can no "
-                f"longer change, because losses were charged in their terms: column {changed[0]!r} would."
+                f"longer change, because losses were charged in their terms, or may have been before a restore: column "
+                f"{changed[0]!r} would."
             )
 
 

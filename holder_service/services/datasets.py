@@ -256,7 +256,8 @@ def _record_population(
     elif before != after:
         if ledger.was_charged(connection, name):
             raise AlreadyCharged(
-                "The neighbouring relation and the person key can no longer change: losses were charged in their terms."
+                "The neighbouring relation and the person key can no longer change: losses were charged in their "
+                "terms, or may have been before a restore."
             )
         if any(other.name != dataset for other in datasets.every(connection, population=name)):
             raise Conflict("Other datasets of the population rest on its neighbouring relation and person key.")

@@ -65,6 +65,11 @@ class TransparencyReport:
     releases: tuple[ReportedRelease, ...]
     decisions: tuple[Entry, ...]
 
+    @property
+    def restored(self) -> bool:
+        """Whether the database was ever put back, so that the sums may lack releases."""
+        return any(entry.event.kind == "restore" for entry in self.decisions)
+
 
 def transparency_report(books: Books, dataset: str) -> TransparencyReport:
     """Report on a dataset, retired or not.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
 from holder_service.storage.tables import datasets, entries, ledger_head, populations, releases
@@ -133,10 +133,20 @@ def accounts_of(connection: Connection, population: str) -> dict[str, Balance]:
 
 
 def was_charged(connection: Connection, population: str) -> bool:
-    """Whether anything was ever released in terms of the population's relation, at a loss of zero too."""
+    """Whether anything may ever have been released in terms of the population's relation, at a loss of zero too.
+
+    A restore lost the newest entries: of a dataset that was declared before it nobody knows what was released.
+    """
     balance = population_balance(connection, population)
     answered = select(releases.c.id).join(datasets).where(datasets.c.population == population).limit(1)
-    return balance.spent != NO_LOSS or connection.execute(answered).first() is not None
+    last_restore = select(func.max(entries.c.sequence)).where(entries.c.kind == "restore").scalar_subquery()
+    restored = (
+        select(entries.c.sequence)
+        .join(datasets, datasets.c.name == entries.c.dataset)
+        .where(datasets.c.population == population, entries.c.kind == "dataset", entries.c.sequence < last_restore)
+        .limit(1)
+    )
+    return balance.spent != NO_LOSS or any(connection.execute(query).first() for query in (answered, restored))
 
 
 def entry_at(connection: Connection, sequence: int) -> Entry | None:

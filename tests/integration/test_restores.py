@@ -71,6 +71,22 @@ def test_counts_that_cost_nothing_are_closed_too(sqlite_holder: TestedHolder) ->
     refused(again, "cap-exhausted", holder=sqlite_holder)
 
 
+def test_after_a_restore_nobody_can_say_that_nothing_was_charged(holder: TestedHolder) -> None:
+    """A copy from before the first charge: relation and sensitive columns are bound all the same, also by a merge."""
+    holder.declare("apart")
+    holder.load(register_csv(), "apart")
+    lose_the_anchored_entry(holder.settings)
+    holder.admin("POST", "/ledger/restore", json={"reason": "the disk failed"})
+    holder.declare("later")
+
+    refused(holder.declare(relation="replace"), "already-charged", holder=holder)
+    assert holder.admin("POST", "/populations/later/merge", json={"population": "apart"}).status_code == 204
+    holder.admin("DELETE", "/datasets/apart")
+    refused(holder.declare("later", relation="replace"), "already-charged", holder=holder)
+    assert holder.declare("new", relation="replace").status_code == 200
+    assert holder.declare("new", relation="sensitive_attribute").status_code == 200
+
+
 def test_a_restore_never_takes_the_anchor_behind_an_answer_that_left(sqlite_holder: TestedHolder) -> None:
     """Another process commits, anchors and answers between the restore's commit and its anchor."""
     lose_the_anchored_entry(sqlite_holder.settings)

@@ -12,6 +12,7 @@ from holder_service.cli import app
 from testing.holders import TestedHolder
 from testing.refusals import refused
 from testing.registers import plan, register_csv
+from testing.tampering import lose_the_anchored_entry
 
 
 @pytest.fixture
@@ -63,6 +64,19 @@ def test_decisions_are_those_about_these_people(told: TestedHolder) -> None:
     assert kinds.count("dataset") == 1
     assert not any("elsewhere" in one["what"] for one in decisions)
     assert [one["sequence"] for one in decisions] == sorted(one["sequence"] for one in decisions)
+
+
+def test_after_a_restore_it_says_that_more_may_have_been_lost(sqlite_holder: TestedHolder) -> None:
+    sqlite_holder.release(plan())
+    assert report_of(sqlite_holder, "register")["restored"] is None
+    lose_the_anchored_entry(sqlite_holder.settings)
+    sqlite_holder.admin("POST", "/ledger/restore", json={"reason": "the disk failed"})
+
+    page = sqlite_holder.admin("GET", "/datasets/register/report?format=html").text
+
+    sentence = report_of(sqlite_holder, "register")["restored"]
+    assert "more may have been lost" in sentence
+    assert sentence in page
 
 
 def test_nothing_in_it_is_derived_from_records(told: TestedHolder) -> None:

@@ -16,6 +16,10 @@ from shared.meaning import statements
 FORMAT: Final = "pafer-transparency/1"
 RELEASES_SHOWN: Final = 2000
 """A page with more rows is slow to open; the JSON document has them all."""
+RESTORED: Final = (
+    "The holder’s database was put back from an older copy. Answers that were given after that copy was made may be "
+    "missing from this report and from its sums, so more may have been lost than it says."
+)
 
 
 def transparency_page(books: Books, report: TransparencyReport) -> str:
@@ -25,7 +29,7 @@ def transparency_page(books: Books, report: TransparencyReport) -> str:
         "transparency.html.j2", report=report, css=Markup((STATIC_FOLDER / "console.css").read_text("utf-8")),  # noqa: S704 - our own file
         chart_of_spending=spending_chart(points, report.made, cap=False), shown=report.releases[::-1][:RELEASES_SHOWN],
         totals=_totals(report), what_is_published=what_is_published,
-        statements=statements(report.meaning).all,
+        statements=statements(report.meaning).all, restored=RESTORED if report.restored else None,
     )  # fmt: skip
 
 
@@ -47,6 +51,7 @@ def transparency_document(report: TransparencyReport) -> dict[str, Any]:
         "spent_on_population": report.population_spent.document(),
         "spent_on_dataset": report.spent.document(),
         "meaning": list(statements(report.meaning).all),
+        "restored": RESTORED if report.restored else None,
         "releases": [_release(release) for release in report.releases],
         "decisions": [
             {
