@@ -366,4 +366,26 @@ BUGS: Final = (
         (Edit("holder_service/services/ledger.py", "cap=spent.limited(NO_LOSS)", "cap=spent"),),
         ("tests/integration/test_restores.py::test_a_restore_closes_every_cap_until_it_is_declared_again",),
     ),
+    Bug(
+        "a restore frees the relation",
+        (
+            Edit(
+                "holder_service/storage/ledger.py",
+                "for query in (answered, restored))",
+                "for query in (answered,))",
+            ),
+        ),
+        ("tests/integration/test_restores.py::test_after_a_restore_nobody_can_say_that_nothing_was_charged",),
+    ),
+    Bug(
+        "counts hold others up",
+        (
+            Edit(
+                "holder_service/app.py",
+                "total_tokens += holder.settings.concurrent_releases",
+                "total_tokens += 0",
+            ),
+        ),
+        ("tests/attacks/test_public_moments.py::test_counts_in_all_slots_hold_nobody_else_up",),
+    ),
 )

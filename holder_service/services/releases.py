@@ -237,8 +237,8 @@ def find_release(books: Books, *, auditor: str, dataset: str, identity: str) -> 
         NotFound: It has none of that identity about that dataset.
     """
     with books.database.read() as connection:
-        stored = releases.find(connection, identity)
-    if stored is None or (stored.auditor, stored.dataset) != (auditor, dataset):
+        stored = releases.find_own(connection, identity, auditor=auditor, dataset=dataset)
+    if stored is None:
         raise NotFound("You have no release of that id about that dataset.")
     books.ensure_anchored(stored.sequence)
     return stored

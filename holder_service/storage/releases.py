@@ -7,6 +7,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select
 from holder_service.storage.tables import entries, releases
 
 _FIND = select(releases).where(releases.c.id == bindparam("identity"))
+_FIND_OWN = _FIND.where(releases.c.auditor == bindparam("auditor"), releases.c.dataset == bindparam("dataset"))
 _INSERT = insert(releases)
 
 
@@ -26,6 +27,12 @@ class StoredRelease:
 def find(connection: Connection, identity: str) -> StoredRelease | None:
     """The release that answers a plan, if it was ever answered."""
     row = connection.execute(_FIND, {"identity": identity}).one_or_none()
+    return None if row is None else StoredRelease(**row._mapping)
+
+
+def find_own(connection: Connection, identity: str, *, auditor: str, dataset: str) -> StoredRelease | None:
+    """An auditor's own release about a dataset; what is stored for others is not read, or time would show it."""
+    row = connection.execute(_FIND_OWN, {"identity": identity, "auditor": auditor, "dataset": dataset}).one_or_none()
     return None if row is None else StoredRelease(**row._mapping)
 
 

@@ -12,6 +12,7 @@ from shared.plans import Plan, identity
 from shared.releases import Release, SigningKeys, verify_signature
 from testing.holders import TestedHolder, opened, running_holder
 from testing.registers import plan, register_csv
+from testing.tampering import edit
 
 
 def test_a_plan_is_answered_charged_and_signed(holder: TestedHolder) -> None:
@@ -186,6 +187,18 @@ def test_an_auditor_sees_its_own_releases_alone(holder: TestedHolder) -> None:
     assert [release["id"] for release in listed] == [mine["id"]]
     assert holder.auditor("GET", f"/datasets/register/releases/{mine['id']}").json() == mine
     assert seen_by_other.status_code == 404
+
+
+def test_what_is_stored_for_another_auditor_is_not_even_read(sqlite_holder: TestedHolder) -> None:
+    """Reading it takes time by its length, which would confirm a guess of the plan: its identity is no secret."""
+    mine = sqlite_holder.release(plan()).json()
+    other = sqlite_holder.open_auditor("other", epsilon="1")
+    edit(sqlite_holder.settings, "UPDATE releases SET body = CAST(X'FF' AS TEXT)")  # who reads it fails
+
+    asked = sqlite_holder.auditor("GET", f"/datasets/register/releases/{mine['id']}", key=other)
+
+    assert sqlite_holder.auditor("GET", f"/datasets/register/releases/{mine['id']}").status_code == 503
+    assert asked.status_code == 404
 
 
 def test_an_administrator_cannot_ask_for_releases(holder: TestedHolder) -> None:
