@@ -2,8 +2,8 @@
 
 `python -m benchmarks.releases` prints, for SQLite and PostgreSQL, with 0, 10 000 and 100 000 charges in the
 ledger before, and for 1 and 8 clients: releases per second, each with its charge and receipt, with their
-median and 99th percentile, on 30 000 records with 16 disjoint cells by two groups, quantum 0; and the same for the
-bare application (the same framework and server answering a constant to the same body) and the bare
+median and 99th percentile, on 30 000 records with 16 disjoint cells by two groups, with the quantum given (0);
+and the same for the bare application (the same framework and server answering a constant to the same body) and the bare
 transaction (an insert of a release's size, durably committed, by one thread). All of it in one run, in
 turn, so that the ratios hold on a noisy machine.
 
@@ -164,12 +164,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--seconds", type=float, default=5.0, help="how long each measurement asks")
     options.add_argument("--rounds", type=int, default=3, help="each figure is the median of so many rounds")
+    options.add_argument("--quantum", type=int, default=0, help="of the public deadline, in milliseconds")
+    options.add_argument("--clients", type=int, nargs="+", default=[1, 8], help="who ask at once")
     options.add_argument("--workers", type=int, default=1, help="processes of the holder")
     options.add_argument("--entries", type=int, nargs="+", default=[0, 10_000, 100_000], help="in the ledger before")
     options.add_argument("--stores", nargs="+", default=["SQLite", "PostgreSQL"], choices=["SQLite", "PostgreSQL"])
     given = options.parse_args()
     columns = ("store", "what", "entries before", "clients", "per second", "median ms", "p99 ms")
-    table = Table(*columns, title="Releases, quantum 0")
+    table = Table(*columns, title=f"Releases, quantum {given.quantum} ms")
     with multiprocessing.get_context("spawn").Pool(8) as pool:
         for row in bare_rows(pool, given):
             table.add_row(*row.figures())
@@ -189,7 +191,10 @@ def bare_rows(pool: Pool, given: argparse.Namespace) -> Iterator[Row]:
 
 def store_rows(pool: Pool, given: argparse.Namespace, store: str) -> Iterator[Row]:
     """The releases of one store, with ever more entries, and its bare transactions."""
-    with empty_store(store) as (home, url), running_holder(home, url, epsilon="999", people=1) as holder:
+    with (
+        empty_store(store) as (home, url),
+        running_holder(home, url, epsilon="999", people=1, quantum_ms=given.quantum) as holder,
+    ):
         holder.declare(cap={"epsilon": "999", "delta": "0"}, records_max=RECORDS)
         holder.load(register_csv(people=RECORDS))
         firsts = itertools.count(1, 1_000_000)
@@ -197,7 +202,7 @@ def store_rows(pool: Pool, given: argparse.Namespace, store: str) -> Iterator[Ro
             ask_with = partial(measure, pool, served.url, holder.auditor_key, seconds=given.seconds)
             for entries in given.entries:
                 fill(holder.holder.books, entries)
-                for clients in (1, 8):
+                for clients in given.clients:
                     rounds = [ask_with(clients=clients, first=next(firsts)) for _ in range(given.rounds)]
                     yield Row(store, "release", entries, clients, rounds)
         yield Row(
