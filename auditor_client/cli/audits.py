@@ -8,13 +8,14 @@ from auditor_client.asking.request import AuditRequest
 from auditor_client.audits.asking import OnHand
 from auditor_client.audits.bundle import write_bundle
 from auditor_client.audits.history import kept_history
-from auditor_client.cli.flags import Without, with_flags
+from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import AuditOutput, Connection, Dataset, Directory, ModelFile, Output
 from auditor_client.cli.output import an_auditor, clear_errors, print_json, require_writable
 from auditor_client.estimation.results import Verdict
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.findings.reading import Reading
 from auditor_client.settings import DEFAULT_RECEIPTS
+from shared.flags import Without
 
 
 @with_flags

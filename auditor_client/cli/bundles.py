@@ -7,12 +7,13 @@ import typer
 
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.audits.history import kept_history
-from auditor_client.cli.flags import Without, with_flags
+from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import Connection, Output
 from auditor_client.cli.output import clear_errors, fail, print_json, print_table, require_writable
 from auditor_client.errors import ReceiptsDamaged
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.settings import DEFAULT_RECEIPTS
+from shared.flags import Without
 
 app = typer.Typer(
     no_args_is_help=True, help="Evidence bundles: plan, model, receipts, keys, figures, report in one zip."

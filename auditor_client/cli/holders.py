@@ -4,12 +4,13 @@ from typing import Annotated
 
 import typer
 
-from auditor_client.cli.flags import Without, with_flags
+from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import Connection, Dataset, Directory, Output
 from auditor_client.cli.output import an_auditor, clear_errors, fail, print_json, print_table
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.settings import DEFAULT_RECEIPTS
 from auditor_client.text import loss_words, readable
+from shared.flags import Without
 
 JsonOnly = Annotated[Output, Without(("report",))]
 WithoutReceipts = Annotated[Connection, Without(("receipts",))]

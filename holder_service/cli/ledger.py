@@ -5,42 +5,51 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from pydantic import BaseModel, ConfigDict, Field
 
 from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, new_file
 from holder_service.cli.output import AsJson, notify, show, show_fields, show_verification
 from holder_service.services.ledger_export import is_whole
+from shared.flags import Flags
 
 commands = typer.Typer()
 LEDGER: Final = "/v1/admin/ledger"
 
-After = Annotated[int, typer.Option(help="Only entries after this sequence number.")]
-Upto = Annotated[int | None, typer.Option(help="Only entries up to this sequence number.")]
-Kind = Annotated[str | None, typer.Option(help='Only entries of a kind, such as "charge".')]
-Population = Annotated[str | None, typer.Option(help="Only entries about a population.")]
-Dataset = Annotated[str | None, typer.Option(help="Only entries about a dataset.")]
-Auditor = Annotated[str | None, typer.Option(help="Only entries about an auditor's budget or charges.")]
-Account = Annotated[str | None, typer.Option(help="Only what an account did, or what was done about it.")]
-Since = Annotated[str | None, typer.Option(help="Only entries from this time on, ISO 8601 with a zone.")]
-Until = Annotated[str | None, typer.Option(help="Only entries before this time, ISO 8601 with a zone.")]
+
+class Entries(BaseModel):
+    """Which entries of the ledger."""
+
+    model_config = ConfigDict(frozen=True)
+
+    after: int = Field(default=0, description="Only entries after this sequence number.")
+    upto: int | None = Field(default=None, description="Only entries up to this sequence number.")
+    kind: str | None = Field(default=None, description='Only entries of a kind, such as "charge".')
+    population: str | None = Field(default=None, description="Only entries about a population.")
+    dataset: str | None = Field(default=None, description="Only entries about a dataset.")
+    auditor: str | None = Field(default=None, description="Only entries about an auditor's budget or charges.")
+    account: str | None = Field(default=None, description="Only what an account did, or what was done about it.")
+    since: str | None = Field(default=None, description="Only entries from this time on, ISO 8601 with a zone.")
+    until: str | None = Field(default=None, description="Only entries before this time, ISO 8601 with a zone.")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Those of the call."""
+        return self.model_dump(exclude_none=True)
+
+
+with_flags: Final = Flags(lambda kind, values: kind(**values), {})
 
 
 @commands.command("ledger")
+@with_flags
 def show_ledger(
-    after: After = 0,
-    upto: Upto = None,
-    kind: Kind = None,
-    population: Population = None,
-    dataset: Dataset = None,
-    auditor: Auditor = None,
-    account: Account = None,
-    since: Since = None,
-    until: Until = None,
+    *,
+    which: Entries,
     limit: Annotated[int, typer.Option(help="How many, at most 1000.")] = 100,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Show entries of the ledger, those that pass all filters."""
-    asked = _asked(after, upto, kind, population, dataset, auditor, account, since, until)
-    found = call("GET", LEDGER, url, key, params={**asked, "limit": limit})
+    found = call("GET", LEDGER, url, key, params={**which.parameters, "limit": limit})
     rows = [
         (str(one["sequence"]), one["at"][:19], one["kind"], one["actor"], one.get("population", ""),
          one.get("auditor", ""), str(one.get("subject", ""))[:20], one["hash"][:20])
@@ -52,24 +61,17 @@ def show_ledger(
 
 
 @commands.command("export-ledger")
+@with_flags
 def export_ledger(
     file: Annotated[Path, typer.Argument(help="A new file: .csv, or .jsonl for a JSON document a line.")],
-    after: After = 0,
-    upto: Upto = None,
-    kind: Kind = None,
-    population: Population = None,
-    dataset: Dataset = None,
-    auditor: Auditor = None,
-    account: Account = None,
-    since: Since = None,
-    until: Until = None,
+    *,
+    which: Entries,
     url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
     """Write all entries that pass all filters into a file, which is there once it is whole."""
-    asked = _asked(after, upto, kind, population, dataset, auditor, account, since, until)
     with clear_errors(), new_file(file) as written:
         as_format = "jsonl" if file.suffix == ".jsonl" else "csv"
-        download(LEDGER, url, key, written, params={**asked, "format": as_format})
+        download(LEDGER, url, key, written, params={**which.parameters, "format": as_format})
         if not is_whole(written):
             fail("The export broke off: its last line is missing. Nothing was kept; try again.")
 
@@ -117,10 +119,3 @@ def show_metrics(url: Url = "", key: AdminKey = "") -> None:
     with io.BytesIO() as into:
         download("/metrics", url, key, into)
         print(into.getvalue().decode(), end="")
-
-
-def _asked(after: int, upto: int | None, *filters: str | None) -> dict[str, Any]:
-    """The parameters of a call about entries; what is not given is left out."""
-    names = ("kind", "population", "dataset", "auditor", "account", "since", "until")
-    asked = {"after": after, "upto": upto, **dict(zip(names, filters, strict=True))}
-    return {name: value for name, value in asked.items() if value is not None}
