@@ -81,30 +81,30 @@ def _conditions(text: str, schema: Schema) -> Iterator[Predicate]:
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    place = 0
-    while text[place:].strip():
-        match = _TOKEN.match(text, place)
+    start = 0
+    while text[start:].strip():
+        match = _TOKEN.match(text, start)
         if match is None:
-            raise QuestionRefused(f"The scope {text!r} cannot be read from {text[place:].strip()!r} on.")
+            raise QuestionRefused(f"The scope {text!r} cannot be read from {text[start:].strip()!r} on.")
         kind = match.lastgroup or ""
         yield ("quoted" if kind in ("double", "single") else kind), match[kind]
-        place = match.end()
+        start = match.end()
 
 
 def _condition(clause: Sequence[Token], schema: Schema, text: str) -> Predicate:
     """One condition: a column, a comparison, what it is compared with, and perhaps "or missing"."""
-    for place in range(1, len(clause)):
-        found = _operator(clause[place:])
+    for index in range(1, len(clause)):
+        found = _operator(clause[index:])
         if found is None:
             continue
         operator, length = found
-        column = schema.by_name.get(_text(clause[:place], text))
+        column = schema.by_name.get(_text(clause[:index], text))
         if column is None:
             raise QuestionRefused(
-                f"The scope {text!r} names a column {_text(clause[:place], text)!r} that the dataset does not declare. "
+                f"The scope {text!r} names a column {_text(clause[:index], text)!r} that the dataset does not declare. "
                 f"It declares {', '.join(schema.by_name)}."
             )
-        rest, or_missing = list(clause[place + length :]), False
+        rest, or_missing = list(clause[index + length :]), False
         if rest[-2:] == [("word", "or"), ("word", "missing")]:
             rest, or_missing = rest[:-2], True
         return _predicate(column, operator, rest, or_missing, text)

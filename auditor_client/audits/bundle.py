@@ -235,28 +235,28 @@ def _require_same_document(again: AuditResult, document: Mapping[str, Any]) -> N
     made = json.loads(again.to_json())
     versions = made.pop("versions") == document.get("versions")
     for field, value in made.items():
-        place = _difference(value, document.get(field), field)
-        if place is not None:
+        path = _difference(value, document.get(field), field)
+        if path is not None:
             because = "" if versions else " (other versions of the libraries computed it)"
-            raise ReceiptsDamaged(f"Computed again, {place} is another than the bundle says{because}.")
+            raise ReceiptsDamaged(f"Computed again, {path} is another than the bundle says{because}.")
 
 
-def _difference(made: Any, said: Any, place: str) -> str | None:
+def _difference(made: Any, said: Any, path: str) -> str | None:
     """Where two JSON values differ by more than rounding; None if nowhere."""
     if isinstance(made, dict) and isinstance(said, dict):
         if made.keys() != said.keys():
-            return place
-        return next((found for key in made if (found := _difference(made[key], said[key], f"{place}.{key}"))), None)
+            return path
+        return next((found for key in made if (found := _difference(made[key], said[key], f"{path}.{key}"))), None)
     if isinstance(made, list) and isinstance(said, list):
         if len(made) != len(said):
-            return place
+            return path
         pairs = enumerate(zip(made, said, strict=True))
         return next(
-            (found for number, (one, other) in pairs if (found := _difference(one, other, f"{place}[{number}]"))), None
+            (found for number, (one, other) in pairs if (found := _difference(one, other, f"{path}[{number}]"))), None
         )
     if isinstance(made, float) and isinstance(said, int | float):
-        return None if abs(made - said) <= FIGURES_TOLERANCE * max(abs(made), 1.0) else place
-    return None if made == said else place
+        return None if abs(made - said) <= FIGURES_TOLERANCE * max(abs(made), 1.0) else path
+    return None if made == said else path
 
 
 def _member(files: Mapping[str, bytes], name: str) -> bytes:

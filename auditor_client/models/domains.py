@@ -191,9 +191,9 @@ class Domain:
             if run in points:
                 predicates = [self._compare("eq", run.atoms[0], admitted)]
             else:
-                place = stretches.index(run)
-                low = stretches[place - 1].atoms[-1] if place > 0 else -1
-                high = run.atoms[-1] if place < len(stretches) - 1 else self.values_count
+                index = stretches.index(run)
+                low = stretches[index - 1].atoms[-1] if index > 0 else -1
+                high = run.atoms[-1] if index < len(stretches) - 1 else self.values_count
                 predicates = [self._above(low, admitted)] if low >= 0 else []
                 predicates += [self._below(high, admitted)] if high < self.values_count else []
                 inside = (point for point in points if low < point.atoms[0] < high)

@@ -30,7 +30,7 @@ from sklearn.preprocessing import (
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
-from auditor_client.models.probing import Inputs, Matrix, Probe, Question, turns
+from auditor_client.models.probing import Inputs, Matrix, Probe, ThresholdTest, turns
 from auditor_client.models.soundness import require_fitted, require_sound_encoder
 from shared.text import normalise
 
@@ -139,9 +139,9 @@ class Preprocessing:
     def _trace_columns(self, step: Any, features: Sequence[Feature], before: Transform) -> list[Feature]:
         traced = []
         for name, part, _ in step.transformers_:
-            places = vars(step)["_transformer_to_input_indices"][name]  # also behind callables and slices
-            if not (isinstance(part, str) and part == "drop") and len(places) > 0:
-                traced += self._trace(part, [features[place] for place in places], _selected(before, places))
+            columns = vars(step)["_transformer_to_input_indices"][name]  # also behind callables and slices
+            if not (isinstance(part, str) and part == "drop") and len(columns) > 0:
+                traced += self._trace(part, [features[column] for column in columns], _selected(before, columns))
         return traced
 
     def _trace_imputer(self, step: Any, features: Sequence[Feature], before: Transform) -> list[Feature]:
@@ -156,7 +156,7 @@ class Preprocessing:
             for feature, filling in zip(features, step.statistics_, strict=True)
             if step.keep_empty_features or not _is_missing(filling)  # NaN: nothing was there to learn from
         ]
-        return [*kept, *(features[place] for place in step.indicator_.features_)] if step.add_indicator else kept
+        return [*kept, *(features[index] for index in step.indicator_.features_)] if step.add_indicator else kept
 
     def _trace_bins(self, step: Any, features: Sequence[Feature], before: Transform) -> list[Feature]:
         """A bin's own feature turns twice; the bin's number only rises, so the number is searched."""
@@ -183,10 +183,10 @@ class Preprocessing:
     def _trace_ordinal(self, step: Any, features: Sequence[Feature], before: Transform) -> list[Feature]:
         """An encoder knows single numbers: each is a piece of its own, with unknown ones in between."""
         levels = []
-        for place, (feature, known) in enumerate(zip(features, step.categories_, strict=True)):
+        for index, (feature, known) in enumerate(zip(features, step.categories_, strict=True)):
             for missing in {value for value in known if _is_missing(value)}:
                 self._missing_is(missing, feature.source)
-            seen = quietly(_selected(before, [place]), self.inputs.rows(self.probes([feature])))
+            seen = quietly(_selected(before, [index]), self.inputs.rows(self.probes([feature])))
             if feature.source in self.inputs.schema.by_name:
                 _require_same_kind(_dense(seen).ravel(), known, feature.source)
             numbers = [] if any(isinstance(value, str) for value in known) else known.astype(np.float64)
@@ -203,20 +203,20 @@ class Preprocessing:
     ) -> list[Feature]:
         """Cut each ordered feature's raw column wherever the feature goes from at most a level to above it."""
         by_name = self.inputs.schema.by_name
-        places = [
-            place
-            for place, feature in enumerate(features)
-            if feature.source in by_name and by_name[feature.source].ordered and levels[place]
+        ordered = [
+            index
+            for index, feature in enumerate(features)
+            if feature.source in by_name and by_name[feature.source].ordered and levels[index]
         ]
-        questions = [
-            Question(features[place].source, features[place].cuts, number, level)
-            for number, place in enumerate(places)
-            for level in levels[place]
+        tests = [
+            ThresholdTest(features[index].source, features[index].cuts, column, level)
+            for column, index in enumerate(ordered)
+            for level in levels[index]
         ]
         cuts = [set(feature.cuts) for feature in features]
-        found = turns(self.inputs, questions, _numbers(_selected(before, places)))
-        for question, keys in zip(questions, found, strict=True):
-            cuts[places[question.place]] |= keys
+        found = turns(self.inputs, tests, _numbers(_selected(before, ordered)))
+        for test, keys in zip(tests, found, strict=True):
+            cuts[ordered[test.column]] |= keys
         return [Feature(feature.source, frozenset(cut)) for feature, cut in zip(features, cuts, strict=True)]
 
 
@@ -284,10 +284,10 @@ def _then(before: Transform, step: Any) -> Transform:
     return lambda table: step.transform(before(table))
 
 
-def _selected(before: Transform, places: Sequence[int]) -> Transform:
+def _selected(before: Transform, columns: Sequence[int]) -> Transform:
     def select(table: Any) -> Any:
         matrix = before(table)
-        return matrix.iloc[:, list(places)] if hasattr(matrix, "iloc") else matrix[:, list(places)]
+        return matrix.iloc[:, list(columns)] if hasattr(matrix, "iloc") else matrix[:, list(columns)]
 
     return select
 

@@ -96,38 +96,38 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ThresholdTest:
     """Whether a number inside the model is at most a threshold.
 
     Attributes:
         source: The ordered raw column that the number is a function of.
         cuts: Keys of that column between whose neighbours the function is monotone.
-        place: The number's column in the matrix.
+        column: The number's column in the matrix.
         threshold: What it is compared with; a float64.
         of_nan: The answer for NaN. An encoder may make it of a value that is not missing.
     """
 
     source: str
     cuts: frozenset[int]
-    place: int
+    column: int
     threshold: float
     of_nan: bool = False
 
 
-def turns(inputs: Inputs, questions: Sequence[Question], matrix: Matrix) -> list[frozenset[int]]:
-    """Where each answer changes, exactly: the keys k of the question's raw column with another answer at k + 1.
+def turns(inputs: Inputs, tests: Sequence[ThresholdTest], matrix: Matrix) -> list[frozenset[int]]:
+    """Where each answer changes, exactly: the keys k of the test's raw column with another answer at k + 1.
 
-    Section search in all monotone pieces of all questions at once: the model's transformers are called a
+    Section search in all monotone pieces of all tests at once: the model's transformers are called a
     few times on some thousand rows, because most of a call's cost does not depend on the rows.
     """
     brackets = [
         (number, low, high)
-        for number, question in enumerate(questions)
-        for low, high in _pieces(Line(inputs.schema.by_name[question.source]), question.cuts)
+        for number, test in enumerate(tests)
+        for low, high in _pieces(Line(inputs.schema.by_name[test.source]), test.cuts)
     ]
-    found: list[set[int]] = [set() for _ in questions]
+    found: list[set[int]] = [set() for _ in tests]
     if brackets:
-        ask = _Asking(inputs, questions, matrix)
+        ask = _ThresholdTests(inputs, tests, matrix)
         number = np.array([bracket[0] for bracket in brackets], np.intp)
         low, high = (np.array([bracket[end] for bracket in brackets], np.uint64) for end in (1, 2))
         for asked, key in zip(*_narrow(ask, number, low, high), strict=True):
@@ -141,7 +141,7 @@ def _pieces(line: Line, cuts: frozenset[int]) -> Iterator[tuple[int, int]]:
     return ((low, high) for low, high in pairwise(edges) if low < high)
 
 
-def _narrow(ask: "_Asking", number: NDArray[np.intp], low: Keys, high: Keys) -> tuple[NDArray[np.intp], Keys]:
+def _narrow(ask: "_ThresholdTests", number: NDArray[np.intp], low: Keys, high: Keys) -> tuple[NDArray[np.intp], Keys]:
     left = ask(number, low)
     turning = left != ask(number, high)
     number, low, high, left = number[turning], low[turning], high[turning], left[turning]
@@ -157,30 +157,30 @@ def _narrow(ask: "_Asking", number: NDArray[np.intp], low: Keys, high: Keys) -> 
     return number, low
 
 
-class _Asking:
-    """Questions as arrays, to be asked about many keys in one call of the model's transformers."""
+class _ThresholdTests:
+    """Threshold tests as arrays, to be made of many keys in one call of the model's transformers."""
 
-    def __init__(self, inputs: Inputs, questions: Sequence[Question], matrix: Matrix) -> None:
+    def __init__(self, inputs: Inputs, tests: Sequence[ThresholdTest], matrix: Matrix) -> None:
         self._inputs = inputs
         self._matrix = matrix
-        self._sources = list(dict.fromkeys(question.source for question in questions))
+        self._sources = list(dict.fromkeys(test.source for test in tests))
         self._lines = [Line(inputs.schema.by_name[name]) for name in self._sources]
-        self._source = np.array([self._sources.index(question.source) for question in questions], np.intp)
-        self._place = np.array([question.place for question in questions], np.intp)
-        self._threshold = np.array([question.threshold for question in questions], np.float64)
-        self._of_nan = np.array([question.of_nan for question in questions], bool)
+        self._source = np.array([self._sources.index(test.source) for test in tests], np.intp)
+        self._column = np.array([test.column for test in tests], np.intp)
+        self._threshold = np.array([test.threshold for test in tests], np.float64)
+        self._of_nan = np.array([test.of_nan for test in tests], bool)
 
     def __call__(self, number: NDArray[np.intp], keys: Keys) -> NDArray[np.bool_]:
-        """The answer to question `number[i]` for the value at `keys[i]`, of the shape of both."""
+        """The answer to test `number[i]` for the value at `keys[i]`, of the shape of both."""
         row = np.empty(len(keys), np.intp)
         values: dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
         rows = 0
-        for place, name in enumerate(self._sources):
-            asked = np.flatnonzero(self._source[number] == place)
+        for index, name in enumerate(self._sources):
+            asked = np.flatnonzero(self._source[number] == index)
             different, which = np.unique(keys[asked], return_inverse=True)
             row[asked] = rows + which
-            values[name] = np.arange(rows, rows + len(different)), self._lines[place].values(different)
+            values[name] = np.arange(rows, rows + len(different)), self._lines[index].values(different)
             rows += len(different)
         matrix = self._matrix(self._inputs.table(rows, values))
-        numbers = matrix[row, self._place[number]]
+        numbers = matrix[row, self._column[number]]
         return np.where(np.isnan(numbers), self._of_nan[number], numbers <= self._threshold[number])

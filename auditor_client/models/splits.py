@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
 from auditor_client.models.preprocessing import Preprocessing, quietly
-from auditor_client.models.probing import Probe, Question, turns
+from auditor_client.models.probing import Probe, ThresholdTest, turns
 from auditor_client.models.soundness import NODES_MAX
 from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree
 from shared.schema import Schema, Value
@@ -106,16 +106,16 @@ class Splits:
         return Split(f"node-{node}{copy}", tuple(branches), f"node-{node}" if copy else None)
 
     def _domains(self, schema: Schema) -> dict[str, Domain]:
-        place, threshold = self.classifier.tree_.feature.tolist(), self.classifier.tree_.threshold.tolist()
-        questions = [
-            Question(feature.source, feature.cuts, place[node], threshold[node], self._of_nan[node])
+        column, threshold = self.classifier.tree_.feature.tolist(), self.classifier.tree_.threshold.tolist()
+        tests = [
+            ThresholdTest(feature.source, feature.cuts, column[node], threshold[node], self._of_nan[node])
             for node, feature in self._feature.items()
             if schema.by_name[feature.source].ordered
         ]
         cuts: dict[str, set[int]] = {feature.source: set() for feature in self._feature.values()}
-        found = turns(self.preprocessing.inputs, questions, self.preprocessing.matrix)
-        for question, keys in zip(questions, found, strict=True):
-            cuts[question.source] |= keys
+        found = turns(self.preprocessing.inputs, tests, self.preprocessing.matrix)
+        for test, keys in zip(tests, found, strict=True):
+            cuts[test.source] |= keys
         return {name: Domain(schema.by_name[name], tuple(sorted(keys))) for name, keys in cuts.items()}
 
     def _masks(self) -> dict[int, int]:
@@ -126,11 +126,11 @@ class Splits:
             for atom in range(domain.values_count + domain.column.nullable)
         ]
         rows = {name: [row for row, probe in enumerate(probes) if probe.column == name] for name in self.domains}
-        place, threshold = self.classifier.tree_.feature, self.classifier.tree_.threshold
+        column, threshold = self.classifier.tree_.feature, self.classifier.tree_.threshold
         matrix = self.preprocessing.matrix(self.preprocessing.inputs.rows(probes)) if probes else np.empty((0, 0))
         masks = {}
         for node, feature in self._feature.items():
-            values = matrix[rows[feature.source], place[node]]
+            values = matrix[rows[feature.source], column[node]]
             left = np.where(np.isnan(values), self._of_nan[node], values <= threshold[node])
             masks[node] = sum(1 << atom for atom in np.flatnonzero(left).tolist())
         return masks

@@ -52,10 +52,10 @@ def comparison_data(first: Finding, second: Finding, metric: str, change: Compar
     end, ticks = symmetric_axis([change.ratio.low, change.ratio.high])
     interval = interval_text(change.ratio, _signed_ratio)
     level = level_words(change.ratio)
-    told = f" ({level} interval {interval})" if interval else ""
+    in_brackets = f" ({level} interval {interval})" if interval else ""
     return ComparisonData(
         headline=f"{_WORDS[change.change]}: its {title.lower()} ratio is {ratio(change.second.ratio.value)} instead of "
-        f"{ratio(change.first.ratio.value)}, a change of {_signed_ratio(change.ratio.value)}{told}.",
+        f"{ratio(change.first.ratio.value)}, a change of {_signed_ratio(change.ratio.value)}{in_brackets}.",
         change=change.change.value.replace(" ", "-"),
         level=level,
         first=_name(first),
