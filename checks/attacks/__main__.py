@@ -134,7 +134,7 @@ def float_rows() -> Iterator[Row]:
         integers = float_noise.attack_integer_noise(epsilon, ANSWERS)
         yield _row("float noise", epsilon, holes.accuracy, integers.accuracy)
         yield (
-            "float noise: answers that tell for certain",
+            "float noise: answers that are certain evidence",
             epsilon,
             f"{holes.certain:.3f}",
             f"{integers.certain:.3f}",
