@@ -5,9 +5,8 @@ was asked for, before anything in it is used.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote as quoted
 
@@ -51,24 +50,6 @@ class _Datasets(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     datasets: tuple[_Description, ...]
-
-
-class ListedRelease(BaseModel):
-    """A release as the holder's list names it; `release_by_id` fetches it."""
-
-    model_config = ConfigDict(frozen=True)
-
-    id: str
-    version: int
-    sequence: int
-    created: datetime
-
-
-class _ReleasesPage(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    releases: tuple[ListedRelease, ...]
-    next: int | None = None
 
 
 class HolderClient:
@@ -150,26 +131,6 @@ class HolderClient:
             raise ValueError("Pin the plan to a version of the records before it is asked.")
         path = f"{_dataset_path(dataset)}/releases"
         return _unverified(self._caller.call("POST", path, _body(plan)), path)
-
-    def releases(self, dataset: str) -> Iterator[ListedRelease]:
-        """This auditor's releases about a dataset, in the order of their ledger entries, fetched page by page."""
-        path = f"{_dataset_path(dataset)}/releases"
-        after = 0
-        while True:
-            page = self._get(_ReleasesPage, f"{path}?after={after}")
-            yield from page.releases
-            if page.next is None:
-                return
-            if page.next <= after:
-                raise HolderLied(
-                    f"The holder's list at {path} does not go on as it says. Report it to its administrator."
-                )
-            after = page.next
-
-    def release_by_id(self, dataset: str, release_id: str) -> UnverifiedRelease:
-        """An earlier release, as it was first answered."""
-        path = f"{_dataset_path(dataset)}/releases/{quoted(release_id, safe=':')}"
-        return _unverified(self._caller.call("GET", path), path)
 
     def keys(self) -> SigningKeys:
         """The public keys that the holder says it signs with; pin them before use."""

@@ -407,10 +407,3 @@ def test_a_plan_without_a_version_is_not_asked(simulated: SimulatedHolder, clien
         client.release("register", PLAN.model_copy(update={"version": None}))
 
     assert simulated.requests == []
-
-
-def test_a_list_of_releases_that_runs_in_a_circle_ends(simulated: SimulatedHolder, client: HolderClient) -> None:
-    simulated.reply(200, b'{"releases": [], "next": 7}')
-
-    with pytest.raises(HolderLied, match="list"):
-        list(client.releases("register"))
