@@ -185,7 +185,7 @@ class _Course:
 
     def _declared(self) -> list[datasets.Dataset]:
         with self._holder.books.database.read() as connection:
-            found = [datasets.find(connection, name) for name in self._sets]
+            found = [datasets.find_dataset(connection, name) for name in self._sets]
         return [dataset for dataset in found if dataset is not None]
 
     def _charge(self, dataset: datasets.Dataset) -> None:

@@ -70,7 +70,7 @@ STEPS: Final = (
     Step("authenticated", "holder_service.services.accounts.authenticate"),
     Step("validated", "shared.plans.Plan.check"),
     Step("priced", "holder_service.domain.pricing.price"),
-    Step("no stored release found", f"{_STORAGE}.releases.find"),
+    Step("no stored release found", f"{_STORAGE}.releases.find_release"),
     Step("budget checked", f"{_SERVICE}._require_funds"),
     Step("counted", "holder_service.records.counting.count_cells"),
     Step("noise added", f"{_SERVICE}._noisy_batches"),

@@ -80,7 +80,7 @@ def open_account(books: Books, *, actor: str, new: NewAuditor) -> IssuedKey:
         )
 
     def work(transaction: Transaction) -> IssuedKey:
-        if accounts.find(transaction.connection, new.name) is not None:
+        if accounts.find_account(transaction.connection, new.name) is not None:
             raise Conflict(f"There is an account {new.name!r} already; choose another name or issue it another key.")
         account = Account(new.name, new.role, transaction.now.isoformat(), disabled=False)
         accounts.add(transaction.connection, account)
@@ -98,7 +98,7 @@ def issue_key(books: Books, *, actor: str, account: str, expires: datetime | Non
     """
 
     def work(transaction: Transaction) -> IssuedKey:
-        _existing(transaction, account)
+        _require_account(transaction, account)
         return _issue(transaction, actor, account, expires)
 
     return books.commit(work)
@@ -133,7 +133,7 @@ def set_disabled(books: Books, *, actor: str, account: str, disabled: bool) -> N
     """
 
     def work(transaction: Transaction) -> None:
-        if _existing(transaction, account).disabled != disabled:
+        if _require_account(transaction, account).disabled != disabled:
             accounts.set_disabled(transaction.connection, account, disabled=disabled)
             _refuse_lockout(transaction)
             transaction.append(Event("account", actor, subject=account, detail={"disabled": disabled}))
@@ -172,8 +172,8 @@ def require_in_force(connection: Connection, key_id: str, *, now: datetime) -> t
     raise Unauthenticated
 
 
-def _existing(transaction: Transaction, name: str) -> Account:
-    account = accounts.find(transaction.connection, name)
+def _require_account(transaction: Transaction, name: str) -> Account:
+    account = accounts.find_account(transaction.connection, name)
     if account is None:
         raise NotFound(f"There is no account {name!r}; open it first.")
     return account

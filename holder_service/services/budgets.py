@@ -3,7 +3,7 @@
 from holder_service.domain.errors import Conflict, NotFound
 from holder_service.domain.ledger import Balance, Event
 from holder_service.services.bookkeeping import Books, Transaction
-from holder_service.services.datasets import existing
+from holder_service.services.datasets import require_dataset
 from holder_service.storage import accounts, datasets, ledger
 from shared.datasets import Budget, BudgetGrant
 
@@ -17,8 +17,8 @@ def set_limit(books: Books, *, actor: str, dataset: str, auditor: str, grant: Bu
     """
 
     def work(transaction: Transaction) -> Budget:
-        population = existing(transaction.connection, dataset).population
-        account = accounts.find(transaction.connection, auditor)
+        population = require_dataset(transaction.connection, dataset).population
+        account = accounts.find_account(transaction.connection, auditor)
         if account is None:
             raise NotFound(f"There is no auditor {auditor!r}; open the account first.")
         if account.role != "auditor":
@@ -42,7 +42,7 @@ def budget_of(books: Books, *, dataset: str, auditor: str) -> Budget:
         NotFound: There is no such dataset.
     """
     with books.database.read() as connection:
-        population = existing(connection, dataset).population
+        population = require_dataset(connection, dataset).population
         return shown(books, population, auditor, ledger.account_balance(connection, population, auditor))
 
 

@@ -25,26 +25,26 @@ from shared.relations import Relation
 from shared.schema import Schema
 
 
-def existing(connection: Connection, name: str) -> Dataset:
-    """A dataset that is declared and not retired.
+def require_dataset(connection: Connection, name: str, *, or_retired: bool = False) -> Dataset:
+    """A dataset that is declared, and not retired unless that is allowed.
 
     Raises:
         NotFound: There is none.
     """
-    dataset = datasets.find(connection, name)
-    if dataset is None or dataset.retired:
+    dataset = datasets.find_dataset(connection, name)
+    if dataset is None or (dataset.retired and not or_retired):
         raise NotFound(f"There is no dataset {name!r}; GET /v1/datasets lists those there are.")
     return dataset
 
 
-def find(books: Books, name: str) -> Dataset:
+def read_dataset(books: Books, name: str) -> Dataset:
     """The dataset of a name.
 
     Raises:
         NotFound: There is none.
     """
     with books.database.read() as connection:
-        return existing(connection, name)
+        return require_dataset(connection, name)
 
 
 def every_dataset(books: Books) -> list[Dataset]:
@@ -94,7 +94,7 @@ def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclarat
     """
 
     def work(transaction: Transaction) -> Declared:
-        before = datasets.find(transaction.connection, name)
+        before = datasets.find_dataset(transaction.connection, name)
         population = _population_for(transaction, name, declaration, before)
         _record_population(transaction, actor, population, declaration, name)
         schema = declaration.table
@@ -141,7 +141,7 @@ def retire(books: Books, *, actor: str, name: str, files: RecordFiles) -> None:
     """
 
     def work(transaction: Transaction) -> str | None:
-        before = existing(transaction.connection, name)
+        before = require_dataset(transaction.connection, name)
         datasets.put(transaction.connection, replace(before, version=None, records_file=None, retired=True))
         transaction.append(
             Event(

@@ -176,7 +176,7 @@ def _check_surroundings(connection: Connection, newest: int, anchored: LedgerPos
 
 def _check_release(connection: Connection, entry: Entry, keys: SigningKeys) -> None:
     """Whether the release that an entry charges is stored as it was signed, under its own auditor and dataset."""
-    stored = releases.find(connection, entry.event.subject or "")
+    stored = releases.find_release(connection, entry.event.subject or "")
     if stored is None:
         raise BrokenLedger(entry.sequence, "charges a release that is not stored")
     try:

@@ -9,7 +9,7 @@ from holder_service.domain.ledger import Event
 from holder_service.records.encoded import load_records
 from holder_service.records.files import RecordFiles
 from holder_service.services.bookkeeping import Books, Transaction
-from holder_service.services.datasets import existing, find
+from holder_service.services.datasets import read_dataset, require_dataset
 from holder_service.storage import datasets, ledger
 from holder_service.storage.datasets import Dataset
 
@@ -30,7 +30,7 @@ def load(books: Books, *, actor: str, name: str, source: Path, media_type: str, 
         InvalidRecords: The file does not fit the declaration.
         Conflict: The declaration changed while the file was read.
     """
-    dataset = find(books, name)
+    dataset = read_dataset(books, name)
     for folder in (files.records, files.incoming):
         folder.mkdir(parents=True, exist_ok=True)
     encoded, people = secrets.token_hex(16), ""
@@ -41,7 +41,7 @@ def load(books: Books, *, actor: str, name: str, source: Path, media_type: str, 
             secret=files.secret, hashes=hashes,
         )  # fmt: skip
         with files.joining():
-            people = files.join(hashes, find(books, name).people_file)
+            people = files.join(hashes, read_dataset(books, name).people_file)
             version, replaced = books.commit(
                 lambda transaction: _record_version(transaction, actor, dataset, encoded=encoded, people=people)
             )
@@ -59,7 +59,7 @@ def _record_version(
     transaction: Transaction, actor: str, dataset: Dataset, *, encoded: str, people: str
 ) -> tuple[int, Dataset]:
     """Make encoded records the current version of a dataset; gives its number, and the dataset as it was."""
-    now = existing(transaction.connection, dataset.name)
+    now = require_dataset(transaction.connection, dataset.name)
     if (now.schema, now.records_max) != (dataset.schema, dataset.records_max):
         raise Conflict("The dataset's declaration changed while its records were read: load them again.")
     version = now.version_last + 1
@@ -81,7 +81,7 @@ def _is_current(books: Books, name: str, records_file: str) -> bool:
     """Whether a file became the current version after all, although its commit was not acknowledged."""
     try:
         with books.database.read() as connection:
-            dataset = datasets.find(connection, name)
+            dataset = datasets.find_dataset(connection, name)
     except Unavailable:
         return True
     return dataset is not None and dataset.records_file == records_file

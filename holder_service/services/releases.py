@@ -25,9 +25,9 @@ from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.records.counting import count_cells
 from holder_service.services import accounts
 from holder_service.services.bookkeeping import Books, Transaction
-from holder_service.services.datasets import OpenRecords, existing, relation_of
+from holder_service.services.datasets import OpenRecords, relation_of, require_dataset
 from holder_service.services.signing_keys import Signer
-from holder_service.storage import datasets, ledger, releases
+from holder_service.storage import ledger, releases
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.ledger import Standing
@@ -73,7 +73,7 @@ def quote(books: Books, *, dataset: str, plan: Plan) -> Quote:
     """
     check_size(plan)
     with books.database.read() as connection:
-        declared = existing(connection, dataset)
+        declared = require_dataset(connection, dataset)
         name = relation_of(connection, declared)
     plan.check(declared.schema)
     priced = _priced(plan, declared, name)
@@ -102,16 +102,14 @@ def prepare(books: Books, *, auditor: str, dataset: str, plan: Plan) -> StoredRe
     """
     check_size(plan)
     with books.database.read() as connection:
-        declared = datasets.find(connection, dataset)
-        if declared is None:
-            raise NotFound(f"There is no dataset {dataset!r}; GET /v1/datasets lists those there are.")
+        declared = require_dataset(connection, dataset, or_retired=True)
         version = plan.version if plan.version is not None else declared.version
         if version is None:
             raise NoRecords(f"Dataset {dataset!r} has no records yet, or none any more.")
         pinned = plan.pinned(version)
         document = canonical_bytes(pinned.document())
         name = identity_of_document(document, auditor=auditor, dataset=dataset, version=version)
-        stored = releases.find(connection, name)
+        stored = releases.find_release(connection, name)
         if stored is None:
             _require_current(declared, version)
             pinned.check(declared.schema)
@@ -195,10 +193,10 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
     """Look at everything again under the ledger's lock, append the charge, sign and store the release."""
     priced = drawn.priced
     accounts.require_in_force(transaction.connection, key_id, now=transaction.now)
-    stored = releases.find(transaction.connection, priced.identity)
+    stored = releases.find_release(transaction.connection, priced.identity)
     if stored is not None:
         return EnteredRelease(stored, new=False)
-    dataset = existing(transaction.connection, priced.dataset.name)
+    dataset = require_dataset(transaction.connection, priced.dataset.name)
     _require_current(dataset, priced.plan.version)
     standing = _standing(transaction.connection, dataset, drawn.auditor)
     if standing.relation != priced.relation.name:
@@ -230,7 +228,7 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
     return EnteredRelease(stored, new=True)
 
 
-def find_release(books: Books, *, auditor: str, dataset: str, identity: str) -> StoredRelease:
+def require_release(books: Books, *, auditor: str, dataset: str, identity: str) -> StoredRelease:
     """An auditor's own stored release.
 
     Raises:

@@ -58,7 +58,7 @@ def resume(books: Books, token: str) -> Session:
         Forbidden: The key is no administrator's.
     """
     with books.database.read() as connection:
-        stored = sessions.find(connection, _hash(token))
+        stored = sessions.find_session(connection, _hash(token))
     if stored is not None:
         expires = datetime.fromisoformat(stored.expires)
         if books.clock() < expires:

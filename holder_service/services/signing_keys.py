@@ -130,7 +130,7 @@ def _next_key(transaction: Transaction, pair: SigningKeyPair) -> SigningKey:
 
 
 def _publish(transaction: Transaction, key: SigningKey, actor: str, **detail: str) -> SigningKey:
-    if signing_keys.find(transaction.connection, key.id) is not None:
+    if signing_keys.find_signing_key(transaction.connection, key.id) is not None:
         raise Conflict("Somebody else put this signing key in force meanwhile; nothing was changed.")
     signing_keys.publish(transaction.connection, key)
     document = key.model_dump(mode="json", exclude={"id", "algorithm", "valid_to"}, exclude_none=True)

@@ -78,7 +78,7 @@ def transparency_report(books: Books, dataset: str) -> TransparencyReport:
         NotFound: There never was one of that name.
     """
     with books.database.read() as connection:
-        declared = datasets.find(connection, dataset)
+        declared = datasets.find_dataset(connection, dataset)
         population = None if declared is None else datasets.find_population(connection, declared.population)
         if declared is None or population is None:
             raise NotFound(f"There never was a dataset {dataset!r}.")
@@ -131,7 +131,7 @@ def _decisions(connection: Connection, dataset: Dataset, *, upto: int) -> Iterat
 
 
 def _reported(connection: Connection, entry: Entry) -> ReportedRelease:
-    stored = releases.find(connection, entry.event.subject or "")
+    stored = releases.find_release(connection, entry.event.subject or "")
     if stored is None:
         raise NotFound(f"The release of entry {entry.sequence} is not stored: `holder ledger verify` tells more.")
     plan = json.loads(stored.body)["plan"]

@@ -35,7 +35,7 @@ class ApiKey:
     withdrawn: str | None
 
 
-def find(connection: Connection, name: str) -> Account | None:
+def find_account(connection: Connection, name: str) -> Account | None:
     """The account of a name, if there is one."""
     row = connection.execute(select(accounts).where(accounts.c.name == name)).one_or_none()
     return None if row is None else Account(**row._mapping)

@@ -69,7 +69,7 @@ def put_population(connection: Connection, population: Population) -> None:
         connection.execute(update(populations).where(populations.c.name == population.name), values)
 
 
-def find(connection: Connection, name: str) -> Dataset | None:
+def find_dataset(connection: Connection, name: str) -> Dataset | None:
     """The dataset of a name, retired ones included."""
     row = connection.execute(_FIND, {"called": name}).one_or_none()
     return None if row is None else _dataset(row)
@@ -93,7 +93,7 @@ def put(connection: Connection, dataset: Dataset) -> None:
     """Record a dataset, new or changed."""
     values = {name: getattr(dataset, name) for name in Dataset.__slots__}
     values["schema"] = schema_text(dataset.schema)
-    before = find(connection, dataset.name)
+    before = find_dataset(connection, dataset.name)
     if before is None:
         connection.execute(insert(datasets), values)
         return

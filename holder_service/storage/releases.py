@@ -24,7 +24,7 @@ class StoredRelease:
     body: bytes
 
 
-def find(connection: Connection, identity: str) -> StoredRelease | None:
+def find_release(connection: Connection, identity: str) -> StoredRelease | None:
     """The release that answers a plan, if it was ever answered."""
     row = connection.execute(_FIND, {"identity": identity}).one_or_none()
     return None if row is None else StoredRelease(**row._mapping)
@@ -61,7 +61,7 @@ def uncharged(connection: Connection) -> str | None:
     return found
 
 
-def of_auditor(
+def releases_of(
     connection: Connection, *, auditor: str, dataset: str, after: int, limit: int
 ) -> list[tuple[str, int, int, str]]:
     """An auditor's releases about a dataset in order of their entries: (id, version, sequence, created)."""

@@ -17,7 +17,7 @@ class StoredSession:
     expires: str
 
 
-def find(connection: Connection, token_hash: bytes) -> StoredSession | None:
+def find_session(connection: Connection, token_hash: bytes) -> StoredSession | None:
     """The session of a token's hash, if there is one, expired or not."""
     query = select(console_sessions).where(console_sessions.c.token_hash == token_hash)
     row = connection.execute(query).one_or_none()

@@ -33,7 +33,7 @@ def in_force(connection: Connection) -> str | None:
     return connection.execute(_IN_FORCE).scalar()
 
 
-def find(connection: Connection, key_id: str) -> SigningKey | None:
+def find_signing_key(connection: Connection, key_id: str) -> SigningKey | None:
     """The key of an id, if it was ever published."""
     row = connection.execute(_FIND, {"key_id": key_id}).one_or_none()
     return None if row is None else _key(row)

@@ -188,7 +188,7 @@ def _dataset_page(visit: Visit, name: str, form: Form | None = None, refusal: Re
 
 
 def _found(visit: Visit, name: str) -> tuple[PopulationState, Dataset]:
-    dataset = datasets.find(visit.books, name)
+    dataset = datasets.read_dataset(visit.books, name)
     states = overview.every_population(visit.books)
     return next(state for state in states if state.population.name == dataset.population), dataset
 

@@ -41,7 +41,7 @@ async def load_upload(
         TooLargeBody: More comes than so many records can have.
         Unavailable: The file could not be kept.
     """
-    declared = await run_in_threadpool(datasets.find, holder.books, dataset)
+    declared = await run_in_threadpool(datasets.read_dataset, holder.books, dataset)
     upload = holder.files.incoming / secrets.token_hex(16)
     try:
         with ExitStack() as stack:

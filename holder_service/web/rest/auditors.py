@@ -7,14 +7,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.domain.errors import NotFound
 from holder_service.services import budgets, datasets, ledger, releases
 from holder_service.services.datasets import relation_of
 from holder_service.services.holder import Holder
-from holder_service.storage import datasets as stored_datasets
-from holder_service.storage import releases as stored_releases
 from holder_service.storage.datasets import Dataset
-from holder_service.storage.releases import StoredRelease
+from holder_service.storage.releases import StoredRelease, releases_of
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import AnyCaller, Auditor, PathName, TheHolder, TheSlots
 from holder_service.web.edge.public_times import wait_until_public
@@ -51,7 +48,7 @@ async def describe_dataset(holder: TheHolder, _: AnyCaller, dataset: PathName) -
     """Columns, groups, relation, mechanisms and limits of a dataset."""
 
     def work() -> DatasetDescription:
-        return _description(holder, datasets.find(holder.books, dataset))
+        return _description(holder, datasets.read_dataset(holder.books, dataset))
 
     return await run_in_threadpool(work)
 
@@ -114,11 +111,8 @@ async def list_releases(
 
     def work() -> list[tuple[str, int, int, str]]:
         with holder.books.database.read() as connection:
-            if stored_datasets.find(connection, dataset) is None:
-                raise NotFound(f"There is no dataset {dataset!r}; GET /v1/datasets lists those there are.")
-            return stored_releases.of_auditor(
-                connection, auditor=caller.name, dataset=dataset, after=after, limit=limit
-            )
+            datasets.require_dataset(connection, dataset, or_retired=True)
+            return releases_of(connection, auditor=caller.name, dataset=dataset, after=after, limit=limit)
 
     found = await run_in_threadpool(work)
     return {
@@ -134,7 +128,7 @@ async def list_releases(
 async def show_release(holder: TheHolder, caller: Auditor, dataset: PathName, release_id: ReleaseId) -> Response:
     """One of the caller's releases again, byte for byte."""
     stored = await run_in_threadpool(
-        releases.find_release, holder.books, auditor=caller.name, dataset=dataset, identity=release_id
+        releases.require_release, holder.books, auditor=caller.name, dataset=dataset, identity=release_id
     )
     return Response(stored.body, 200, media_type="application/json")
 
