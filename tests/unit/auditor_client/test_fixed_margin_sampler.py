@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from auditor_client.estimation.draws import posterior_draws
+from auditor_client.estimation.fixed_margin_sampler import fixed_margin_draws
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import Posterior, estimate_parity, totals_of
@@ -155,6 +156,13 @@ def test_groups_that_share_no_number_of_people_take_nothing_from_each_other() ->
     for drawn in posterior.draws_by_prior:
         assert drawn.none_possible[0, 0]
         assert drawn.lower is drawn.upper is drawn.draws
+
+
+def test_groups_that_share_no_number_of_people_have_no_margin_to_keep() -> None:
+    totals = totals_of(measured([[3, 157]], [[150, 160]], GAUSSIAN))
+
+    with pytest.raises(ValueError, match="independently"):
+        fixed_margin_draws(totals, FlatPrior(), number=8, seed=1)
 
 
 def test_reports_of_four_groups_are_undone_together() -> None:
