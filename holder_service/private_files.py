@@ -10,10 +10,12 @@ import shlex
 import stat
 from pathlib import Path
 
+from holder_service.set_up_errors import SetUpError
+
 _OTHERS = 0o077
 
 
-class OpenHome(RuntimeError):
+class OpenHome(SetUpError):
     """The holder's home is open to others than its owner; the text says which command closes it."""
 
 

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from holder_service.set_up_errors import SetUpError
+
 QUANTUM_MS_DEFAULT: Final = 25
 QUANTUM_MS_MAX: Final = 10_000
 REQUESTS_PER_S_DEFAULT: Final = 200
 CONCURRENT_RELEASES_DEFAULT: Final = 32
 
 
-class InvalidSettings(ValueError):
+class InvalidSettings(SetUpError):
     """A setting is not usable; the text names it and says what it takes."""
 
 

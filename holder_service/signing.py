@@ -18,13 +18,14 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holder_service.durable_files import durable_file, sync_folder
+from holder_service.set_up_errors import SetUpError
 from shared.handovers import handover_bytes
 from shared.releases import Handover, SigningKey, signature_of
 
 _ENDING: Final = ".pem"
 
 
-class UnusableSigningKey(ValueError):
+class UnusableSigningKey(SetUpError):
     """A signing key's file holds something else."""
 
 

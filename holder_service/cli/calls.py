@@ -15,11 +15,9 @@ from holder_service.app import create_app
 from holder_service.cli.output import notify
 from holder_service.domain.errors import HolderError
 from holder_service.durable_files import durable_file
-from holder_service.private_files import OpenHome
-from holder_service.records.person_keys import UnusableSecret
-from holder_service.services.holder import Holder, NotInitialised
-from holder_service.settings import InvalidSettings, Settings
-from holder_service.signing import UnusableSigningKey
+from holder_service.services.holder import Holder
+from holder_service.set_up_errors import SetUpError
+from holder_service.settings import Settings
 
 Url = Annotated[str, typer.Option(envvar="HOLDER_URL", help="A running holder; without it, this machine's own.")]
 AdminKey = Annotated[
@@ -80,7 +78,7 @@ def clear_errors() -> Iterator[None]:
         yield
     except HolderError as error:
         fail(error.detail)
-    except (InvalidSettings, NotInitialised, OpenHome, UnusableSecret, UnusableSigningKey) as error:
+    except SetUpError as error:
         fail(str(error))
     except (httpx.UnsupportedProtocol, httpx.InvalidURL):
         fail("HOLDER_URL, or --url, takes the address of a running holder, such as http://127.0.0.1:8080.")

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holder_service.durable_files import durable_file
+from holder_service.set_up_errors import SetUpError
 
 SECRET_BYTES: Final = 32
 _DIGEST: Final = np.dtype([("sorted", np.uint64), ("rest", np.uint64)])
@@ -30,7 +31,7 @@ _STEP: Final = 2**20
 _Hashes = npt.NDArray[np.uint64]
 
 
-class UnusableSecret(ValueError):
+class UnusableSecret(SetUpError):
     """The file of the secret holds something else."""
 
 

@@ -15,6 +15,7 @@ from holder_service.services.bookkeeping import Books
 from holder_service.services.datasets import OpenRecords
 from holder_service.services.signing_keys import Signer, publish_first, replace_lost
 from holder_service.services.work_factors import read_factors
+from holder_service.set_up_errors import SetUpError
 from holder_service.settings import Settings
 from holder_service.signing import SigningKeyFolder
 from holder_service.storage import datasets, ledger, signing_keys
@@ -28,7 +29,7 @@ ADMINISTRATOR = "administrator"
 _log = logging.getLogger(__name__)
 
 
-class NotInitialised(RuntimeError):
+class NotInitialised(SetUpError):
     """The holder's home or database is not set up; the text says which command does it."""
 
 
