@@ -77,7 +77,7 @@ class ExponentialAnswers:
 
     @property
     def estimate(self) -> FloatArray:
-        """See `likelihoods.NoisyEstimate`: the mean of the likelihood as if it were a distribution."""
+        """The mean of the likelihood as if it were a distribution, shape (T, K), in people."""
         mass = np.exp(self.table)
         counts = self.start[..., None] + np.arange(self.table.shape[-1])
         mean: FloatArray = (mass * counts).sum(axis=-1) / mass.sum(axis=-1)
@@ -85,11 +85,11 @@ class ExponentialAnswers:
 
     @property
     def deviation(self) -> float:
-        """See `likelihoods.NoisyEstimate`: of a sum of answers that are far from both ends."""
+        """The standard deviation of a sum of answers that are far from both ends, in people."""
         return math.sqrt(self.cells * DiscreteLaplaceNoise(scale=self.noise.scale).variance)
 
     def propose(self, minimum: IntArray, points: FloatArray) -> tuple[IntArray, FloatArray]:
-        """See `likelihoods.CountLikelihood`. Where the minimum is beyond the table, the table's end is proposed."""
+        """Propose counts, shape (T, K, M), from the likelihood with tails twice as heavy; at least the minimum."""
         releases, groups, width = self.table.shape
         rows = np.arange(releases * groups).reshape(releases, groups, 1)
         whole = self.tempered[..., -1:]
@@ -104,7 +104,7 @@ class ExponentialAnswers:
         return np.maximum(self.start[..., None] + columns, minimum), log_weight
 
     def log_likelihood(self, counts: IntArray, groups: NDArray[np.intp]) -> FloatArray:
-        """See `likelihoods.CountLikelihood`."""
+        """The log-likelihood of counts of some groups, shape (T, G, M); −∞ outside the table."""
         columns = counts - self.start[:, groups, None]
         width = self.table.shape[-1]
         found = np.take_along_axis(self.table[:, groups], np.clip(columns, 0, width - 1), axis=-1)
@@ -112,7 +112,7 @@ class ExponentialAnswers:
         return likelihood
 
     def tail_probability(self) -> FloatArray:
-        """See `likelihoods.NoisyEstimate`: empty cells are answered with geometric numbers, but for the upper end."""
+        """How likely empty cells are answered so high, shape (T, K): geometric numbers, but for the upper end."""
         tail: FloatArray = nbinom.sf(self.answers - 1, self.cells, -math.expm1(-1 / self.noise.scale))
         return tail
 
@@ -126,17 +126,17 @@ class ExponentialDifference:
 
     @property
     def estimate(self) -> FloatArray:
-        """See `likelihoods.NoisyEstimate`; not negative."""
+        """Everybody minus the accepted, shape (T, K), in people; not negative."""
         estimate: FloatArray = np.maximum(self.everybody.estimate - self.accepted.estimate, 0)
         return estimate
 
     @property
     def deviation(self) -> float:
-        """See `likelihoods.NoisyEstimate`."""
+        """The standard deviation of the difference of two independent estimates, in people."""
         return float(np.hypot(self.accepted.deviation, self.everybody.deviation))
 
     def tail_probability(self) -> FloatArray:
-        """See `likelihoods.NoisyEstimate`: an upper bound of it.
+        """An upper bound of how likely empty cells are answered so high, shape (T, K).
 
         With q = exp(−1/scale), an answer is below its count by t less often than discrete Laplace noise is, and
         above it at most (1 + q) times as often, whatever the count is.

@@ -63,16 +63,16 @@ class AdditiveAnswers:
 
     @property
     def estimate(self) -> FloatArray:
-        """See `NoisyEstimate`."""
+        """The answers themselves, shape (T, K), in people: the noise has mean zero."""
         return self.answers.astype(np.float64)
 
     @property
     def deviation(self) -> float:
-        """See `NoisyEstimate`."""
+        """The standard deviation of the noise, in people."""
         return self.noise.deviation
 
     def propose(self, minimum: IntArray, points: FloatArray) -> tuple[IntArray, FloatArray]:
-        """See `CountLikelihood`. An answer so far below the minimum that the table ends is taken to its end:
+        """Propose counts, shape (T, K, M). An answer so far below the minimum that the table ends is taken to its end:
         the posterior of the count hardly depends on it then, and for a single Laplace noise not at all.
         """
         noise = self.noise
@@ -82,10 +82,10 @@ class AdditiveAnswers:
         return minimum + largest + noise.reach - columns, 0.5 * noise.log_mass[columns] + np.log(mass)
 
     def log_likelihood(self, counts: IntArray, groups: NDArray[np.intp]) -> FloatArray:
-        """See `CountLikelihood`."""
+        """The log mass of the noise between answers and counts of some groups, shape (T, G, M)."""
         likelihood: FloatArray = self.noise.log_mass[self.noise.index(self.answers[:, groups, None] - counts)]
         return likelihood
 
     def tail_probability(self) -> FloatArray:
-        """See `NoisyEstimate`."""
+        """How likely the noise alone is at least as large as the answer, shape (T, K)."""
         return self.noise.at_least(self.answers)

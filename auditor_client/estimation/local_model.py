@@ -111,32 +111,32 @@ class LocalTotals:
 
     @property
     def complement_is(self) -> ComplementKind:
-        """See `Totals`."""
+        """Reports are of the accepted and of the refused."""
         return "unfavourable"
 
     @property
     def known(self) -> KnownTotals:
-        """See `Totals`: as many people as reported."""
+        """Exact: a cell has as many people as reported."""
         accepted, refused = (np.array([part.people]) for part in (self.accepted, self.refused))
         return KnownTotals(accepted, refused, len(self.accepted.estimate))
 
     @property
     def estimates(self) -> tuple[FloatArray, FloatArray]:
-        """See `Totals`."""
+        """Estimates of the accepted and of the refused, shape (1, K) each, in people; may be negative."""
         return self.accepted.estimate[None], self.refused.estimate[None]
 
     @property
     def deviations(self) -> tuple[float, float]:
-        """See `Totals`."""
+        """Their standard deviations, in people, averaged over the groups."""
         return float(self.accepted.deviations.mean()), float(self.refused.deviations.mean())
 
     def tail_probabilities(self) -> tuple[FloatArray, FloatArray]:
-        """See `Totals`."""
+        """How likely a group without people has so many reports, shape (1, K) each; a normal approximation."""
         accepted, refused = (norm.sf(part.estimate / part.deviations)[None] for part in (self.accepted, self.refused))
         return accepted, refused
 
     def log_ratio(self, totals: TrueTotals, changed: TrueTotals, groups: IntArray) -> FloatArray:
-        """See `Totals`."""
+        """The log-likelihood of totals in which some groups have changed, minus that of the totals, shape (1, M)."""
         return self.accepted.log_ratio(totals.accepted, changed.accepted, groups) + self.refused.log_ratio(
             totals.refused, changed.refused, groups
         )

@@ -38,12 +38,12 @@ class FlatPrior:
     """p uniform on (0, 1), so every a from 0 to n is as likely."""
 
     def __call__(self, accepted: IntArray, refused: IntArray) -> FloatArray:
-        """See `Prior`."""
+        """The log prior mass: −log(n + 1) for n people, shape (T, K, M)."""
         log_prior: FloatArray = -np.log(accepted + refused + 1.0)
         return log_prior
 
     def population_rates(self, accepted: FloatArray, refused: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """See `Prior`."""
+        """Draw p from Beta(a + 1, n − a + 1), shape (T, K, M)."""
         return rng.beta(accepted + 1, refused + 1)
 
 
@@ -58,13 +58,13 @@ class PooledPrior:
     rates: FloatArray
 
     def __call__(self, accepted: IntArray, refused: IntArray) -> FloatArray:
-        """See `Prior`."""
+        """The log prior mass of the mixture of both parts, shape (T, K, M)."""
         around, flat = self._parts(accepted, refused)
         log_prior: FloatArray = np.logaddexp(around, flat)
         return log_prior
 
     def population_rates(self, accepted: FloatArray, refused: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """See `Prior`."""
+        """Draw p from the part of the mixture that the people suggest, shape (T, K, M)."""
         around, flat = self._parts(accepted, refused)
         is_around = rng.random(accepted.shape) < expit(around - flat)
         alpha, beta = self._pseudo_people

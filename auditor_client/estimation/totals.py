@@ -150,20 +150,20 @@ class CountedTotals:
 
     @property
     def estimates(self) -> tuple[FloatArray, FloatArray]:
-        """See `Totals`."""
+        """Estimates of the accepted and of the refused, shape (T, K) each, in people; may be negative."""
         return self.accepted.estimate, self.refused.estimate
 
     @property
     def deviations(self) -> tuple[float, float]:
-        """See `Totals`."""
+        """Their standard deviations, in people."""
         return self.accepted.deviation, self.refused.deviation
 
     def tail_probabilities(self) -> tuple[FloatArray, FloatArray]:
-        """See `Totals`."""
+        """How likely noise alone answers with at least as many accepted, and refused, of nobody; shape (T, K) each."""
         return self.accepted.tail_probability(), self.refused.tail_probability()
 
     def log_ratio(self, totals: TrueTotals, changed: TrueTotals, groups: IntArray) -> FloatArray:
-        """See `Totals`."""
+        """The log-likelihood of totals in which some groups have changed, minus that of the totals, shape (T, M)."""
         return self._log_likelihood(changed, groups) - self._log_likelihood(totals.of(groups), groups)
 
     def _log_likelihood(self, totals: TrueTotals, groups: IntArray) -> FloatArray:
