@@ -4,7 +4,7 @@
 
 Schemas, rules and thresholds are random: all types and operators, missing values, open and closed ends, thresholds that
 are neighbouring doubles, fractions between integers, infinitely far or outside the declared range, contradictions. The
-referee builds a record for each way the rules could tell values apart and asks `Rule.matches`; it knows nothing of
+oracle builds a record for each way the rules could distinguish values and asks `Rule.matches`; it knows nothing of
 atoms. *Unsound* has to be 0. *Needless* counts pairs that are called overlapping although no record matches both.
 """
 
@@ -55,17 +55,17 @@ def compare_pairs(number: int, seed: int, prover: Prover = disjoint_classes) -> 
     """Random pairs of rules: are they disjoint?"""
     rng = random.Random(seed)
     overlapping = unsound = needless = 0
-    for place in range(number):
-        if place % PAIRS_PER_SCHEMA == 0:
+    for index in range(number):
+        if index % PAIRS_PER_SCHEMA == 0:
             schema = _schema(rng)
         one, other = _rule(rng, schema), _rule(rng, schema)
         common = next(
             (True for record in records((one, other), schema) if one.matches(record) and other.matches(record)), False
         )
-        told = len(prover([Cell(id="1", any_of=(one,)), Cell(id="2", any_of=(other,))], schema)) == 2
+        disjoint = len(prover([Cell(id="1", any_of=(one,)), Cell(id="2", any_of=(other,))], schema)) == 2
         overlapping += common
-        unsound += common and not told
-        needless += told and not common
+        unsound += common and not disjoint
+        needless += disjoint and not common
     return Found(number, overlapping, unsound, needless)
 
 
@@ -76,12 +76,12 @@ def compare_sets(number: int, seed: int, prover: Prover = disjoint_classes) -> F
     for _ in range(number):
         schema = _schema(rng, features=2)
         cells = [
-            Cell(id=str(place), any_of=tuple(_rule(rng, schema, predicates=2) for _ in range(rng.randint(1, 2))))
-            for place in range(rng.randint(2, 6))
+            Cell(id=str(index), any_of=tuple(_rule(rng, schema, predicates=2) for _ in range(rng.randint(1, 2))))
+            for index in range(rng.randint(2, 6))
         ]
         classes = prover(cells, schema)
         matched = [
-            frozenset(place for place, cell in enumerate(cells) if cell.matches(record))
+            frozenset(index for index, cell in enumerate(cells) if cell.matches(record))
             for record in records([rule for cell in cells for rule in cell.any_of], schema)
         ]
         largest = max(map(len, matched))
@@ -93,16 +93,16 @@ def compare_sets(number: int, seed: int, prover: Prover = disjoint_classes) -> F
 
 
 def records(rules: Sequence[Rule], schema: Schema) -> Iterator[Record]:
-    """A record for each combination of values that some rules could tell apart."""
+    """A record for each combination of values that some rules could distinguish."""
     features = [column for column in schema.columns if not column.sensitive]
     asked = [predicate for rule in rules for predicate in rule.all_of]
-    values = [_telling(column, [one for one in asked if one.column == column.name]) for column in features]
+    values = [_distinguishing(column, [one for one in asked if one.column == column.name]) for column in features]
     for combination in itertools.product(*values):
         yield {column.name: value for column, value in zip(features, combination, strict=True)}
 
 
-def _telling(column: Column, asked: Sequence[Predicate]) -> list[Value | None]:
-    """On each threshold and beside it, the ends of the domain, every category: whatever predicates admit holds one."""
+def _distinguishing(column: Column, asked: Sequence[Predicate]) -> list[Value | None]:
+    """On each threshold and next to it, the ends of the domain, every category: whatever predicates admit holds one."""
     missing: list[Value | None] = [None] if column.nullable else []
     if not column.ordered:
         return [*column.values, *missing]
@@ -118,7 +118,7 @@ def _telling(column: Column, asked: Sequence[Predicate]) -> list[Value | None]:
 
 
 def _schema(rng: random.Random, features: int = 3) -> Schema:
-    columns = [_column(rng, f"x{place}") for place in range(rng.randint(1, features))]
+    columns = [_column(rng, f"x{index}") for index in range(rng.randint(1, features))]
     return Schema(person_key="person", columns=(*columns, Column(name="sex", type="boolean", sensitive=True)))
 
 
@@ -160,9 +160,9 @@ def _predicate(rng: random.Random, column: Column) -> Predicate:
 
 def _threshold(rng: random.Random, *, whole: bool) -> float:
     value = rng.choice(NEAR) if rng.random() < 0.9 else rng.choice(FAR)
-    beside = math.nextafter(value, rng.choice((-math.inf, math.inf)))
-    if rng.random() < 0.3 and math.isfinite(beside):
-        value = beside
+    neighbour = math.nextafter(value, rng.choice((-math.inf, math.inf)))
+    if rng.random() < 0.3 and math.isfinite(neighbour):
+        value = neighbour
     return float(math.floor(value)) if whole else value
 
 

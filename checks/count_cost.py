@@ -1,9 +1,9 @@
-"""What the processor time of a count tells of the records: registers that differ by one person, and in everything.
+"""What the processor time of a count reveals of the records: registers that differ by one person, and in everything.
 
 `python -m checks.count_cost --people 250000 --runs 60`
 
 Registers are invented, each declared as the one that it is compared with, and counted in turn and in random order. The
-area under the ROC curve (AUC) says how well the time of one count tells the first register from the second: .5 is
+area under the ROC curve (AUC) says how well the time of one count distinguishes the registers: .5 is
 guessing, 1 is certain. No deadline is in between: it is the time that the deadline has to hide.
 """
 

@@ -13,9 +13,9 @@ and every release is estimated:
 - `population`: ratio and difference of the population that the people were drawn from, drawn anew each time;
 - `supports`: with exact numbers of people, K = 2 to 4, and with one of two groups counted;
 - `exponential`, `empty-rules` and `reports`: the exponential mechanism's answers, the same with twenty empty rules
-  beside the others, and randomised responses.
+  in addition to the others, and randomised responses.
 
-A line tells the least and the mean coverage over the registers, which of them was worst, and how many are
+A line has the least and the mean coverage over the registers, which of them was worst, and how many are
 below 93 % by more than chance (p < 0.001, binomial).
 """
 
@@ -137,16 +137,16 @@ class Task:
     Attributes:
         seed: Of the register, not of the noise.
         runs: How many releases.
-        told: The estimator is told the noise's scale times this; below 1 its intervals have to fail.
+        scale_factor: The estimator gets the noise’s scale times this; below 1 its intervals have to fail.
     """
 
     seed: int
     runs: int
-    told: float = 1.0
+    scale_factor: float = 1.0
 
     def change(self, scale: float) -> dict[str, float]:
         """How the noise that the estimator hears of differs from a noise of this scale."""
-        return {"scale": self.told * scale}
+        return {"scale": self.scale_factor * scale}
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,8 @@ def of_population(task: Task) -> list[Covered]:
         sample = Register(
             accepted[None], (register.sizes - accepted)[None], register.rates, register.epsilon, "verdict"
         )
-        found.append(estimate_parity(next(_measurements(sample, groups, Task(task.seed, 1, task.told))), level=LEVEL))
+        one = Task(task.seed, 1, task.scale_factor)
+        found.append(estimate_parity(next(_measurements(sample, groups, one)), level=LEVEL))
     ratio, difference = _parity(register.rates)
     return [
         _covered("population ratio", task.seed, [figure.population_ratio for figure in found], ratio),
@@ -273,7 +274,7 @@ def of_supports(task: Task) -> list[Covered]:
 
 
 def of_exponential(task: Task, *, name: str = "exponential", empty: int = 0) -> list[Covered]:
-    """Ratio and difference from the exponential mechanism's answers, perhaps with empty rules beside the others."""
+    """Ratio and difference from the exponential mechanism's answers, perhaps with empty rules among the others."""
     register = Register.invented(task.seed)
     if empty:
         none = np.zeros((empty, len(register.sizes)), dtype=np.int64)
@@ -303,8 +304,8 @@ def of_reports(task: Task) -> list[Covered]:
     kept = float(rng.choice([0.7, 0.8, 0.9]))
     response = np.full((size, size), (1 - kept) / (size - 1))
     np.fill_diagonal(response, kept)
-    told = 1 - task.told * (1 - kept)
-    noise = RandomisedResponseNoise(kept=(KeptValue(column="group", probability=f"{told:.3f}"),))
+    stated = 1 - task.scale_factor * (1 - kept)
+    noise = RandomisedResponseNoise(kept=(KeptValue(column="group", probability=f"{stated:.3f}"),))
     groups = tuple((f"group {group}",) for group in range(size))
     found: list[ParityRange] = []
     for _ in range(task.runs):

@@ -6,7 +6,7 @@ one does. With `--unchecked` the service checks nothing: that is the negative co
 
 A *triple* is three declarations, first or again, with charges, retirements and merges in between and a charge of every
 dataset at the end. A charge is the ledger's entry alone, written as a release writes it: what was released follows from
-the declaration at that moment, so no records are needed.
+the declaration at that time, so no records are needed.
 
 The oracle knows nothing of how the service decides. It takes what was declared when losses were charged, makes one
 person of every column's first two values, and changes every sensitive column of the population in every way.
@@ -95,17 +95,17 @@ def triple(holder: Holder, number: int, seed: int) -> Outcome:
         seed: Of all triples.
     """
     source = random.Random(f"{seed}-{number}")
-    course = _Course(holder, source, f"-{number}")
+    trace = _Trace(holder, source, f"-{number}")
     for _ in range(3):
-        course.declare()
-        for step in (course.charge, course.retire, course.merge):
-            if source.random() < {course.charge: 0.5, course.retire: 0.15, course.merge: 0.3}[step]:
+        trace.declare()
+        for step in (trace.charge, trace.retire, trace.merge):
+            if source.random() < {trace.charge: 0.5, trace.retire: 0.15, trace.merge: 0.3}[step]:
                 step()
-    course.charge_all()
-    return Outcome(tuple(course.done), tuple(course.refused), tuple(course.excesses()))
+    trace.charge_all()
+    return Outcome(tuple(trace.done), tuple(trace.refused), tuple(trace.excesses()))
 
 
-class _Course:
+class _Trace:
     """One triple under way."""
 
     def __init__(self, holder: Holder, source: random.Random, suffix: str) -> None:
@@ -131,8 +131,8 @@ class _Course:
         )
 
     def retire(self) -> None:
-        if standing := [dataset.name for dataset in self._declared() if not dataset.retired]:
-            name = self._source.choice(standing)
+        if in_force := [dataset.name for dataset in self._declared() if not dataset.retired]:
+            name = self._source.choice(in_force)
             self._try(
                 f"retire {name}",
                 lambda books: service.retire(books, actor=ACTOR, name=name, files=self._holder.files),
@@ -151,8 +151,8 @@ class _Course:
             self._look()
 
     def charge(self) -> None:
-        if standing := [dataset for dataset in self._declared() if not dataset.retired]:
-            self._charge(self._source.choice(standing))
+        if in_force := [dataset for dataset in self._declared() if not dataset.retired]:
+            self._charge(self._source.choice(in_force))
 
     def charge_all(self) -> None:
         for dataset in self._declared():
@@ -166,7 +166,7 @@ class _Course:
             for dataset, schema in people.released:
                 yield from _excesses(dataset, schema, sorted(people.sensitive))
                 for name in schema.sensitive:
-                    if perturbations[name] > 1:  # its reports were said to tell less than they do somewhere
+                    if perturbations[name] > 1:  # its reports were said to reveal less than they do somewhere
                         yield Excess(dataset, (name,), perturbations[name], 1)
 
     def _declaration(self, population: str) -> dict[str, Any]:

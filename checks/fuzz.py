@@ -283,14 +283,14 @@ def _change_value(document: dict[str, Any], rng: random.Random) -> None:
 
 
 def _change_bytes(body: bytearray, rng: random.Random) -> None:
-    place = rng.randrange(len(body) + 1)
+    index = rng.randrange(len(body) + 1)
     kind = rng.randrange(3)
     if kind == 0:
-        body[place:place] = rng.randbytes(rng.choice((1, 1, 8)))
+        body[index:index] = rng.randbytes(rng.choice((1, 1, 8)))
     elif kind == 1:
-        del body[place : place + rng.choice((1, 10, len(body)))]
+        del body[index : index + rng.choice((1, 10, len(body)))]
     else:
-        body[place : place + 1] = rng.choice(b'{}[]",:\\0e-.').to_bytes()
+        body[index : index + 1] = rng.choice(b'{}[]",:\\0e-.').to_bytes()
 
 
 def _ask_hostile(asked: Asked, answers: Answers, request: HostileRequest) -> None:

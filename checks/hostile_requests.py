@@ -66,8 +66,8 @@ def hostile_requests() -> Iterator[HostileRequest]:
     """All of them, in turn."""
     yield from _hostile_plans()
     yield from (_quote(body) for body in itertools.chain(_deep(), _large(), _broken()))
-    for place, text in itertools.product(_places(), (*NUMBERS, *(f'"{text}"' for text in TEXTS))):
-        yield _quote(_with(place, text))
+    for path, text in itertools.product(_paths(), (*NUMBERS, *(f'"{text}"' for text in TEXTS))):
+        yield _quote(_with(path, text))
     for media in MEDIA:
         yield HostileRequest("POST", f"{DATASET}/quotes", json.dumps(plan()).encode(), {"Content-Type": media})
     yield from (HostileRequest("GET", path, headers={}) for path in PATHS)
@@ -131,7 +131,7 @@ def _broken() -> Iterator[bytes]:
     )
 
 
-def _places() -> tuple[tuple[str | int, ...], ...]:
+def _paths() -> tuple[tuple[str | int, ...], ...]:
     predicate = ("batches", 0, "cells", 0, "all_of", 0)
     return (
         ("sensitive", 0), ("version",), ("draw",), ("batches", 0, "name"), ("batches", 0, "epsilon"),
@@ -139,13 +139,13 @@ def _places() -> tuple[tuple[str | int, ...], ...]:
     )  # fmt: skip
 
 
-def _with(place: tuple[str | int, ...], text: str) -> bytes:
-    """A plan's JSON with something else at one place, written as it is."""
+def _with(path: tuple[str | int, ...], text: str) -> bytes:
+    """A plan's JSON with something else at one path, written as it is."""
     document = copy.deepcopy(plan())
     node: Any = document
-    for key in place[:-1]:
+    for key in path[:-1]:
         node = node[key]
-    node[place[-1]] = "@here@"
+    node[path[-1]] = "@here@"
     return json.dumps(document).replace('"@here@"', text).encode("utf-8", "surrogatepass")
 
 
@@ -155,7 +155,7 @@ def _administration() -> Iterator[HostileRequest]:
         yield HostileRequest("POST", "/v1/admin/auditors", body, as_administrator=True)
         yield HostileRequest("PUT", "/v1/admin/datasets/odd", body, as_administrator=True)
         yield HostileRequest("POST", "/v1/admin/ledger/restore", body, as_administrator=True)
-    columns = [{"name": f"x{place}", "type": "number"} for place in range(limits.COLUMNS_PER_DATASET_MAX + 1)]
+    columns = [{"name": f"x{number}", "type": "number"} for number in range(limits.COLUMNS_PER_DATASET_MAX + 1)]
     declaration = {"person_key": "id", "columns": columns}
     yield HostileRequest("PUT", "/v1/admin/datasets/odd", json.dumps(declaration).encode(), as_administrator=True)
     for content in (

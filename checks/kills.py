@@ -1,7 +1,7 @@
-"""Holders that are killed with SIGKILL, at random moments or exactly between two steps of 2-privacy §5.
+"""Holders that are killed with SIGKILL, at random times or exactly between two steps of 2-privacy §5.
 
 `python -m checks.kills` kills a holder on SQLite and one on PostgreSQL 200 times each: in turn at every step, and as
-often again at random moments while four clients ask. Then it compares what the auditor has with what the holder has.
+often again at random times while four clients ask. Then it compares what the auditor has with what the holder has.
 All columns behind "charged" have to be zero.
 
 To die at a step, the holder's process watches its own function calls through the interpreter's profiling
@@ -50,7 +50,7 @@ class Step:
         event: As the interpreter's profiling hook names it.
         which: The how manieth such event of a release.
         charged: Whether the dying release is charged by then; None where it may be or not.
-        within_s: Die at a random moment within so many seconds after the event.
+        within_s: Die at a random time within so many seconds after the event.
     """
 
     name: str

@@ -133,8 +133,8 @@ def raced(
     with running_holder(home, database_url) as made:
         pass
     with serving(made.settings, workers=processes) as served, made.at(served.url) as holder:
-        course = Racecourse(holder)
-        return [course.race(limit, plans=plans, fit=fit) for limit in limits], holder.is_intact()
+        racecourse = Racecourse(holder)
+        return [racecourse.race(limit, plans=plans, fit=fit) for limit in limits], holder.is_intact()
 
 
 if __name__ == "__main__":

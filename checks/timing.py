@@ -1,11 +1,11 @@
-"""What the moments of a release show: noise against noise and data against data, at one public declaration.
+"""What the times of a release show: noise against noise and data against data, at one public declaration.
 
 `python -m checks.timing --releases 6000`
 
 Releases of two kinds are asked over HTTP of a holder in a process of its own, in turn and in random order: with small
 and with large noise, of a register and of one with one person more, and of a small and a large one. What is seen of
 each is when the answer comes, the time in it, and on a second connection when the stored answer, the list, the head and
-the budget change. The area under the ROC curve (AUC) says how well that tells one kind from the other: .5 is guessing,
+the budget change. The area under the ROC curve (AUC) says how well that distinguishes the two kinds: .5 is guessing,
 1 is certain. Aim: at most .53 with the quantum; without it the same comparison shows that there is something to hide.
 """
 

@@ -1,4 +1,4 @@
-"""Which calls that make or name files a piece of work makes, in order: what is durable at which moment."""
+"""Which calls that make or name files a piece of work makes, in order: what is durable when."""
 
 import os
 import stat

@@ -175,7 +175,7 @@ def serving(settings: Settings, *, workers: int = 1, environment: dict[str, str]
 
 @contextmanager
 def forked(settings: Settings, *, first: Callable[[], None] | None = None) -> Iterator[Served]:
-    """The same application in a process forked from one that has imported it: up in a moment, to be killed.
+    """The same application in a process forked from one that has imported it: up at once, to be killed.
 
     The process calls `first`, if it is given, before it does anything; it has to be picklable.
     """

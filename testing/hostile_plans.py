@@ -12,13 +12,13 @@ from shared.plans import Plan
 from shared.schema import Column, Schema
 from testing import registers
 
-CATEGORIES: Final = tuple(f"c{place}" for place in range(limits.CATEGORIES_PER_COLUMN_MAX))
+CATEGORIES: Final = tuple(f"c{index}" for index in range(limits.CATEGORIES_PER_COLUMN_MAX))
 SCHEMA: Final = Schema(
     person_key="person",
     columns=(
-        *(Column(name=f"x{place}", type="number", nullable=True) for place in range(512)),
-        *(Column(name=f"n{place}", type="integer") for place in range(16)),
-        *(Column(name=f"c{place}", type="category", categories=CATEGORIES, nullable=True) for place in range(4)),
+        *(Column(name=f"x{index}", type="number", nullable=True) for index in range(512)),
+        *(Column(name=f"n{index}", type="integer") for index in range(16)),
+        *(Column(name=f"c{index}", type="category", categories=CATEGORIES, nullable=True) for index in range(4)),
         Column(name="sex", type="boolean", sensitive=True),
     ),
 )
@@ -29,7 +29,7 @@ RULES_OF_EIGHT: Final = limits.PREDICATES_PER_PLAN_MAX // 8
 def plan(cells: Sequence[Sequence[Predicates]], *, epsilon: str = "0.001") -> dict[str, Any]:
     """A plan of one batch, of cells that are unions of rules."""
     documents = [
-        {"id": str(place), "any_of": [{"all_of": rule} for rule in union]} for place, union in enumerate(cells)
+        {"id": str(index), "any_of": [{"all_of": rule} for rule in union]} for index, union in enumerate(cells)
     ]
     return registers.plan(epsilon=epsilon, cells=documents)
 
@@ -39,10 +39,10 @@ def tree(leaves: int, *, columns: int = 16, fixed_ends: int = 0) -> dict[str, An
     rng = random.Random(leaves)
     paths: list[Predicates] = [[]]
     while len(paths) < leaves:
-        place = rng.randrange(len(paths) if not fixed_ends else min(fixed_ends, len(paths)))
+        index = rng.randrange(len(paths) if not fixed_ends else min(fixed_ends, len(paths)))
         test = {"column": f"x{rng.randrange(columns)}", "value": rng.random()}
-        paths[place : place + 1] = [
-            [*paths[place], {**test, "op": "le", "or_missing": True}], [*paths[place], {**test, "op": "gt"}]
+        paths[index : index + 1] = [
+            [*paths[index], {**test, "op": "le", "or_missing": True}], [*paths[index], {**test, "op": "gt"}]
         ]  # fmt: skip
     return plan([[path] for path in paths])
 
@@ -66,7 +66,7 @@ def _intervals(rng: random.Random) -> Iterator[Predicates]:
 def _many_columns(rng: random.Random) -> Iterator[Predicates]:
     for rule in range(RULES_OF_EIGHT):
         yield [
-            {"column": f"x{(rule * 8 + place) % 512}", "op": "le", "value": rng.random()} for place in range(8)
+            {"column": f"x{(rule * 8 + index) % 512}", "op": "le", "value": rng.random()} for index in range(8)
         ]  # fmt: skip
 
 
@@ -74,7 +74,7 @@ def _unequal(rng: random.Random) -> Iterator[Predicates]:
     """Rules of many holes: sets of the most runs that numbers can have."""
     for rule in range(limits.PREDICATES_PER_PLAN_MAX // limits.PREDICATES_PER_RULE_MAX):
         values = rng.sample(range(32 * rule, 32 * rule + 2**14), limits.PREDICATES_PER_RULE_MAX)
-        yield [{"column": f"n{place % 16}", "op": "ne", "value": 2 * (v // 32)} for place, v in enumerate(values)]
+        yield [{"column": f"n{index % 16}", "op": "ne", "value": 2 * (v // 32)} for index, v in enumerate(values)]
 
 
 def _unlisted(rng: random.Random, op: str, values: int) -> Iterator[Predicates]:
@@ -116,7 +116,7 @@ def _narrow(rng: random.Random) -> Iterator[Predicates]:
     for rule in range(RULES_OF_EIGHT):
         yield [
             {"column": "x0", "op": "gt", "value": rule}, {"column": "x0", "op": "le", "value": rule + 1},
-            *({"column": f"x{place}", "op": "le", "value": rng.random()} for place in range(1, 7)),
+            *({"column": f"x{index}", "op": "le", "value": rng.random()} for index in range(1, 7)),
         ]  # fmt: skip
 
 

@@ -58,8 +58,8 @@ SEX: Rates = {("Female",): (0.081, 0.078, 0.085), ("Male",): (0.262, 0.258, 0.26
 def decision_rules(rules: Sequence[tuple[bool, list[dict[str, Any]]]] = ADULT_RULES) -> tuple[DecisionRule, ...]:
     """Rules as a tree would give them."""
     made = []
-    for place, (favourable, predicates) in enumerate(rules):
-        leaf = Leaf(id=f"leaf-{place}", decision="> 50K" if favourable else "≤ 50K", favourable=favourable)
+    for index, (favourable, predicates) in enumerate(rules):
+        leaf = Leaf(id=f"leaf-{index}", decision="> 50K" if favourable else "≤ 50K", favourable=favourable)
         made.append(DecisionRule(Rule.model_validate({"id": leaf.id, "all_of": predicates}), leaf))
     return tuple(made)
 

@@ -188,14 +188,14 @@ def _classes(draw: np.random.Generator) -> list[Any]:
 def _steps(draw: np.random.Generator, columns: tuple[str, ...], *, framed: bool) -> list[Any]:
     transformers = []
     for number, group in enumerate(_groups(draw, columns)):
-        places: Any = list(group) if framed else [columns.index(name) for name in group]
+        indices: Any = list(group) if framed else [columns.index(name) for name in group]
         if group[0] in NUMERIC:
             options = _numeric(draw, group)
         elif group[0] in TEXTS:
             options = _texts(draw)
         else:
             options = _booleans(draw, group)
-        transformers.append((f"part-{number}", _pick(draw, options), places))
+        transformers.append((f"part-{number}", _pick(draw, options), indices))
     if draw.random() < 0.3 and len(transformers) > 2:
         transformers[0] = (transformers[0][0], "drop", transformers[0][2])
     if draw.random() < 0.2:  # a tree takes no missing value from a sparse matrix
@@ -214,7 +214,7 @@ def _groups(draw: np.random.Generator, columns: tuple[str, ...]) -> list[list[st
     for kind in (NUMERIC, TEXTS, BOOLEAN):
         names = [name for name in columns if name in kind]
         groups += ([names] if names else []) if draw.random() < 0.4 else [[name] for name in names]
-    return [groups[place] for place in draw.permutation(len(groups))]
+    return [groups[index] for index in draw.permutation(len(groups))]
 
 
 def _numeric(draw: np.random.Generator, group: list[str]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Invented schemas, rules and records for Hypothesis, dense where comparisons go wrong: on and beside thresholds."""
+"""Invented schemas, rules and records for Hypothesis, dense where comparisons go wrong: on and next to thresholds."""
 
 import itertools
 import math
@@ -25,8 +25,8 @@ CATEGORIES = ("é", "a b", "b", ",", 'q"q', "zz")
 @st.composite
 def schemas(draw: st.DrawFn, *, features: int = 3) -> Schema:
     """Some features of any type, and one or two sensitive columns."""
-    columns = [_column(draw, f"x{place}") for place in range(draw(st.integers(1, features)))]
-    sensitive = [_listed(draw, f"s{place}", sensitive=True) for place in range(draw(st.integers(1, 2)))]
+    columns = [_column(draw, f"x{index}") for index in range(draw(st.integers(1, features)))]
+    sensitive = [_listed(draw, f"s{index}", sensitive=True) for index in range(draw(st.integers(1, 2)))]
     return Schema(person_key="person", columns=(*columns, *sensitive))
 
 
@@ -123,15 +123,17 @@ def trees(draw: st.DrawFn, schema: Schema, *, splits_max: int = 12) -> list[Rule
 def cells(draw: st.DrawFn, schema: Schema, *, cells_max: int = 6) -> list[Cell]:
     """Unions of rules that may overlap, within a cell and between cells."""
     unions = draw(st.lists(st.lists(rules(schema), min_size=1, max_size=3), min_size=1, max_size=cells_max))
-    return [Cell(id=f"cell-{place}", any_of=tuple(union)) for place, union in enumerate(unions)]
+    return [Cell(id=f"cell-{index}", any_of=tuple(union)) for index, union in enumerate(unions)]
 
 
 def records(schema: Schema) -> st.SearchStrategy[dict[str, Value | None]]:
-    """A person whose values lie on the thresholds, beside them, and on the ends of the domains."""
-    return st.fixed_dictionaries({column.name: st.sampled_from(telling_values(column)) for column in schema.columns})
+    """A person whose values lie on the thresholds, next to them, and on the ends of the domains."""
+    return st.fixed_dictionaries(
+        {column.name: st.sampled_from(distinguishing_values(column)) for column in schema.columns}
+    )
 
 
-def telling_values(column: Column) -> list[Value | None]:
+def distinguishing_values(column: Column) -> list[Value | None]:
     """Values of a column among which every set that predicates of `predicates` can admit has one, if it has any."""
     missing: list[Value | None] = [None] if column.nullable else []
     if not column.ordered:
@@ -159,7 +161,7 @@ def overlap(one: Rule, other: Rule, schema: Schema) -> Record | None:
     record = {}
     for column in schema.columns:
         asked = [p for p in (*one.all_of, *other.all_of) if p.column == column.name]
-        matched = (value for value in telling_values(column) if all(p.matches(value) for p in asked))
+        matched = (value for value in distinguishing_values(column) if all(p.matches(value) for p in asked))
         try:
             record[column.name] = next(matched)
         except StopIteration:
@@ -170,14 +172,14 @@ def overlap(one: Rule, other: Rule, schema: Schema) -> Record | None:
 def first_fit(cells: Sequence[Cell], schema: Schema) -> tuple[tuple[int, ...], ...]:
     """The classes by the definition, pair by pair and record by record."""
     classes: list[list[int]] = []
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         for members in classes:
             pairs = itertools.chain.from_iterable(
                 itertools.product(cell.any_of, cells[member].any_of) for member in members
             )
             if all(overlap(one, other, schema) is None for one, other in pairs):
-                members.append(place)
+                members.append(index)
                 break
         else:
-            classes.append([place])
+            classes.append([index])
     return tuple(tuple(members) for members in classes)

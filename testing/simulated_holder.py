@@ -1,4 +1,4 @@
-"""A holder that does as it is told, lies included: a real server on loopback with a real signing key.
+"""A holder that follows a script, lies included: a real server on loopback with a real signing key.
 
 It knows one dataset and no records; its counts are invented. A test changes what it says before or
 after it signs, or takes a request over as a whole, down to the bytes.
@@ -170,7 +170,7 @@ class SimulatedHolder:
         return 201, self.answered[name]
 
     def position(self, sequence: int) -> Document | None:
-        """What the ledger holds at a place."""
+        """What the ledger holds at a position."""
         if 1 <= sequence <= len(self.ledger):
             return {"sequence": sequence, "hash": self.ledger[sequence - 1]}
         return None

@@ -1,1 +1,1 @@
-"""What attackers get out of the holder, beside what they get without its defences (docs/attacks.md)."""
+"""What attackers get out of the holder, next to what they get without its defences (docs/attacks.md)."""

@@ -1,6 +1,6 @@
-"""What a caller sees beside the counts, compared between two holders whose records differ.
+"""What a caller sees in addition to the counts, compared between two holders whose records differ.
 
-Both are asked the same course: good plans and bad ones, quotes, budgets, ledger positions, the budget's end. Everything
+Both get the same requests: good plans and bad ones, quotes, budgets, ledger positions, the budget's end. Everything
 that is not drawn by chance or follows from the time has to be the same: statuses, headers, documents, and lengths once
 noise, digests and times are written alike.
 """
@@ -28,7 +28,7 @@ Seen = tuple[int, tuple[tuple[str, str], ...], str]
 """Status, headers and body of an answer, but for what is drawn by chance."""
 
 
-def course() -> Iterator[tuple[str, str, dict[str, Any] | None]]:
+def requests() -> Iterator[tuple[str, str, dict[str, Any] | None]]:
     """Method, path and body of every request."""
     releases, quotes = "/datasets/register/releases", "/datasets/register/quotes"
     only_one = [{"id": "one", "all_of": [{"column": "hours", "op": "gt", "value": 59.99}]}]
@@ -54,8 +54,8 @@ def course() -> Iterator[tuple[str, str, dict[str, Any] | None]]:
 
 
 def seen(holder: TestedHolder) -> list[Seen]:
-    """What the course shows of a holder."""
-    return [_without_chance(holder.auditor(method, path, json=body)) for method, path, body in course()]
+    """What a holder answers to all requests."""
+    return [_without_chance(holder.auditor(method, path, json=body)) for method, path, body in requests()]
 
 
 def _without_chance(answer: httpx.Response) -> Seen:

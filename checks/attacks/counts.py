@@ -94,8 +94,8 @@ def collusion(holder: Holder, people: People, epsilon: str, *, auditors: int) ->
 def _voted(by_person: Sequence[Sequence[int]], people: People) -> float:
     """How often several answers about the first group of one person are right together.
 
-    Each is as telling as any: discrete Laplace noise makes an answer of 1 or more e^ε times likelier from a count of 1,
-    and one of 0 or less as much likelier from 0. So the larger number of them decides.
+    Each reveals as much as any: discrete Laplace noise makes an answer of 1 or more e^ε times likelier from a count
+    of 1, and one of 0 or less as much likelier from 0. So the larger number of them decides.
     """
     right = []
     for answers, group in zip(by_person, people.groups, strict=True):

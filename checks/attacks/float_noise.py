@@ -1,4 +1,4 @@
-"""Mironov's attack (2012): a floating-point Laplace sampler has holes, and they tell the count.
+"""Mironov's attack (2012): a floating-point Laplace sampler has holes, and they reveal the count.
 
 The textbook sampler is scale · ln(u) with a sign, u a multiple of 2⁻⁵³. Between the doubles that it can reach lie
 doubles that it cannot, and which those are depends on what the noise is added to: an answer that no u reaches from the
@@ -20,11 +20,11 @@ _NEIGHBOURS = 12
 
 @dataclass(frozen=True, slots=True)
 class Holes:
-    """What holes tell of a count of 0 or 1, equally likely before.
+    """What holes reveal of a count of 0 or 1, equally likely before.
 
     Attributes:
         certain: The share of answers that only one of the counts reaches.
-        accuracy: How often the attacker is right, who takes the nearer count where holes do not tell.
+        accuracy: How often the attacker is right, who takes the nearer count where holes do not reveal it.
     """
 
     certain: float

@@ -1,6 +1,6 @@
 """People to attack, and who answers about them: nobody in between, or a running holder.
 
-The attacker has everybody's features, among them one that tells each person from all others, and knows which model
+The attacker has everybody's features, among them one that identifies each person, and knows which model
 accepts whom. What it does not have is the group: the setting of Hamman, Chen and Dutta (2022).
 """
 
@@ -26,7 +26,7 @@ Counts = list[list[int]]
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """A register of people, told apart by their number.
+    """A register of people, identified by their number.
 
     Attributes:
         name: The dataset's.

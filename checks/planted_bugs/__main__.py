@@ -41,9 +41,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="planted-bugs-") as folder:
         copy = Path(folder) / "tree"
         shutil.copytree(TREE, copy, ignore=shutil.ignore_patterns(*LEFT_OUT))
-        outcome, told = run_tests(copy, sorted({test for bug in bugs for test in bug.tests}))
+        outcome, output = run_tests(copy, sorted({test for bug in bugs for test in bug.tests}))
         if outcome != PASSED:
-            sys.stderr.write(f"{told}\nThe tests do not pass without a bug, so they would show nothing.\n")
+            sys.stderr.write(f"{output}\nThe tests do not pass without a bug, so they would show nothing.\n")
             return 2
         for bug in bugs:
             started = time.monotonic()
@@ -64,11 +64,11 @@ def examine(copy: Path, bug: Bug) -> tuple[bool, str]:
     try:
         for file, source in planted.items():
             (copy / file).write_text(source)
-        outcome, told = run_tests(copy, bug.tests)
+        outcome, output = run_tests(copy, bug.tests)
     finally:
         for file, source in originals.items():
             (copy / file).write_text(source)
-    failed = [line.split()[1].rpartition("/")[2] for line in told.splitlines() if line.startswith("FAILED ")]
+    failed = [line.split()[1].rpartition("/")[2] for line in output.splitlines() if line.startswith("FAILED ")]
     if outcome == FAILED and failed:
         return True, failed[0]
     return False, "no test failed" if outcome == PASSED else f"the tests ended with {outcome}"

@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A piece of a file, and what comes in its place."""
+    """A piece of a file, and what replaces it."""
 
     file: str
     anchor: str
@@ -190,7 +190,7 @@ BUGS: Final = (
                 "        import concurrent.futures\n"
                 "        import time\n\n"
                 "        early: concurrent.futures.Future[T] = concurrent.futures.Future()\n\n"
-                "        def tell(connection: Connection) -> T:\n"
+                "        def answer_early(connection: Connection) -> T:\n"
                 "            try:\n"
                 "                early.set_result(work(connection))\n"
                 "            except BaseException as error:\n"
@@ -198,7 +198,7 @@ BUGS: Final = (
                 "                raise\n"
                 "            time.sleep(0.02)\n"
                 "            return early.result()\n\n"
-                "        self._lane.submit(self._transaction, tell)\n"
+                "        self._lane.submit(self._transaction, answer_early)\n"
                 "        queued = early\n",
             ),
         ),

@@ -168,8 +168,8 @@ def _partition_numbers(column: Column, comparisons: Iterable[_Comparison]) -> tu
     cuts = sorted(ends - {-math.inf, line.top})
     if len(cuts) > limits.CUTS_PER_COLUMN_MAX:
         raise TooLarge(what=f"different thresholds for column {column.name!r}", limit=limits.CUTS_PER_COLUMN_MAX)
-    place = {end: atom for atom, end in enumerate((-math.inf, *cuts, line.top))}
-    admitted = [tuple((place[above], place[up_to]) for above, up_to in one) for one in spans]
+    index = {end: atom for atom, end in enumerate((-math.inf, *cuts, line.top))}
+    admitted = [tuple((index[above], index[up_to]) for above, up_to in one) for one in spans]
     return Partition(column, tuple(cuts), len(cuts) + 1), admitted
 
 
@@ -187,10 +187,10 @@ def _listed(column: Column, comparison: _Comparison) -> list[tuple[int, int]]:
             return _spans(present, present + 1)
         case "not_missing":
             return _spans(0, present)
-    places = sorted(
+    indices = sorted(
         column.category_indices[value] if isinstance(value, str) else int(value) for value in _operands(comparison)
     )
-    ends = itertools.chain.from_iterable((place, place + 1) for place in places)
+    ends = itertools.chain.from_iterable((index, index + 1) for index in indices)
     return _spans(0, *ends, present, *missing) if comparison.op in ("ne", "not_in") else _spans(*ends, *missing)
 
 
@@ -268,11 +268,11 @@ def _common(sets: Sequence[Runs]) -> Runs:
         return sets[0]
     under_way = start = 0
     runs = []
-    for place, change in sorted(itertools.chain.from_iterable(((s, 1), (e, -1)) for one in sets for s, e in one)):
+    for end, change in sorted(itertools.chain.from_iterable(((s, 1), (e, -1)) for one in sets for s, e in one)):
         if change < 0 and under_way == len(sets):
-            runs.append((start, place))
+            runs.append((start, end))
         under_way += change
-        start = place
+        start = end
     return tuple(runs)
 
 

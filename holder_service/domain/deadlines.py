@@ -61,7 +61,7 @@ class PlanSize:
         """The size of a priced plan that counts so many groups."""
         counts: dict[str, int] = {}
         rules = predicates = values = cuts = columns = gaussians = classes = words = word_columns = 0
-        for batch, paid in zip(plan.batches, price.batches, strict=True):
+        for batch, priced in zip(plan.batches, price.batches, strict=True):
             name = batch.mechanism.name
             counts[name] = counts.get(name, 0) + len(batch.cells) * groups
             asked = [rule for cell in batch.cells for rule in cell.any_of]
@@ -73,7 +73,7 @@ class PlanSize:
             cuts += len(named) + 2 * len(_thresholds(asked))
             columns += len(named)
             gaussians += name == "gaussian"
-            classes += len(paid.classes)
+            classes += len(priced.classes)
             words += batch_words
             word_columns += batch_words * len(named)
         return cls(rules, predicates, values, cuts, columns, counts, gaussians, classes, words, word_columns)

@@ -38,18 +38,18 @@ def disjoint_classes(cells: Sequence[Cell], schema: Schema) -> tuple[tuple[int, 
     rules: dict[int, Rule] = {}
     cell_at: dict[int, int] = {}
     fill = flags = 0
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         first = len(rules) + len(cell_at)
         rules.update(enumerate(cell.any_of, start=first))
         flag = first + len(cell.any_of)
-        cell_at[flag] = place
+        cell_at[flag] = index
         fill |= (1 << flag) - (1 << first)
         flags |= 1 << flag
     overlaps = _overlaps(rules, schema)
     conflicts: dict[int, int] = {}
-    for flag, place in cell_at.items():
+    for flag, index in cell_at.items():
         met = 0
-        for number in range(flag - len(cells[place].any_of), flag):
+        for number in range(flag - len(cells[index].any_of), flag):
             met |= overlaps[number]
         conflicts[flag] = (met + fill) & flags
     return tuple(tuple(cell_at[flag] for flag in chosen) for chosen in _first_fit(conflicts, flags))
@@ -171,7 +171,7 @@ class _Unions:
             self._tree[node] = self._tree[2 * node] | self._tree[2 * node + 1]
 
     def over(self, start: int, end: int) -> int:
-        """The union of the sets from one place to before another."""
+        """The union of the sets from one index to before another."""
         union = 0
         low, high = start + self._size, end + self._size
         while low < high:

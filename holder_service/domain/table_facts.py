@@ -1,4 +1,4 @@
-"""What the entries say about the tables that stand beside the ledger: accounts, keys, populations, datasets.
+"""What the entries say about the other tables of the database: accounts, keys, populations, datasets.
 
 The holder decides by those rows. One that was changed behind the ledger's back (a withdrawn key revived,
 a dataset moved to another population) is found by comparing them with what follows from the entries.

@@ -9,7 +9,7 @@ ANSWERS = 50_000
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "0.5"])
-def test_holes_between_doubles_tell_the_count(epsilon: str) -> None:
+def test_holes_between_doubles_reveal_the_count(epsilon: str) -> None:
     """Of six in ten answers the attacker is certain; by chance it would have half of them right and ε of them sure."""
     holes = attack_float_noise(float(epsilon), ANSWERS)
 

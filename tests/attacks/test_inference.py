@@ -59,7 +59,9 @@ def declared(holder: Holder, name: str, people: int, **options: str) -> People:
 
 
 @pytest.mark.parametrize(("relation", "steps"), [("sensitive_attribute", 1), ("add_remove", 2), ("replace", 1)])
-def test_a_rule_that_matches_one_person_tells_what_epsilon_allows(attacked: Holder, relation: str, steps: int) -> None:
+def test_a_rule_that_matches_one_person_reveals_what_epsilon_allows(
+    attacked: Holder, relation: str, steps: int
+) -> None:
     people = declared(attacked, f"isolated-{relation}".replace("_", "-"), 500, relation=relation)
 
     found = counts.isolating_rules(attacked, people, "0.5")
@@ -119,7 +121,7 @@ def test_averaging_would_work_without_the_ledger() -> None:
     assert counts.averaging_without_ledger(people, "0.5", times=400).right > 0.98
 
 
-def test_the_cap_holds_for_auditors_in_league(attacked: Holder) -> None:
+def test_the_cap_holds_for_colluding_auditors(attacked: Holder) -> None:
     people = declared(attacked, "conspired", 400, cap="0.5")
 
     found, admitted = counts.collusion(attacked, people, "0.5", auditors=5)
@@ -128,7 +130,7 @@ def test_the_cap_holds_for_auditors_in_league(attacked: Holder) -> None:
     assert found.right <= admissible(0.5, 400)
 
 
-def test_without_a_cap_a_league_gets_more(attacked: Holder) -> None:
+def test_without_a_cap_colluding_auditors_get_more(attacked: Holder) -> None:
     """So the attack is one: seven votes are right 99.5 % of the time, which is missed less than once in 10¹⁰ times."""
     people = declared(attacked, "uncapped", 400)
 
@@ -220,7 +222,7 @@ def _steps(one: tuple[int, int], other: tuple[int, int]) -> int:
 
 
 def test_attribute_conceal_conceals() -> None:
-    """The mechanism to compare with is not made worse than it is: one query at 0.5 tells no more than it may."""
+    """The mechanism to compare with is not made worse than it is: one query at 0.5 reveals no more than it may."""
     people = People.drawn("concealed", 500, of_first_group=250)
 
     guessed = one_query(concealed_parity(people, 0.5), range(500))

@@ -30,8 +30,10 @@ class Kept(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a record."""
         # Process, thread and line numbers, times and drawn names may have a count's digits.
-        told = {name: value for name, value in vars(record).items() if name in ("msg", "args") or name not in _VARYING}
-        self.records.append(f"{record.getMessage()} {told}")
+        fields = {
+            name: value for name, value in vars(record).items() if name in ("msg", "args") or name not in _VARYING
+        }
+        self.records.append(f"{record.getMessage()} {fields}")
 
 
 _VARYING = frozenset(vars(logging.makeLogRecord({}))) | {"request_id"}

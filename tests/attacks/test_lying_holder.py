@@ -104,13 +104,13 @@ def test_a_false_release_gives_no_figure_and_is_kept_as_evidence(
     tmp_path: Path,
     case: tuple[Callable[[Document], None], bool, str],
 ) -> None:
-    lie, signed, told = case
+    lie, signed, refusal = case
     if signed:
         holder.before_signing = lie
     else:
         holder.after_signing = lie
 
-    with pytest.raises(HolderLied, match=told):
+    with pytest.raises(HolderLied, match=refusal):
         auditor.audit(TREE, "register", ["sex"], "0.5")
 
     assert receipts_in(tmp_path) == []
@@ -135,7 +135,7 @@ def test_an_earlier_release_is_no_answer_to_another_question(
 def test_a_second_answer_to_the_same_question_is_found_out(
     auditor: Auditor, holder: SimulatedHolder, tmp_path: Path
 ) -> None:
-    """Averaging two answers would undo the noise, so a holder gives one; a client that got two tells."""
+    """Averaging two answers would undo the noise, so a holder gives one; a client that got two reports it."""
     first = auditor.audit(TREE, "register", ["sex"], "0.5")
     holder.answered.clear()
 
@@ -177,7 +177,7 @@ def test_a_key_that_was_made_while_the_question_was_under_way_is_no_lie(
 
 
 def test_a_key_that_no_pinned_one_handed_over_to_is_not_believed(auditor: Auditor, holder: SimulatedHolder) -> None:
-    """The pinned key is public: whoever takes the holder's address over can show it beside one of their own."""
+    """The pinned key is public: whoever takes the holder's address over can show it together with one of their own."""
     auditor.audit(TREE, "register", ["sex"], "0.5")
     asked = holder.count("POST", "/releases")
     holder.change_keys = lambda keys: keys["keys"].append({**keys["keys"][0], "id": "k2"})
@@ -188,7 +188,7 @@ def test_a_key_that_no_pinned_one_handed_over_to_is_not_believed(auditor: Audito
     assert holder.count("POST", "/releases") == asked
 
 
-def test_a_price_that_was_not_meant_is_not_paid(auditor: Auditor, holder: SimulatedHolder) -> None:
+def test_a_price_that_was_not_meant_is_not_charged(auditor: Auditor, holder: SimulatedHolder) -> None:
     def as_if_overlapping(document: Document) -> None:
         document["batches"][0]["composition"]["classes"] = 2
         document["charge"]["epsilon"] = "1"
@@ -234,7 +234,7 @@ def test_records_that_change_in_between_are_not_asked_by_mistake(auditor: Audito
     ("status", "body"),
     [(502, b"<html>Bad gateway</html>"), (302, b""), (200, b"<html>Welcome to the hotel</html>"), (200, b'{"id": 1')],
 )
-def test_what_is_no_release_is_told_and_nothing_is_lost(
+def test_what_is_no_release_is_reported_and_nothing_is_lost(
     auditor: Auditor, holder: SimulatedHolder, status: int, body: bytes
 ) -> None:
     holder.reply(status, body, to="/releases", headers={"Location": "http://127.0.0.1:9/"})
@@ -245,7 +245,7 @@ def test_what_is_no_release_is_told_and_nothing_is_lost(
     assert auditor.audit(TREE, "register", ["sex"], "0.5").release.version == 1
 
 
-def test_a_holder_that_no_longer_tells_the_budget_does_not_cost_the_finding(
+def test_a_holder_that_no_longer_shows_the_budget_does_not_cost_the_finding(
     auditor: Auditor, holder: SimulatedHolder
 ) -> None:
     def forbid_afterwards(handler: BaseHTTPRequestHandler) -> bool:

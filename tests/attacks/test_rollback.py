@@ -44,7 +44,7 @@ class Register:
 
     Attributes:
         old: The database as it was after the first two of four releases.
-        without_wal: The database file of the last moment, without the write-ahead log beside it.
+        without_wal: The newest database file, without its write-ahead log.
     """
 
     settings: Settings
@@ -97,8 +97,8 @@ def drop_wal(register: Register) -> None:
 
 def replace_database(settings: Settings, source: Path) -> None:
     path = Path(settings.database_url.removeprefix("sqlite:///"))
-    for beside in ("-wal", "-shm"):
-        path.with_name(path.name + beside).unlink(missing_ok=True)
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
     shutil.copyfile(source, path)
 
 

@@ -95,7 +95,7 @@ def test_an_edit_is_found(victim: TestedHolder, statement: str) -> None:
     assert found.json()["reason"]
 
 
-def test_two_entries_that_change_places_are_found(victim: TestedHolder) -> None:
+def test_two_entries_that_are_swapped_are_found(victim: TestedHolder) -> None:
     edit(
         victim.settings,
         "UPDATE entries SET sequence = -1 WHERE sequence = 3",
@@ -142,7 +142,7 @@ def test_a_ledger_rewritten_with_fitting_hashes_is_found(victim: TestedHolder, *
     assert "rewritten" in found["reason"]
 
 
-def test_entries_of_any_content_are_told_and_not_stumbled_over(victim: TestedHolder) -> None:
+def test_entries_of_any_content_are_reported_and_not_stumbled_over(victim: TestedHolder) -> None:
     """Even with fitting hashes."""
     rechained(victim.settings, lambda event: replace(event, detail={}))
     with database(victim.settings) as connection:

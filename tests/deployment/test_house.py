@@ -68,7 +68,7 @@ def test_every_subcommand_of_the_documents_exists(program: str, app: typer.Typer
 
 
 @pytest.mark.parametrize("name", REQUIREMENTS)
-def test_requirements_are_exact_hashed_and_name_no_place(name: str) -> None:
+def test_requirements_are_exact_hashed_and_name_no_path(name: str) -> None:
     text = (ROOT / name).read_text()
     packages = re.findall(r"^[a-z0-9][^\\\n]*\\?$(?:\n    .*)*", text, re.MULTILINE)
 
@@ -102,15 +102,15 @@ def test_one_version_everywhere() -> None:
     assert image in (ROOT / "tests" / "deployment" / "compose.sh").read_text()
 
 
-def test_no_committed_file_names_a_place_on_a_machine_or_a_registry() -> None:
+def test_no_committed_file_names_a_path_of_a_machine_or_a_registry() -> None:
     registries = "|".join(("py" + "pi", "pytho" + "nhosted", "artif" + "actory", "devp" + "i"))
-    places = re.compile(rf"(?<![\w.$/])/(work|farm|root|Users)/[a-z.]|\b({registries})\b", re.IGNORECASE)
+    forbidden = re.compile(rf"(?<![\w.$/])/(work|farm|root|Users)/[a-z.]|\b({registries})\b", re.IGNORECASE)
 
     found = []
     for path in tracked_files():
         if path.suffix not in (".png", ".gz", ".parquet") and path.name != "LICENSE":
             for number, line in enumerate(path.read_text().splitlines(), start=1):
-                if places.search(line):
+                if forbidden.search(line):
                     found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
 
     assert not found

@@ -24,7 +24,7 @@ def blocks(language: str) -> list[str]:
 
 
 def shell(block: str, folder: Path, port: int) -> "subprocess.Popen[str]":
-    """Run a block in a folder, with this environment's programs in the place of those in `.venv`."""
+    """Run a block in a folder, with this environment's programs instead of those in `.venv`."""
     scripts = sysconfig.get_path("scripts")
     here = block.replace(".venv/bin/", f"{scripts}/").replace("8080", str(port)).replace("./run setup\n", "")
     return subprocess.Popen(

@@ -10,34 +10,32 @@ from testing.holders import TestedHolder, running_holder
 
 
 @pytest.fixture(scope="module")
-def standing_holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
+def lasting_holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
     """One holder with the small register for all tests of a file, on SQLite."""
-    home = tmp_path_factory.mktemp("standing")
+    home = tmp_path_factory.mktemp("lasting")
     with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}") as tested:
         yield tested
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def standing_holders(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[TestedHolder]:
+def lasting_holders(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
     """The same, once on SQLite and once on PostgreSQL: for what the database might take amiss."""
     if request.param == "sqlite":
-        yield request.getfixturevalue("standing_holder")
+        yield request.getfixturevalue("lasting_holder")
         return
     server = request.getfixturevalue("postgres_server")
-    with server.database() as url, running_holder(tmp_path_factory.mktemp("standing"), url) as tested:
+    with server.database() as url, running_holder(tmp_path_factory.mktemp("lasting"), url) as tested:
         yield tested
 
 
 @pytest.fixture
-def unmoved_holder(standing_holder: TestedHolder) -> Iterator[TestedHolder]:
+def unmoved_holder(lasting_holder: TestedHolder) -> Iterator[TestedHolder]:
     """The shared holder, for tests that may change nothing: neither the ledger's head nor what was spent."""
-    before = standing_holder.auditor("GET", "/ledger/head").json(), standing_holder.spent()
+    before = lasting_holder.auditor("GET", "/ledger/head").json(), lasting_holder.spent()
 
-    yield standing_holder
+    yield lasting_holder
 
-    assert (standing_holder.auditor("GET", "/ledger/head").json(), standing_holder.spent()) == before
+    assert (lasting_holder.auditor("GET", "/ledger/head").json(), lasting_holder.spent()) == before
 
 
 @pytest.fixture

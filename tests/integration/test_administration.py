@@ -57,35 +57,35 @@ def test_an_administrator_is_no_auditor(unmoved_holder: TestedHolder, method: st
     refused(answer, "forbidden", holder=unmoved_holder)
 
 
-def test_a_key_works_until_it_is_withdrawn_and_the_other_goes_on(standing_holder: TestedHolder) -> None:
-    opened = standing_holder.admin("POST", "/auditors", json={"name": "rotating"}).json()
-    second = standing_holder.admin("POST", "/auditors/rotating/keys", json={}).json()
+def test_a_key_works_until_it_is_withdrawn_and_the_other_goes_on(lasting_holder: TestedHolder) -> None:
+    opened = lasting_holder.admin("POST", "/auditors", json={"name": "rotating"}).json()
+    second = lasting_holder.admin("POST", "/auditors/rotating/keys", json={}).json()
 
     def statuses() -> list[int]:
-        return [standing_holder.auditor("GET", "/datasets", key=one["key"]).status_code for one in (opened, second)]
+        return [lasting_holder.auditor("GET", "/datasets", key=one["key"]).status_code for one in (opened, second)]
 
     assert statuses() == [200, 200]
-    assert standing_holder.admin("DELETE", f"/auditors/rotating/keys/{opened['key_id']}").status_code == 204
+    assert lasting_holder.admin("DELETE", f"/auditors/rotating/keys/{opened['key_id']}").status_code == 204
     assert statuses() == [401, 200]
-    assert standing_holder.admin("DELETE", f"/auditors/rotating/keys/{opened['key_id']}").status_code == 204
+    assert lasting_holder.admin("DELETE", f"/auditors/rotating/keys/{opened['key_id']}").status_code == 204
 
 
-def test_an_expired_key_is_none(standing_holder: TestedHolder) -> None:
-    expired = standing_holder.admin("POST", "/auditors", json={"name": "late", "expires": PAST}).json()["key"]
-    lasting = standing_holder.admin("POST", "/auditors/late/keys", json={"expires": FUTURE}).json()["key"]
+def test_an_expired_key_is_none(lasting_holder: TestedHolder) -> None:
+    expired = lasting_holder.admin("POST", "/auditors", json={"name": "late", "expires": PAST}).json()["key"]
+    lasting = lasting_holder.admin("POST", "/auditors/late/keys", json={"expires": FUTURE}).json()["key"]
 
-    refused(standing_holder.auditor("GET", "/datasets", key=expired), "unauthenticated", holder=standing_holder)
-    assert standing_holder.auditor("GET", "/datasets", key=lasting).status_code == 200
+    refused(lasting_holder.auditor("GET", "/datasets", key=expired), "unauthenticated", holder=lasting_holder)
+    assert lasting_holder.auditor("GET", "/datasets", key=lasting).status_code == 200
 
 
-def test_a_disabled_account_cannot_call_until_it_is_enabled(standing_holder: TestedHolder) -> None:
-    key = standing_holder.open_auditor("paused", epsilon="1")
+def test_a_disabled_account_cannot_call_until_it_is_enabled(lasting_holder: TestedHolder) -> None:
+    key = lasting_holder.open_auditor("paused", epsilon="1")
 
-    standing_holder.admin("PATCH", "/auditors/paused", json={"disabled": True})
-    refused(standing_holder.release(plan(), key=key), "unauthenticated", holder=standing_holder)
-    standing_holder.admin("PATCH", "/auditors/paused", json={"disabled": False})
+    lasting_holder.admin("PATCH", "/auditors/paused", json={"disabled": True})
+    refused(lasting_holder.release(plan(), key=key), "unauthenticated", holder=lasting_holder)
+    lasting_holder.admin("PATCH", "/auditors/paused", json={"disabled": False})
 
-    assert standing_holder.release(plan(), key=key).status_code == 201
+    assert lasting_holder.release(plan(), key=key).status_code == 201
 
 
 def test_a_key_is_withdrawn_from_its_own_account_alone(unmoved_holder: TestedHolder) -> None:
@@ -160,7 +160,7 @@ def test_before_a_charge_everything_may_change_but_the_population(sqlite_holder:
 
 
 def test_fewer_records_than_declared_before_have_to_be_loaded_again(sqlite_holder: TestedHolder) -> None:
-    """A release leaves at a time made for `records_max`: with more records its time would tell of them."""
+    """A release leaves at a time made for `records_max`: with more records its time would reveal them."""
     assert sqlite_holder.declare(records_max=20_000).json()["version"] == 1
 
     assert sqlite_holder.declare(records_max=10).json()["version"] is None
@@ -192,13 +192,13 @@ def test_a_cap_on_delta_that_promises_little_is_declared_with_a_warning(sqlite_h
 
 
 def test_a_cap_below_what_was_spent_leaves_nothing(sqlite_holder: TestedHolder) -> None:
-    paid = sqlite_holder.release(plan(epsilon="1"))
+    charged = sqlite_holder.release(plan(epsilon="1"))
     sqlite_holder.declare(cap={"epsilon": "0.5", "delta": "0"})
 
     document = refused(sqlite_holder.release(plan(epsilon="0.001")), "cap-exhausted", holder=sqlite_holder)
 
     assert document["remaining"] == {"epsilon": "0", "delta": "0"}
-    assert sqlite_holder.release(plan(epsilon="1")).content == paid.content
+    assert sqlite_holder.release(plan(epsilon="1")).content == charged.content
     assert sqlite_holder.admin("POST", "/ledger/verify").json()["intact"]
 
 
@@ -263,13 +263,13 @@ def test_populations_that_have_spent_more_together_than_an_amount_can_say_are_no
     assert sqlite_holder.admin("GET", "/budgets").status_code == 200
 
 
-def test_the_ledger_is_paged_without_a_gap(standing_holder: TestedHolder) -> None:
-    whole = standing_holder.admin("GET", "/ledger?limit=1000").json()
+def test_the_ledger_is_paged_without_a_gap(lasting_holder: TestedHolder) -> None:
+    whole = lasting_holder.admin("GET", "/ledger?limit=1000").json()
     assert whole["next"] is None
 
     paged, after = [], 0
     while after is not None:
-        page = standing_holder.admin("GET", f"/ledger?after={after}&limit=3").json()
+        page = lasting_holder.admin("GET", f"/ledger?after={after}&limit=3").json()
         paged += page["entries"]
         after = page["next"]
 

@@ -90,7 +90,7 @@ def test_the_figures_are_the_models_own_up_to_the_noise(
 def test_a_tree_that_differs_in_one_threshold_would_be_noticed(
     auditor: Auditor, model: Pipeline, people: pd.DataFrame
 ) -> None:
-    """The twin with a planted fault: of 4000 people some 30 have the one age that is moved over."""
+    """The negative control: of 4000 people some 30 have the one age that is moved over."""
     result = auditor.audit(model, "register", ["sex"], "5")
     moved = people.assign(age=people["age"] - 1)
 
@@ -154,7 +154,7 @@ def test_a_neutral_tree_gives_the_same_plan_as_its_model(auditor: Auditor, model
     )
 
 
-def test_an_empty_budget_is_told_with_its_amounts(auditor: Auditor, model: Pipeline, holder: TestedHolder) -> None:
+def test_an_empty_budget_is_reported_with_its_amounts(auditor: Auditor, model: Pipeline, holder: TestedHolder) -> None:
     key = holder.open_auditor("POOR", epsilon="0.1")
     with Auditor(holder.url, key, receipts=auditor._receipts.directory) as poor:
         with pytest.raises(BudgetExhausted) as refused:

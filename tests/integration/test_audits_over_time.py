@@ -119,7 +119,7 @@ def test_every_strategy_and_mechanism_measures_every_figure(
 
 @pytest.mark.statistical
 def test_another_models_figures_would_be_noticed(auditor: Auditor, people: pd.DataFrame) -> None:
-    """The twin with a planted fault: the same leaves decide the other way round."""
+    """The negative control: the same leaves decide the other way round."""
     result = auditor.audit(FOUR_LEAVES, "loans", ["sex"], "8", metrics=METRICS)
 
     assert off_by(result, true_rates(people, FLIPPED)) > 0.06
@@ -356,7 +356,7 @@ def test_a_forged_bundle_does_not_hold(bundle: Path, case: str, relisted: bool) 
 
 
 @pytest.mark.parametrize("content", [b"", b"no zip", b"PK\x03\x04"])
-def test_a_file_that_is_no_bundle_is_told(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_bundle_is_reported(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "out.zip").write_bytes(content)
 
     with pytest.raises(ReceiptsDamaged):

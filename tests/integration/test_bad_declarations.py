@@ -1,4 +1,4 @@
-"""What an administrator sends by mistake: refused whole, told where, and nothing changes."""
+"""What an administrator sends by mistake: refused whole, with the path of the fault, and nothing changes."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -202,10 +202,10 @@ def test_more_bytes_than_the_declared_records_can_take_are_refused(sqlite_holder
     refused(sqlite_holder.load(b" " * 70_000, "one"), "too-large", holder=sqlite_holder)
 
 
-def test_texts_as_long_as_they_may_be_are_kept(standing_holders: TestedHolder) -> None:
+def test_texts_as_long_as_they_may_be_are_kept(lasting_holders: TestedHolder) -> None:
     """PostgreSQL minds the length of a column and SQLite does not: neither may fail."""
     name, text, key = "n" * 64, "\U0001f600" * 200, "é" * 200
-    holder = standing_holders
+    holder = lasting_holders
 
     assert holder.declare(name, population="p" * 64, person_key=key).status_code == 200
     assert holder.admin("POST", "/auditors", json={"name": name}).status_code == 201

@@ -29,16 +29,16 @@ def predicate(**fields: Any) -> dict[str, Any]:
     return body
 
 
-def changed(place: tuple[str | int, ...], value: Any) -> dict[str, Any]:
-    """The small plan with something else at a place; `...` takes the place away."""
+def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
+    """The small plan with something else at a path; `...` removes it."""
     body: Any = plan(version=1, draw=1)
     parent = body
-    for step in place[:-1]:
+    for step in path[:-1]:
         parent = parent[step]
     if value is ...:
-        del parent[place[-1]]
+        del parent[path[-1]]
     else:
-        parent[place[-1]] = value
+        parent[path[-1]] = value
     return body  # type: ignore[no-any-return]  # it began as a plan
 
 
@@ -51,7 +51,7 @@ def cells(text: str) -> bytes:
 
 def many(number: int) -> str:
     """The JSON text of some cells of everybody."""
-    return "[" + ",".join(f'{{"id":"{place}","all_of":[]}}' for place in range(number)) + "]"
+    return "[" + ",".join(f'{{"id":"{index}","all_of":[]}}' for index in range(number)) + "]"
 
 
 def rules(text: str) -> bytes:
@@ -129,7 +129,7 @@ def test_no_other_way_to_write_an_epsilon_is_taken(unmoved_holder: TestedHolder,
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "code"),
+    ("path", "value", "code"),
     [
         (("batches", 0, "epsilon"), None, "invalid-plan"),
         (("sensitive",), ..., "invalid-plan"),
@@ -186,9 +186,9 @@ def test_no_other_way_to_write_an_epsilon_is_taken(unmoved_holder: TestedHolder,
     ids=lambda value: repr(value)[:40],
 )
 def test_a_field_that_is_not_of_its_form_is_refused(
-    unmoved_holder: TestedHolder, place: tuple[str | int, ...], value: Any, code: str
+    unmoved_holder: TestedHolder, path: tuple[str | int, ...], value: Any, code: str
 ) -> None:
-    refused(unmoved_holder.release(changed(place, value)), code, holder=unmoved_holder)
+    refused(unmoved_holder.release(changed(path, value)), code, holder=unmoved_holder)
 
 
 @pytest.mark.parametrize(
@@ -257,31 +257,31 @@ def test_a_threshold_beyond_a_double_is_refused(unmoved_holder: TestedHolder) ->
     refused(ask(unmoved_holder, body), "invalid-plan", holder=unmoved_holder)
 
 
-def test_a_rule_that_contradicts_itself_gets_a_normal_answer(standing_holder: TestedHolder) -> None:
+def test_a_rule_that_contradicts_itself_gets_a_normal_answer(lasting_holder: TestedHolder) -> None:
     body = plan(epsilon="0.01")
     body["batches"][0]["cells"][0]["all_of"].append({"column": "age", "op": "gt", "value": 200})
 
-    assert standing_holder.release(body).status_code == 201
+    assert lasting_holder.release(body).status_code == 201
 
 
 WRONG: Final[tuple[Any, ...]] = (None, True, -1, 1.5, 10**30, "", "x", "\u0000", [], [[]], {}, {"x": 1}, [None])
 
 
-def test_no_wrong_value_at_any_place_is_a_failure(unmoved_holder: TestedHolder) -> None:
-    """Every value of every object and list in a plan is put in place of a wrong one: a quote, or a refusal."""
+def test_no_wrong_value_at_any_path_is_a_failure(unmoved_holder: TestedHolder) -> None:
+    """Every value of every object and list in a plan is replaced by a wrong one: a quote, or a refusal."""
 
-    def places(node: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    def paths(node: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
         children: list[tuple[str | int, Any]] = []
         if isinstance(node, dict):
             children = list(node.items())
         elif isinstance(node, list):
             children = list(enumerate(node))
-        return [place for key, child in children for place in [(*path, key), *places(child, (*path, key))]]
+        return [found for key, child in children for found in [(*path, key), *paths(child, (*path, key))]]
 
-    for place in places(plan(version=1, draw=1)):
+    for path in paths(plan(version=1, draw=1)):
         for value in WRONG:
             answer = unmoved_holder.auditor(
-                "POST", "/datasets/register/quotes", json=changed(place, copy.deepcopy(value))
+                "POST", "/datasets/register/quotes", json=changed(path, copy.deepcopy(value))
             )
             if answer.status_code != 200:
                 refused(answer, answer.json()["type"].rsplit("/", 1)[-1], holder=unmoved_holder)
@@ -350,14 +350,14 @@ def test_a_plan_that_costs_more_than_an_amount_can_say_is_refused(unmoved_holder
     refused(ask(unmoved_holder, body), "invalid-plan", holder=unmoved_holder)
 
 
-@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00", "2030-01-31T12:00:00"])
-def test_a_time_that_utc_cannot_name_is_refused(unmoved_holder: TestedHolder, moment: str) -> None:
+@pytest.mark.parametrize("timestamp", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00", "2030-01-31T12:00:00"])
+def test_a_time_that_utc_cannot_name_is_refused(unmoved_holder: TestedHolder, timestamp: str) -> None:
     answers = [
-        unmoved_holder.admin("GET", "/ledger", params={"since": moment}),
-        unmoved_holder.admin("GET", "/ledger", params={"until": moment}),
-        unmoved_holder.admin("POST", "/auditors", json={"name": "late", "expires": moment}),
-        unmoved_holder.admin("POST", "/auditors/ADR/keys", json={"expires": moment}),
-        unmoved_holder.admin("PUT", "/datasets/register/budgets/ADR", json={"epsilon": "1", "expires": moment}),
+        unmoved_holder.admin("GET", "/ledger", params={"since": timestamp}),
+        unmoved_holder.admin("GET", "/ledger", params={"until": timestamp}),
+        unmoved_holder.admin("POST", "/auditors", json={"name": "late", "expires": timestamp}),
+        unmoved_holder.admin("POST", "/auditors/ADR/keys", json={"expires": timestamp}),
+        unmoved_holder.admin("PUT", "/datasets/register/budgets/ADR", json={"epsilon": "1", "expires": timestamp}),
     ]
 
     for answer in answers:

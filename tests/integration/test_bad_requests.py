@@ -47,31 +47,31 @@ def raw(holder: TestedHolder, request: bytes, *, then: bytes = b"") -> bytes:
     ],
     ids=lambda value: repr(value)[:24],
 )  # fmt: skip
-def test_without_a_valid_key_there_is_no_answer(standing_holder: TestedHolder, value: str | bytes | None) -> None:
-    key = standing_holder.auditor_key
+def test_without_a_valid_key_there_is_no_answer(lasting_holder: TestedHolder, value: str | bytes | None) -> None:
+    key = lasting_holder.auditor_key
     if isinstance(value, str):
         value = value.format(key=key, upper=key.upper(), other=key[:-1] + ("B" if key[-1] == "A" else "A"))
     headers = [] if value is None else [("Authorization", value)]
 
     for path in ("/v1/datasets", "/v1/admin/ledger", "/v1/nowhere"):
-        answer = call(standing_holder, "GET", path, *headers)
-        refused(answer, "unauthenticated", holder=standing_holder)
+        answer = call(lasting_holder, "GET", path, *headers)
+        refused(answer, "unauthenticated", holder=lasting_holder)
         assert answer.headers["www-authenticate"] == "Bearer"
 
 
-def test_two_keys_are_none(standing_holder: TestedHolder) -> None:
-    keys = [("Authorization", f"Bearer {key}") for key in (standing_holder.auditor_key, standing_holder.admin_key)]
+def test_two_keys_are_none(lasting_holder: TestedHolder) -> None:
+    keys = [("Authorization", f"Bearer {key}") for key in (lasting_holder.auditor_key, lasting_holder.admin_key)]
 
-    refused(call(standing_holder, "GET", "/v1/datasets", *keys), "unauthenticated", holder=standing_holder)
+    refused(call(lasting_holder, "GET", "/v1/datasets", *keys), "unauthenticated", holder=lasting_holder)
 
 
-def test_a_key_in_the_wrong_place_is_none(standing_holder: TestedHolder) -> None:
-    path = f"/v1/datasets?key={standing_holder.auditor_key}"
+def test_a_key_in_the_wrong_header_is_none(lasting_holder: TestedHolder) -> None:
+    path = f"/v1/datasets?key={lasting_holder.auditor_key}"
 
     refused(
-        call(standing_holder, "GET", path, ("Cookie", standing_holder.auditor_key)),
+        call(lasting_holder, "GET", path, ("Cookie", lasting_holder.auditor_key)),
         "unauthenticated",
-        holder=standing_holder,
+        holder=lasting_holder,
     )
 
 
@@ -87,16 +87,16 @@ def test_a_key_in_the_wrong_place_is_none(standing_holder: TestedHolder) -> None
         "/v1//keys",
     ],
 )
-def test_no_spelling_of_a_path_goes_round_the_key(standing_holder: TestedHolder, path: str) -> None:
-    refused(call(standing_holder, "GET", path), "unauthenticated", holder=standing_holder)
+def test_no_spelling_of_a_path_goes_round_the_key(lasting_holder: TestedHolder, path: str) -> None:
+    refused(call(lasting_holder, "GET", path), "unauthenticated", holder=lasting_holder)
 
 
 @pytest.mark.parametrize(
     "path",
     ["/", "/nope", "/V1/datasets", "//v1/datasets", "/healthz/", "/static/../../etc/passwd"],
 )
-def test_what_is_nowhere_is_unknown(standing_holder: TestedHolder, path: str) -> None:
-    refused(call(standing_holder, "GET", path), "not-found", holder=standing_holder)
+def test_what_is_nowhere_is_unknown(lasting_holder: TestedHolder, path: str) -> None:
+    refused(call(lasting_holder, "GET", path), "not-found", holder=lasting_holder)
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,11 @@ def test_what_is_nowhere_is_unknown(standing_holder: TestedHolder, path: str) ->
     ids=lambda value: value[:40],
 )  # fmt: skip
 def test_a_path_or_query_that_is_not_of_its_form_is_refused(
-    standing_holders: TestedHolder, path: str, code: str
+    lasting_holders: TestedHolder, path: str, code: str
 ) -> None:
-    answer = call(standing_holders, "GET", f"/v1{path}", ("Authorization", f"Bearer {standing_holders.auditor_key}"))
+    answer = call(lasting_holders, "GET", f"/v1{path}", ("Authorization", f"Bearer {lasting_holders.auditor_key}"))
 
-    refused(answer, code, holder=standing_holders)
+    refused(answer, code, holder=lasting_holders)
 
 
 @pytest.mark.parametrize(
@@ -155,22 +155,22 @@ def test_a_path_or_query_that_is_not_of_its_form_is_refused(
         ("DELETE", "/admin/datasets/" + "x" * 65), ("DELETE", "/admin/auditors/ADR/keys/..%00"),
     ],
 )  # fmt: skip
-def test_an_administrators_path_or_query_too(standing_holders: TestedHolder, method: str, path: str) -> None:
-    answer = call(standing_holders, method, f"/v1{path}", ("Authorization", f"Bearer {standing_holders.admin_key}"))
+def test_an_administrators_path_or_query_too(lasting_holders: TestedHolder, method: str, path: str) -> None:
+    answer = call(lasting_holders, method, f"/v1{path}", ("Authorization", f"Bearer {lasting_holders.admin_key}"))
 
-    refused(answer, "invalid-request", holder=standing_holders)
+    refused(answer, "invalid-request", holder=lasting_holders)
 
 
 @pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "PUT", "PATCH", "DELETE", "POST", "PROPFIND"])
-def test_a_method_that_a_path_does_not_take_is_refused(standing_holder: TestedHolder, method: str) -> None:
-    answer = call(standing_holder, method, "/v1/datasets", ("Authorization", f"Bearer {standing_holder.auditor_key}"))
+def test_a_method_that_a_path_does_not_take_is_refused(lasting_holder: TestedHolder, method: str) -> None:
+    answer = call(lasting_holder, method, "/v1/datasets", ("Authorization", f"Bearer {lasting_holder.auditor_key}"))
 
-    refused(answer, "method-not-allowed", holder=standing_holder)
+    refused(answer, "method-not-allowed", holder=lasting_holder)
     assert answer.headers["allow"] == "GET"
 
 
-def test_a_head_request_gets_no_body(standing_holder: TestedHolder) -> None:
-    answer = call(standing_holder, "HEAD", "/v1/datasets", ("Authorization", f"Bearer {standing_holder.auditor_key}"))
+def test_a_head_request_gets_no_body(lasting_holder: TestedHolder) -> None:
+    answer = call(lasting_holder, "HEAD", "/v1/datasets", ("Authorization", f"Bearer {lasting_holder.auditor_key}"))
 
     assert (answer.status_code, answer.content) == (405, b"")
 
@@ -190,12 +190,12 @@ def test_a_head_request_gets_no_body(standing_holder: TestedHolder) -> None:
     ids=lambda value: str(value[0][0]),
 )
 def test_headers_that_nobody_asked_for_change_nothing(
-    standing_holder: TestedHolder, headers: list[tuple[str, str | bytes]]
+    lasting_holder: TestedHolder, headers: list[tuple[str, str | bytes]]
 ) -> None:
-    key = ("Authorization", f"Bearer {standing_holder.auditor_key}")
-    plain = call(standing_holder, "GET", "/v1/datasets", key)
+    key = ("Authorization", f"Bearer {lasting_holder.auditor_key}")
+    plain = call(lasting_holder, "GET", "/v1/datasets", key)
 
-    answer = call(standing_holder, "GET", "/v1/datasets", key, *headers)
+    answer = call(lasting_holder, "GET", "/v1/datasets", key, *headers)
 
     assert (answer.status_code, answer.content) == (200, plain.content)
     assert "access-control-allow-origin" not in answer.headers
@@ -216,43 +216,43 @@ def test_headers_that_nobody_asked_for_change_nothing(
     ],
     ids=lambda value: repr(value)[2:30],
 )
-def test_what_is_no_http_is_refused(standing_holder: TestedHolder, sent: bytes) -> None:
-    answer = raw(standing_holder, sent)
+def test_what_is_no_http_is_refused(lasting_holder: TestedHolder, sent: bytes) -> None:
+    answer = raw(lasting_holder, sent)
 
     assert answer[:12] in (b"", b"HTTP/1.1 400", b"HTTP/1.1 401", b"HTTP/1.1 404")
     assert b"Traceback" not in answer
 
 
 def test_a_request_cut_short_charges_nothing_and_is_no_failure(
-    standing_holder: TestedHolder, caplog: pytest.LogCaptureFixture
+    lasting_holder: TestedHolder, caplog: pytest.LogCaptureFixture
 ) -> None:
     head = (
         "POST /v1/datasets/register/releases HTTP/1.1\nHost: x\nContent-Type: application/json\n"
-        f"Authorization: Bearer {standing_holder.auditor_key}\nContent-Length: 5000\n\n"
+        f"Authorization: Bearer {lasting_holder.auditor_key}\nContent-Length: 5000\n\n"
     )
 
-    raw(standing_holder, head.encode(), then=b'{"sensitive": ["sex"],')
+    raw(lasting_holder, head.encode(), then=b'{"sensitive": ["sex"],')
     time.sleep(0.05)
 
-    assert standing_holder.client.get("/healthz").status_code == 200
+    assert lasting_holder.client.get("/healthz").status_code == 200
     assert "internal error" not in caplog.text
 
 
 def test_a_load_cut_short_leaves_the_records_and_no_file(
-    standing_holder: TestedHolder, caplog: pytest.LogCaptureFixture
+    lasting_holder: TestedHolder, caplog: pytest.LogCaptureFixture
 ) -> None:
     head = (
         "PUT /v1/admin/datasets/register/records HTTP/1.1\nHost: x\nContent-Type: text/csv\n"
-        f"Authorization: Bearer {standing_holder.admin_key}\nContent-Length: 1000000\n\n"
+        f"Authorization: Bearer {lasting_holder.admin_key}\nContent-Length: 1000000\n\n"
     )
 
-    raw(standing_holder, head.encode(), then=register_csv())
-    wait_until(lambda: not list(standing_holder.settings.incoming.iterdir()))
-    assert standing_holder.auditor("GET", "/datasets/register").json()["version"] == 1
+    raw(lasting_holder, head.encode(), then=register_csv())
+    wait_until(lambda: not list(lasting_holder.settings.incoming.iterdir()))
+    assert lasting_holder.auditor("GET", "/datasets/register").json()["version"] == 1
     assert "internal error" not in caplog.text
 
 
-def test_a_refused_body_is_not_kept_however_long_it_is(standing_holder: TestedHolder) -> None:
+def test_a_refused_body_is_not_kept_however_long_it_is(lasting_holder: TestedHolder) -> None:
     sent = 0
 
     def endless() -> Iterator[bytes]:
@@ -261,39 +261,39 @@ def test_a_refused_body_is_not_kept_however_long_it_is(standing_holder: TestedHo
             sent += 65_536
             yield b" " * 65_536
 
-    answer = standing_holder.client.post("/v1/datasets/register/releases", content=endless())
+    answer = lasting_holder.client.post("/v1/datasets/register/releases", content=endless())
 
-    refused(answer, "unauthenticated", holder=standing_holder)
-
-
-def test_a_refusal_repeats_no_long_path(standing_holder: TestedHolder) -> None:
-    answer = call(standing_holder, "GET", "/" + "%C3%A9" * 10_000)
-
-    assert len(refused(answer, "not-found", holder=standing_holder)["instance"]) < 5000
+    refused(answer, "unauthenticated", holder=lasting_holder)
 
 
-def test_neither_log_nor_answer_holds_a_key(standing_holder: TestedHolder, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_refusal_repeats_no_long_path(lasting_holder: TestedHolder) -> None:
+    answer = call(lasting_holder, "GET", "/" + "%C3%A9" * 10_000)
+
+    assert len(refused(answer, "not-found", holder=lasting_holder)["instance"]) < 5000
+
+
+def test_neither_log_nor_answer_holds_a_key(lasting_holder: TestedHolder, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
-    wrong = standing_holder.auditor_key[:-1] + "_"
+    wrong = lasting_holder.auditor_key[:-1] + "_"
 
-    standing_holder.release(plan(epsilon="11"))
-    refused(standing_holder.release(plan(), key=wrong), "unauthenticated", holder=standing_holder)
-    standing_holder.auditor("GET", "/datasets", headers={"Accept-Encoding": "gzip"})
+    lasting_holder.release(plan(epsilon="11"))
+    refused(lasting_holder.release(plan(), key=wrong), "unauthenticated", holder=lasting_holder)
+    lasting_holder.auditor("GET", "/datasets", headers={"Accept-Encoding": "gzip"})
 
     holder_lines = [
         record.getMessage() for record in caplog.records if not record.name.startswith(("httpx", "httpcore"))
     ]
-    assert not any(key in line for line in holder_lines for key in (standing_holder.auditor_key, wrong))
+    assert not any(key in line for line in holder_lines for key in (lasting_holder.auditor_key, wrong))
 
 
-def test_a_compressed_body_is_not_unpacked(standing_holder: TestedHolder) -> None:
+def test_a_compressed_body_is_not_unpacked(lasting_holder: TestedHolder) -> None:
     bomb = gzip.compress(b" " * 50_000_000)
 
-    answer = standing_holder.auditor(
+    answer = lasting_holder.auditor(
         "POST",
         "/datasets/register/releases",
         content=bomb,
         headers={"Content-Type": "application/json", "Content-Encoding": "gzip"},
     )
 
-    refused(answer, "invalid-request", holder=standing_holder)
+    refused(answer, "invalid-request", holder=lasting_holder)

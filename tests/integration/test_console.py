@@ -28,9 +28,9 @@ PAGES: Final = (
 
 
 @pytest.fixture(scope="module")
-def standing_visitor(standing_holder: TestedHolder) -> Iterator[Visitor]:
+def lasting_visitor(lasting_holder: TestedHolder) -> Iterator[Visitor]:
     """An administrator at a holder that nobody changes."""
-    with visitor(standing_holder) as visits:
+    with visitor(lasting_holder) as visits:
         yield visits
 
 
@@ -50,8 +50,8 @@ def last_entry(holder: TestedHolder) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/console/ledger.csv", "/console/nope"])
-def test_no_page_without_a_session(standing_holder: TestedHolder, path: str) -> None:
-    with visitor(standing_holder, logged_in=False) as visits:
+def test_no_page_without_a_session(lasting_holder: TestedHolder, path: str) -> None:
+    with visitor(lasting_holder, logged_in=False) as visits:
         page = visits.get(path)
 
         assert page.path == "/console/log-in"
@@ -60,13 +60,13 @@ def test_no_page_without_a_session(standing_holder: TestedHolder, path: str) -> 
 
 
 @pytest.mark.parametrize("key", ["", "none", "pafer_0123456789ab_" + "x" * 43, "é" * 60, "auditor's"])
-def test_only_an_administrators_key_opens_a_session(standing_holder: TestedHolder, key: str) -> None:
-    with visitor(standing_holder, logged_in=False) as visits:
-        page = visits.log_in(standing_holder.auditor_key if key == "auditor's" else key)
+def test_only_an_administrators_key_opens_a_session(lasting_holder: TestedHolder, key: str) -> None:
+    with visitor(lasting_holder, logged_in=False) as visits:
+        page = visits.log_in(lasting_holder.auditor_key if key == "auditor's" else key)
 
         assert page.status == 403
         assert "This is an auditor's key" in page.text if key == "auditor's" else "This key is unknown" in page.text
-        assert standing_holder.auditor_key not in page.answer.text
+        assert lasting_holder.auditor_key not in page.answer.text
         assert visits.get("/console").path == "/console/log-in"
 
 
@@ -85,8 +85,8 @@ def test_too_many_failures_are_slowed_down_by_address(
         assert later.path == "/console"
 
 
-def test_the_cookie_goes_to_no_script_no_other_site_and_no_plain_connection(standing_holder: TestedHolder) -> None:
-    with httpx.Client(base_url=standing_holder.client.base_url) as client:
+def test_the_cookie_goes_to_no_script_no_other_site_and_no_plain_connection(lasting_holder: TestedHolder) -> None:
+    with httpx.Client(base_url=lasting_holder.client.base_url) as client:
         for host, name, secure in (
             ("127.0.0.1", "holder-session", False),
             ("holder.org", "__Host-holder-session", True),
@@ -95,7 +95,7 @@ def test_the_cookie_goes_to_no_script_no_other_site_and_no_plain_connection(stan
             cookies = {"Cookie": "; ".join(one.partition(";")[0] for one in page.answer.headers.get_list("set-cookie"))}
             answer = client.post(
                 "/console/log-in", headers={"Host": host, **cookies},
-                data={"key": standing_holder.admin_key, "form_token": page.values["form_token"]},
+                data={"key": lasting_holder.admin_key, "form_token": page.values["form_token"]},
             )  # fmt: skip
             cookie = answer.headers["set-cookie"]
 
@@ -103,7 +103,7 @@ def test_the_cookie_goes_to_no_script_no_other_site_and_no_plain_connection(stan
             assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(cookie.split("; "))
             assert ("Secure" in cookie) == secure
             assert "Domain" not in cookie
-            assert standing_holder.admin_key not in cookie
+            assert lasting_holder.admin_key not in cookie
             assert ("does not look encrypted" in page.text) == secure
 
 
@@ -157,14 +157,14 @@ def test_a_session_ends_by_itself_and_by_logging_out(sqlite_holder: TestedHolder
         assert thief.get("/console").path == "/console/log-in"
 
 
-def test_the_way_back_after_a_log_in_leads_nowhere_else(standing_holder: TestedHolder) -> None:
+def test_the_way_back_after_a_log_in_leads_nowhere_else(lasting_holder: TestedHolder) -> None:
     for then, path in (
         ("/console/ledger", "/console/ledger"),
         ("https://evil.example/", "/console"),
         ("//evil", "/console"),
     ):
-        with visitor(standing_holder, logged_in=False) as visits:
-            fields = {"key": standing_holder.admin_key, "then": then}
+        with visitor(lasting_holder, logged_in=False) as visits:
+            fields = {"key": lasting_holder.admin_key, "then": then}
 
             assert visits.send("/console/log-in", "/console/log-in", fields).path == path
 
@@ -190,13 +190,13 @@ def actions() -> list[str]:
 
 @pytest.mark.parametrize("action", actions())
 def test_a_form_of_another_site_changes_nothing(
-    unmoved_holder: TestedHolder, standing_visitor: Visitor, action: str
+    unmoved_holder: TestedHolder, lasting_visitor: Visitor, action: str
 ) -> None:
-    own = standing_visitor.get("/console").values["form_token"]
+    own = lasting_visitor.get("/console").values["form_token"]
     files = {"records": ("records.csv", register_csv(), "text/csv")} if action.endswith("/records") else None
 
     def post(token: dict[str, str], **headers: str) -> httpx.Response:
-        return standing_visitor.client.post(action, data=token, files=files, headers=headers)
+        return lasting_visitor.client.post(action, data=token, files=files, headers=headers)
 
     refusals = [
         post({}), post({"form_token": ""}), post({"form_token": "é" * 64}), post({"form_token": "0" * 64}),
@@ -206,11 +206,11 @@ def test_a_form_of_another_site_changes_nothing(
 
     assert {answer.status_code for answer in refusals} <= {403, 422}
     assert all('role="alert"' in answer.text for answer in refusals)
-    assert standing_visitor.get("/console").path == "/console"
+    assert lasting_visitor.get("/console").path == "/console"
 
 
 @pytest.mark.parametrize("action", actions())
-def test_no_body_breaks_a_form(unmoved_holder: TestedHolder, standing_visitor: Visitor, action: str) -> None:
+def test_no_body_breaks_a_form(unmoved_holder: TestedHolder, lasting_visitor: Visitor, action: str) -> None:
     forms = (
         "application/x-www-form-urlencoded",
         "multipart/form-data; boundary=x",
@@ -226,7 +226,7 @@ def test_no_body_breaks_a_form(unmoved_holder: TestedHolder, standing_visitor: V
 
     for media in forms:
         for body in bodies:
-            answer = standing_visitor.client.post(action, content=body, headers={"Content-Type": media})
+            answer = lasting_visitor.client.post(action, content=body, headers={"Content-Type": media})
 
             assert answer.status_code in (403, 413, 422), (media, body)
             assert answer.headers["content-type"].startswith("text/html")
@@ -515,7 +515,7 @@ def test_the_ledger_is_filtered_by_time_and_exported_as_it_is_shown(
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "detail"),
     [
         ("since=yesterday", "From: write date and time"),
         ("until=2026-01-31T12:00%2B02:00", "Before: write date and time"),
@@ -523,15 +523,15 @@ def test_the_ledger_is_filtered_by_time_and_exported_as_it_is_shown(
         ("kind=nothing", "There is no such kind of entry"),
     ],
 )
-def test_a_filter_that_means_nothing_is_refused(standing_visitor: Visitor, query: str, told: str) -> None:
+def test_a_filter_that_means_nothing_is_refused(lasting_visitor: Visitor, query: str, detail: str) -> None:
     for path in ("/console/ledger", "/console/ledger.csv"):
-        page = standing_visitor.get(f"{path}?{query}")
+        page = lasting_visitor.get(f"{path}?{query}")
 
         assert page.status == 422
-        assert told in page.text
+        assert detail in page.text
 
 
-def test_a_ledger_that_was_changed_is_told(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+def test_a_ledger_that_was_changed_is_reported(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
     with sqlite_holder.holder.books.database.read() as connection:
         connection.exec_driver_sql("UPDATE entries SET actor = 'somebody' WHERE sequence = 3")
         connection.commit()
@@ -605,8 +605,8 @@ def test_every_page_is_there_on_postgresql_too(postgres_url: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("path", ["/console/log-in", *PAGES, "/console/nope"])
-def test_a_page_loads_nothing_from_elsewhere_and_runs_nothing(standing_visitor: Visitor, path: str) -> None:
-    page = standing_visitor.get(path)
+def test_a_page_loads_nothing_from_elsewhere_and_runs_nothing(lasting_visitor: Visitor, path: str) -> None:
+    page = lasting_visitor.get(path)
     policy = page.answer.headers["content-security-policy"]
 
     assert {"default-src 'none'", "style-src 'self'", "form-action 'self'", "frame-ancestors 'none'"} <= set(
@@ -625,9 +625,9 @@ def test_a_page_loads_nothing_from_elsewhere_and_runs_nothing(standing_visitor: 
 
 
 @pytest.mark.parametrize("path", ["/console/log-in", *PAGES, "/console/nope"])
-def test_a_page_can_be_used_without_seeing_it(standing_visitor: Visitor, path: str) -> None:
+def test_a_page_can_be_used_without_seeing_it(lasting_visitor: Visitor, path: str) -> None:
     """One heading, a way to skip the navigation, a name for every field, picture and table; no id twice."""
-    page = standing_visitor.get(path)
+    page = lasting_visitor.get(path)
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     labels = {one["for"] for one in page.all("label")}
     fields = [one for tag in ("input", "select", "textarea") for one in page.all(tag)]
@@ -647,10 +647,10 @@ def test_a_page_can_be_used_without_seeing_it(standing_visitor: Visitor, path: s
     assert all(one.get("aria-label") or one.get("aria-hidden") for one in page.all("svg"))
 
 
-def test_colours_are_told_apart(standing_visitor: Visitor) -> None:
+def test_colours_are_distinguished(lasting_visitor: Visitor) -> None:
     """Text against its ground has a contrast of at least 4.5, light and dark (WCAG 2.2, AA)."""
-    style = next(one["href"] for one in standing_visitor.get("/console").all("link") if one["rel"] == "stylesheet")
-    sheet = standing_visitor.client.get(style)
+    style = next(one["href"] for one in lasting_visitor.get("/console").all("link") if one["rel"] == "stylesheet")
+    sheet = lasting_visitor.client.get(style)
     light, dark = (dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", part)) for part in sheet.text.split("}")[:2])
     pairs = (
         ("ink", "paper"), ("soft", "paper"), ("soft", "panel"), ("accent", "paper"), ("accent", "wash"),
@@ -665,7 +665,7 @@ def test_colours_are_told_apart(standing_visitor: Visitor) -> None:
 
 def contrast(one: str, other: str) -> float:
     def luminance(colour: str) -> float:
-        parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+        parts = (int(colour[index : index + 2], 16) / 255 for index in (1, 3, 5))
         linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 

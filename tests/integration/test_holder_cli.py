@@ -88,7 +88,7 @@ def serving(env: Mapping[str, str]) -> Iterator[tuple["subprocess.Popen[str]", s
 
 
 def test_set_up_serve_ask_and_stop_gracefully(tmp_path: Path) -> None:
-    """A release that is being answered when the holder is told to stop still leaves, and is charged."""
+    """A release that is being answered when the holder gets SIGTERM still leaves, and is charged."""
     env = environment(tmp_path / "home", HOLDER_RELEASE_QUANTUM_MS=str(QUANTUM_MS))
 
     first = subprocess.run([*HOLDER, "init"], env=env, capture_output=True, text=True, check=True)
@@ -128,7 +128,7 @@ def test_init_prints_json_for_machines(tmp_path: Path) -> None:
     assert document["admin_key"].startswith("pafer_")
 
 
-def test_a_home_without_the_key_of_its_database_is_told_to_share_the_other_one(tmp_path: Path) -> None:
+def test_a_home_without_the_key_of_its_database_is_asked_to_share_the_other_one(tmp_path: Path) -> None:
     shared = {
         "HOLDER_DATABASE_URL": f"sqlite:///{tmp_path / 'shared.sqlite'}",
         "HOLDER_ANCHOR": str(tmp_path / "anchor"),
@@ -324,7 +324,7 @@ def test_a_call_that_cannot_be_made_is_one_line(env: dict[str, str], changes: di
     assert said in failed(run(["admin", "auditors"], {**env, **changes}))
 
 
-def test_what_is_no_holder_is_told(env: dict[str, str]) -> None:
+def test_what_is_no_holder_is_reported(env: dict[str, str]) -> None:
     with something_else() as url:
         assert "no holder" in failed(run(["admin", "auditors"], {**env, "HOLDER_URL": url}))
 
@@ -402,11 +402,11 @@ def test_a_ledger_that_does_not_follow_ends_with_one(home: Path) -> None:
         connection.execute("UPDATE entries SET actor = 'other' WHERE sequence = 2")
     connection.close()
 
-    told = run(["ledger", "verify"], environment(home))
+    result = run(["ledger", "verify"], environment(home))
     printed = run(["ledger", "verify", "--json"], environment(home))
 
-    assert (told.exit_code, told.stdout) == (1, "")
-    assert told.stderr.startswith("Broken at entry 2: ")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Broken at entry 2: ")
     assert (printed.exit_code, json.loads(printed.stdout)["broken_at"]) == (1, 2)
 
 

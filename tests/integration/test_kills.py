@@ -1,4 +1,4 @@
-"""A holder killed at steps of 2-privacy §5 and at random moments: nothing left uncharged, nothing charged is lost.
+"""A holder killed at steps of 2-privacy §5 and at random times: nothing left uncharged, nothing charged is lost.
 
 `python -m checks.kills` does the same two hundred times.
 """

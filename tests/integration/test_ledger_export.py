@@ -20,18 +20,18 @@ from testing.registers import plan, register_csv
 
 
 @pytest.fixture(scope="module")
-def busy(standing_holder: TestedHolder) -> TestedHolder:
+def busy(lasting_holder: TestedHolder) -> TestedHolder:
     """A holder with entries of most kinds, of two datasets and two auditors."""
-    standing_holder.declare("second", person_key="=cmd()")
-    standing_holder.load(register_csv(people=5).replace(b"id,", b"=cmd(),", 1), "second")
-    key = standing_holder.open_auditor("other", epsilon="1", dataset="second")
+    lasting_holder.declare("second", person_key="=cmd()")
+    lasting_holder.load(register_csv(people=5).replace(b"id,", b"=cmd(),", 1), "second")
+    key = lasting_holder.open_auditor("other", epsilon="1", dataset="second")
     for draw in (1, 2, 3):
-        assert standing_holder.release(plan(draw=draw)).status_code == 201
-        assert standing_holder.release(plan(draw=draw), dataset="second", key=key).status_code == 201
-    standing_holder.admin("POST", "/signing-keys")
-    standing_holder.declare("second", person_key="=cmd()", cap={"epsilon": "5", "delta": "0"})
-    standing_holder.admin("DELETE", "/datasets/second")
-    return standing_holder
+        assert lasting_holder.release(plan(draw=draw)).status_code == 201
+        assert lasting_holder.release(plan(draw=draw), dataset="second", key=key).status_code == 201
+    lasting_holder.admin("POST", "/signing-keys")
+    lasting_holder.declare("second", person_key="=cmd()", cap={"epsilon": "5", "delta": "0"})
+    lasting_holder.admin("DELETE", "/datasets/second")
+    return lasting_holder
 
 
 def asked(holder: TestedHolder, **parameters: Any) -> list[dict[str, Any]]:
@@ -114,7 +114,7 @@ def test_an_export_that_broke_off_is_known_for_it(busy: TestedHolder, as_format:
 
     assert is_whole(io.BytesIO(content))
     broken = [content[:length] for length in range(0, len(content) - 2, 97)]
-    missing = [b"".join(lines[:place] + lines[place + 1 :]) for place in range(1, len(lines))]
+    missing = [b"".join(lines[:index] + lines[index + 1 :]) for index in range(1, len(lines))]
     assert not any(is_whole(io.BytesIO(part)) for part in (*broken, *missing))
 
 

@@ -206,7 +206,7 @@ def test_a_value_is_kept_more_often_than_by_chance_and_not_always(sqlite_holder:
     ("kept", "values", "status"),
     [("0.999954602", 2, 200), ("0.999954603", 2, 422), ("0.999909208", 3, 200), ("0.999909209", 3, 422)],
 )
-def test_a_report_tells_no_more_than_an_epsilon_of_ten(
+def test_a_report_reveals_no_more_than_an_epsilon_of_ten(
     sqlite_holder: TestedHolder, kept: str, values: int, status: int
 ) -> None:
     """ln(p·(K − 1)/(1 − p)) is 10 at p = e¹⁰/(K − 1 + e¹⁰), of which the wire has nine decimals."""

@@ -1,6 +1,6 @@
 """The rule that matches a person is the leaf that scikit-learn reaches, for every person: 0 differences.
 
-Two referees look at every model: the reference evaluator `Rule.matches`, person by person, and the holder's own
+Two oracles look at every model: the reference evaluator `Rule.matches`, person by person, and the holder's own
 count over loaded records. `PAFER_EXACTNESS_MODELS` says how many models are invented; the default is 200.
 """
 

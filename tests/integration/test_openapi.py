@@ -1,4 +1,4 @@
-"""The OpenAPI document tells the truth: whatever it admits or forbids, the holder answers as it says.
+"""The OpenAPI document is right: whatever it admits or forbids, the holder answers as it says.
 
 Schemathesis makes up requests from the document, good and bad ones, and checks each answer's status, content type and
 body against it. At a desk the requests are the same every time, in continuous integration (`CI` is set) fresh ones.
@@ -25,18 +25,18 @@ KNOWN: Final = {"dataset": "register", "auditor": "ADR", "population": "register
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-def test_no_call_answers_otherwise_than_documented(standing_holder: TestedHolder, mode: GenerationMode) -> None:
-    document = standing_holder.client.get("/openapi.json").json()
+def test_no_call_answers_otherwise_than_documented(lasting_holder: TestedHolder, mode: GenerationMode) -> None:
+    document = lasting_holder.client.get("/openapi.json").json()
     for name in ("Plan", "Batch", "Cell", "Rule", "Predicate"):
         document["components"]["schemas"][name] = with_short_lists(document["components"]["schemas"][name])
     contract = schemathesis.openapi.from_dict(document)
     operations = [found.ok() for found in contract.get_all_operations() if isinstance(found, Ok)]
 
-    asked = [ask(standing_holder, operation, mode) for operation in operations]
+    asked = [ask(lasting_holder, operation, mode) for operation in operations]
 
     assert len(asked) >= 28
     assert sum(asked) >= 4 * len(asked)
-    assert standing_holder.admin("POST", "/ledger/verify").json()["intact"]
+    assert lasting_holder.admin("POST", "/ledger/verify").json()["intact"]
 
 
 def ask(holder: TestedHolder, operation: APIOperation[Any, Any, Any, Any], mode: GenerationMode) -> int:
@@ -75,8 +75,8 @@ def with_short_lists(node: Any) -> Any:
     return [with_short_lists(item) for item in node] if isinstance(node, list) else node
 
 
-def test_every_operation_documents_its_problems(standing_holder: TestedHolder) -> None:
-    document = standing_holder.client.get("/openapi.json").json()
+def test_every_operation_documents_its_problems(lasting_holder: TestedHolder) -> None:
+    document = lasting_holder.client.get("/openapi.json").json()
 
     assert document["openapi"] == "3.1.0"
     for path, methods in document["paths"].items():
@@ -88,12 +88,12 @@ def test_every_operation_documents_its_problems(standing_holder: TestedHolder) -
             assert operation["description"], (method, path)
 
 
-def test_the_contract_is_a_page_that_loads_and_runs_nothing(standing_holder: TestedHolder) -> None:
-    page = standing_holder.client.get("/docs")
+def test_the_contract_is_a_page_that_loads_and_runs_nothing(lasting_holder: TestedHolder) -> None:
+    page = lasting_holder.client.get("/docs")
 
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert "<script" not in page.text
     assert "://" not in page.text
-    for path in standing_holder.client.get("/openapi.json").json()["paths"]:
+    for path in lasting_holder.client.get("/openapi.json").json()["paths"]:
         assert path in page.text

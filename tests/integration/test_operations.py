@@ -109,7 +109,7 @@ def test_a_load_that_is_killed_at_any_time_leaves_nothing_after_the_next_start(t
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
-def test_told_to_end_it_answers_what_it_was_asked_and_ends_with_success(stopped: TestedHolder, workers: int) -> None:
+def test_on_sigterm_it_answers_what_it_was_asked_and_ends_with_success(stopped: TestedHolder, workers: int) -> None:
     settings = replace(stopped.settings, release_quantum_ms=800)
     with serving(settings, workers=workers) as served, stopped.at(served.url) as holder, ThreadPoolExecutor(1) as pool:
         asked = pool.submit(holder.release, plan(draw=3))

@@ -38,7 +38,7 @@ def look(holder: TestedHolder, one: str, other: str) -> httpx.Response:
     return holder.admin("POST", "/populations/overlaps", json={"population": one, "other": other})
 
 
-def test_populations_that_share_people_are_told_and_merging_ends_it(holder: TestedHolder) -> None:
+def test_populations_that_share_people_are_reported_and_merging_ends_it(holder: TestedHolder) -> None:
     """The register has the people 0 to 299."""
     holder.offer("later", people(200, 420))
     holder.offer("apart", people(500, 600))
@@ -179,12 +179,12 @@ def test_neither_secret_nor_hash_is_in_the_database(sqlite_holder: TestedHolder)
     assert len(content) == 300 * 8
     assert secret.digest("p7")[:8] in content
     assert secret.key not in stored
-    assert not any(content[place : place + 8] in stored for place in range(0, len(content), 8))
-    hashes = [int.from_bytes(content[place : place + 8], "little") for place in range(0, len(content), 8)]
+    assert not any(content[index : index + 8] in stored for index in range(0, len(content), 8))
+    hashes = [int.from_bytes(content[index : index + 8], "little") for index in range(0, len(content), 8)]
     assert all(one < other for one, other in pairwise(hashes)), "in an order that says nothing"
 
 
-def test_hashes_under_a_lost_secret_are_told_and_made_anew_by_the_next_load(sqlite_holder: TestedHolder) -> None:
+def test_hashes_under_a_lost_secret_are_reported_and_made_anew_by_the_next_load(sqlite_holder: TestedHolder) -> None:
     sqlite_holder.offer("later", people(200, 420))
     other = PersonSecret.forgotten()
     files = type(sqlite_holder.holder.files)(
@@ -210,13 +210,13 @@ def test_two_loads_of_a_dataset_at_once_never_lose_people(sqlite_holder: TestedH
     assert sqlite_holder.release(plan()).status_code == 201
 
 
-def test_overlaps_are_told_while_records_are_loaded(sqlite_holder: TestedHolder) -> None:
+def test_overlaps_are_reported_while_records_are_loaded(sqlite_holder: TestedHolder) -> None:
     """A file that is replaced meanwhile is neither missed nor stumbled over."""
     sqlite_holder.offer("later", people(200, 420))
 
     with ThreadPoolExecutor(3) as pool:
         loads = [pool.submit(sqlite_holder.load, people(200, 421 + k), "later") for k in range(4)]
-        told = [pool.submit(overlaps, sqlite_holder) for _ in range(12)]
+        found = [pool.submit(overlaps, sqlite_holder) for _ in range(12)]
 
         assert {load.result().status_code for load in loads} == {200}
-        assert all(report.result() == {("later", "register"): 100} for report in told)
+        assert all(report.result() == {("later", "register"): 100} for report in found)

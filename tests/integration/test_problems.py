@@ -125,12 +125,12 @@ def test_no_code_is_without_title_status_and_trigger() -> None:
     assert set(TITLES) == set(STATUS_BY_CODE) == {*HARMLESS, *HARMFUL} | ELSEWHERE
 
 
-def test_a_code_has_a_page(standing_holder: TestedHolder) -> None:
+def test_a_code_has_a_page(lasting_holder: TestedHolder) -> None:
     for code, status in STATUS_BY_CODE.items():
-        page = standing_holder.client.get(f"/problems/{code}")
+        page = lasting_holder.client.get(f"/problems/{code}")
 
         assert page.json() == {"code": code, "title": TITLES[code], "status": status}
-    refused(standing_holder.client.get("/problems/nope"), "not-found", holder=standing_holder)
+    refused(lasting_holder.client.get("/problems/nope"), "not-found", holder=lasting_holder)
 
 
 def every_kind(kind: type[Exception]) -> set[type[Exception]]:

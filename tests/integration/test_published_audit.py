@@ -3,7 +3,7 @@
 Sample: one release for each analysis, over Adult, through client, service, ledger and noise. Two and a half
 widths beyond a 95 % interval is at least eleven standard deviations from its middle, or sixteen scales of the
 noise where one count makes all of it: a false alarm has a chance of e^(-16), about 10⁻⁷, at most.
-The twin audits another tree and must miss.
+The negative control audits another tree and must miss.
 """
 
 from collections.abc import Iterator

@@ -47,7 +47,7 @@ def test_the_same_plan_again_is_the_same_bytes_and_costs_nothing(holder: TestedH
     assert holder.spent() == "0.1"
 
 
-def test_a_second_draw_is_another_answer_and_is_paid(holder: TestedHolder) -> None:
+def test_a_second_draw_is_another_answer_and_is_charged(holder: TestedHolder) -> None:
     first, second = holder.release(plan()), holder.release(plan(draw=2))
 
     assert second.status_code == 201
@@ -229,8 +229,8 @@ def test_the_ledger_verifies_and_exports(holder: TestedHolder) -> None:
 
 def test_the_ledger_holds_nothing_derived_from_records(holder: TestedHolder, tmp_path: Path) -> None:
     """Two holders that differ in their records alone have ledgers that differ in ids and digests of answers alone."""
-    with running_holder(tmp_path / "twin", f"sqlite:///{tmp_path / 'twin.sqlite'}", people=7) as twin:
-        ledgers = [one.admin("GET", "/ledger?limit=1000").json()["entries"] for one in (holder, twin)]
+    with running_holder(tmp_path / "other", f"sqlite:///{tmp_path / 'other.sqlite'}", people=7) as other:
+        ledgers = [one.admin("GET", "/ledger?limit=1000").json()["entries"] for one in (holder, other)]
 
     volatile = {"at", "nonce", "hash", "previous", "subject"}
     # Drawn at random, or a time; nothing of them follows from records.

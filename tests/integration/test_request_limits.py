@@ -106,28 +106,28 @@ def test_of_a_crowd_of_plans_those_beyond_the_queue_are_refused_and_not_charged(
 
 
 def test_a_body_that_does_not_come_in_time_is_given_up(
-    standing_holder: TestedHolder, monkeypatch: pytest.MonkeyPatch
+    lasting_holder: TestedHolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "BODY_READ_S", 0.2)
     for key, path, media in (
-        (standing_holder.auditor_key, "POST /v1/datasets/register/quotes", "application/json"),
-        (standing_holder.admin_key, "PUT /v1/admin/datasets/register/records", "text/csv"),
+        (lasting_holder.auditor_key, "POST /v1/datasets/register/quotes", "application/json"),
+        (lasting_holder.admin_key, "PUT /v1/admin/datasets/register/records", "text/csv"),
     ):
         head = f"{path} HTTP/1.1\r\nHost: x\r\nContent-Type: {media}\r\nAuthorization: Bearer {key}\r\n"
 
-        answer = _sent(standing_holder.client.base_url, f"{head}Content-Length: 5000\r\n\r\n".encode() + b"{")
+        answer = _sent(lasting_holder.client.base_url, f"{head}Content-Length: 5000\r\n\r\n".encode() + b"{")
 
         assert answer.startswith(b"HTTP/1.1 408 ")
         assert b"/problems/too-slow" in answer
 
 
-def test_a_length_beyond_the_limit_is_refused_before_the_body(standing_holder: TestedHolder) -> None:
+def test_a_length_beyond_the_limit_is_refused_before_the_body(lasting_holder: TestedHolder) -> None:
     head = (
-        f"POST /v1/datasets/register/quotes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {standing_holder.auditor_key}"
+        f"POST /v1/datasets/register/quotes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {lasting_holder.auditor_key}"
     )
 
     answer = _sent(
-        standing_holder.client.base_url,
+        lasting_holder.client.base_url,
         f"{head}\r\nConnection: close\r\nContent-Type: application/json\r\n"
         f"Content-Length: {limits.BODY_BYTES_MAX + 1}\r\n\r\n".encode(),
     )
@@ -144,26 +144,26 @@ def test_a_length_beyond_the_limit_is_refused_before_the_body(standing_holder: T
         b"GET /healthz HTTP/1.1\r\n\r\nGET /hea",
     ],
 )
-def test_a_head_that_does_not_come_in_time_ends_the_connection(standing_holder: TestedHolder, head: bytes) -> None:
-    with serving_with(standing_holder, Impatient) as url:
+def test_a_head_that_does_not_come_in_time_ends_the_connection(lasting_holder: TestedHolder, head: bytes) -> None:
+    with serving_with(lasting_holder, Impatient) as url:
         answer = _sent(url, head)
 
     assert answer.count(b"HTTP/1.1 200") == head.count(b"\r\n\r\n")
 
 
 @pytest.mark.parametrize("filler", [b"a", b"X-More: y\r\n"])
-def test_a_head_beyond_the_limit_ends_the_connection(standing_holder: TestedHolder, filler: bytes) -> None:
+def test_a_head_beyond_the_limit_ends_the_connection(lasting_holder: TestedHolder, filler: bytes) -> None:
     head = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: " + filler * (16 * limits.HEAD_BYTES_MAX // len(filler))
-    with serving_with(standing_holder, Patient) as url:
+    with serving_with(lasting_holder, Patient) as url:
         answer = _sent(url, head)
 
     assert answer[:12] in (b"", b"HTTP/1.1 400")
 
 
-def test_a_request_after_a_long_body_may_have_a_head_again(standing_holder: TestedHolder) -> None:
+def test_a_request_after_a_long_body_may_have_a_head_again(lasting_holder: TestedHolder) -> None:
     for _ in range(2):
         body = b" " * (4 * limits.HEAD_BYTES_MAX)
-        answer = standing_holder.auditor(
+        answer = lasting_holder.auditor(
             "POST", "/datasets/register/quotes", content=body, headers={"Content-Type": "application/json"}
         )
         assert answer.status_code == 422

@@ -1,4 +1,4 @@
-"""Metrics and logs tell what was asked and refused, and nothing of the records: no count, true or noisy, no key."""
+"""Metrics and logs say what was asked and refused, and nothing of the records: no count, true or noisy, no key."""
 
 import csv
 import json
@@ -67,10 +67,10 @@ def asked_much(holder: TestedHolder) -> list[int]:
 # Metrics
 
 
-def test_metrics_are_for_administrators(standing_holder: TestedHolder) -> None:
-    assert standing_holder.client.get("/metrics").status_code == 401
-    assert metrics(standing_holder, standing_holder.auditor_key).status_code == 403
-    answer = metrics(standing_holder)
+def test_metrics_are_for_administrators(lasting_holder: TestedHolder) -> None:
+    assert lasting_holder.client.get("/metrics").status_code == 401
+    assert metrics(lasting_holder, lasting_holder.auditor_key).status_code == 403
+    answer = metrics(lasting_holder)
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/plain; version=")
 
@@ -93,7 +93,7 @@ def test_requests_refusals_and_releases_are_counted(sqlite_holder: TestedHolder)
     assert found["holder_release_overruns_total"] == found["holder_store_faults_total"] == 0
 
 
-def test_the_ledger_is_told_as_it_stands(sqlite_holder: TestedHolder) -> None:
+def test_metrics_show_the_present_ledger(sqlite_holder: TestedHolder) -> None:
     sqlite_holder.release(plan(epsilon="0.3"))
 
     found = series(metrics(sqlite_holder).text)
@@ -141,16 +141,16 @@ def test_a_store_fault_is_counted(sqlite_holder: TestedHolder) -> None:
 
 def test_metrics_do_not_depend_on_records(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The same calls of a register of 300 and one of 7 919 people: the same exposition, but for times of look-ups."""
-    told = []
+    shown = []
     for people in (300, PEOPLE):
         home = tmp_path_factory.mktemp("home")
         with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}", people=people) as holder:
             asked_much(holder)
             found = series(metrics(holder).text)
-            told.append({name: value for name, value in found.items() if "answer_seconds" not in name})
+            shown.append({name: value for name, value in found.items() if "answer_seconds" not in name})
 
-    assert told[0] == told[1]
-    assert len(told[0]) > 40
+    assert shown[0] == shown[1]
+    assert len(shown[0]) > 40
 
 
 # Logs
@@ -199,7 +199,7 @@ def test_no_log_and_no_metric_holds_a_count_a_key_or_a_password(
 ) -> None:
     """Many releases and errors at DEBUG, the store's own messages included, and the store going away at the end.
 
-    Twin: the same records as plain texts, where the same search does find counts.
+    Negative control: the same records as plain texts, where the same search does find counts.
     """
     with postgres_server.database() as url:
         parts = urlsplit(url)
@@ -207,7 +207,7 @@ def test_no_log_and_no_metric_holds_a_count_a_key_or_a_password(
         with running_holder(tmp_path, with_password, people=PEOPLE) as holder, logged() as (ours, plain):
             asked_much(holder)
             releases = [holder.release(plan(epsilon="0.3", age=120, draw=draw)).json() for draw in range(1, 11)]
-            told = metrics(holder).text
+            shown = metrics(holder).text
             name = sql.Identifier(parts.path.removeprefix("/"))
             with psycopg.connect(postgres_server.url, autocommit=True) as server:
                 server.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(name))
@@ -219,10 +219,10 @@ def test_no_log_and_no_metric_holds_a_count_a_key_or_a_password(
             secrets = secrets_of(holder, releases)
 
     lines = [json.loads(line) for line in ours.getvalue().splitlines()]
-    # A process, a moment, a line of code or a request's id may have the digits of a count.
+    # A process, a time, a line of code or a request's id may have the digits of a count.
     searched = [{**line, "process": 0, "time": "", "location": "", "frames": "", "request_id": ""} for line in lines]
     assert not leaks(json.dumps(searched), secrets)
-    assert not leaks(told, secrets)
+    assert not leaks(shown, secrets)
     assert leaks(plain.getvalue(), secrets), "the search finds counts where they are"
     assert {key for line in lines for key in line} <= {
         *FIELDS,
@@ -240,7 +240,7 @@ def test_no_log_and_no_metric_holds_a_count_a_key_or_a_password(
     assert any(line["logger"].startswith("sqlalchemy.engine") for line in lines)
 
 
-def test_an_internal_error_is_logged_by_type_and_place(sqlite_holder: TestedHolder) -> None:
+def test_an_internal_error_is_logged_by_type_and_location(sqlite_holder: TestedHolder) -> None:
     with sqlite_holder.holder.books.database.read() as connection:
         connection.exec_driver_sql('UPDATE datasets SET schema = \'{"person_key": "person-4711"\'')
         connection.commit()
@@ -260,7 +260,7 @@ def test_an_internal_error_is_logged_by_type_and_place(sqlite_holder: TestedHold
 
 @pytest.mark.slow
 def test_workers_add_up_and_log_lines_of_json(tmp_path: Path) -> None:
-    """`holder serve --workers 2`: whichever is asked tells what both did; every line of its log is one JSON object."""
+    """`holder serve --workers 2`: whichever is asked shows what both did; every line of its log is one JSON object."""
     settings = settings_in(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}")
     issued = initialise(settings)
     assert issued is not None
@@ -280,7 +280,7 @@ def test_workers_add_up_and_log_lines_of_json(tmp_path: Path) -> None:
         while sent < 20 or (len(processes(tmp_path / "log")) < 2 and time.monotonic() < until_s):
             httpx.get(f"{served.url}/healthz")
             sent += 1
-        told = [
+        shown = [
             series(httpx.get(f"{served.url}/metrics", headers={"Authorization": f"Bearer {issued.text}"}).text)
             for _ in range(6)
         ]
@@ -289,7 +289,7 @@ def test_workers_add_up_and_log_lines_of_json(tmp_path: Path) -> None:
     finally:
         served.kill()
 
-    assert {one['holder_requests_total{method="GET",route="/healthz",status="200"}'] for one in told} == {sent}
+    assert {one['holder_requests_total{method="GET",route="/healthz",status="200"}'] for one in shown} == {sent}
     assert len(processes(tmp_path / "log")) == 2
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert {"listening", "started", "request", "stopped"} <= {line["event"] for line in lines}

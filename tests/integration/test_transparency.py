@@ -16,7 +16,7 @@ from testing.tampering import lose_the_anchored_entry
 
 
 @pytest.fixture
-def told(sqlite_holder: TestedHolder) -> TestedHolder:
+def reported(sqlite_holder: TestedHolder) -> TestedHolder:
     """A holder with releases about two datasets of populations that were merged, and a retired dataset."""
     key = sqlite_holder.open_auditor("other", epsilon="1")
     sqlite_holder.offer("second", register_csv(people=5), epsilon="5")
@@ -35,10 +35,10 @@ def report_of(holder: TestedHolder, dataset: str) -> dict[str, Any]:
     return document
 
 
-def test_every_release_about_the_dataset_is_there_with_its_entry(told: TestedHolder) -> None:
-    charges = [entry for entry in told.entries() if entry["kind"] == "charge" and entry["dataset"] == "register"]
+def test_every_release_about_the_dataset_is_there_with_its_entry(reported: TestedHolder) -> None:
+    charges = [entry for entry in reported.entries() if entry["kind"] == "charge" and entry["dataset"] == "register"]
 
-    report = report_of(told, "register")
+    report = report_of(reported, "register")
 
     assert [(one["sequence"], one["hash"], one["at"], one["auditor"]) for one in report["releases"]] == [
         (entry["sequence"], entry["hash"], entry["at"], entry["auditor"]) for entry in charges
@@ -46,17 +46,17 @@ def test_every_release_about_the_dataset_is_there_with_its_entry(told: TestedHol
     assert report["spent_on_dataset"] == {"epsilon": "0.45", "delta": "0"}
     assert report["spent_on_population"] == {"epsilon": "0.95", "delta": "0"}, "the population's, merged"
     assert report["other_datasets"] == ["second"]
-    assert report["ledger"] == told.auditor("GET", "/ledger/head").json()
+    assert report["ledger"] == reported.auditor("GET", "/ledger/head").json()
     first = report["releases"][0]
     assert (first["sensitive"], first["mechanisms"]) == (["sex"], ["laplace"])
     assert first["charge"] == {"epsilon": "0.1", "delta": "0"}
 
 
-def test_decisions_are_those_about_these_people(told: TestedHolder) -> None:
-    told.declare("elsewhere")
-    told.admin("POST", "/signing-keys")
+def test_decisions_are_those_about_these_people(reported: TestedHolder) -> None:
+    reported.declare("elsewhere")
+    reported.admin("POST", "/signing-keys")
 
-    decisions = report_of(told, "register")["decisions"]
+    decisions = report_of(reported, "register")["decisions"]
 
     kinds = [one["kind"] for one in decisions]
     assert kinds.count("budget") == 3, "two auditors on register, and one of them on second, which joined it"
@@ -79,10 +79,10 @@ def test_after_a_restore_it_says_that_more_may_have_been_lost(sqlite_holder: Tes
     assert sentence in page
 
 
-def test_nothing_in_it_is_derived_from_records(told: TestedHolder) -> None:
+def test_nothing_in_it_is_derived_from_records(reported: TestedHolder) -> None:
     """Neither a count nor a rule: the first is the auditor's answer, the second its model."""
-    page = told.admin("GET", "/datasets/register/report?format=html").text
-    document = json.dumps(report_of(told, "register"))
+    page = reported.admin("GET", "/datasets/register/report?format=html").text
+    document = json.dumps(report_of(reported, "register"))
 
     for text in (page, document):
         assert '"counts"' not in text
@@ -90,22 +90,22 @@ def test_nothing_in_it_is_derived_from_records(told: TestedHolder) -> None:
         assert "age" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL).replace("Percentage", "").split()
 
 
-def test_it_is_the_administrators_to_publish(told: TestedHolder) -> None:
-    refused(told.auditor("GET", "/admin/datasets/register/report"), "forbidden", holder=told)
-    refused(told.admin("GET", "/datasets/nothing/report"), "not-found", holder=told)
+def test_it_is_the_administrators_to_publish(reported: TestedHolder) -> None:
+    refused(reported.auditor("GET", "/admin/datasets/register/report"), "forbidden", holder=reported)
+    refused(reported.admin("GET", "/datasets/nothing/report"), "not-found", holder=reported)
 
 
-def test_a_retired_dataset_is_reported_too(told: TestedHolder) -> None:
-    told.admin("DELETE", "/datasets/second")
+def test_a_retired_dataset_is_reported_too(reported: TestedHolder) -> None:
+    reported.admin("DELETE", "/datasets/second")
 
-    report = report_of(told, "second")
+    report = report_of(reported, "second")
 
     assert (report["retired"], len(report["releases"])) == (True, 1)
-    assert "retired" in told.admin("GET", "/datasets/second/report?format=html").text
+    assert "retired" in reported.admin("GET", "/datasets/second/report?format=html").text
 
 
-def test_the_page_needs_nothing_else(told: TestedHolder) -> None:
-    page = told.admin("GET", "/datasets/register/report?format=html")
+def test_the_page_needs_nothing_else(reported: TestedHolder) -> None:
+    page = reported.admin("GET", "/datasets/register/report?format=html")
 
     assert page.headers["content-type"].startswith("text/html")
     assert page.text.count("<html") == 1
@@ -114,13 +114,13 @@ def test_the_page_needs_nothing_else(told: TestedHolder) -> None:
     assert "3 releases to 2 auditors, at a privacy loss of ε 0.45 in all" in " ".join(page.text.split())
 
 
-def test_it_says_what_the_sum_means_for_one_person(told: TestedHolder) -> None:
+def test_it_says_what_the_sum_means_for_one_person(reported: TestedHolder) -> None:
     """Both populations' charges, 0.95 together: e^0.95 = 2.586 for presence and e^1.9 = 6.686 for values."""
-    page = " ".join(told.admin("GET", "/datasets/register/report?format=html").text.split())
+    page = " ".join(reported.admin("GET", "/datasets/register/report?format=html").text.split())
 
     assert "Whether somebody’s record is in the data: the odds change by a factor of at most e^ε = 2.59" in page
     assert "such as their group: the odds change by a factor of at most e^(2ε) = 6.69" in page
-    assert all(" ".join(statement.split()) in page for statement in report_of(told, "register")["meaning"])
+    assert all(" ".join(statement.split()) in page for statement in report_of(reported, "register")["meaning"])
 
 
 def test_delta_is_said_for_what_it_is(sqlite_holder: TestedHolder) -> None:
@@ -136,14 +136,14 @@ def test_delta_is_said_for_what_it_is(sqlite_holder: TestedHolder) -> None:
     assert "δ is not the chance" in delta
 
 
-def test_the_commands_write_the_same(told: TestedHolder, tmp_path: Path) -> None:
+def test_the_commands_write_the_same(reported: TestedHolder, tmp_path: Path) -> None:
     own = {
-        "HOLDER_HOME": str(told.settings.home),
-        "HOLDER_DATABASE_URL": told.settings.database_url,
-        "HOLDER_ANCHOR": str(told.settings.anchor),
+        "HOLDER_HOME": str(reported.settings.home),
+        "HOLDER_DATABASE_URL": reported.settings.database_url,
+        "HOLDER_ANCHOR": str(reported.settings.anchor),
     }
-    admin = {"HOLDER_URL": told.url, "HOLDER_ADMIN_KEY": told.admin_key}
-    expected = report_of(told, "register")
+    admin = {"HOLDER_URL": reported.url, "HOLDER_ADMIN_KEY": reported.admin_key}
+    expected = report_of(reported, "register")
 
     here = CliRunner().invoke(
         app, ["report", "--dataset", "register", "--output", str(tmp_path / "a.html"), "--json"], env=own

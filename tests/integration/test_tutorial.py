@@ -28,7 +28,7 @@ def run(source: str, names: dict[str, Any]) -> Any:
 
 @pytest.mark.slow
 def test_every_cell_of_the_tutorial_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sample: the figures of one audit at ε = 1 beside Fairlearn's; each interval may miss once in twenty, so they
+    """Sample: the figures of one audit at ε = 1 against Fairlearn's; each interval may miss once in twenty, so they
     are allowed three times their width around their value: beyond that an honest interval is once in millions.
     """
     monkeypatch.chdir(tmp_path)

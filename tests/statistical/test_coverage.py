@@ -2,7 +2,7 @@
 
 Each case is released 800 times by the holder's mechanism and estimated. The least number of covering
 intervals is the 10⁻⁶ quantile of the binomial with 93 %: what covers more often raises a false alarm in at
-most one run in a million. In the twin the estimator is told half the noise's scale, and must be caught: its
+most one run in a million. In the negative control the estimator gets half the noise’s scale, and must be caught: its
 intervals cover 65 to 79 % in thousands of releases, which is missed less than once in 10⁸ times.
 
 Every other figure likewise, on registers of `checks.coverage`, each released 100 to 500 times.
@@ -47,8 +47,8 @@ OTHERS = [
     ("reports", 1, 100),
     ("population", 9, 100),
 ]
-"""What of `checks.coverage.PARTS`, on which of its registers, how often: groups are large enough to tell there."""
-TWINS = [
+"""What of `checks.coverage.PARTS`, on which of its registers, how often: groups are large enough to see it there."""
+NEGATIVE_CONTROLS = [
     ("odds", 9, 500),
     ("shares", 11, 500),
     ("supports", 5, 500),
@@ -60,12 +60,14 @@ TWINS = [
 pytestmark = pytest.mark.statistical
 
 
-def covering(case: str, *, told: float = 1.0, kind: ComplementKind = "unfavourable", cells: int = 1) -> tuple[int, int]:
+def covering(
+    case: str, *, scale_factor: float = 1.0, kind: ComplementKind = "unfavourable", cells: int = 1
+) -> tuple[int, int]:
     """How many intervals hold the true ratio, and how many the true difference.
 
     Args:
         case: Of `CASES`.
-        told: The estimator is told the noise's scale times this.
+        scale_factor: The estimator gets the noise's scale times this.
         kind: What the second histogram counts.
         cells: How many favourable rules there are; the first has all the people.
     """
@@ -75,7 +77,7 @@ def covering(case: str, *, told: float = 1.0, kind: ComplementKind = "unfavourab
     true_counts = np.vstack([accepted, np.zeros((cells - 1, len(sizes)), dtype=np.int64), complement])
     noisy = mechanism.release(np.tile(true_counts.ravel(), RELEASES).tolist())
     answers = np.array(noisy, dtype=np.int64).reshape(RELEASES, cells + 1, len(sizes))
-    noise = DiscreteLaplaceNoise(scale=told * mechanism.scale)
+    noise = DiscreteLaplaceNoise(scale=scale_factor * mechanism.scale)
     totals = CountedTotals.with_noise(
         answers[:, :-1].sum(axis=1), answers[:, -1], (noise, noise), cells=(cells, 1), complement_is=kind
     )
@@ -98,8 +100,8 @@ def test_intervals_of_the_papers_strategy_hold_the_truth_too() -> None:
 
 
 @pytest.mark.parametrize("case", ["two large groups", "four groups, three of them near the largest rate"])
-def test_an_estimator_that_is_told_half_the_noise_is_caught(case: str) -> None:
-    assert max(covering(case, told=0.5)) < COVERING_MIN
+def test_an_estimator_that_gets_half_the_noise_is_caught(case: str) -> None:
+    assert max(covering(case, scale_factor=0.5)) < COVERING_MIN
 
 
 @pytest.mark.parametrize(("part", "seed", "releases"), OTHERS)
@@ -111,10 +113,10 @@ def test_intervals_of_every_other_figure_hold_the_truth_too(part: str, seed: int
     assert min(covered.holding for covered in found) >= stats.binom.ppf(FALSE_ALARM, releases, COVERAGE)
 
 
-@pytest.mark.parametrize(("part", "seed", "releases"), TWINS)
+@pytest.mark.parametrize(("part", "seed", "releases"), NEGATIVE_CONTROLS)
 def test_half_the_noise_is_caught_in_every_other_figure(part: str, seed: int, releases: int) -> None:
     measure, _ = PARTS[part]
 
-    found = measure(Task(seed, releases, told=0.5))
+    found = measure(Task(seed, releases, scale_factor=0.5))
 
     assert min(covered.holding for covered in found) < stats.binom.ppf(FALSE_ALARM, releases, COVERAGE)

@@ -1,12 +1,12 @@
 """The posterior is calibrated: where its own prior made the truth, the truth's rank in it is uniform.
 
 Groups are drawn from the flat prior (sizes uniform, rates uniform, accepted people binomial), answered
-with the noise that the estimator is told, and ranked among the posterior's draws (Talts et al. 2018,
+with the noise that the estimator gets, and ranked among the posterior's draws (Talts et al. 2018,
 simulation-based calibration). Sizes end at 40 scales; only answers below 25 are looked at, where that end
 is not felt, and looking at answers alone keeps the ranks uniform. χ² over 20 bins and 4 000 groups rejects
 below p = 10⁻⁹: with six ranks looked at, and what finitely many draws of each posterior are off, the false-alarm
-rate stays below 10⁻⁶. In the twin the estimator is told half the scale and must be rejected: its χ² is above 1 400,
-eighteen times what is needed, so it is never missed.
+rate stays below 10⁻⁶. In the negative control the estimator gets half the scale and must be rejected: its χ² is
+above 1 400, eighteen times what is needed, so it is never missed.
 """
 
 import numpy as np
@@ -29,11 +29,11 @@ ANSWER_SCALES_MAX = 25
 pytestmark = pytest.mark.statistical
 
 
-def p_values(kind: ComplementKind, cells: int, *, told: float = 1.0) -> list[float]:
+def p_values(kind: ComplementKind, cells: int, *, scale_factor: float = 1.0) -> list[float]:
     """How well the ranks of true sizes and of true numbers of accepted people fit the uniform distribution."""
     rng = np.random.default_rng()
     mechanism = LaplaceMechanism.calibrated(epsilon_nano=int(1e9 / SCALE), sensitivity=1)
-    noise = DiscreteLaplaceNoise(scale=told * mechanism.scale)
+    noise = DiscreteLaplaceNoise(scale=scale_factor * mechanism.scale)
     sizes = rng.integers(0, int(SIZE_SCALES_MAX * SCALE) + 1, 3 * GROUPS)
     accepted = rng.binomial(sizes, rng.random(len(sizes)))
     complement = sizes if kind == "everybody" else sizes - accepted
@@ -65,5 +65,5 @@ def test_the_truth_ranks_uniformly_in_its_posterior(kind: ComplementKind, cells:
 
 
 @pytest.mark.parametrize(("kind", "cells"), [("unfavourable", 1), ("everybody", 3)])
-def test_a_posterior_that_is_told_half_the_noise_is_rejected(kind: ComplementKind, cells: int) -> None:
-    assert max(p_values(kind, cells, told=0.5)) < P_MIN
+def test_a_posterior_that_gets_half_the_noise_is_rejected(kind: ComplementKind, cells: int) -> None:
+    assert max(p_values(kind, cells, scale_factor=0.5)) < P_MIN

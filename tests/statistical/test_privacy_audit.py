@@ -82,7 +82,7 @@ def test_a_running_holder_keeps_to_its_charges(tmp_path: Path) -> None:
 
 
 def watched(quantum_ms: int) -> dict[str, LossBound]:
-    """What moments and texts show of two registers of which the holder counts one 50 ms longer than the other."""
+    """What times and texts show of two registers of which the holder counts one 50 ms longer than the other."""
     with holder_under_audit(quantum_ms=quantum_ms, fault=count_large_registers_slowly) as holder:
         watcher = Watcher(holder, EVERYTHING)
         watcher.watch(runs=WARM_UP, watched=False)
@@ -92,14 +92,14 @@ def watched(quantum_ms: int) -> dict[str, LossBound]:
     }
 
 
-def test_no_moment_and_no_text_shows_how_long_a_count_took() -> None:
+def test_no_time_and_no_text_shows_how_long_a_count_took() -> None:
     found = watched(quantum_ms=250)
 
     assert {what: one.holds for what, one in found.items()} == dict.fromkeys(ASKED + WATCHED, True)
 
 
-def test_without_a_quantum_moments_show_it() -> None:
-    """The negative control: of 50 pairs of moments nearly all have to be apart."""
+def test_without_a_quantum_times_show_it() -> None:
+    """The negative control: of 50 pairs of times nearly all have to be apart."""
     found = watched(quantum_ms=0)
 
     assert not found["latency"].holds

@@ -1,9 +1,10 @@
 """Every sampler draws the mass that `shared.noise` states, and a scale that is off is caught.
 
 χ² over 800 000 draws, of the Gaussian half as many, against the exact mass in 6 to 24 bins of nearly equal mass,
-rejected below p = 10⁻⁶ for all samplers together: that is the false-alarm rate. In the twin the scale is 2 % off and
-must be rejected; by the non-central χ² the exponential mechanism at scale 2, whose range cuts the mass off at both
-ends, is missed once in 10¹¹ times, and every other one less often. (With half the draws it is once in 500.)
+rejected below p = 10⁻⁶ for all samplers together: that is the false-alarm rate. In the negative control the scale is
+2 % off and must be rejected; by the non-central χ² the exponential mechanism at scale 2, whose range cuts the mass
+off at both ends, is missed once in 10¹¹ times, and every other one less often. (With half the draws it is once in
+500.)
 """
 
 import itertools

@@ -1,8 +1,8 @@
-"""When an answer leaves does not tell how long the work took, as long as the work fits into its deadline.
+"""When an answer leaves does not say how long the work took, as long as the work fits into its deadline.
 
 `python -m checks.timing` measures the same through a whole holder over HTTP, noise against noise and data against
 data. Here the work is a wait of known length, so that a busy machine does not drown the difference: 400 answers after
-short work and 400 after long work, told apart by the time that they took. If that time says nothing, the area under
+short work and 400 after long work, distinguished by the time that they took. If that time says nothing, the area under
 the ROC curve is .5 with a standard deviation of .0204, so it is .1 away by chance once in a million times. The lengths
 are far enough apart, and from the deadline, for a machine that lets a process wait for some tens of milliseconds.
 """
@@ -59,14 +59,14 @@ async def times(quantum_ms: int) -> tuple[list[float], list[float]]:
     return took_s[LONG_S], took_s[SHORT_S]
 
 
-def test_the_time_to_an_answer_does_not_tell_the_work() -> None:
+def test_the_time_to_an_answer_does_not_show_the_work() -> None:
     long_s, short_s = asyncio.run(times(quantum_ms=400))
 
     assert 1 - AUC_MAX <= auc(long_s, short_s) <= AUC_MAX
 
 
 def test_without_a_deadline_it_does() -> None:
-    """The twin with the fault: the same comparison finds what there is to find."""
+    """The negative control: the same comparison finds what there is to find."""
     long_s, short_s = asyncio.run(times(quantum_ms=0))
 
     assert auc(long_s, short_s) > 0.9

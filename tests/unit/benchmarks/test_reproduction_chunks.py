@@ -53,7 +53,7 @@ def test_what_is_done_is_not_done_again_and_all_rows_are_there(tmp_path: Path) -
     assert found["square"].tolist() == [0, 1, 4, 9]
 
 
-def test_a_failure_is_told_and_leaves_neither_a_result_nor_a_part_of_one(tmp_path: Path) -> None:
+def test_a_failure_is_reported_and_leaves_neither_a_result_nor_a_part_of_one(tmp_path: Path) -> None:
     chunks = [Squares(1, tmp_path / "log"), Squares(2, tmp_path / "log", fails=True)]
 
     with pytest.raises(ArithmeticError, match="as arranged"):

@@ -32,11 +32,11 @@ DECLARATION = DatasetDeclaration(
 
 def own_data(folder: Path, *, people: int = 90) -> None:
     """Write a data set of one's own, with a column that is not declared."""
-    places = np.arange(people)
+    number = np.arange(people)
     table = pd.DataFrame(
         {
-            "ID": places, "limit": places % 50, "late": places % 3 == 0, "note": "x", "paid": places % 2 == 0,
-            "sex": np.where(places % 4 == 0, "male", "female"),
+            "ID": number, "limit": number % 50, "late": number % 3 == 0, "note": "x", "paid": number % 2 == 0,
+            "sex": np.where(number % 4 == 0, "male", "female"),
         }
     )  # fmt: skip
     table.to_csv(folder / "own.csv", index=False)

@@ -30,7 +30,7 @@ def test_the_exponential_is_the_mechanism_with_its_utility_divided_by_a_hundred(
 
 
 @pytest.mark.parametrize("divisor", [1, 50, 200])
-def test_another_divisor_is_told_apart(divisor: float) -> None:
+def test_another_divisor_is_distinguished(divisor: float) -> None:
     assert exponential_p(divisor) < 1e-6
 
 

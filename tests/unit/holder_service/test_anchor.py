@@ -50,7 +50,7 @@ def test_a_torn_write_leaves_the_entry_before_it(tmp_path: Path, next_sequence: 
         assert Anchor(path).read() in (at(3, "c"), at(next_sequence, "next"))
 
 
-def test_a_restore_takes_the_place_of_an_entry_that_the_database_lost(tmp_path: Path) -> None:
+def test_a_restore_replaces_an_entry_that_the_database_lost(tmp_path: Path) -> None:
     anchor = anchored(tmp_path / "anchor", at(8, "h"), at(9, "i"))
 
     anchor.restore(at(4, "restored"), has=lambda _: False)

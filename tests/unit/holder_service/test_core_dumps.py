@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel in Linux' way")
-def test_the_kernel_is_told_to_dump_nothing() -> None:
+def test_the_kernel_is_asked_to_dump_nothing() -> None:
     """`prctl(3)` asks whether a process may be dumped; the answer is 1 for a process like any other."""
     asked = (
         "import ctypes, resource; from holder_service.core_dumps import forbid_core_dumps;"
@@ -16,6 +16,6 @@ def test_the_kernel_is_told_to_dump_nothing() -> None:
         "print(before, dumpable(), resource.getrlimit(resource.RLIMIT_CORE))"
     )
 
-    told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    shown = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
 
-    assert told.stdout.strip() == "1 0 (0, 0)"
+    assert shown.stdout.strip() == "1 0 (0, 0)"

@@ -52,8 +52,8 @@ def by_reference(people: Sequence[Record], cells: Sequence[Cell], schema: Schema
     counts = [[0] * len(groups) for _ in cells]
     for person in people:
         group = groups.index(tuple(person[name] for name in sensitive))
-        for place, cell in enumerate(cells):
-            counts[place][group] += cell.matches(person)
+        for index, cell in enumerate(cells):
+            counts[index][group] += cell.matches(person)
     return counts
 
 
@@ -103,7 +103,7 @@ def tree(leaves: int, seed: int = 4) -> list[Rule]:
     rng = random.Random(seed)
     paths: list[tuple[Predicate, ...]] = [()]
     while len(paths) < leaves:
-        place = rng.randrange(len(paths))
+        index = rng.randrange(len(paths))
         age, score, job = rng.randrange(120) + 0.5, rng.random(), tuple(rng.sample("abcdefgh", 3))
         left, right = rng.choice(
             (
@@ -115,14 +115,14 @@ def tree(leaves: int, seed: int = 4) -> list[Rule]:
                 (Predicate(column="job", op="in", values=job), Predicate(column="job", op="not_in", values=job)),
             )
         )
-        paths[place : place + 1] = [(*paths[place], left), (*paths[place], right)]
+        paths[index : index + 1] = [(*paths[index], left), (*paths[index], right)]
     return [Rule(all_of=path) for path in paths]
 
 
 @pytest.mark.parametrize("leaves", [1, 7, 8, 9, 63, 64, 65, 129, 300])
 def test_a_class_of_any_size_is_counted(leaves: int, tmp_path: Path) -> None:
     """Around the sizes of machine words, which hold 8 to 64 rules."""
-    asked = [Cell(id=f"leaf-{place}", any_of=(rule,)) for place, rule in enumerate(tree(leaves))]
+    asked = [Cell(id=f"leaf-{index}", any_of=(rule,)) for index, rule in enumerate(tree(leaves))]
     everybody = people(150)
     records = load(tmp_path, SCHEMA, everybody)
 
@@ -133,7 +133,7 @@ def test_a_class_of_any_size_is_counted(leaves: int, tmp_path: Path) -> None:
     assert np.sum(counts) == len(everybody)
 
 
-NAMES = [f"x{place}" for place in range(16)]
+NAMES = [f"x{index}" for index in range(16)]
 WIDE = Schema(person_key="person", columns=(*(Column(name=name, type="number") for name in NAMES), SCHEMA.columns[-1]))
 
 
@@ -146,10 +146,10 @@ def test_a_large_tree_over_many_columns_is_counted_by_walking(tmp_path: Path) ->
     rng = random.Random(9)
     paths: list[tuple[Predicate, ...]] = [()]
     while len(paths) < 600:
-        place, name, value = rng.randrange(len(paths)), rng.choice(NAMES), rng.random()
+        index, name, value = rng.randrange(len(paths)), rng.choice(NAMES), rng.random()
         left, right = (Predicate(column=name, op=op, value=value) for op in SIDES)
-        paths[place : place + 1] = [(*paths[place], left), (*paths[place], right)]
-    asked = [Cell(id=f"leaf-{place}", any_of=(Rule(all_of=path),)) for place, path in enumerate(paths)]
+        paths[index : index + 1] = [(*paths[index], left), (*paths[index], right)]
+    asked = [Cell(id=f"leaf-{index}", any_of=(Rule(all_of=path),)) for index, path in enumerate(paths)]
     everybody = wide_people(60)
     records = load(tmp_path, WIDE, everybody)
 
@@ -191,7 +191,7 @@ def test_many_classes_share_words(tmp_path: Path) -> None:
     """Two trees that cut across each other, the empty rule and a contradiction, with a class that lies in two words."""
     nobody = Rule(all_of=(Predicate(column="age", op="is_missing"), Predicate(column="age", op="not_missing")))
     rules = [Rule(all_of=()), *tree(40, seed=5), nobody, *tree(50, seed=6), Rule(all_of=())]
-    asked = [Cell(id=f"cell-{place}", any_of=(rule,)) for place, rule in enumerate(rules)]
+    asked = [Cell(id=f"cell-{index}", any_of=(rule,)) for index, rule in enumerate(rules)]
     everybody = people(150)
     records = load(tmp_path, SCHEMA, everybody)
 

@@ -11,7 +11,7 @@ from shared.rules import Predicate, Rule
 from shared.schema import Column, Schema
 from testing import invented_plans
 
-NAMES = [f"x{place}" for place in range(30)]
+NAMES = [f"x{index}" for index in range(30)]
 NUMBERS = Schema(person_key="person", columns=tuple(Column(name=name, type="number") for name in NAMES))
 
 
@@ -29,8 +29,8 @@ def test_the_way_down_leads_to_the_first_rule_that_matches(data: st.DataObject) 
     way, tests = diagram.root, 0
     while way >= 0:
         node = diagram.nodes[way]
-        place = invented_plans.atom(partitions[node.column], person[node.column])
-        way, tests = node.children[node.atoms >> place & 1], tests + 1
+        index = invented_plans.atom(partitions[node.column], person[node.column])
+        way, tests = node.children[node.atoms >> index & 1], tests + 1
     assert ~way == next((n for n, rule in enumerate(asked) if rule.matches(person)), len(asked))
     assert tests <= diagram.depth
 
@@ -61,8 +61,8 @@ def test_a_tree_is_rebuilt_as_it_was() -> None:
 def test_a_diagram_that_grows_too_large_is_given_up() -> None:
     """Each rule fails in two ways, and the rest of the rules would follow either."""
     asked = [
-        Rule(all_of=tuple(Predicate(column=name, op="le", value=0.5) for name in NAMES[place : place + 2]))
-        for place in range(0, 30, 2)
+        Rule(all_of=tuple(Predicate(column=name, op="le", value=0.5) for name in NAMES[index : index + 2]))
+        for index in range(0, 30, 2)
     ]
 
     assert DecisionDiagram.rebuilt(*admitted_paths(asked, NUMBERS)) is None

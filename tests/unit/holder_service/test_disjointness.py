@@ -14,7 +14,7 @@ from testing.invented_plans import cells, first_fit, overlap, records, rules, sc
 NUMBERS = Schema(
     person_key="person",
     columns=(
-        *(Column(name=f"x{place}", type="number") for place in range(16)),
+        *(Column(name=f"x{index}", type="number") for index in range(16)),
         Column(name="sex", type="boolean", sensitive=True),
     ),
 )
@@ -55,9 +55,9 @@ def test_nobody_is_counted_in_more_cells_than_there_are_classes(data: st.DataObj
 
     classes = disjoint_classes(asked, schema)
 
-    assert sorted(place for members in classes for place in members) == list(range(len(asked)))
+    assert sorted(index for members in classes for index in members) == list(range(len(asked)))
     for members in classes:
-        assert sum(asked[place].matches(person) for place in members) <= 1
+        assert sum(asked[index].matches(person) for index in members) <= 1
 
 
 def test_rules_of_one_cell_may_overlap() -> None:
@@ -113,7 +113,7 @@ def _random_tree(leaves: int) -> list[Cell]:
     rng = random.Random(leaves)
     paths: list[tuple[Predicate, ...]] = [()]
     while len(paths) < leaves:
-        place = rng.randrange(len(paths))
+        index = rng.randrange(len(paths))
         test = {"column": f"x{rng.randrange(16)}", "value": rng.random()}
-        paths[place : place + 1] = [(*paths[place], Predicate(op=op, **test)) for op in ("le", "gt")]  # type: ignore[arg-type]  # operators are literals
+        paths[index : index + 1] = [(*paths[index], Predicate(op=op, **test)) for op in ("le", "gt")]  # type: ignore[arg-type]  # operators are literals
     return [cell(*path) for path in paths]

@@ -19,9 +19,9 @@ OTHER: dict[str, Any] = {
 }  # fmt: skip
 
 
-def hash_of(event: Event = EVENT, **place: Any) -> str:
+def hash_of(event: Event = EVENT, **change: Any) -> str:
     return Entry.chained(
-        **{"sequence": 7, "at": "2026-01-01T00:00:00+00:00", "nonce": "0" * 32, "previous": GENESIS, **place},
+        **{"sequence": 7, "at": "2026-01-01T00:00:00+00:00", "nonce": "0" * 32, "previous": GENESIS, **change},
         event=event,
     ).hash
 
@@ -32,7 +32,7 @@ def test_every_field_of_an_event_is_in_the_hash(field: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "place", [{"sequence": 8}, {"at": "2026-01-02T00:00:00+00:00"}, {"nonce": "1" * 32}, {"previous": "sha256:1"}]
+    "change", [{"sequence": 8}, {"at": "2026-01-02T00:00:00+00:00"}, {"nonce": "1" * 32}, {"previous": "sha256:1"}]
 )
-def test_an_entrys_place_is_in_the_hash(place: dict[str, Any]) -> None:
-    assert hash_of(**place) != hash_of()
+def test_an_entrys_position_is_in_the_hash(change: dict[str, Any]) -> None:
+    assert hash_of(**change) != hash_of()

@@ -42,7 +42,7 @@ def test_the_loss_of_the_scale_never_exceeds_the_charge(counts_that_change: int)
     count=st.integers(0, 420),
 )
 @settings(max_examples=200)
-def test_no_answer_tells_neighbouring_counts_apart_by_more_than_epsilon(
+def test_no_answer_distinguishes_neighbouring_counts_by_more_than_epsilon(
     epsilon_nano: int, upper: int, count: int
 ) -> None:
     """The proof of the docstring, checked on the mass itself: one count that changes by one person."""
@@ -57,7 +57,7 @@ def test_no_answer_tells_neighbouring_counts_apart_by_more_than_epsilon(
 
 
 def test_half_the_scale_would_exceed_epsilon() -> None:
-    """The twin of the test above, at the edge of the candidates, where the loss is largest: too little noise shows."""
+    """The negative control, at the edge of the candidates, where the loss is largest: too little noise shows."""
     noise = ExponentialNoise(scale=1.0, upper=100)
 
     loss = max(abs(noise.log_likelihood(answer, 0) - noise.log_likelihood(answer, 1)) for answer in range(101))
@@ -77,7 +77,7 @@ def test_answers_stay_within_the_candidates(count: int) -> None:
 
 
 def test_opendp_draws_alike() -> None:
-    """The referee: OpenDP's noisy maximum under zCDP is Gumbel noise, which is the exponential mechanism.
+    """The oracle: OpenDP's noisy maximum under zCDP is Gumbel noise, which is the exponential mechanism.
 
     4 000 draws each, two-sample χ² in ten bins, rejected below 10⁻⁷. Twin: half the scale is rejected.
     """
@@ -87,10 +87,10 @@ def test_opendp_draws_alike() -> None:
         for epsilon_nano in (5 * 10**8, 10**9)
     )
     space = vector_domain(atom_domain(T="f64", nan=False)), linf_distance(T="f64")
-    referee: Any = make_noisy_max(*space, zero_concentrated_divergence(), scale=mechanism.scale)
+    oracle: Any = make_noisy_max(*space, zero_concentrated_divergence(), scale=mechanism.scale)
     scores = [-abs(float(count - candidate)) for candidate in range(upper + 1)]
 
-    theirs = [referee(scores) for _ in range(runs)]
+    theirs = [oracle(scores) for _ in range(runs)]
 
     edges = [0, 3, 6, 8, 9, 10, 11, 13, 17, 24, upper + 1]
     right, wrong = (

@@ -82,7 +82,7 @@ def test_a_changed_ledger_is_found_out(tamper: Callable[[list[Entry]], list[Entr
 
 
 @pytest.mark.parametrize(
-    ("place", "change"),
+    ("index", "change"),
     [
         (2, {"loss": Loss(29)}),
         (2, {"account": LIMIT}),
@@ -95,10 +95,10 @@ def test_a_changed_ledger_is_found_out(tamper: Callable[[list[Entry]], list[Entr
     ],
 )
 def test_a_balance_that_does_not_follow_is_found_out_although_the_chain_is_whole(
-    place: int, change: dict[str, Any]
+    index: int, change: dict[str, Any]
 ) -> None:
     events = good_events()
-    events[place] = replace(events[place], **change)
+    events[index] = replace(events[index], **change)
 
     with pytest.raises(BrokenLedger):
         replayed(chain(*events))

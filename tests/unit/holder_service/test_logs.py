@@ -40,12 +40,12 @@ def line_of(message: object, *arguments: object, raised: BaseException | None = 
     message=st.one_of(st.text(), st.sampled_from(sorted(EVENTS)), st.integers(), st.none()),
     argument=st.text(),
     extra=st.dictionaries(st.sampled_from([*FIELDS, "detail", "counts", "key", "msg_text"]), st.text() | st.integers()),
-    told=st.text(),
+    raised=st.text(),
 )
 def test_whatever_is_logged_a_line_has_admitted_fields_alone(
-    message: object, argument: str, extra: dict[str, Any], told: str
+    message: object, argument: str, extra: dict[str, Any], raised: str
 ) -> None:
-    line = line_of(message, argument, raised=ValueError(told), **extra)
+    line = line_of(message, argument, raised=ValueError(raised), **extra)
 
     assert line.keys() <= ALWAYS | FIELDS.keys() | {"location"}
     assert line["event"] in {*EVENTS.values(), "message"}
@@ -55,12 +55,12 @@ def test_whatever_is_logged_a_line_has_admitted_fields_alone(
 
 def test_texts_arguments_exceptions_and_locals_stay_out() -> None:
     for message in (SECRET, f"store unavailable {SECRET}", "%s", 4711, ValueError(SECRET)):
-        told = line_of(message, SECRET, raised=ValueError(SECRET), detail=SECRET, route=SECRET, error_text=SECRET)
+        line = line_of(message, SECRET, raised=ValueError(SECRET), detail=SECRET, route=SECRET, error_text=SECRET)
 
-        assert told["event"] == "message"
-        assert "4711" not in json.dumps(told)
-        assert told["location"].startswith("test_logs:")
-        assert told["frames"].startswith("line_of (test_logs.py:")
+        assert line["event"] == "message"
+        assert "4711" not in json.dumps(line)
+        assert line["location"].startswith("test_logs:")
+        assert line["frames"].startswith("line_of (test_logs.py:")
 
 
 def test_a_key_is_no_actor() -> None:
@@ -87,16 +87,16 @@ def log_calls() -> Iterator[tuple[str, ast.Call]]:
 def test_whatever_the_holder_logs_is_an_event_with_admitted_fields() -> None:
     """Else a line would say that there was a message, and not which."""
     calls = list(log_calls())
-    for place, call in calls:
+    for location, call in calls:
         (event,) = call.args
 
-        assert isinstance(event, ast.Constant), place
-        assert event.value in EVENTS, place
+        assert isinstance(event, ast.Constant), location
+        assert event.value in EVENTS, location
         for keyword in call.keywords:
-            assert keyword.arg == "extra", place
+            assert keyword.arg == "extra", location
             if isinstance(keyword.value, ast.Dict):
                 names = {one.value for one in keyword.value.keys if isinstance(one, ast.Constant)}
-                assert names <= FIELDS.keys(), place
+                assert names <= FIELDS.keys(), location
 
     assert len(calls) >= 9
 

@@ -59,7 +59,7 @@ def test_every_tree_is_walked_as_its_rules_match(data: st.DataObject, tmp_path: 
 
 
 def people_of(schema: Schema) -> st.SearchStrategy[list[dict[str, Value | None]]]:
-    """Some people whose values lie where rules could tell them apart."""
+    """Some people whose values lie where rules could distinguish them."""
     return st.lists(invented_plans.records(schema), min_size=1, max_size=30)
 
 

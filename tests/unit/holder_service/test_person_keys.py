@@ -30,8 +30,8 @@ def test_they_are_joined_and_compared_as_sets(ones: list[set[int]], others: list
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(person_keys, "_STEP", step)
         folder = Path(name)
-        here = tuple(written(folder / f"one-{place}", hashes) for place, hashes in enumerate(ones))
-        there = tuple(written(folder / f"other-{place}", hashes) for place, hashes in enumerate(others))
+        here = tuple(written(folder / f"one-{index}", hashes) for index, hashes in enumerate(ones))
+        there = tuple(written(folder / f"other-{index}", hashes) for index, hashes in enumerate(others))
         join_hashes(here, folder / "joined")
 
         joined = np.fromfile(folder / "joined", dtype=np.uint64).tolist()
@@ -61,7 +61,7 @@ def test_hashes_depend_on_the_secret_and_on_all_of_the_key() -> None:
     assert not other.made(one.file_name())
 
 
-def test_a_file_of_something_else_is_told(tmp_path: Path) -> None:
+def test_a_file_of_something_else_is_reported(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"short")
 
     with pytest.raises(UnusableSecret, match="secret"):

@@ -24,15 +24,15 @@ def plan(*batches: tuple[str, list[dict[str, Any]]]) -> Plan:
         {
             "sensitive": ["sex"],
             "batches": [
-                {"name": f"batch-{place}", "mechanism": {"name": "laplace"}, "epsilon": epsilon, "cells": cells}
-                for place, (epsilon, cells) in enumerate(batches)
+                {"name": f"batch-{index}", "mechanism": {"name": "laplace"}, "epsilon": epsilon, "cells": cells}
+                for index, (epsilon, cells) in enumerate(batches)
             ],
         }
     )
 
 
 def copies(number: int) -> list[dict[str, Any]]:
-    return [{**ALL, "id": f"all-{place}"} for place in range(number)]
+    return [{**ALL, "id": f"all-{index}"} for index in range(number)]
 
 
 def test_disjoint_cells_cost_epsilon_once() -> None:

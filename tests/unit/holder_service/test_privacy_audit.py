@@ -84,7 +84,7 @@ def test_neighbours_differ_by_one_person_at_the_ends_of_the_range(tmp_path: Path
     assert len(counts.pairs) == (2 if pair.relation == "replace" or pair.groups > 2 else 1)
 
 
-def test_answers_that_tell_the_registers_apart_are_found() -> None:
+def test_answers_that_distinguish_the_registers_are_found() -> None:
     noise = DiscreteLaplaceNoise(scale=1.0)
     exact = Drawn(noise, epsilon=1.0, delta=0.0, counts=((1, 0),), answers=([(1,)] * 2000, [(0,)] * 2000))
 
@@ -95,7 +95,7 @@ def test_answers_that_tell_the_registers_apart_are_found() -> None:
     assert found.excess > 2
 
 
-def test_answers_that_tell_nothing_give_no_bound() -> None:
+def test_answers_that_say_nothing_give_no_bound() -> None:
     noise = DiscreteLaplaceNoise(scale=1.0)
     same = Drawn(noise, epsilon=1.0, delta=0.0, counts=((1, 0),), answers=([(1,), (0,)] * 1000, [(1,), (0,)] * 1000))
 
@@ -106,9 +106,9 @@ def test_answers_that_tell_nothing_give_no_bound() -> None:
 
 
 @pytest.mark.parametrize("later", [0, 1])
-def test_moments_that_tell_the_registers_apart_are_found(later: int) -> None:
+def test_times_that_distinguish_the_registers_are_found(later: int) -> None:
     sides = [0.05 + run % 7 / 1000 for run in range(400)], [0.05 + run % 7 / 1000 for run in range(400)]
-    sides[later][:] = [moment + 0.01 for moment in sides[later]]
+    sides[later][:] = [seen_s + 0.01 for seen_s in sides[later]]
 
     found = examine_values(sides, epsilon=0.001, delta=0, alpha=1e-6)
 
@@ -116,8 +116,8 @@ def test_moments_that_tell_the_registers_apart_are_found(later: int) -> None:
     assert found.bound > 1
 
 
-def test_moments_that_are_alike_give_no_bound() -> None:
-    """400 moments of either side from one distribution; the limits hold with probability 1 - 10⁻⁹."""
+def test_times_that_are_alike_give_no_bound() -> None:
+    """400 times of either side from one distribution; the limits hold with probability 1 - 10⁻⁹."""
     source = random.Random()
     sides = [source.gauss(0.05, 0.001) for _ in range(400)], [source.gauss(0.05, 0.001) for _ in range(400)]
 

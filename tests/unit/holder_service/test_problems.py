@@ -1,4 +1,4 @@
-"""Errors become problem documents: one place, bounded, and nothing of the inside in them."""
+"""Errors become problem documents: in one module, bounded, and nothing of the inside in them."""
 
 import asyncio
 import json
@@ -65,13 +65,13 @@ def test_an_error_keeps_its_fields() -> None:
     assert found["requested"] == found["remaining"] == {"epsilon": "0.1", "delta": "0"}
 
 
-def test_no_field_of_an_error_takes_the_place_of_what_every_problem_has() -> None:
+def test_no_field_of_an_error_replaces_what_every_problem_has() -> None:
     found = document(holder_problem(request(), NotFound("Nothing there.", status=200, type="/problems/fine")))
 
     assert (found["status"], found["type"], found["detail"]) == (404, "/problems/not-found", "Nothing there.")
 
 
-def test_a_refused_plan_names_the_place() -> None:
+def test_a_refused_plan_names_the_path() -> None:
     found = document(holder_problem(request(), UnknownColumn(column="income", path="batches[0].cells[2]")))
 
     assert (found["field"], found["column"]) == ("batches[0].cells[2]", "income")
@@ -84,16 +84,16 @@ class Body(BaseModel, extra="forbid"):
     items: list[int] = Field(default=[1], min_length=1, max_length=2)
 
 
-def invalid(path: str, place: str = "body", **fields: Any) -> dict[str, Any]:
+def invalid(path: str, part: str = "body", **fields: Any) -> dict[str, Any]:
     """The problem of a body whose fields are wrong."""
     with pytest.raises(ValidationError) as raised:
         Body(**fields)
-    found = [{**one, "loc": (place, *one["loc"])} for one in raised.value.errors()]
+    found = [{**one, "loc": (part, *one["loc"])} for one in raised.value.errors()]
     return document(validation_problem(request(path), RequestValidationError(found)))
 
 
 @pytest.mark.parametrize(
-    ("path", "place", "fields", "code"),
+    ("path", "part", "fields", "code"),
     [
         ("/v1/datasets/d/releases", "body", {"items": 1}, "invalid-plan"),
         ("/v1/datasets/d/quotes", "body", {"items": [], "x": 1}, "invalid-plan"),
@@ -104,8 +104,8 @@ def invalid(path: str, place: str = "body", **fields: Any) -> dict[str, Any]:
         ("/v1/datasets/d/releases", "body", {"items": [1, 2, 3], "x": 1}, "too-large"),
     ],
 )
-def test_the_first_thing_that_is_wrong_gives_the_code(path: str, place: str, fields: dict[str, Any], code: str) -> None:
-    found = invalid(path, place, **fields)
+def test_the_first_thing_that_is_wrong_gives_the_code(path: str, part: str, fields: dict[str, Any], code: str) -> None:
+    found = invalid(path, part, **fields)
 
     assert found["type"] == f"/problems/{code}"
     assert found["detail"].startswith(found["errors"][0]["field"])
@@ -118,7 +118,7 @@ def test_a_value_that_was_sent_is_not_repeated() -> None:
     assert [one["field"] for one in found["errors"]] == ["amount", "items[0]", "extra"]
 
 
-def test_not_every_error_is_told() -> None:
+def test_not_every_error_is_shown() -> None:
     found = invalid("/v1/admin/auditors", "body", **{f"{number:0700}": number for number in range(500)})
 
     assert len(found["errors"]) == 20

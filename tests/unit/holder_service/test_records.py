@@ -1,4 +1,4 @@
-"""Files of records are taken all or nothing; an error tells where and what is expected, and no value."""
+"""Files of records are taken all or nothing; an error says where and what is expected, and no value."""
 
 import csv
 import io
@@ -59,7 +59,7 @@ class Loader:
         return Records.open(self.destination, schema)
 
     def refusal_of(self, load: Callable[[], object]) -> str:
-        """The text of the refusal; nothing may be left behind, and no value may be told."""
+        """The text of the refusal; nothing may be left behind, and no value may be in it."""
         with pytest.raises(InvalidRecords) as refused:
             load()
         assert not self.destination.exists()
@@ -93,7 +93,7 @@ def numbers(records: Records, name: str) -> list[float]:
     ]
 
 
-def places(records: Records, name: str) -> list[int]:
+def indices(records: Records, name: str) -> list[int]:
     return [int(code) for chunk in records.chunks for code in chunk.codes[name]]
 
 
@@ -111,9 +111,9 @@ def test_what_is_in_the_file_is_stored(loader: Loader) -> None:
     assert numbers(records, "age") == [0, 120, 7]
     assert numbers(records, "hours") == [0, math.inf, math.inf]
     assert math.copysign(1, numbers(records, "hours")[0]) == 1
-    assert places(records, "job") == [2, 0, 3]
-    assert places(records, "member") == [1, 0, 0]
-    assert places(records, "sex") == [0, 1, 1]
+    assert indices(records, "job") == [2, 0, 3]
+    assert indices(records, "member") == [1, 0, 0]
+    assert indices(records, "sex") == [0, 1, 1]
 
 
 def test_a_file_without_records_is_a_dataset_without_people(loader: Loader) -> None:
@@ -166,14 +166,14 @@ BAD_LINES: list[tuple[str, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("line", "told"), [bad[1:] for bad in BAD_LINES], ids=[bad[0] for bad in BAD_LINES])
-def test_a_bad_line_is_told_by_number_and_column(loader: Loader, line: str, told: str) -> None:
-    """Behind it stands another broken line, and in between a sound one: the first error is the one told."""
+@pytest.mark.parametrize(("line", "refusal"), [bad[1:] for bad in BAD_LINES], ids=[bad[0] for bad in BAD_LINES])
+def test_a_bad_line_is_reported_by_number_and_column(loader: Loader, line: str, refusal: str) -> None:
+    """Behind it stands another broken line, and in between a sound one: the first error is reported."""
     content = lines(SOUND, line, "p8,37,1,é,true,F", f"p9,{CANARY},x")
-    if "already" in told:
+    if "already" in refusal:
         content = lines(SOUND, line, "p8,37,1,é,true,F")
 
-    assert loader.refusal_of(lambda: loader.csv(content)).startswith(told)
+    assert loader.refusal_of(lambda: loader.csv(content)).startswith(refusal)
 
 
 BAD_FILES: list[tuple[str, bytes, str]] = [
@@ -193,16 +193,16 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("content", "told"), [bad[1:] for bad in BAD_FILES], ids=[bad[0] for bad in BAD_FILES])
-def test_a_bad_file_is_told(loader: Loader, content: bytes, told: str) -> None:
-    assert loader.refusal_of(lambda: loader.csv(content)).startswith(told)
+@pytest.mark.parametrize(("content", "refusal"), [bad[1:] for bad in BAD_FILES], ids=[bad[0] for bad in BAD_FILES])
+def test_a_bad_file_is_reported(loader: Loader, content: bytes, refusal: str) -> None:
+    assert loader.refusal_of(lambda: loader.csv(content)).startswith(refusal)
 
 
-def test_of_two_bad_columns_in_a_line_the_first_is_told(loader: Loader) -> None:
+def test_of_two_bad_columns_in_a_line_the_first_is_reported(loader: Loader) -> None:
     assert "column 'hours'" in loader.refusal_of(lambda: loader.csv(lines("p1,37,x,é,maybe,F")))
 
 
-def test_of_two_bad_lines_the_first_is_told_whatever_its_column(loader: Loader) -> None:
+def test_of_two_bad_lines_the_first_is_reported_whatever_its_column(loader: Loader) -> None:
     content = lines(SOUND, "p2,37,x,é,true,F", "p3,x,1,é,true,F")
 
     assert loader.refusal_of(lambda: loader.csv(content)).startswith("line 3, column 'hours'")
@@ -221,7 +221,7 @@ def test_lines_are_counted_through_all_pieces_of_a_large_file(loader: Loader) ->
     assert bad.startswith(f"line {many + 2}, column 'hours'")
 
 
-def test_the_first_line_of_a_person_who_was_there_is_told(loader: Loader) -> None:
+def test_the_first_line_of_a_person_who_was_there_is_reported(loader: Loader) -> None:
     """Not the first of a person who comes again."""
     content = lines(*(f"{key},37,1,é,true,F" for key in ("a", "b", "c", "b", "a")))
 
@@ -237,7 +237,7 @@ def test_keys_are_compared_after_nfc(loader: Loader) -> None:
 def test_keys_differ_by_case_blanks_and_zeros(loader: Loader) -> None:
     records = loader.csv(lines(*(f"{key},37,1,é,true,F" for key in ("a", "A", "a ", "1", "01", "1.0"))))
 
-    assert len(places(records, "sex")) == 6
+    assert len(indices(records, "sex")) == 6
 
 
 def test_more_records_than_declared_are_refused(loader: Loader) -> None:
@@ -256,8 +256,8 @@ def test_integers_are_exact_up_to_two_to_the_53(loader: Loader) -> None:
     assert numbers(records, "n") == [top, -top, top - 1]
     for beyond in (f"{top + 1}", f"-{top + 1}", f"{top + 1}.0", "4503599627370496.3"):
         loader.destination.unlink(missing_ok=True)
-        told = loader.refusal_of(partial(loader.csv, f"id,n,sex\n1,{beyond},F\n", schema))
-        assert told.startswith("line 2, column 'n': expected a whole number within ±2^53")
+        refusal = loader.refusal_of(partial(loader.csv, f"id,n,sex\n1,{beyond},F\n", schema))
+        assert refusal.startswith("line 2, column 'n': expected a whole number within ±2^53")
 
 
 def test_numbers_are_the_nearest_doubles(loader: Loader) -> None:
@@ -279,9 +279,9 @@ def test_numbers_are_the_nearest_doubles(loader: Loader) -> None:
 def test_an_unknown_media_type_is_refused(loader: Loader) -> None:
     (loader.folder / "x").write_text(lines(SOUND))
 
-    told = loader.refusal_of(lambda: load_records(loader.folder / "x", "text/html", SCHEMA, 9, loader.destination))
+    refusal = loader.refusal_of(lambda: load_records(loader.folder / "x", "text/html", SCHEMA, 9, loader.destination))
 
-    assert "text/csv or application/vnd.apache.parquet" in told
+    assert "text/csv or application/vnd.apache.parquet" in refusal
 
 
 def test_a_media_type_may_have_parameters(loader: Loader) -> None:
@@ -321,20 +321,20 @@ def test_parquet_types_that_fit_are_taken(loader: Loader, changed: dict[str, Any
 
     assert numbers(records, "age") == [37, 38]
     assert numbers(records, "hours") == [1.5, math.inf]
-    assert places(records, "job") == [0, 3]
-    assert places(records, "member") == [1, 0]
-    assert places(records, "sex") == [0, 1]
+    assert indices(records, "job") == [0, 3]
+    assert indices(records, "member") == [1, 0]
+    assert indices(records, "sex") == [0, 1]
 
 
 def test_a_parquet_column_that_is_wholly_null_is_missing(loader: Loader) -> None:
     records = loader.parquet(table(hours=pa.nulls(2), job=pa.nulls(2)))
 
     assert numbers(records, "hours") == [math.inf, math.inf]
-    assert places(records, "job") == [3, 3]
+    assert indices(records, "job") == [3, 3]
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "refusal"),
     [
         ({"age": [37, 121]}, "record 2, column 'age': expected a whole number from 0 to 120"),
         ({"age": [37, None]}, "record 2, column 'age'"),
@@ -358,8 +358,8 @@ def test_a_parquet_column_that_is_wholly_null_is_missing(loader: Loader) -> None
         ({CANARY: [1, 2]}, "the file's schema: field 7 is no declared column"),
     ],
 )
-def test_bad_parquet_is_told_by_record_and_column(loader: Loader, changed: dict[str, Any], told: str) -> None:
-    assert loader.refusal_of(lambda: loader.parquet(table(**changed))).startswith(told)
+def test_bad_parquet_is_reported_by_record_and_column(loader: Loader, changed: dict[str, Any], refusal: str) -> None:
+    assert loader.refusal_of(lambda: loader.parquet(table(**changed))).startswith(refusal)
 
 
 def test_a_damaged_parquet_file_is_refused(loader: Loader) -> None:
@@ -376,8 +376,8 @@ def test_a_damaged_parquet_file_is_refused(loader: Loader) -> None:
         whole[:middle] + b"\xff" * 40 + whole[middle + 40 :],
     ):
         source.write_bytes(content)
-        told = loader.refusal_of(lambda: load_records(source, PARQUET, SCHEMA, 9, loader.destination))
-        assert told.startswith("record ")
+        refusal = loader.refusal_of(lambda: load_records(source, PARQUET, SCHEMA, 9, loader.destination))
+        assert refusal.startswith("record ")
 
 
 def test_parquet_text_that_is_no_utf_8_is_refused(loader: Loader) -> None:

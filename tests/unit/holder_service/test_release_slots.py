@@ -52,12 +52,12 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def run(course: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(course, timeout=30))
+def run(scenario: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(scenario, timeout=30))
 
 
 def test_one_auditor_holds_half_and_another_is_served_at_once() -> None:
-    async def course() -> None:
+    async def scenario() -> None:
         crowd = Crowd(4)
         for _ in range(4):
             await crowd.ask("ADR")
@@ -66,11 +66,11 @@ def test_one_auditor_holds_half_and_another_is_served_at_once() -> None:
         assert crowd.holding == ["ADR", "ADR", "BDR"]
         await crowd.end_all()
 
-    run(course())
+    run(scenario())
 
 
 def test_who_waits_with_as_many_plans_as_it_may_hold_is_refused() -> None:
-    async def course() -> None:
+    async def scenario() -> None:
         crowd = Crowd(4)
         for _ in range(4):
             await crowd.ask("ADR")
@@ -80,11 +80,11 @@ def test_who_waits_with_as_many_plans_as_it_may_hold_is_refused() -> None:
         assert crowd.holding == ["ADR", "ADR", "BDR"]
         await crowd.end_all()
 
-    run(course())
+    run(scenario())
 
 
 def test_a_free_slot_goes_to_who_holds_fewest() -> None:
-    async def course() -> None:
+    async def scenario() -> None:
         crowd = Crowd(2)
         await crowd.ask("ADR")
         await crowd.ask("BDR")
@@ -98,11 +98,11 @@ def test_a_free_slot_goes_to_who_holds_fewest() -> None:
         await crowd.end_all()
         assert crowd.holding == []
 
-    run(course())
+    run(scenario())
 
 
 def test_a_single_slot_serves_everybody() -> None:
-    async def course() -> None:
+    async def scenario() -> None:
         crowd = Crowd(1)
         await crowd.ask("ADR")
         await crowd.ask("BDR")
@@ -110,11 +110,11 @@ def test_a_single_slot_serves_everybody() -> None:
         assert crowd.holding == ["BDR"]
         await crowd.end_all()
 
-    run(course())
+    run(scenario())
 
 
 def test_who_gives_up_waiting_leaves_no_trace() -> None:
-    async def course() -> None:
+    async def scenario() -> None:
         crowd = Crowd(2)
         await crowd.ask("ADR")
         waiting = await crowd.ask("ADR")
@@ -126,4 +126,4 @@ def test_who_gives_up_waiting_leaves_no_trace() -> None:
         assert not any(task.done() for task in again)
         await crowd.end_all()
 
-    run(course())
+    run(scenario())

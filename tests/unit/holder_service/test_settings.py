@@ -1,4 +1,4 @@
-"""Settings come from the environment alone, and one that is not usable is told by name."""
+"""Settings come from the environment alone, and one that is not usable is reported by name."""
 
 from pathlib import Path
 

@@ -106,7 +106,7 @@ def test_an_unfinished_file_is_no_key(tmp_path: Path) -> None:
     assert folder.ids() == []
 
 
-def test_a_file_under_another_keys_name_is_told(tmp_path: Path) -> None:
+def test_a_file_under_another_keys_name_is_reported(tmp_path: Path) -> None:
     folder = SigningKeyFolder(tmp_path)
     created = folder.create()
     (tmp_path / f"{created.id}.pem").rename(tmp_path / f"{'0' * 16}.pem")
@@ -134,14 +134,14 @@ def pem(private: Any, *, password: bytes | None = None) -> bytes:
     ],
     ids=["nothing", "no text", "no key", "another kind", "under a password", "cut short"],
 )
-def test_a_file_of_something_else_is_told_with_its_path(tmp_path: Path, content: bytes) -> None:
+def test_a_file_of_something_else_is_reported_with_its_path(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "key.pem").write_bytes(content)
 
     with pytest.raises(UnusableSigningKey, match=r"key\.pem"):
         SigningKeyFolder(tmp_path).load("key")
 
 
-def test_no_file_is_told_as_such(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         SigningKeyFolder(tmp_path).load("key")
 

@@ -67,9 +67,9 @@ def test_what_is_fetched_is_what_the_loaders_take(
     archive(published / "adult.zip", {name: (open_data / name).read_bytes() for name in ("adult.data", "adult.test")})
     archive(published / "german.zip", {"german.data": (open_data / "german.data").read_bytes(), "Index": b"other"})
     (published / "compas.csv").write_bytes(with_identities((open_data / "compas.csv").read_bytes()))
-    places = {"adult.data": "adult.zip", "adult.test": "adult.zip", "compas.csv": "compas.csv"}
+    archives = {"adult.data": "adult.zip", "adult.test": "adult.zip", "compas.csv": "compas.csv"}
     sources = {
-        name: Source(f"{address}/{places.get(name, 'german.zip')}", source.files) for name, source in SOURCES.items()
+        name: Source(f"{address}/{archives.get(name, 'german.zip')}", source.files) for name, source in SOURCES.items()
     }
 
     written = download(tmp_path / "data", sources)

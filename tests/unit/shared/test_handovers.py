@@ -27,9 +27,9 @@ class Chain:
 def chain(length: int) -> Chain:
     pairs = [SigningKeyPair.of(Ed25519PrivateKey.generate()) for _ in range(length)]
     keys = [pairs[0].public_key(valid_from=BEGIN)]
-    for place in range(1, length):
-        successor = pairs[place].public_key(valid_from=BEGIN + timedelta(days=place))
-        keys.append(pairs[place - 1].hand_over(successor))
+    for index in range(1, length):
+        successor = pairs[index].public_key(valid_from=BEGIN + timedelta(days=index))
+        keys.append(pairs[index - 1].hand_over(successor))
     return Chain(pairs, tuple(keys))
 
 

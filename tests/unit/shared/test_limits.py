@@ -50,7 +50,7 @@ def test_a_predicate_too_many_is_refused() -> None:
 
 
 def test_a_value_too_many_is_refused() -> None:
-    listed = {"column": "c0", "op": "in", "values": [f"c{place}" for place in range(VALUES_PER_PREDICATE_MAX)]}
+    listed = {"column": "c0", "op": "in", "values": [f"c{index}" for index in range(VALUES_PER_PREDICATE_MAX)]}
     rules = VALUES_PER_PLAN_MAX // VALUES_PER_PREDICATE_MAX
 
     Plan.model_validate(plan([[[listed]]] * rules)).check(SCHEMA)

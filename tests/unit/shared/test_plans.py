@@ -40,14 +40,14 @@ PLAN: dict[str, Any] = {
 
 
 def changed(**at: Any) -> dict[str, Any]:
-    """The plan with some places changed: `batches__0__epsilon="0.2"`."""
+    """The plan with some members changed: `batches__0__epsilon="0.2"`."""
     document = copy.deepcopy(PLAN)
     for path, value in at.items():
         *way, last = [int(part) if part.isdigit() else part for part in path.split("__")]
-        place: Any = document
+        node: Any = document
         for part in way:
-            place = place[part]
-        place[last] = value
+            node = node[part]
+        node[last] = value
     return document
 
 

@@ -144,7 +144,7 @@ def test_a_list_of_whole_numbers_is_the_union_of_its_numbers(value: int | None, 
         ({"column": "citizen", "op": "ne", "value": True}, InvalidPlan),
     ],
 )
-def test_a_predicate_that_does_not_fit_the_schema_is_refused_with_its_place(
+def test_a_predicate_that_does_not_fit_the_schema_is_refused_with_its_path(
     fields: dict[str, Any], error: type[PlanRefused]
 ) -> None:
     with pytest.raises(error) as refusal:

@@ -1,4 +1,4 @@
-"""Two holders that differ in nothing but their records tell nobody so, but by their noisy counts (2-privacy §7).
+"""Two holders that differ in nothing but their records show it to nobody, but by their noisy counts (2-privacy §7).
 
 The size of a release depends on the digits of its noisy counts, which are in it, and on nothing else of the records.
 """
@@ -40,8 +40,8 @@ def other_records() -> bytes:
 
 
 @dataclass
-class Told:
-    """All that a holder lets the outside know in the course of a battery of calls."""
+class Seen:
+    """All that a holder lets the outside know in a battery of calls."""
 
     answers: list[tuple[int, dict[str, str], Any]] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -130,63 +130,64 @@ def logged() -> Iterator[list[logging.LogRecord]]:
         logger.setLevel(level)
 
 
-def told_by(home: Path, content: bytes) -> Told:
-    """Everything that a holder of these records tells."""
-    told = Told()
+def seen_of(home: Path, content: bytes) -> Seen:
+    """Everything that a holder of these records shows."""
+    seen = Seen()
     with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}", epsilon="9.5") as holder:
         assert holder.load(content).status_code == 200
         holder.grant("9.5", delta="0.1")
         holder.declare(cap={"epsilon": "100", "delta": "0.5"})
         with logged() as records:
             for answer in battery(holder):
-                told.take(answer)
+                seen.take(answer)
         exposition = holder.client.get("/metrics", headers={"Authorization": f"Bearer {holder.admin_key}"}).text
     lines = [json.loads(JsonLines().format(record)) for record in records]
-    told.lines = [{name: value for name, value in line.items() if name not in VARYING_FIELDS} for line in lines]
+    seen.lines = [{name: value for name, value in line.items() if name not in VARYING_FIELDS} for line in lines]
     found = (line.rpartition(" ") for line in exposition.splitlines() if not line.startswith("#"))
-    told.series = {name: float(value) for name, _, value in found if "answer_seconds" not in name}
-    return told
+    seen.series = {name: float(value) for name, _, value in found if "answer_seconds" not in name}
+    return seen
 
 
 @pytest.fixture(scope="module")
-def twins(tmp_path_factory: pytest.TempPathFactory) -> tuple[Told, Told]:
-    """What two holders tell, of the register and of other records."""
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Seen, Seen]:
+    """What two holders show, of the register and of other records."""
     one, other = (
-        told_by(tmp_path_factory.mktemp("twin"), content) for content in (register_csv(people=PEOPLE), other_records())
+        seen_of(tmp_path_factory.mktemp("holder"), content)
+        for content in (register_csv(people=PEOPLE), other_records())
     )
     return one, other
 
 
-def test_answers_are_alike_but_for_their_counts(twins: tuple[Told, Told]) -> None:
-    one, other = twins
+def test_answers_are_alike_but_for_their_counts(both: tuple[Seen, Seen]) -> None:
+    one, other = both
 
     assert one.answers == other.answers
     assert {status for status, _, _ in one.answers} == {200, 201, 403, 404, 422}
 
 
-def test_sizes_are_alike_but_for_the_digits_of_counts(twins: tuple[Told, Told]) -> None:
-    one, other = twins
+def test_sizes_are_alike_but_for_the_digits_of_counts(both: tuple[Seen, Seen]) -> None:
+    one, other = both
 
     assert one.sizes == other.sizes
 
 
-def test_logs_have_the_same_lines(twins: tuple[Told, Told]) -> None:
-    one, other = twins
+def test_logs_have_the_same_lines(both: tuple[Seen, Seen]) -> None:
+    one, other = both
 
     assert one.lines == other.lines
     assert len(one.lines) >= len(one.answers)
 
 
-def test_metrics_are_the_same(twins: tuple[Told, Told]) -> None:
-    one, other = twins
+def test_metrics_are_the_same(both: tuple[Seen, Seen]) -> None:
+    one, other = both
 
     assert one.series == other.series
     assert len(one.series) > 40
 
 
-def test_what_holds_true_counts_shows_none(twins: tuple[Told, Told]) -> None:
-    """Neither all people nor a group of theirs stands in anything that was told, and keys do not either."""
-    for told, people in zip(twins, (PEOPLE, OTHER_PEOPLE), strict=True):
-        shown = json.dumps([told.answers, told.lines, sorted(told.series)])
+def test_what_holds_true_counts_shows_none(both: tuple[Seen, Seen]) -> None:
+    """Neither all people nor a group of theirs is in anything that was shown, and keys do not either."""
+    for seen, people in zip(both, (PEOPLE, OTHER_PEOPLE), strict=True):
+        shown = json.dumps([seen.answers, seen.lines, sorted(seen.series)])
         assert not re.search(rf"(?<![0-9.]){people}(?![0-9])", shown)
         assert "pafer_" not in shown

@@ -1,4 +1,4 @@
-"""A database is the count's referee: the same file, the same cells as SQL, the same histograms."""
+"""A database is the oracle of the count: the same file, the same cells as SQL, the same histograms."""
 
 import random
 from pathlib import Path
@@ -15,7 +15,7 @@ from holder_service.records.counting import count_cells
 from holder_service.records.encoded import Records, load_records
 from shared.rules import Cell, Predicate
 from shared.schema import Schema, Value
-from testing.invented_plans import cells, schemas, telling_values
+from testing.invented_plans import cells, distinguishing_values, schemas
 
 PARQUET = "application/vnd.apache.parquet"
 SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>", "in": "IN", "not_in": "NOT IN"}
@@ -57,19 +57,19 @@ def histograms_in_sql(source: Path, asked: list[Cell], schema: Schema) -> list[l
     by_group = {row[:width]: row[width:] for row in found}
     nobody = (0,) * len(asked)
     return [
-        [by_group.get(group, nobody)[place] for group in schema.groups(schema.sensitive)] for place in range(len(asked))
+        [by_group.get(group, nobody)[index] for group in schema.groups(schema.sensitive)] for index in range(len(asked))
     ]
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_cells_are_counted_as_a_database_counts_them(data: st.DataObject, tmp_path: Path) -> None:
-    """Thousands of people whose values lie on thresholds and beside them, for unions that overlap."""
+    """Thousands of people whose values lie on thresholds and next to them, for unions that overlap."""
     schema = data.draw(schemas(features=4))
     asked = data.draw(cells(schema, cells_max=8))
     rng = random.Random(data.draw(st.integers(0, 2**32)))
     columns = {
-        column.name: pa.array(rng.choices(telling_values(column), k=3000), ARROW_TYPES[column.type])
+        column.name: pa.array(rng.choices(distinguishing_values(column), k=3000), ARROW_TYPES[column.type])
         for column in schema.columns
     }
     pa.parquet.write_table(pa.table({"person": range(3000), **columns}), tmp_path / "upload")

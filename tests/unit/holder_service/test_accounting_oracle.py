@@ -1,6 +1,6 @@
 """What is charged is never below what Google's dp-accounting finds for the same events, composed tightly.
 
-The referee bounds the loss from below (optimistic discretisation), event by event: every count that changes between
+The oracle bounds the loss from below (optimistic discretisation), event by event: every count that changes between
 neighbours is one event of sensitivity 1, and every class of a batch repeats them. Its composition is numerical and
 cuts tails of some 10⁻¹⁵, so it is asked at a δ that much larger than the one charged.
 """
@@ -68,12 +68,12 @@ def random_plan(source: random.Random, neighbouring: NeighbouringRelation) -> As
     """One to four batches of any mechanism, each of one to three classes."""
     batches = [
         {
-            "name": f"batch-{place}",
+            "name": f"batch-{index}",
             "mechanism": mechanism_document(source.choice(["laplace", "gaussian", "exponential"])),
             "epsilon": f"{source.uniform(0.05, 1.5):.3f}",
             "cells": cells(source.randint(1, 3)),
         }
-        for place in range(source.randint(1, 4))
+        for index in range(source.randint(1, 4))
     ]
     return priced(Plan.model_validate({"sensitive": ["sex"], "batches": batches}), neighbouring)
 
@@ -86,24 +86,24 @@ def mechanism_document(name: str) -> dict[str, Any]:
 
 def cells(classes: int) -> list[dict[str, Any]]:
     """Overlapping cells that need so many classes."""
-    return [{"id": f"c{place}", "all_of": [{"column": "age", "op": "ge", "value": place}]} for place in range(classes)]
+    return [{"id": f"c{index}", "all_of": [{"column": "age", "op": "ge", "value": index}]} for index in range(classes)]
 
 
 def priced(plan: Plan, neighbouring: NeighbouringRelation) -> Asked:
     """A plan's charge, and the events that neighbours can differ in."""
-    paid = price(plan, DECLARED.table)
+    priced_plan = price(plan, DECLARED.table)
     events = tuple(
         (
             mechanism_of(batch, relation=neighbouring, schema=DECLARED.table, sensitive=plan.sensitive).noise,
             neighbouring.counts_that_change(groups=3) * len(cost.classes),
         )
-        for batch, cost in zip(plan.batches, paid.batches, strict=True)
+        for batch, cost in zip(plan.batches, priced_plan.batches, strict=True)
     )
-    return Asked((paid.charge.epsilon_nano / 1e9, paid.charge.delta_nano / 1e9), events)
+    return Asked((priced_plan.charge.epsilon_nano / 1e9, priced_plan.charge.delta_nano / 1e9), events)
 
 
 def tight_epsilon(events: Sequence[tuple[Noise, int]], delta: float) -> float:
-    """The referee's lower bound of ε at a δ, for events that happen so many times each."""
+    """The oracle's lower bound of ε at a δ, for events that happen so many times each."""
     composed = reduce(lambda one, other: one.compose(other), (event(*pair) for pair in events))
     return float(composed.get_epsilon_for_delta(delta + CUT_TAILS))
 
