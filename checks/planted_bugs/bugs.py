@@ -386,6 +386,6 @@ BUGS: Final = (
                 "total_tokens += 0",
             ),
         ),
-        ("tests/attacks/test_public_moments.py::test_counts_in_all_slots_hold_nobody_else_up",),
+        ("tests/attacks/test_public_times.py::test_counts_in_all_slots_hold_nobody_else_up",),
     ),
 )
