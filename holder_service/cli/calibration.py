@@ -13,8 +13,8 @@ from holder_service.app import GC_THRESHOLD
 from holder_service.cli.calls import clear_errors
 from holder_service.cli.output import AsJson
 from holder_service.private_files import make_home
-from holder_service.services.calibration import Measured, factors, measure, shown
 from holder_service.services.work_factors import write_factors
+from holder_service.services.work_measurement import Measured, factors, measure, shown
 from holder_service.settings import Settings
 
 commands = typer.Typer()

@@ -18,8 +18,8 @@ from holder_service.domain.deadlines import (
     require_bounded,
 )
 from holder_service.domain.pricing import price
-from holder_service.services.calibration import factors, measure
 from holder_service.services.work_factors import read_factors, write_factors
+from holder_service.services.work_measurement import factors, measure
 from holder_service.settings import InvalidSettings
 from shared.limits import RELEASE_S_MAX
 from shared.plans import Plan
