@@ -1,15 +1,18 @@
 """The evidence bundle: one zip file from which somebody else checks an audit and computes it again (3-estimation §6).
 
 It holds for each audit the receipt (with the plan and the answer, signed), the note (the model's rules and what
-was chosen), the figures and the report, and beside them the holder's keys. Nothing in it is trusted: the
-signature says who answered, and everything else follows from the receipt and the note and is made again.
+was chosen), the figures and the report, and the holder's keys. Nothing in it is trusted: the signature says who
+answered, and everything else follows from the receipt and the note and is made again.
+
+A bundle can be checked for ever: `tests/contract/v1-auditor` is one. Figures are compared whatever version made
+them; sentences and the page only if the same versions did, because later versions may use other words.
 """
 
 import json
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -35,10 +38,13 @@ BYTES_MAX: Final = 256 * 1024 * 1024
 _PACKINGS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 FIGURES_TOLERANCE: Final = 1e-6
 """How far a figure may be off when it is computed again, by other versions of the same libraries."""
+_SENTENCES: Final = frozenset({"finding", "explanation", "meaning", "warnings", "attribution_refused"})
+"""The members of a document, at any depth, that are prose of the version that made it."""
+_OTHER_VERSIONS: Final = "Other versions made it: its figures are right, its sentences and page were not compared."
 
 
 class Manifest(BaseModel):
-    """What a bundle holds: every file but this one, with its SHA-256."""
+    """The list of a bundle: every file but this one, with its SHA-256."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -49,11 +55,17 @@ class Manifest(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class AuditCheck:
-    """What was found about one audit of a bundle; `fault` is None if nothing is wrong."""
+    """What was found about one audit of a bundle.
+
+    Attributes:
+        fault: What is wrong with it; None if nothing is.
+        remark: What could not be compared; None if everything was.
+    """
 
     name: str
     dataset: str
     fault: str | None
+    remark: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +91,7 @@ class BundleReport:
         """The findings as JSON values."""
         return {
             "ok": self.ok,
-            "audits": [{"name": one.name, "dataset": one.dataset, "fault": one.fault} for one in self.checks],
+            "audits": [asdict(one) for one in self.checks],
             "faults": list(self.faults),
             "keys": list(self.fingerprints),
         }
@@ -89,12 +101,12 @@ def write_bundle(path: Path | str, audits: Sequence[AuditResult], receipts: Rece
     """Write audits with all that is needed to check them.
 
     Args:
-        path: The zip file; one that is there is replaced.
+        path: The zip file; an existing one is replaced.
         audits: At least one, of this receipts directory.
         receipts: Has the pinned keys.
 
     Raises:
-        ReceiptsDamaged: A receipt cannot be read, there is nothing to write, or more than a bundle holds.
+        ReceiptsDamaged: A receipt cannot be read, or there is nothing to write, or more than a bundle may hold.
         OSError: The file cannot be written.
     """
     if not audits:
@@ -128,7 +140,7 @@ def check_bundle(path: Path | str, *, keys: Path | None = None) -> BundleReport:
 
     Args:
         path: The zip file; nothing in it is trusted, and nothing is written anywhere.
-        keys: The holder's published keys (`GET /v1/keys`) as a file, got from the holder itself.
+        keys: A file of the holder's published keys (`GET /v1/keys`), from the holder; else the bundle's are used.
 
     Raises:
         ReceiptsDamaged: The file is no bundle.
@@ -149,9 +161,9 @@ def check_bundle(path: Path | str, *, keys: Path | None = None) -> BundleReport:
 
 
 def _read(path: Path) -> dict[str, bytes]:
-    """The members of a zip file, within bounds."""
+    """The members of a zip file, up to the limits."""
     files: dict[str, bytes] = {}
-    room = BYTES_MAX
+    left = BYTES_MAX
     try:
         with zipfile.ZipFile(path) as bundle:
             members = bundle.infolist()
@@ -161,13 +173,13 @@ def _read(path: Path) -> dict[str, bytes]:
                 encrypted = member.flag_bits & 1
                 if encrypted or member.compress_type not in _PACKINGS or member.filename in files:
                     raise ReceiptsDamaged(
-                        f"{path} is no evidence bundle: {member.filename} stands twice, or is packed as none is."
+                        f"{path} is no evidence bundle: {member.filename} is in it twice, or packed in another way."
                     )
                 with bundle.open(member) as file:
-                    files[member.filename] = file.read(room + 1)
-                room -= len(files[member.filename])
-                if room < 0:
-                    raise ReceiptsDamaged(f"{path} is no evidence bundle: it unpacks to more than {BYTES_MAX} bytes.")
+                    files[member.filename] = file.read(left + 1)
+                left -= len(files[member.filename])
+                if left < 0:
+                    raise ReceiptsDamaged(f"{path} is no evidence bundle: unpacked it has more than {BYTES_MAX} bytes.")
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
         raise ReceiptsDamaged(f"{path} cannot be read as a zip file: {error}. Get it again.") from error
     return files
@@ -200,17 +212,17 @@ def _checked(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> AuditC
         document = parsed(_member(files, f"figures/{name}.json"), f"figures/{name}.json")
         again = _recomputed(note, files, keys, document)
         _require(note.name == f"sha256:{name}", "its note has another name than its digest")
-        _require_same_document(again, document)
         page = _member(files, f"reports/{name}.html").decode(errors="replace")
-        if again.versions == document.get("versions"):
-            _require(page == again.to_html(), "its report is not the one that these figures make")
+        same_versions = again.versions == document.get("versions")
+        _require_same_document(again, document, same_versions)
+        _require(not same_versions or page == again.to_html(), "its report is not the one that these figures make")
     except AuditorError as error:
         return AuditCheck(name, dataset, str(error))
-    return AuditCheck(name, dataset, None)
+    return AuditCheck(name, dataset, None, None if same_versions else _OTHER_VERSIONS)
 
 
 def _recomputed(note: Note, files: Mapping[str, bytes], keys: SigningKeys, document: Mapping[str, Any]) -> AuditResult:
-    """The audit from its receipt and its note; from the document only what no figure depends on."""
+    """The audit from its receipt and its note; the document gives only what no figure depends on."""
     file = f"receipts/{note.release.removeprefix('sha256:')}.json"
     answer = parsed(_member(files, file), file)
     release = signed_release(answer, keys)
@@ -230,30 +242,35 @@ def _recomputed(note: Note, files: Mapping[str, bytes], keys: SigningKeys, docum
     return finding(question, note.answer(kept), note.reading, holder_url=str(document.get("holder", "")), budget=budget)
 
 
-def _require_same_document(again: AuditResult, document: Mapping[str, Any]) -> None:
+def _require_same_document(again: AuditResult, document: Mapping[str, Any], same_versions: bool) -> None:
     """Refuse figures that the receipt does not make."""
     made = json.loads(again.to_json())
-    versions = made.pop("versions") == document.get("versions")
-    for field, value in made.items():
-        path = _difference(value, document.get(field), field)
-        if path is not None:
-            because = "" if versions else " (other versions of the libraries computed it)"
-            raise ReceiptsDamaged(f"Computed again, {path} is another than the bundle says{because}.")
+    ignored = {"versions"} | (frozenset() if same_versions else _SENTENCES)
+    path = _difference(made, document, "", ignored)
+    if path is not None:
+        because = "" if same_versions else " (other versions of the libraries computed it)"
+        raise ReceiptsDamaged(f"Computed again, {path or 'the document'} differs from the bundle{because}.")
 
 
-def _difference(made: Any, said: Any, path: str) -> str | None:
-    """Where two JSON values differ by more than rounding; None if nowhere."""
+def _difference(made: Any, said: Any, path: str, ignored: Set[str]) -> str | None:
+    """The path where two JSON values differ by more than rounding; None if they do not.
+
+    Args:
+        made: A value.
+        said: Another.
+        path: Of both.
+        ignored: Members of objects, at any depth, that may differ.
+    """
     if isinstance(made, dict) and isinstance(said, dict):
         if made.keys() != said.keys():
             return path
-        return next((found for key in made if (found := _difference(made[key], said[key], f"{path}.{key}"))), None)
+        members = ((made[name], said[name], f"{path}.{name}".lstrip(".")) for name in made if name not in ignored)
+        return next((found for member in members if (found := _difference(*member, ignored)) is not None), None)
     if isinstance(made, list) and isinstance(said, list):
         if len(made) != len(said):
             return path
-        pairs = enumerate(zip(made, said, strict=True))
-        return next(
-            (found for number, (one, other) in pairs if (found := _difference(one, other, f"{path}[{number}]"))), None
-        )
+        items = ((one, other, f"{path}[{index}]") for index, (one, other) in enumerate(zip(made, said, strict=True)))
+        return next((found for item in items if (found := _difference(*item, ignored)) is not None), None)
     if isinstance(made, float) and isinstance(said, int | float):
         return None if abs(made - said) <= FIGURES_TOLERANCE * max(abs(made), 1.0) else path
     return None if made == said else path

@@ -62,7 +62,7 @@ def check(
         else:
             print_table(
                 ("Audit", "Dataset", "Finding"),
-                [(f"{one.name[:12]}…", one.dataset, one.fault or "good") for one in found.checks],
+                [(f"{one.name[:12]}…", one.dataset, one.fault or one.remark or "good") for one in found.checks],
             )
             for fault in found.faults:
                 typer.echo(fault)

@@ -1,4 +1,4 @@
-"""Evidence bundles come from others: what is no sound zip file of bounded size is refused with a reason."""
+"""Evidence bundles come from outside: what is no sound zip file of bounded size is refused with a reason."""
 
 import zipfile
 from collections.abc import Callable
@@ -24,8 +24,8 @@ def _broken(path: Path) -> None:
 
 def _encrypted(path: Path) -> None:
     content = _written(path)
-    for header, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        content[content.index(header) + place] |= 1
+    for header, index in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.index(header) + index] |= 1
     path.write_bytes(content)
 
 
@@ -39,10 +39,10 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "no zip file": (lambda path: path.write_bytes(b"PK"), "as a zip file"),
     "cut off": (lambda path: path.write_bytes(_written(path)[:60]), "as a zip file"),
     "packed data that are broken": (_broken, "as a zip file"),
-    "encrypted": (_encrypted, "packed as none is"),
-    "packed in another way": (lambda path: _written(path, zipfile.ZIP_LZMA), "packed as none is"),
-    "a file twice": (_twice, "stands twice"),
-    "a small file that grows": (lambda path: _written(path, content=bytes(BYTES_MAX + 1)), "unpacks to more than"),
+    "encrypted": (_encrypted, "packed in another way"),
+    "packed in another way": (lambda path: _written(path, zipfile.ZIP_LZMA), "packed in another way"),
+    "a file twice": (_twice, "is in it twice"),
+    "a small file that grows": (lambda path: _written(path, content=bytes(BYTES_MAX + 1)), "unpacked it has more than"),
     "another zip file": (_written, "its manifest or the keys"),
     "not there": (lambda _: None, "as a zip file"),
 }
@@ -50,8 +50,8 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_what_is_no_sound_zip_file_of_bounded_size_is_refused(damage: str, tmp_path: Path) -> None:
-    make, told = DAMAGES[damage]
+    make, words = DAMAGES[damage]
     make(tmp_path / "bundle.zip")
 
-    with pytest.raises(ReceiptsDamaged, match=told):
+    with pytest.raises(ReceiptsDamaged, match=words):
         check_bundle(tmp_path / "bundle.zip")
