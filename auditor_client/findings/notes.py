@@ -3,6 +3,11 @@
 A receipt says what was asked and answered; it does not say which model was behind the rules, which leaf
 decides what, and which figures were wanted. A note does. Notes lie in `questions/` of the receipts
 directory, named by their own digest; they hold the model's rules, and nothing that is secret.
+
+**A note that was kept reads, and has its name, for ever** (`tests/contract/v1-auditor`). So a field that a note, a
+request or a reading gains has a default, under which everything is as it was before, and is left out of the note
+while it has that default; no field is renamed, removed or given another meaning. A note that cannot say that is of
+another format, and both are read.
 """
 
 from dataclasses import replace

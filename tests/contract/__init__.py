@@ -1,10 +1,11 @@
 """Messages of the contract as they were recorded, which have to read, hash and verify the same for ever.
 
-Each folder here is a set: what a real holder was sent and answered. **A file that was recorded is never edited and
-never made anew**: auditors keep such files as receipts, and holders as their ledger. A test that fails on one has found
-a change that breaks them all. Where messages grow (the docstrings of `shared.plans`, `shared.releases` and
-`holder_service.domain.ledger` say how), or a kind of entry is new, another set joins those that there are:
-`python -m tests.contract NAME`.
+Each folder here is a set: what a real holder was sent and answered, or what a real auditor kept. **A file that was
+recorded is never edited and never made anew**: auditors keep such files as receipts, and holders as their ledger. A
+test that fails on one has found a change that breaks them all. Where messages grow (the docstrings of `shared.plans`,
+`shared.releases`, `holder_service.domain.ledger` and `auditor_client.findings.notes` say how), or a kind of entry
+is new, another set joins those that there are: `python -m tests.contract NAME`, or `python -m tests.contract.audits
+NAME`.
 
 | file | what a line is |
 |---|---|
@@ -12,4 +13,11 @@ a change that breaks them all. Where messages grow (the docstrings of `shared.pl
 | `quotes.jsonl`, `releases.jsonl` | the quote of that plan; the release, in the bytes that were sent and stored |
 | `entries.jsonl` | an entry of the ledger, in order; the last line ends the export |
 | `datasets.json`, `keys.json` | the declarations that the plans were made for; the public keys that signed |
+
+| folder | what is in it |
+|---|---|
+| `receipts` | an auditor's receipts directory: receipts, pinned keys, and in `questions` the notes |
+| `bundle` | the files of an evidence bundle, unpacked; said to be made by a version of their own |
+
+So an estimator that would give other figures from the same answer gets another name.
 """

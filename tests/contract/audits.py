@@ -1,0 +1,132 @@
+"""Record a set of audits by a real client, receipts and bundle: `python -m tests.contract.audits NAME`."""
+
+import argparse
+import contextlib
+import random
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import skops.io
+from sklearn.tree import DecisionTreeClassifier
+
+from auditor_client import Assumption, Auditor, AuditResult
+from auditor_client.asking.request import METRICS
+from auditor_client.audits.bundle import write_bundle
+from testing.holders import TestedHolder, running_holder
+from testing.invented_questions import FOUR_LEAVES
+from tests.contract.__main__ import SETS, required
+
+COLUMNS: Final[list[dict[str, Any]]] = [
+    {"name": "age", "type": "integer", "minimum": 0, "maximum": 120},
+    {"name": "hours", "type": "number", "nullable": True},
+    {"name": "région", "type": "category", "categories": ["North", "South", "élevé"]},
+    {"name": "repaid", "type": "boolean", "label": True},
+    {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True},
+    {"name": "origin", "type": "category", "categories": ["here", "there"], "sensitive": True},
+]
+_REPORTED: Final = {**COLUMNS[4], "randomised_response": {"kept": "0.8"}}
+
+
+def main() -> int:
+    """Record a set; gives the exit code."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("name", help="of the set, which may not be there yet")
+    folder = SETS / options.parse_args().name
+    folder.mkdir()  # what was recorded is never made anew
+    with tempfile.TemporaryDirectory() as home:
+        database_url = f"sqlite:///{Path(home) / 'holder.sqlite'}"
+        with running_holder(Path(home), database_url, epsilon="50") as holder, contextlib.chdir(folder):
+            record(holder, Path(home))
+    return 0
+
+
+def record(holder: TestedHolder, folder: Path) -> None:
+    """Audit, and write receipts and the files of a bundle into the working directory, by relative paths.
+
+    Args:
+        holder: A new one.
+        folder: For what is not in the set.
+    """
+    people = invented_people()
+    declare(holder, people)
+    with Auditor(str(holder.client.base_url), holder.auditor_key, receipts="receipts") as auditor:
+        # A version of their own, as if long ago: sentences and pages are compared with the same version's alone.
+        audits = [replace(audit, versions={"pafer": "recorded"}) for audit in audits_made(auditor, people, folder)]
+        packed = write_bundle(Path("bundle.zip"), audits, auditor.receipts)
+    with zipfile.ZipFile(packed) as bundle:
+        bundle.extractall("bundle")
+    packed.unlink()
+
+
+def declare(holder: TestedHolder, people: pd.DataFrame) -> None:
+    """A dataset for each way of asking, with a budget in its population."""
+    columns = {"loans": COLUMNS, "halves": COLUMNS, "survey": [*COLUMNS[:4], _REPORTED]}
+    records = people.assign(repaid=people["repaid"].map({True: "true", False: "false"}))
+    for name, relation in (
+        ("loans", "add_remove"),
+        ("halves", "sensitive_attribute"),
+        ("survey", "sensitive_attribute"),
+    ):
+        budget = {"epsilon": "40", "delta": "0.01"}
+        required(holder.declare(name, columns=columns[name], relation=relation, cap=budget))
+        names = ["id", *(column["name"] for column in columns[name])]
+        required(holder.load(records[names].to_csv(index=False).encode(), name))
+        required(holder.admin("PUT", f"/datasets/{name}/budgets/ADR", json=budget))
+
+
+def invented_people() -> pd.DataFrame:
+    """The records."""
+    source = random.Random(5)
+    return pd.DataFrame(
+        {
+            "id": f"p{person}",
+            "age": source.randint(18, 90),
+            "hours": None if source.random() < 0.1 else round(source.uniform(0, 60), 2),
+            "région": source.choice(["North", "South", "élevé"]),
+            "repaid": source.random() < 0.6,
+            "sex": source.choice(["Female", "Male"]),
+            "origin": source.choice(["here", "there"]),
+        }
+        for person in range(2000)
+    )
+
+
+def audits_made(auditor: Auditor, people: pd.DataFrame, folder: Path) -> Iterator[AuditResult]:
+    """Audits in which every field of request and reading has another value than its default at least once."""
+    scope: dict[str, Any] = {"where": ["age >= 18 and hours < 70 or missing", '"région" in (North, "élevé")']}
+    yield auditor.audit(
+        FOUR_LEAVES, "loans", ["sex"], "2", strategy="rules", metrics=METRICS, reference="Male", **scope
+    )
+    yield auditor.audit(FOUR_LEAVES, "loans", ["sex"], "0.5", **scope)
+    assumption = Assumption(people=777, accepted=0.25, positive=0.3, shares=(1, 2, 3, 4), rates=(1, 1, 1, 0.5))
+    yield auditor.audit(
+        model_file(people, folder), "loans", ["origin", "sex"], "1", mechanism="gaussian", delta="0.00001",
+        strategy="pafer", favourable=[1], columns=["age", "hours"], draw=2, assumption=assumption,
+        estimator="plug-in", negative="zero", too_large="total-valid", threshold=0.9,
+    )  # fmt: skip
+    yield auditor.audit(
+        FOUR_LEAVES, "loans", ["origin"], "1.5", mechanism="exponential", upper=2500, strategy="verdict", level=0.9
+    )
+    own = people.drop(columns=["sex", "origin"])
+    yield auditor.audit(FOUR_LEAVES, "halves", ["sex"], "1", supports_from=own)
+    yield auditor.audit(FOUR_LEAVES, "survey", ["sex"], metrics="equalized-odds", supports_from=own)
+
+
+def model_file(people: pd.DataFrame, folder: Path) -> Path:
+    """A model's file. The set has its digest alone."""
+    known = people.dropna()
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(
+        known[["age", "hours"]].to_numpy(), known["repaid"] * 1
+    )
+    path = folder / "model.skops"
+    skops.io.dump(tree, path)
+    return path
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
