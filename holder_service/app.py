@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.concurrency import run_in_threadpool
@@ -53,8 +52,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         gc.collect()
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD)
-        # A thread for each count: else whatever else is due waits for a count to end, and shows when that was.
-        current_default_thread_limiter().total_tokens += holder.settings.concurrent_releases
         yield
         holder.close()
 

@@ -378,14 +378,19 @@ BUGS: Final = (
         ("tests/integration/test_restores.py::test_after_a_restore_nobody_can_say_that_nothing_was_charged",),
     ),
     Bug(
-        "counts hold others up",
+        "plans are drawn at once",
+        (Edit(_AUDITORS, "async with slots.draws.turn:", "if True:"),),
+        ("tests/attacks/test_public_times.py::test_plans_are_drawn_one_after_the_other",),
+    ),
+    Bug(
+        "a deadline that forgets the plans before",
         (
             Edit(
-                "holder_service/app.py",
-                "total_tokens += holder.settings.concurrent_releases",
-                "total_tokens += 0",
+                "holder_service/web/edge/public_times.py",
+                "self._done_s = max(self._done_s, begun_s) + work_s",
+                "self._done_s = begun_s + work_s",
             ),
         ),
-        ("tests/attacks/test_public_times.py::test_counts_in_all_slots_hold_nobody_else_up",),
+        ("tests/unit/holder_service/test_public_times.py",),
     ),
 )

@@ -1,9 +1,9 @@
 """The public deadline of a release: when it is entered, whatever the records and the noise are (2-privacy §7).
 
 Exact samplers take longer for larger noise, and counting time shows how many records there are. So a drawn answer waits
-for a time after its work began that is a function of the plan's size and the dataset's declared `records_max` alone, a
-multiple of a quantum. Only then is it charged and stored, and it leaves one quantum later. What overruns its deadline
-waits for the double, and is counted.
+for a time after its work began that is a function of public facts alone: the plan's size, the dataset's declared
+`records_max`, and the same of the plans that come before it. It is a multiple of a quantum. Only then is the answer
+charged and stored, and it leaves one quantum later. What overruns its deadline waits for the double, and is counted.
 
 The work is modelled as a sum of parts. Their shapes are known from the code, and their figures are about twice the
 processor time that was measured on two slow cores. `holder calibrate` measures how a machine compares, part by part.
@@ -154,22 +154,30 @@ def require_bounded(size: PlanSize, *, records_max: int) -> None:
         raise TooLarge(what="seconds of work on a dataset as large as this is declared", limit=limits.RELEASE_S_MAX)
 
 
-def release_deadline_s(size: PlanSize, *, records_max: int, quantum_ms: int, factors: Work = AS_SHIPPED) -> float:
-    """Seconds from the beginning of the work to the entry in the ledger; the answer leaves a quantum later.
+def work_s(size: PlanSize, *, records_max: int, factors: Work = AS_SHIPPED) -> float:
+    """How long the work on a plan is supposed to take at most, in seconds.
 
     Args:
         size: Of the plan.
         records_max: What the dataset declares, not how many records there are.
-        quantum_ms: The holder's quantum; 0 switches the deadline off, for tests and simulations only.
         factors: How this machine compares with the one of the model.
+    """
+    return Work.modelled_ms(size, records_max=records_max).times(factors).total / 1000
+
+
+def release_deadline_s(work_s: float, *, quantum_ms: int) -> float:
+    """Seconds from the beginning of the work to the entry in the ledger; the answer leaves a quantum later.
+
+    Args:
+        work_s: On the plan, and on those that come before it.
+        quantum_ms: The holder's quantum; 0 switches the deadline off, for tests and simulations only.
 
     Returns:
         A multiple of the quantum, in seconds, at least one quantum; 0.0 without a quantum.
     """
     if quantum_ms == 0:
         return 0.0
-    work_ms = Work.modelled_ms(size, records_max=records_max).times(factors).total
-    return max(math.ceil(work_ms / quantum_ms), 1) * quantum_ms / 1000
+    return max(math.ceil(1000 * work_s / quantum_ms), 1) * quantum_ms / 1000
 
 
 def public_time_s(*, begun_s: float, period_s: float, now_s: float) -> tuple[float, bool]:

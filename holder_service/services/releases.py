@@ -8,7 +8,7 @@ charge, entry, release) → commit → anchor. So whatever anybody can see of a 
 from dataclasses import dataclass
 from datetime import datetime
 
-from holder_service.domain.deadlines import PlanSize, Work, release_deadline_s, require_bounded
+from holder_service.domain.deadlines import PlanSize, Work, require_bounded, work_s
 from holder_service.domain.errors import (
     BudgetExhausted,
     CapExhausted,
@@ -58,11 +58,9 @@ class PricedPlan:
     groups: tuple[Group, ...]
     mechanisms: tuple[Mechanism, ...]
 
-    def deadline_s(self, *, quantum_ms: int, factors: Work) -> float:
-        """When the answer leaves, in seconds after the work on it began."""
-        return release_deadline_s(
-            self.size, records_max=self.dataset.records_max, quantum_ms=quantum_ms, factors=factors
-        )
+    def work_s(self, factors: Work) -> float:
+        """How long the work on it is supposed to take at most, in seconds."""
+        return work_s(self.size, records_max=self.dataset.records_max, factors=factors)
 
 
 def quote(books: Books, *, dataset: str, plan: Plan) -> Quote:

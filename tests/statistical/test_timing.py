@@ -15,7 +15,8 @@ from typing import Final
 import pytest
 
 from checks.timing import auc
-from holder_service.domain.deadlines import PlanSize, release_deadline_s
+from holder_service.domain import deadlines
+from holder_service.domain.deadlines import PlanSize
 from holder_service.web.edge.public_times import wait_until_public
 
 pytestmark = pytest.mark.statistical
@@ -41,7 +42,8 @@ SIZE: Final = PlanSize(
 
 async def times(quantum_ms: int) -> tuple[list[float], list[float]]:
     """How long answers take after long and after short work, in mixed order."""
-    deadline_s = release_deadline_s(SIZE, records_max=10_000, quantum_ms=quantum_ms)
+    supposed_s = deadlines.work_s(SIZE, records_max=10_000)
+    deadline_s = deadlines.release_deadline_s(supposed_s, quantum_ms=quantum_ms)
 
     async def answer(work_s: float) -> float:
         begun_s = time.monotonic()

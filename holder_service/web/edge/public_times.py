@@ -3,12 +3,41 @@
 A release has two. At the first, its deadline, the count and the draw are done and the charge is entered; so its time,
 its sequence number, the budget, the head and the stored answer change then. At the second, one quantum later, the
 answer leaves. What takes longer than its period waits for the double of it.
+
+Plans at once share the processor. So that none overruns because of others, they are drawn one after the other, and the
+deadline of each is when all before it and it itself would be done if each took as long as it is supposed to.
 """
 
 import asyncio
 import time
 
-from holder_service.domain.deadlines import public_time_s
+from holder_service.domain.deadlines import public_time_s, release_deadline_s
+
+
+class DrawQueue:
+    """The plans of one process that are to be drawn, first come, first served.
+
+    Attributes:
+        turn: Held by the plan that is drawn.
+    """
+
+    def __init__(self) -> None:
+        self.turn = asyncio.Lock()
+        self._done_s = 0.0
+
+    def deadline_s(self, *, begun_s: float, work_s: float, quantum_ms: int) -> float:
+        """The deadline of a plan that joins the queue now: it has to ask for its turn before anything is awaited.
+
+        Args:
+            begun_s: When its work began, by the monotonic clock.
+            work_s: How long that is supposed to take at most.
+            quantum_ms: The holder's quantum.
+
+        Returns:
+            Seconds after it began; a function of when plans came and how large they are.
+        """
+        self._done_s = max(self._done_s, begun_s) + work_s
+        return release_deadline_s(self._done_s - begun_s, quantum_ms=quantum_ms)
 
 
 async def wait_until_public(begun_s: float, period_s: float) -> tuple[float, bool]:

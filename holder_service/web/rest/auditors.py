@@ -84,9 +84,13 @@ async def release_plan(holder: TheHolder, slots: TheSlots, caller: Auditor, data
         )
         if isinstance(prepared, StoredRelease):
             return Response(prepared.body, 200, media_type="application/json")
-        deadline_s = prepared.deadline_s(quantum_ms=quantum_ms, factors=holder.work_factors)
+        work_s = prepared.work_s(holder.work_factors)
+        deadline_s = slots.draws.deadline_s(begun_s=begun_s, work_s=work_s, quantum_ms=quantum_ms)
         try:
-            drawn = await run_in_threadpool(releases.draw, auditor=caller.name, priced=prepared, records=holder.records)
+            async with slots.draws.turn:
+                drawn = await run_in_threadpool(
+                    releases.draw, auditor=caller.name, priced=prepared, records=holder.records
+                )
         finally:
             due_s, overran = await wait_until_public(begun_s, deadline_s)
             _note_deadline(deadline_s, overran=overran)

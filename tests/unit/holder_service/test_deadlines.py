@@ -16,6 +16,7 @@ from holder_service.domain.deadlines import (
     public_time_s,
     release_deadline_s,
     require_bounded,
+    work_s,
 )
 from holder_service.domain.pricing import price
 from holder_service.services.work_factors import read_factors, write_factors
@@ -39,9 +40,14 @@ sizes = st.builds(
 )  # fmt: skip
 
 
+def deadline_s(size: PlanSize, records_max: int, quantum_ms: int, factors: Work = AS_SHIPPED) -> float:
+    """The deadline of a plan that is alone."""
+    return release_deadline_s(work_s(size, records_max=records_max, factors=factors), quantum_ms=quantum_ms)
+
+
 @given(sizes, st.integers(1, 10**9), st.integers(1, 1000))
 def test_it_is_a_positive_multiple_of_the_quantum(size: PlanSize, records_max: int, quantum_ms: int) -> None:
-    quanta = release_deadline_s(size, records_max=records_max, quantum_ms=quantum_ms) * 1000 / quantum_ms
+    quanta = deadline_s(size, records_max, quantum_ms) * 1000 / quantum_ms
 
     assert quanta >= 1
     assert quanta == pytest.approx(round(quanta))
@@ -53,17 +59,15 @@ def test_more_of_anything_takes_no_less(size: PlanSize, records_max: int, name: 
     more = {key: factor * value for key, value in before.items()} if isinstance(before, dict) else factor * before
 
     larger_size = PlanSize(**{**asdict(size), name: more})
-    larger = release_deadline_s(larger_size, records_max=records_max, quantum_ms=25)
+    larger = deadline_s(larger_size, records_max, 25)
 
-    assert larger >= release_deadline_s(size, records_max=records_max, quantum_ms=25)
-    assert release_deadline_s(size, records_max=factor * records_max, quantum_ms=25) >= release_deadline_s(
-        size, records_max=records_max, quantum_ms=25
-    )
+    assert larger >= deadline_s(size, records_max, 25)
+    assert deadline_s(size, factor * records_max, 25) >= deadline_s(size, records_max, 25)
 
 
 def test_it_depends_on_the_declared_maximum_of_records() -> None:
-    small = release_deadline_s(SIZE, records_max=10_000, quantum_ms=25)
-    large = release_deadline_s(SIZE, records_max=10_000_000, quantum_ms=25)
+    small = deadline_s(SIZE, 10_000, 25)
+    large = deadline_s(SIZE, 10_000_000, 25)
 
     assert small < large
 
@@ -71,9 +75,7 @@ def test_it_depends_on_the_declared_maximum_of_records() -> None:
 def test_a_slower_machine_takes_longer() -> None:
     slower = Work(**{name: 3.0 * factor for name, factor in asdict(AS_SHIPPED).items()})
 
-    assert release_deadline_s(SIZE, records_max=10**6, quantum_ms=1, factors=slower) > 2.5 * release_deadline_s(
-        SIZE, records_max=10**6, quantum_ms=1
-    )
+    assert deadline_s(SIZE, 10**6, 1, slower) > 2.5 * deadline_s(SIZE, 10**6, 1)
 
 
 def test_a_plan_s_size_is_what_it_asks() -> None:
@@ -104,7 +106,7 @@ def test_a_plan_that_would_count_for_minutes_is_refused() -> None:
 
 
 def test_without_a_quantum_nothing_waits() -> None:
-    assert release_deadline_s(SIZE, records_max=10**6, quantum_ms=0) == 0.0
+    assert deadline_s(SIZE, 10**6, 0) == 0.0
     assert public_time_s(begun_s=1.0, period_s=0.0, now_s=4.0) == (4.0, False)
 
 
