@@ -37,7 +37,7 @@ from holder_service.records.encoded import Records, load_records
 from pafer_demo.open_data import LOADERS
 from shared.amounts import parse_nano
 from shared.rules import Cell
-from testing.parity_ranges import ParityRange, parity_ranges
+from testing.parity_ranges import ParityRange, parity_ranges, released
 
 EPSILONS: Final = ("0.05", "0.1", "0.15", "0.25", "0.5")
 THRESHOLD: Final = 0.8
@@ -170,7 +170,7 @@ def measure(case: Case, epsilon: str, runs: int) -> Row:
 def _posterior_ranges(case: Case, epsilon_nano: int, runs: int) -> Iterator[ParityRange]:
     """What the posterior makes of strategy `verdict`."""
     mechanism = LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=1)
-    answers = _released(mechanism, np.stack([case.accepted, case.sizes - case.accepted]), runs)
+    answers = released(mechanism, np.stack([case.accepted, case.sizes - case.accepted]), runs)
     for start in range(0, runs, RUNS_AT_ONCE):
         part = answers[start : start + RUNS_AT_ONCE]
         noises = mechanism.noise, mechanism.noise
@@ -182,18 +182,12 @@ def _published_ratios(case: Case, epsilon_nano: int, runs: int) -> NDArray[np.fl
     """The paper's procedure on its own strategy `pafer`, shape (runs,)."""
     halves = epsilon_nano // 2, epsilon_nano - epsilon_nano // 2
     everybody, favourable = (
-        _released(LaplaceMechanism.calibrated(epsilon_nano=half, sensitivity=1), counts, runs)
+        released(LaplaceMechanism.calibrated(epsilon_nano=half, sensitivity=1), counts, runs)
         for half, counts in zip(halves, (case.sizes[None, :], case.favourable), strict=True)
     )
     supports = Supports(tuple(case.favourable.sum(axis=1).tolist()), (int(case.sizes.sum()),))
     policy = Policy("uniform", "uniform")
     return plug_in_counts(favourable, everybody, "everybody", supports=supports, policy=policy).ratio()
-
-
-def _released(mechanism: LaplaceMechanism, counts: IntArray, runs: int) -> IntArray:
-    """Independent releases of some true counts, shape (runs, R, K)."""
-    noisy = mechanism.release(np.tile(counts.ravel(), runs).tolist())
-    return np.array(noisy, dtype=np.int64).reshape(runs, *counts.shape)
 
 
 def _counted(published: PublishedTree, folder: Path) -> Iterator[Case]:

@@ -23,7 +23,8 @@ from rich.table import Table
 from holder_service.domain.disjointness import disjoint_classes
 from shared.limits import INTEGER_MAX
 from shared.rules import Cell, Predicate, Record, Rule
-from shared.schema import Column, Schema, Value
+from shared.schema import Column, Schema
+from testing.invented_plans import distinguishing_values
 
 NEAR: Final = (0.0, 5e-324, 0.1 + 0.2, 1.0, 2.5, 3.0, float(INTEGER_MAX))
 FAR: Final = (-sys.float_info.max, -(2.0**60), -INTEGER_MAX - 1.0, 2.0**60, sys.float_info.max)
@@ -95,26 +96,12 @@ def compare_sets(number: int, seed: int, prover: Prover = disjoint_classes) -> F
 def records(rules: Sequence[Rule], schema: Schema) -> Iterator[Record]:
     """A record for each combination of values that some rules could distinguish."""
     features = [column for column in schema.columns if not column.sensitive]
-    asked = [predicate for rule in rules for predicate in rule.all_of]
-    values = [_distinguishing(column, [one for one in asked if one.column == column.name]) for column in features]
+    thresholds: dict[str, list[float]] = {column.name: [] for column in features}
+    for predicate in (predicate for rule in rules for predicate in rule.all_of):
+        thresholds[predicate.column] += [value for value in predicate.operands if isinstance(value, int | float)]
+    values = [distinguishing_values(column, thresholds[column.name]) for column in features]
     for combination in itertools.product(*values):
         yield {column.name: value for column, value in zip(features, combination, strict=True)}
-
-
-def _distinguishing(column: Column, asked: Sequence[Predicate]) -> list[Value | None]:
-    """On each threshold and next to it, the ends of the domain, every category: whatever predicates admit holds one."""
-    missing: list[Value | None] = [None] if column.nullable else []
-    if not column.ordered:
-        return [*column.values, *missing]
-    thresholds = [value for one in asked for value in one.operands if isinstance(value, int | float)]
-    low, high = max(column.low, -sys.float_info.max), min(column.high, sys.float_info.max)
-    near: set[float]
-    if column.type == "integer":
-        near = {math.floor(value) + step for value in thresholds for step in (-1, 0, 1, 2)} | {low, high}
-        return [*(int(value) for value in sorted(near) if low <= value <= high), *missing]
-    near = {math.nextafter(value, side) for value in thresholds for side in (-math.inf, math.inf)}
-    near |= {float(value) for value in thresholds} | {float(low), float(high)}
-    return [*(value for value in sorted(near) if low <= value <= high), *missing]
 
 
 def _schema(rng: random.Random, features: int = 3) -> Schema:

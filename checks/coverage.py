@@ -21,7 +21,7 @@ below 93 % by more than chance (p < 0.001, binomial).
 
 import argparse
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,7 +37,6 @@ from auditor_client.estimation.measurements import ComplementKind, IntArray, Mea
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.totals import CountedTotals, KnownTotals
-from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.exponential import ExponentialMechanism
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
@@ -46,7 +45,7 @@ from shared.noise import (
     KeptValue,
     RandomisedResponseNoise,
 )
-from testing.parity_ranges import ParityRange, parity_ranges
+from testing.parity_ranges import ParityRange, parity_ranges, released
 
 EPSILONS: Final = ("0.05", "0.1", "0.15", "0.25", "0.5")
 LEVEL: Final = 0.95
@@ -108,6 +107,11 @@ class Register:
         sizes: IntArray = self.accepted + self.unfavourable.sum(axis=0)
         return sizes
 
+    @property
+    def groups(self) -> tuple[tuple[str], ...]:
+        """Their names."""
+        return tuple((f"group {group}",) for group in range(len(self.rates)))
+
     def parity(self) -> tuple[float, float]:
         """The true ratio and difference over the groups that have people."""
         return _parity(self.accepted / self.sizes)
@@ -164,12 +168,6 @@ class Covered:
         return self.holding / self.runs
 
 
-def released(mechanism: Mechanism, counts: IntArray, runs: int) -> IntArray:
-    """Independent releases of some true counts, shape (runs, R, K)."""
-    noisy = mechanism.release(np.tile(counts.ravel(), runs).tolist())
-    return np.array(noisy, dtype=np.int64).reshape(runs, *counts.shape)
-
-
 def additive(seed: int, epsilon_nano: int) -> LaplaceMechanism | GaussianMechanism:
     """Laplace noise for every second register, Gaussian for the others."""
     if seed % 2:
@@ -181,11 +179,7 @@ def of_registers(task: Task) -> list[Covered]:
     """Ratio and difference of one register."""
     register = Register.invented(task.seed)
     found = [figure for totals in _totals(register, task) for figure in parity_ranges(totals, level=LEVEL, draws=DRAWS)]
-    ratio, difference = register.parity()
-    return [
-        _covered("ratio", task.seed, [figure.ratio for figure in found], ratio),
-        _covered("difference", task.seed, [figure.difference for figure in found], difference),
-    ]
+    return _parity_covered("", task, found, register.parity())
 
 
 def of_odds(task: Task) -> list[Covered]:
@@ -203,10 +197,7 @@ def of_odds(task: Task) -> list[Covered]:
         for figure in parity_ranges(*both, level=LEVEL, draws=DRAWS)
     ]
     (first, less), (second, more) = positive.parity(), negative.parity()
-    return [
-        _covered("odds ratio", task.seed, [figure.ratio for figure in found], float(np.fmin(first, second))),
-        _covered("odds difference", task.seed, [figure.difference for figure in found], max(less, more)),
-    ]
+    return _parity_covered("odds", task, found, (float(np.fmin(first, second)), max(less, more)))
 
 
 def of_shares(task: Task, *, name: str = "share", supported: bool = False) -> list[Covered]:
@@ -218,11 +209,14 @@ def of_shares(task: Task, *, name: str = "share", supported: bool = False) -> li
         return []
     first, second = (register.parts()[0][:, group] / register.sizes[group] for group in pair)
     truths = 100 * (first - second)
-    groups = tuple((f"group {group}",) for group in range(len(rates)))
     shares: list[list[Estimate]] = [[] for _ in truths]
     supports = Supports(*(tuple(part.sum(axis=1).tolist()) for part in register.parts())) if supported else None
-    for measurement in _measurements(register, groups, task):
-        found = attribute(replace(measurement, supports=supports), pair=(groups[pair[0]], groups[pair[1]]), level=LEVEL)
+    for measurement in _measurements(register, task):
+        found = attribute(
+            replace(measurement, supports=supports),
+            pair=(register.groups[pair[0]], register.groups[pair[1]]),
+            level=LEVEL,
+        )
         for of_rule, share in zip(shares, found.shares, strict=True):
             of_rule.append(share.share)
     return [_covered(name, task.seed, of_rule, truth) for of_rule, truth in zip(shares, truths, strict=True)]
@@ -232,15 +226,13 @@ def of_population(task: Task) -> list[Covered]:
     """Ratio and difference of the population; people and noise are drawn anew each time."""
     register = Register.invented(task.seed)
     rng = np.random.default_rng(task.seed)
-    groups = tuple((f"group {group}",) for group in range(len(register.rates)))
     found = []
     for _ in range(task.runs):
         accepted = rng.binomial(register.sizes, register.rates)
         sample = Register(
             accepted[None], (register.sizes - accepted)[None], register.rates, register.epsilon, "verdict"
         )
-        one = Task(task.seed, 1, task.scale_factor)
-        found.append(estimate_parity(next(_measurements(sample, groups, one)), level=LEVEL))
+        found.append(estimate_parity(next(_measurements(sample, Task(task.seed, 1, task.scale_factor))), level=LEVEL))
     ratio, difference = _parity(register.rates)
     return [
         _covered("population ratio", task.seed, [figure.population_ratio for figure in found], ratio),
@@ -266,11 +258,7 @@ def of_supports(task: Task) -> list[Covered]:
         )
         totals = _with_noise(register, task, accepted, complement, known)
         found += parity_ranges(totals, level=LEVEL, draws=DRAWS)
-    ratio, difference = register.parity()
-    return [
-        _covered("supports ratio", task.seed, [figure.ratio for figure in found], ratio),
-        _covered("supports difference", task.seed, [figure.difference for figure in found], difference),
-    ]
+    return _parity_covered("supports", task, found, register.parity())
 
 
 def of_exponential(task: Task, *, name: str = "exponential", empty: int = 0) -> list[Covered]:
@@ -289,11 +277,7 @@ def of_exponential(task: Task, *, name: str = "exponential", empty: int = 0) -> 
         accepted, complement = (ExponentialAnswers.of(part[start : start + RUNS_AT_ONCE], noise) for part in answers)
         totals = CountedTotals.of_exponential(accepted, complement, complement_is=register.complement_is)
         found += parity_ranges(totals, level=LEVEL, draws=DRAWS)
-    ratio, difference = register.parity()
-    return [
-        _covered(f"{name} ratio", task.seed, [figure.ratio for figure in found], ratio),
-        _covered(f"{name} difference", task.seed, [figure.difference for figure in found], difference),
-    ]
+    return _parity_covered(name, task, found, register.parity())
 
 
 def of_reports(task: Task) -> list[Covered]:
@@ -306,20 +290,15 @@ def of_reports(task: Task) -> list[Covered]:
     np.fill_diagonal(response, kept)
     stated = 1 - task.scale_factor * (1 - kept)
     noise = RandomisedResponseNoise(kept=(KeptValue(column="group", probability=f"{stated:.3f}"),))
-    groups = tuple((f"group {group}",) for group in range(size))
     found: list[ParityRange] = []
     for _ in range(task.runs):
         favourable, unfavourable = (
             NoisyCounts(np.stack([rng.multinomial(rule, response).sum(axis=0) for rule in part]), noise)
             for part in (register.favourable, register.unfavourable)
         )
-        totals = totals_of(Measurement(groups, favourable, unfavourable, "unfavourable"))
+        totals = totals_of(Measurement(register.groups, favourable, unfavourable, "unfavourable"))
         found += parity_ranges(totals, level=LEVEL, draws=DRAWS)
-    ratio, difference = register.parity()
-    return [
-        _covered("reports ratio", task.seed, [figure.ratio for figure in found], ratio),
-        _covered("reports difference", task.seed, [figure.difference for figure in found], difference),
-    ]
+    return _parity_covered("reports", task, found, register.parity())
 
 
 PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
@@ -380,18 +359,26 @@ def _with_noise(
     )
 
 
-def _measurements(register: Register, groups: tuple[tuple[str], ...], task: Task) -> Iterator[Measurement]:
+def _measurements(register: Register, task: Task) -> Iterator[Measurement]:
     """Releases one by one."""
     mechanism = additive(task.seed, register.epsilon_nano())
     favourable, complement = (released(mechanism, part, task.runs) for part in register.parts())
     noise = mechanism.noise.model_copy(update=task.change(mechanism.scale))
     for first, second in zip(favourable, complement, strict=True):
         yield Measurement(
-            groups,
+            register.groups,
             NoisyCounts(first, noise),
             NoisyCounts(second, noise),
             register.complement_is,
         )
+
+
+def _parity_covered(name: str, task: Task, found: Sequence[ParityRange], truths: tuple[float, float]) -> list[Covered]:
+    """How often ratio and difference were held."""
+    return [
+        _covered(f"{name} ratio".lstrip(), task.seed, [figure.ratio for figure in found], truths[0]),
+        _covered(f"{name} difference".lstrip(), task.seed, [figure.difference for figure in found], truths[1]),
+    ]
 
 
 def _covered(name: str, seed: int, figures: "list[Estimate] | list[Estimate | None]", truth: float) -> Covered:

@@ -289,7 +289,7 @@ def main() -> None:
 def declared(triples: int, seed: int) -> list[Outcome]:
     """The outcomes of triples on a new holder."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = settings_in(Path(folder), f"sqlite:///{folder}/holder.sqlite")
+        settings = settings_in(Path(folder))
         initialise(settings)
         holder = Holder.open(settings)
         try:

@@ -183,7 +183,7 @@ def _holder() -> Iterator[tuple[Asked, dict[str, Any]]]:
     """A holder in a process of its own, with the small register and one for hostile plans."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}", epsilon="90") as holder:
+        with running_holder(home, epsilon="90") as holder:
             columns = SCHEMA.model_dump(mode="json", exclude_none=True)["columns"]
             holder.declare("hostile", person_key="person", columns=columns)
             names = ["person", *(column.name for column in SCHEMA.columns)]
@@ -204,7 +204,7 @@ def _warm_up(asked: Asked, by_hand: Sequence[HostileRequest]) -> None:
 
 def _ask_made_up(asked: Asked, answers: Answers, document: dict[str, Any], number: int, seed: int) -> None:
     """Requests that schemathesis makes up of every operation."""
-    contract = schemathesis.openapi.from_dict(_with_short_lists(document))
+    contract = schemathesis.openapi.from_dict(with_short_lists(document))
     operations = [found.ok() for found in contract.get_all_operations() if isinstance(found, Ok)]
     kinds = list(itertools.product(operations, (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)))
     for operation, mode in kinds:
@@ -235,11 +235,11 @@ def _ask_operation(
         ask()
 
 
-def _with_short_lists(node: Any) -> Any:
+def with_short_lists(node: Any) -> Any:
     """A schema without lists of more than two items: a plan of thousands of rules takes seconds to make up."""
     if isinstance(node, dict):
-        return {key: min(value, 2) if key == "maxItems" else _with_short_lists(value) for key, value in node.items()}
-    return [_with_short_lists(item) for item in node] if isinstance(node, list) else node
+        return {key: min(value, 2) if key == "maxItems" else with_short_lists(value) for key, value in node.items()}
+    return [with_short_lists(item) for item in node] if isinstance(node, list) else node
 
 
 def _ask_changed(asked: Asked, answers: Answers, rng: random.Random) -> None:

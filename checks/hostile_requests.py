@@ -1,14 +1,14 @@
 """Requests made by hand to break a holder: huge, deep, odd, cut, doubled, wrongly encoded ones."""
 
-import copy
 import gzip
 import itertools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from shared import limits
+from testing.documents import put
 from testing.hostile_plans import HOSTILE
 from testing.registers import plan
 
@@ -141,12 +141,7 @@ def _paths() -> tuple[tuple[str | int, ...], ...]:
 
 def _with(path: tuple[str | int, ...], text: str) -> bytes:
     """A plan's JSON with something else at one path, written as it is."""
-    document = copy.deepcopy(plan())
-    node: Any = document
-    for key in path[:-1]:
-        node = node[key]
-    node[path[-1]] = "@here@"
-    return json.dumps(document).replace('"@here@"', text).encode("utf-8", "surrogatepass")
+    return json.dumps(put(plan(), path, "@here@")).replace('"@here@"', text).encode("utf-8", "surrogatepass")
 
 
 def _administration() -> Iterator[HostileRequest]:

@@ -216,9 +216,15 @@ def _start(settings: Settings, port: int, workers: int, environment: dict[str, s
     )
 
 
-def settings_in(home: Path, database_url: str, *, quantum_ms: int = 0) -> Settings:
-    """Settings of a holder in a folder of its own, which answers one key as often as it asks."""
-    return Settings(home / "home", database_url, home / "anchor", quantum_ms, requests_per_s=0)
+def settings_in(home: Path, database_url: str = "", *, quantum_ms: int = 0) -> Settings:
+    """Settings of a holder in a folder of its own, on SQLite unless said otherwise; one key may ask without a limit."""
+    return Settings(
+        home / "home",
+        database_url or f"sqlite:///{home / 'holder.sqlite'}",
+        home / "anchor",
+        quantum_ms,
+        requests_per_s=0,
+    )
 
 
 @contextmanager
@@ -255,7 +261,7 @@ def listening(config: uvicorn.Config) -> Iterator[str]:
 
 @contextmanager
 def running_holder(
-    home: Path, database_url: str, *, quantum_ms: int = 0, epsilon: str = "10", people: int = 300
+    home: Path, database_url: str = "", *, quantum_ms: int = 0, epsilon: str = "10", people: int = 300
 ) -> Iterator[TestedHolder]:
     """A new holder with the small register loaded and one auditor, "ADR", who has a budget."""
     settings = settings_in(home, database_url, quantum_ms=quantum_ms)

@@ -133,18 +133,18 @@ def records(schema: Schema) -> st.SearchStrategy[dict[str, Value | None]]:
     )
 
 
-def distinguishing_values(column: Column) -> list[Value | None]:
-    """Values of a column among which every set that predicates of `predicates` can admit has one, if it has any."""
+def distinguishing_values(column: Column, thresholds: Iterable[float] = THRESHOLDS) -> list[Value | None]:
+    """Values of a column among which every set that predicates with these thresholds can admit has one, if any."""
     missing: list[Value | None] = [None] if column.nullable else []
     if not column.ordered:
         return [*column.values, *missing]
     low, high = max(column.low, -sys.float_info.max), min(column.high, sys.float_info.max)
     if column.type == "integer":
-        near = {math.floor(t) + step for t in THRESHOLDS for step in (-1, 0, 1, 2)}
+        near = {math.floor(t) + step for t in thresholds for step in (-1, 0, 1, 2)}
         inside: Iterable[Any] = {int(v) for v in (*near, low, high) if low <= v <= high}
     else:
         steps = (lambda t: math.nextafter(t, -math.inf), float, lambda t: math.nextafter(t, math.inf))
-        near_doubles = {step(t) for t in THRESHOLDS for step in steps} | {-0.0}
+        near_doubles = {step(t) for t in thresholds for step in steps} | {-0.0}
         inside = {v for v in (*near_doubles, float(low), float(high)) if low <= v <= high}
     return [*sorted(inside), *missing]
 

@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from auditor_client.estimation.draws import DrawsWithBoundaryCases, posterior_draws
 from auditor_client.estimation.intervals import worst_parity
 from auditor_client.estimation.local_model import LocalTotals
+from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.totals import CountedTotals
+from holder_service.mechanisms.base import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +19,12 @@ class ParityRange:
 
     ratio: Estimate
     difference: Estimate
+
+
+def released(mechanism: Mechanism, counts: IntArray, runs: int) -> IntArray:
+    """Independent releases of some true counts, shape (runs, R, K)."""
+    noisy = mechanism.release(np.tile(counts.ravel(), runs).tolist())
+    return np.array(noisy, dtype=np.int64).reshape(runs, *counts.shape)
 
 
 def parity_ranges(

@@ -2,8 +2,8 @@
 
 import json
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -13,6 +13,7 @@ from holder_service.storage import ledger
 from holder_service.storage.anchor import Anchor
 from holder_service.storage.database import Database
 from shared.releases import LedgerPosition
+from testing.holders import TestedHolder
 
 COLUMNS: Final = (
     "at, kind, actor, population, dataset, auditor, subject, answer, epsilon_nano, delta_nano, cap, account, detail, "
@@ -29,6 +30,20 @@ def database(settings: Settings) -> "closing[sqlite3.Connection]":
     """The holder's database, opened behind its back."""
     path = settings.database_url.removeprefix("sqlite:///")
     return closing(sqlite3.connect(path, isolation_level=None, timeout=10))
+
+
+@contextmanager
+def put_back(holder: TestedHolder) -> Iterator[TestedHolder]:
+    """A holder whose database and anchor are put back when somebody has tampered with them."""
+    anchor = holder.settings.anchor.read_bytes()
+    with closing(sqlite3.connect(":memory:")) as copy:
+        with database(holder.settings) as live:
+            live.backup(copy)
+        yield holder
+        with database(holder.settings) as live:
+            copy.backup(live)
+    holder.settings.anchor.write_bytes(anchor)
+    assert holder.is_intact()
 
 
 def edit(settings: Settings, *statements: str) -> None:

@@ -77,7 +77,7 @@ def sqlite_holder(tmp_path: Path) -> "Iterator[TestedHolder]":
     """The same on SQLite alone, where the database makes no difference to what is tested."""
     from testing.holders import running_holder
 
-    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}") as tested:
+    with running_holder(tmp_path) as tested:
         yield tested
 
 

@@ -146,10 +146,8 @@ def channel_rows() -> Iterator[Row]:
     """Answers but for their counts, of two holders whose records differ."""
     shown = []
     for people in (300, 299):
-        with tempfile.TemporaryDirectory() as folder:
-            url = f"sqlite:///{folder}/holder.sqlite"
-            with holders.running_holder(Path(folder), url, people=people) as holder:
-                shown.append(channels.seen(holder))
+        with tempfile.TemporaryDirectory() as folder, holders.running_holder(Path(folder), people=people) as holder:
+            shown.append(channels.seen(holder))
     different = sum(one != other for one, other in zip(*shown, strict=True))
     yield f"budget and state: of {len(shown[0])} answers differ", "–", "–", str(different), "0"
 

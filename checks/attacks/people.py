@@ -129,7 +129,7 @@ def running_holder() -> Iterator[Holder]:
     """A new holder in a folder of its own, quantum 0, with an attacker who has an account."""
     with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
         home = Path(folder)
-        settings = settings_in(home, f"sqlite:///{home / 'holder.sqlite'}")
+        settings = settings_in(home)
         issued = initialise(settings)
         if issued is None:
             raise RuntimeError("a new holder issued no key")

@@ -1,23 +1,20 @@
 """Rows changed behind the ledger's back are found: the entries say otherwise (2-privacy §6)."""
 
-import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 
 import pytest
 
 from holder_service.services import ledger
 from testing.holders import TestedHolder, running_holder
 from testing.registers import plan, register_csv
-from testing.tampering import database, edit
+from testing.tampering import edit, put_back
 
 
 @pytest.fixture(scope="module")
 def varied_holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
     """A holder with something in every table."""
-    home = tmp_path_factory.mktemp("varied")
-    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}") as holder:
+    with running_holder(tmp_path_factory.mktemp("varied")) as holder:
         _fill(holder)
         yield holder
 
@@ -28,11 +25,9 @@ def _fill(holder: TestedHolder) -> None:
     holder.admin("DELETE", f"/auditors/other/keys/{key['key_id']}")
     holder.admin("POST", "/auditors", json={"name": "closed"})
     holder.admin("PATCH", "/auditors/closed", json={"disabled": True})
-    holder.declare("second")
-    holder.load(register_csv(people=5), "second")
+    holder.offer("second", register_csv(people=5))
     holder.admin("POST", "/populations/register/merge", json={"population": "second"})
-    holder.declare("third")
-    holder.load(register_csv(people=5), "third")
+    holder.offer("third", register_csv(people=5))
     holder.admin("DELETE", "/datasets/third")
     holder.admin("POST", "/signing-keys")
     assert holder.release(plan()).status_code == 201
@@ -41,13 +36,8 @@ def _fill(holder: TestedHolder) -> None:
 @pytest.fixture
 def victim(varied_holder: TestedHolder) -> Iterator[TestedHolder]:
     """That holder, whose database is put back when a test has tampered with it."""
-    with closing(sqlite3.connect(":memory:")) as copy:
-        with database(varied_holder.settings) as live:
-            live.backup(copy)
-        yield varied_holder
-        with database(varied_holder.settings) as live:
-            copy.backup(live)
-    assert varied_holder.admin("POST", "/ledger/verify").json()["reason"] is None
+    with put_back(varied_holder) as holder:
+        yield holder
 
 
 @pytest.mark.parametrize(

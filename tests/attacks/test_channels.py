@@ -16,9 +16,7 @@ from testing.holders import TestedHolder, running_holder
 def test_holders_that_differ_in_their_records_look_alike(
     sqlite_holder: TestedHolder, tmp_path: Path, people: int
 ) -> None:
-    with running_holder(
-        tmp_path / "neighbour", f"sqlite:///{tmp_path / 'neighbour.sqlite'}", people=people
-    ) as neighbour:
+    with running_holder(tmp_path / "neighbour", people=people) as neighbour:
         first, second = seen(sqlite_holder), seen(neighbour)
 
     for request, one, other in zip(requests(), first, second, strict=True):
@@ -28,5 +26,5 @@ def test_holders_that_differ_in_their_records_look_alike(
 
 def test_a_difference_in_the_budget_is_seen(sqlite_holder: TestedHolder, tmp_path: Path) -> None:
     """So the comparison is one."""
-    with running_holder(tmp_path / "neighbour", f"sqlite:///{tmp_path / 'neighbour.sqlite'}", epsilon="9") as neighbour:
+    with running_holder(tmp_path / "neighbour", epsilon="9") as neighbour:
         assert seen(sqlite_holder) != seen(neighbour)

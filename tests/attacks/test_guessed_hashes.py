@@ -98,7 +98,7 @@ def _without(document: Document, *names: str) -> Document:
 
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator[TestedHolder]:
-    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}", epsilon=LIMIT) as running:
+    with running_holder(tmp_path, epsilon=LIMIT) as running:
         running.declare(cap=CAP)
         yield running
 

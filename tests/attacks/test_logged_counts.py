@@ -65,7 +65,7 @@ def counts_in(records: list[str]) -> set[int]:
 
 
 def test_no_logger_of_ours_is_given_a_true_count(tmp_path: Path, kept: Kept) -> None:
-    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}", people=PEOPLE) as holder:
+    with running_holder(tmp_path, people=PEOPLE) as holder:
         statuses = [holder.release(plan(age=120, draw=draw)).status_code for draw in (1, 2, 2)]
         refused = holder.release(plan(epsilon="10", draw=3)).status_code
 

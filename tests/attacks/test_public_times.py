@@ -31,7 +31,7 @@ SLOTS: Final = 64
 
 @pytest.fixture
 def unhurried(tmp_path: Path) -> Iterator[TestedHolder]:
-    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}", quantum_ms=QUANTUM_MS) as holder:
+    with running_holder(tmp_path, quantum_ms=QUANTUM_MS) as holder:
         yield holder
 
 

@@ -57,7 +57,7 @@ class Register:
     def copied(self, folder: Path) -> "Register":
         """The same in another folder."""
         shutil.copytree(self.settings.home.parent, folder)
-        return replace(self, settings=settings_in(folder, f"sqlite:///{folder / 'holder.sqlite'}"))
+        return replace(self, settings=settings_in(folder))
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def register(tmp_path_factory: pytest.TempPathFactory) -> Register:
     home = tmp_path_factory.mktemp("register")
     extra = tmp_path_factory.mktemp("copies")
     receipts = Receipts(extra / "receipts")
-    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}") as holder:
+    with running_holder(home) as holder:
         keep_receipts(holder, receipts, draws=(1, 2))
         with database(holder.settings) as live:
             live.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -14,14 +14,13 @@ from holder_service.storage.anchor import Anchor
 from testing.holders import TestedHolder, running_holder
 from testing.refusals import refused
 from testing.registers import plan
-from testing.tampering import CHARGE, COLUMNS, HEAD_TO_LAST, LAST, database, edit, rechained
+from testing.tampering import CHARGE, COLUMNS, HEAD_TO_LAST, LAST, database, edit, put_back, rechained
 
 
 @pytest.fixture(scope="module")
 def charged_holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
     """A holder whose ledger ends with three charges."""
-    home = tmp_path_factory.mktemp("charged")
-    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}") as holder:
+    with running_holder(tmp_path_factory.mktemp("charged")) as holder:
         for draw in (1, 2, 3):
             assert holder.release(plan(draw=draw)).status_code == 201
         yield holder
@@ -30,15 +29,8 @@ def charged_holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedH
 @pytest.fixture
 def victim(charged_holder: TestedHolder) -> Iterator[TestedHolder]:
     """That holder, whose database and anchor are put back when a test has tampered with them."""
-    anchor = charged_holder.settings.anchor.read_bytes()
-    with closing(sqlite3.connect(":memory:")) as copy:
-        with database(charged_holder.settings) as live:
-            live.backup(copy)
-        yield charged_holder
-        with database(charged_holder.settings) as live:
-            copy.backup(live)
-    charged_holder.settings.anchor.write_bytes(anchor)
-    assert charged_holder.admin("POST", "/ledger/verify").json()["intact"]
+    with put_back(charged_holder) as holder:
+        yield holder
 
 
 @pytest.mark.parametrize(

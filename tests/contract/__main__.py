@@ -26,10 +26,8 @@ def main() -> int:
     options.add_argument("name", help="of the set, which may not be there yet")
     folder = SETS / options.parse_args().name
     folder.mkdir()  # what was recorded is never made anew
-    with tempfile.TemporaryDirectory() as home:
-        database_url = f"sqlite:///{Path(home) / 'holder.sqlite'}"
-        with running_holder(Path(home), database_url, epsilon="5", people=60) as holder:
-            record(holder, folder)
+    with tempfile.TemporaryDirectory() as home, running_holder(Path(home), epsilon="5", people=60) as holder:
+        record(holder, folder)
     return 0
 
 

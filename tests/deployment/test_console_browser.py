@@ -26,8 +26,7 @@ PATIENCE_MS: Final = 60_000
 @pytest.fixture(scope="module")
 def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
     """A holder in which something was spent."""
-    home = tmp_path_factory.mktemp("browser")
-    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}") as tested:
+    with running_holder(tmp_path_factory.mktemp("browser")) as tested:
         for draw in range(1, 6):
             assert tested.release(plan(epsilon="0.5", draw=draw)).status_code == 201
         yield tested

@@ -12,8 +12,7 @@ from testing.holders import TestedHolder, running_holder
 @pytest.fixture(scope="module")
 def lasting_holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
     """One holder with the small register for all tests of a file, on SQLite."""
-    home = tmp_path_factory.mktemp("lasting")
-    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}") as tested:
+    with running_holder(tmp_path_factory.mktemp("lasting")) as tested:
         yield tested
 
 

@@ -53,8 +53,7 @@ def model() -> Pipeline:
 
 @pytest.fixture(scope="module")
 def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
-    home = tmp_path_factory.mktemp("holder")
-    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}", people=PEOPLE, epsilon="100") as tested:
+    with running_holder(tmp_path_factory.mktemp("holder"), people=PEOPLE, epsilon="100") as tested:
         yield tested
 
 

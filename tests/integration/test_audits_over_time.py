@@ -67,7 +67,7 @@ def people() -> pd.DataFrame:
 def holder(tmp_path_factory: pytest.TempPathFactory, people: pd.DataFrame) -> Iterator[TestedHolder]:
     home = tmp_path_factory.mktemp("holder")
     records = people.assign(repaid=people["repaid"].map({True: "true", False: "false"})).to_csv(index=False).encode()
-    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}", epsilon="100") as tested:
+    with running_holder(home, epsilon="100") as tested:
         limit = {"epsilon": "900", "delta": "0.01"}
         for name, relation in (("loans", "add_remove"), ("shared", "sensitive_attribute")):
             tested.offer(name, records, cap=limit, columns=COLUMNS, relation=relation)

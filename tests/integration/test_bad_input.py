@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from shared import limits
+from testing.documents import put
 from testing.holders import TestedHolder
 from testing.refusals import refused
 from testing.registers import plan
@@ -29,24 +30,14 @@ def predicate(**fields: Any) -> dict[str, Any]:
     return body
 
 
-def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
-    """The small plan with something else at a path; `...` removes it."""
-    body: Any = plan(version=1, draw=1)
-    parent = body
-    for step in path[:-1]:
-        parent = parent[step]
-    if value is ...:
-        del parent[path[-1]]
-    else:
-        parent[path[-1]] = value
-    return body  # type: ignore[no-any-return]  # it began as a plan
+def changed(path: tuple[str | int, ...], value: Any) -> Any:
+    """The small plan with something else at a path; `...` takes out what is there."""
+    return put(plan(version=1, draw=1), path, value)
 
 
 def cells(text: str) -> bytes:
     """A plan whose list of cells is some JSON text."""
-    body = plan()
-    body["batches"][0]["cells"] = "@"
-    return json.dumps(body).replace('"@"', text).encode()
+    return json.dumps(changed(("batches", 0, "cells"), "@")).replace('"@"', text).encode()
 
 
 def many(number: int) -> str:

@@ -4,8 +4,6 @@ import random
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
-import pyarrow.parquet
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,11 +13,10 @@ from holder_service.records.counting import count_cells
 from holder_service.records.encoded import Records, load_records
 from shared.rules import Cell, Predicate
 from shared.schema import Schema, Value
+from testing.encoded_records import PARQUET, encoded_columns
 from testing.invented_plans import cells, distinguishing_values, schemas
 
-PARQUET = "application/vnd.apache.parquet"
 SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>", "in": "IN", "not_in": "NOT IN"}
-ARROW_TYPES = {"boolean": pa.bool_(), "category": pa.string(), "integer": pa.int64(), "number": pa.float64()}
 
 
 def as_sql(cell: Cell) -> str:
@@ -68,13 +65,8 @@ def test_any_cells_are_counted_as_a_database_counts_them(data: st.DataObject, tm
     schema = data.draw(schemas(features=4))
     asked = data.draw(cells(schema, cells_max=8))
     rng = random.Random(data.draw(st.integers(0, 2**32)))
-    columns = {
-        column.name: pa.array(rng.choices(distinguishing_values(column), k=3000), ARROW_TYPES[column.type])
-        for column in schema.columns
-    }
-    pa.parquet.write_table(pa.table({"person": range(3000), **columns}), tmp_path / "upload")
-    load_records(tmp_path / "upload", PARQUET, schema, 3000, tmp_path / "encoded")
-    records = Records.open(tmp_path / "encoded", schema)
+    columns = {column.name: rng.choices(distinguishing_values(column), k=3000) for column in schema.columns}
+    records = encoded_columns(tmp_path, schema, columns)
 
     counts = count_cells(records, asked, disjoint_classes(asked, schema), schema.sensitive)
 

@@ -141,8 +141,7 @@ def test_a_home_without_the_key_of_its_database_is_asked_to_share_the_other_one(
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
     """A running holder whose database a command on the same machine reaches too."""
-    home = tmp_path_factory.mktemp("served")
-    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}") as tested:
+    with running_holder(tmp_path_factory.mktemp("served")) as tested:
         yield tested
 
 

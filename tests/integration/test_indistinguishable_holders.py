@@ -133,7 +133,7 @@ def logged() -> Iterator[list[logging.LogRecord]]:
 def seen_of(home: Path, content: bytes) -> Seen:
     """Everything that a holder of these records shows."""
     seen = Seen()
-    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}", epsilon="9.5") as holder:
+    with running_holder(home, epsilon="9.5") as holder:
         assert holder.load(content).status_code == 200
         holder.grant("9.5", delta="0.1")
         holder.declare(cap={"epsilon": "100", "delta": "0.5"})

@@ -104,7 +104,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.open()
 
     def open(self) -> None:
-        self.holder = Holder.open(settings_in(self.home, f"sqlite:///{self.home / 'holder.sqlite'}"))
+        self.holder = Holder.open(settings_in(self.home))
         self.books = Books(self.holder.books.database, self.holder.books.anchor, clock=lambda: self.now)
         self.opened = OpenRecords(self.holder.settings.records)
 

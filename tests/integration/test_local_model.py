@@ -55,7 +55,7 @@ def holder(tmp_path_factory: pytest.TempPathFactory, people: pd.DataFrame) -> It
         {"name": "sex", "type": "category", "categories": ["Female", "Male"], **response},
         {"name": "origin", "type": "category", "categories": ORIGINS, **response},
     ]
-    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}") as tested:
+    with running_holder(home) as tested:
         content = reports.to_csv(index=False).encode()
         tested.offer("survey", content, columns=columns, relation="sensitive_attribute", records_max=PEOPLE)
         yield tested

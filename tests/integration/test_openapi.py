@@ -16,6 +16,7 @@ from schemathesis import APIOperation, Case, GenerationMode
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
+from checks.fuzz import with_short_lists
 from shared.problems import PROBLEM_MEDIA_TYPE
 from testing.holders import TestedHolder
 
@@ -66,13 +67,6 @@ def ask(holder: TestedHolder, operation: APIOperation[Any, Any, Any, Any], mode:
     with suppress(Unsatisfiable):  # what takes nothing cannot be asked wrongly
         answers_as_documented()
     return asked
-
-
-def with_short_lists(node: Any) -> Any:
-    """A schema without lists of more than two items: a plan of thousands of rules takes seconds to make up."""
-    if isinstance(node, dict):
-        return {key: min(value, 2) if key == "maxItems" else with_short_lists(value) for key, value in node.items()}
-    return [with_short_lists(item) for item in node] if isinstance(node, list) else node
 
 
 def test_every_operation_documents_its_problems(lasting_holder: TestedHolder) -> None:

@@ -45,7 +45,7 @@ def leave_things_behind(settings: Settings) -> list[Path]:
 @pytest.fixture
 def stopped(tmp_path: Path) -> TestedHolder:
     """A holder that was set up and is not running."""
-    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}") as holder:
+    with running_holder(tmp_path) as holder:
         assert holder.release(plan()).status_code == 201
     return holder
 
@@ -90,7 +90,7 @@ def test_nothing_is_taken_away_while_the_database_is_rolled_back(stopped: Tested
 
 @pytest.mark.slow
 def test_a_load_that_is_killed_at_any_time_leaves_nothing_after_the_next_start(tmp_path: Path) -> None:
-    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}") as holder:
+    with running_holder(tmp_path) as holder:
         pass
     content = register_csv(people=10_000)
     for wait_s in (0.03, 0.15):

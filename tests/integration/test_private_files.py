@@ -148,7 +148,7 @@ def test_a_home_that_somebody_else_filled_is_not_taken_over(tmp_path: Path) -> N
 
 
 def test_a_home_that_was_opened_while_it_served_is_not_opened_again(tmp_path: Path) -> None:
-    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}") as holder:
+    with running_holder(tmp_path) as holder:
         holder.settings.home.chmod(0o755)
 
         with pytest.raises(OpenHome):

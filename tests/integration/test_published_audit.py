@@ -29,7 +29,7 @@ def holder(tmp_path_factory: pytest.TempPathFactory, open_data: Path) -> Iterato
     home = tmp_path_factory.mktemp("holder")
     data = adult(open_data)
     data.write_csv(home / "adult.csv")
-    with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}") as tested:
+    with running_holder(home) as tested:
         declaration = data.declaration.model_dump(mode="json", exclude_none=True)
         tested.offer("adult", (home / "adult.csv").read_bytes(), epsilon="5", **declaration)
         yield tested

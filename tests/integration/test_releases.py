@@ -229,7 +229,7 @@ def test_the_ledger_verifies_and_exports(holder: TestedHolder) -> None:
 
 def test_the_ledger_holds_nothing_derived_from_records(holder: TestedHolder, tmp_path: Path) -> None:
     """Two holders that differ in their records alone have ledgers that differ in ids and digests of answers alone."""
-    with running_holder(tmp_path / "other", f"sqlite:///{tmp_path / 'other.sqlite'}", people=7) as other:
+    with running_holder(tmp_path / "other", people=7) as other:
         ledgers = [one.admin("GET", "/ledger?limit=1000").json()["entries"] for one in (holder, other)]
 
     volatile = {"at", "nonce", "hash", "previous", "subject"}

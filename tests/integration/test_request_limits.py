@@ -40,7 +40,7 @@ def limited(
     tmp_path: Path, *, requests_per_s: int = 0, concurrent_releases: int = 32, quantum_ms: int = 0
 ) -> Iterator[TestedHolder]:
     """A holder with limits of its own: its register and auditor are made while there are none."""
-    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}") as made:
+    with running_holder(tmp_path) as made:
         pass
     changed = replace(
         made.settings,

@@ -162,7 +162,7 @@ def test_other_relations_change_the_whole_record_and_have_no_set(sqlite_holder: 
 @pytest.fixture
 def empty(tmp_path: Path) -> Iterator[Holder]:
     """A holder of its own for random triples."""
-    settings = settings_in(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}")
+    settings = settings_in(tmp_path)
     initialise(settings)
     holder = Holder.open(settings)
     yield holder

@@ -120,7 +120,7 @@ def test_releases_while_keys_rotate_are_signed_with_the_key_of_their_time(
 
 @pytest.mark.slow
 def test_every_worker_signs_with_the_new_key(tmp_path: Path) -> None:
-    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}") as holder:
+    with running_holder(tmp_path) as holder:
         pass
     with serving(holder.settings, workers=2) as served:
 

@@ -112,7 +112,7 @@ def test_an_overrun_is_counted_and_nothing_else_of_a_releases_time(
         return count_cells(*given)
 
     monkeypatch.setattr(releases, "count_cells", count)
-    with running_holder(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}", quantum_ms=50) as holder:
+    with running_holder(tmp_path, quantum_ms=50) as holder:
         holder.release(plan())
 
         found = series(metrics(holder).text)
@@ -144,7 +144,7 @@ def test_metrics_do_not_depend_on_records(tmp_path_factory: pytest.TempPathFacto
     shown = []
     for people in (300, PEOPLE):
         home = tmp_path_factory.mktemp("home")
-        with running_holder(home, f"sqlite:///{home / 'holder.sqlite'}", people=people) as holder:
+        with running_holder(home, people=people) as holder:
             asked_much(holder)
             found = series(metrics(holder).text)
             shown.append({name: value for name, value in found.items() if "answer_seconds" not in name})
@@ -261,7 +261,7 @@ def test_an_internal_error_is_logged_by_type_and_location(sqlite_holder: TestedH
 @pytest.mark.slow
 def test_workers_add_up_and_log_lines_of_json(tmp_path: Path) -> None:
     """`holder serve --workers 2`: whichever is asked shows what both did; every line of its log is one JSON object."""
-    settings = settings_in(tmp_path, f"sqlite:///{tmp_path / 'holder.sqlite'}")
+    settings = settings_in(tmp_path)
     issued = initialise(settings)
     assert issued is not None
     with socket.create_server(("127.0.0.1", 0)) as listener:

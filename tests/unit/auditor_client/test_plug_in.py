@@ -1,6 +1,7 @@
 """The paper's procedure, answer by answer (1-method §4)."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,26 +10,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor_client.errors import EstimationRefused
-from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts, Supports
+from auditor_client.estimation.measurements import Supports
 from auditor_client.estimation.plug_in import (
     NEGATIVE_POLICIES,
     TOO_LARGE_POLICIES,
+    PlugInCounts,
     Policy,
     estimate_parity,
     plug_in_counts,
 )
 from auditor_client.estimation.results import Verdict
 from shared.noise import DiscreteLaplaceNoise
+from testing import invented_measurements
 
-NOISE = DiscreteLaplaceNoise(scale=20)
+measured = partial(invented_measurements.measured, noise=DiscreteLaplaceNoise(scale=20), kind="everybody")
 
 
-def measured(
-    favourable: list[list[int]], complement: list[list[int]], kind: ComplementKind = "everybody"
-) -> Measurement:
-    """A measurement of as many groups as the counts have columns."""
-    groups = tuple((f"group {k}",) for k in range(len(complement[0])))
-    return Measurement(groups, NoisyCounts.of(favourable, NOISE), NoisyCounts.of(complement, NOISE), kind)
+def counted(favourable: list[list[int]], everybody: list[list[int]], supports: Supports, *policy: str) -> PlugInCounts:
+    histograms = np.array(favourable), np.array(everybody)
+    return plug_in_counts(*histograms, "everybody", supports=supports, policy=Policy(*policy))
 
 
 def test_valid_answers_are_summed_and_divided() -> None:
@@ -45,7 +45,7 @@ def test_valid_answers_are_summed_and_divided() -> None:
 
 
 def test_a_verdict_measurement_gives_sizes_as_accepted_and_refused() -> None:
-    parity = estimate_parity(measured([[20, 40]], [[80, 40]], "unfavourable"))
+    parity = estimate_parity(measured([[20, 40]], [[80, 40]], kind="unfavourable"))
 
     assert [group.rate.value for group in parity.groups] == [0.2, 0.5]
 
@@ -56,13 +56,7 @@ def test_a_verdict_measurement_gives_sizes_as_accepted_and_refused() -> None:
 )
 def test_each_policy_for_a_negative_answer_of_a_rule(negative: str, expected: list[int]) -> None:
     """The rule applies to 20 people in two groups, of whom 9 were answered for the second."""
-    counts = plug_in_counts(
-        np.array([[-4, 9]]),
-        np.array([[50, 50]]),
-        "everybody",
-        supports=Supports((20,), (100,)),
-        policy=Policy(negative, "uniform"),
-    )
+    counts = counted([[-4, 9]], [[50, 50]], Supports((20,), (100,)), negative, "uniform")
 
     assert counts.accepted.tolist() == expected
     assert counts.invalid_share == 0.25
@@ -70,25 +64,13 @@ def test_each_policy_for_a_negative_answer_of_a_rule(negative: str, expected: li
 
 @pytest.mark.parametrize(("too_large", "expected"), [("uniform", [10, 9]), ("total-valid", [11, 9])])
 def test_each_policy_for_an_answer_above_the_number_of_people(too_large: str, expected: list[int]) -> None:
-    counts = plug_in_counts(
-        np.array([[101, 9]]),
-        np.array([[50, 50]]),
-        "everybody",
-        supports=Supports((20,), (100,)),
-        policy=Policy("zero", too_large),
-    )
+    counts = counted([[101, 9]], [[50, 50]], Supports((20,), (100,)), "zero", too_large)
 
     assert counts.accepted.tolist() == expected
 
 
 def test_zero_the_number_of_people_and_more_than_a_rules_own_support_are_valid_answers() -> None:
-    counts = plug_in_counts(
-        np.array([[25, 0]]),
-        np.array([[100, 50]]),
-        "everybody",
-        supports=Supports((20,), (100,)),
-        policy=Policy("uniform", "uniform"),
-    )
+    counts = counted([[25, 0]], [[100, 50]], Supports((20,), (100,)), "uniform", "uniform")
 
     assert counts.accepted.tolist() == [25, 0]
     assert counts.sizes.tolist() == [100, 50]
@@ -96,25 +78,19 @@ def test_zero_the_number_of_people_and_more_than_a_rules_own_support_are_valid_a
 
 
 def test_uniform_is_whole_for_a_rule_and_n_over_k_for_a_groups_size() -> None:
-    counts = plug_in_counts(
-        np.array([[-1, 9]]),
-        np.array([[-1, 50]]),
-        "everybody",
-        supports=Supports((21,), (101,)),
-        policy=Policy("uniform", "uniform"),
-    )
+    counts = counted([[-1, 9]], [[-1, 50]], Supports((21,), (101,)), "uniform", "uniform")
 
     assert counts.accepted.tolist() == [10, 9]
     assert counts.sizes.tolist() == [50.5, 50]
 
 
 def test_total_valid_shares_what_is_left_among_the_invalid_and_is_never_negative() -> None:
-    counts = plug_in_counts(
-        np.array([[-1, -2, 8, 4], [-1, -2, 30, 4]]),
-        np.array([[50, 50, 50, 50]]),
-        "everybody",
-        supports=Supports((20, 20), (200,)),
-        policy=Policy("total-valid", "total-valid"),
+    counts = counted(
+        [[-1, -2, 8, 4], [-1, -2, 30, 4]],
+        [[50, 50, 50, 50]],
+        Supports((20, 20), (200,)),
+        "total-valid",
+        "total-valid",
     )
 
     assert counts.accepted.tolist() == [4 + 0, 4 + 0, 8 + 30, 4 + 4]
@@ -171,7 +147,7 @@ def test_supports_that_cannot_be_of_the_cells_are_refused(supports: Supports) ->
 def test_every_policy_makes_something_valid_of_any_answer(
     counts: list[list[int]], everybody: bool, negative: str, too_large: str
 ) -> None:
-    measurement = measured(counts[1:], counts[:1], "everybody" if everybody else "unfavourable")
+    measurement = measured(counts[1:], counts[:1], kind="everybody" if everybody else "unfavourable")
 
     parity = estimate_parity(measurement, negative=negative, too_large=too_large)
 

@@ -1,6 +1,7 @@
 """The posterior estimator: against brute force, at its boundaries, and on answers that say little."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,22 +12,20 @@ from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.draws import posterior_draws
 from auditor_client.estimation.intervals import RateDraws, worst_parity
 from auditor_client.estimation.likelihoods import AdditiveAnswers
-from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts
+from auditor_client.estimation.measurements import ComplementKind, Measurement
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.priors import FlatPrior, PooledPrior
 from auditor_client.estimation.results import ParityEstimate, Verdict
 from auditor_client.estimation.totals import CountedTotals, pooled_rates
 from shared.noise import DiscreteLaplaceNoise
+from testing import invented_measurements
 
 
 def measured(
     favourable: list[list[int]], complement: list[list[int]], scale: float, kind: ComplementKind = "unfavourable"
 ) -> Measurement:
-    """A measurement of as many groups as the counts have columns."""
-    noise = DiscreteLaplaceNoise(scale=scale)
-    groups = tuple((f"group {k}",) for k in range(len(complement[0])))
-    return Measurement(groups, NoisyCounts.of(favourable, noise), NoisyCounts.of(complement, noise), kind)
+    return invented_measurements.measured(favourable, complement, DiscreteLaplaceNoise(scale=scale), kind)
 
 
 def counted_totals(measurement: Measurement) -> CountedTotals:
@@ -299,4 +298,4 @@ def test_impossible_thresholds_and_levels_are_refused(threshold: float, level: f
 
 def test_a_single_group_is_nothing_to_estimate() -> None:
     with pytest.raises(EstimationRefused, match="at least two"):
-        measured([[1]], [[2]], 1.0)
+        replace(measured([[1, 2]], [[3, 4]], 1.0), groups=(("group 0",),))

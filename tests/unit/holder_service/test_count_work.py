@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 
 import holder_service.records
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records import counting
 from holder_service.records.counting import count_cells
-from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records, load_records
+from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records
 from shared.rules import Cell, Predicate, Rule
 from shared.schema import Column, Schema
+from testing.encoded_records import encoded_columns
 
 V = 1e6
 COLUMNS = 3
@@ -64,10 +63,7 @@ def loaded(values: npt.NDArray[np.float64], folder: Path) -> Records:
     size = len(values)
     columns = {f"x{n}": values for n in range(COLUMNS)}
     ages = values.astype(np.int64) % 65_536
-    table = pa.table({"person": np.arange(size), **columns, "age": ages, "sex": ["F", *["M"] * (size - 1)]})
-    pa.parquet.write_table(table, folder / "upload")
-    load_records(folder / "upload", "application/vnd.apache.parquet", SCHEMA, size, folder / "encoded")
-    return Records.open(folder / "encoded", SCHEMA)
+    return encoded_columns(folder, SCHEMA, {**columns, "age": ages, "sex": ["F", *["M"] * (size - 1)]})
 
 
 def one_rule() -> list[Cell]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,30 +19,13 @@ from hypothesis import strategies as st
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records import counting
 from holder_service.records.counting import TrueCounts, count_cells
-from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records, load_records
+from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records
 from shared.rules import Cell, Operator, Predicate, Record, Rule
 from shared.schema import Column, Schema
 from testing import invented_plans
+from testing.encoded_records import encoded_columns, encoded_people
 
 SIDES: tuple[Operator, Operator] = ("le", "gt")
-ARROW_TYPES = {"boolean": pa.bool_(), "category": pa.string(), "integer": pa.int64(), "number": pa.float64()}
-
-
-def load(folder: Path, schema: Schema, people: Sequence[Record]) -> Records:
-    """Encode some people."""
-    columns = {
-        column.name: pa.array([person[column.name] for person in people], ARROW_TYPES[column.type])
-        for column in schema.columns
-    }
-    return load_columns(folder, schema, columns)
-
-
-def load_columns(folder: Path, schema: Schema, columns: Mapping[str, Any]) -> Records:
-    """Encode some people, given column by column."""
-    keys = pa.array(range(len(columns[schema.columns[0].name])), pa.int64())
-    pa.parquet.write_table(pa.table({schema.person_key: keys, **columns}), folder / "upload")
-    load_records(folder / "upload", "application/vnd.apache.parquet", schema, 10**6, folder / "encoded")
-    return Records.open(folder / "encoded", schema)
 
 
 def by_reference(people: Sequence[Record], cells: Sequence[Cell], schema: Schema, sensitive: Sequence[str]) -> Any:
@@ -70,7 +52,7 @@ def test_counts_are_the_reference_evaluators(data: st.DataObject, tmp_path: Path
     people = data.draw(st.lists(invented_plans.records(schema), max_size=40))
     cells = data.draw(invented_plans.cells(schema))
     sensitive = data.draw(st.permutations(schema.sensitive))[: data.draw(st.integers(1, len(schema.sensitive)))]
-    records = load(tmp_path, schema, people)
+    records = encoded_people(tmp_path, schema, people)
 
     assert counted(records, cells, sensitive) == by_reference(people, cells, schema, sensitive)
 
@@ -124,7 +106,7 @@ def test_a_class_of_any_size_is_counted(leaves: int, tmp_path: Path) -> None:
     """Around the sizes of machine words, which hold 8 to 64 rules."""
     asked = [Cell(id=f"leaf-{index}", any_of=(rule,)) for index, rule in enumerate(tree(leaves))]
     everybody = people(150)
-    records = load(tmp_path, SCHEMA, everybody)
+    records = encoded_people(tmp_path, SCHEMA, everybody)
 
     counts = counted(records, asked, ["origin", "sex"])
 
@@ -151,7 +133,7 @@ def test_a_large_tree_over_many_columns_is_counted_by_walking(tmp_path: Path) ->
         paths[index : index + 1] = [(*paths[index], left), (*paths[index], right)]
     asked = [Cell(id=f"leaf-{index}", any_of=(Rule(all_of=path),)) for index, path in enumerate(paths)]
     everybody = wide_people(60)
-    records = load(tmp_path, WIDE, everybody)
+    records = encoded_people(tmp_path, WIDE, everybody)
 
     [counter] = counting._counters([range(600)], asked, 2, records)
     assert isinstance(counter, counting._WalkCounter)
@@ -167,7 +149,7 @@ def test_many_rules_that_are_no_tree_are_counted_by_words(tmp_path: Path) -> Non
     ]
     asked = [Cell(id="any", any_of=tuple(Rule(all_of=pair) for pair in pairs))]
     everybody = wide_people(200)
-    records = load(tmp_path, WIDE, everybody)
+    records = encoded_people(tmp_path, WIDE, everybody)
 
     [counter] = counting._counters([[0]], asked, 2, records)
     assert isinstance(counter, counting._WordCounter)
@@ -182,7 +164,7 @@ def test_two_cells_of_many_rules_are_counted(tmp_path: Path) -> None:
         Cell(id="unfavourable", any_of=tuple(rules[1::2])),
     ]
     everybody = people(150)
-    records = load(tmp_path, SCHEMA, everybody)
+    records = encoded_people(tmp_path, SCHEMA, everybody)
 
     assert counted(records, asked, ["sex"]) == by_reference(everybody, asked, SCHEMA, ["sex"])
 
@@ -193,7 +175,7 @@ def test_many_classes_share_words(tmp_path: Path) -> None:
     rules = [Rule(all_of=()), *tree(40, seed=5), nobody, *tree(50, seed=6), Rule(all_of=())]
     asked = [Cell(id=f"cell-{index}", any_of=(rule,)) for index, rule in enumerate(rules)]
     everybody = people(150)
-    records = load(tmp_path, SCHEMA, everybody)
+    records = encoded_people(tmp_path, SCHEMA, everybody)
 
     assert len(disjoint_classes(asked, SCHEMA)) >= 4
     assert counted(records, asked, ["origin"]) == by_reference(everybody, asked, SCHEMA, ["origin"])
@@ -202,7 +184,7 @@ def test_many_classes_share_words(tmp_path: Path) -> None:
 def test_a_union_of_more_empty_rules_than_a_word_holds_counts_everybody_once(tmp_path: Path) -> None:
     everybody = people(20)
     asked = [Cell(id="all", any_of=(Rule(all_of=()),) * 70)]
-    records = load(tmp_path, SCHEMA, everybody)
+    records = encoded_people(tmp_path, SCHEMA, everybody)
 
     assert counted(records, asked, ["origin"]) == by_reference(everybody, asked, SCHEMA, ["origin"])
 
@@ -220,7 +202,7 @@ def test_cuts_of_a_ranked_column_are_exact(random_cuts: int, frequent: float, si
     x = rng.permutation(size) / size
     x[rng.random(size) < frequent] = x[-1]
     missing, origin = rng.random(size) < 0.1, rng.random(size) < 0.5
-    records = load_columns(tmp_path, schema, {"x": pa.array(x, mask=missing), "origin": origin})
+    records = encoded_columns(tmp_path, schema, {"x": pa.array(x, mask=missing), "origin": origin})
     cuts = [*x[-2:].tolist(), math.nextafter(x[0], 1), math.nextafter(x[-1], -1), -1.0, 0.0, float(x.max()), 2.0]
     cuts += [*rng.choice(x, random_cuts).tolist(), *rng.random(random_cuts).tolist()]
     compare: Mapping[Operator, Callable[..., Any]] = {
@@ -247,7 +229,7 @@ def test_the_count_goes_over_all_chunks(tmp_path: Path) -> None:
     schema = Schema(person_key="person", columns=(SCHEMA.columns[0], *SCHEMA.columns[3:]))
     number = np.arange(100_000)
     age, sex, origin = number % 121, np.where(number % 3, "F", "M"), number < 50_001
-    records = load_columns(tmp_path, schema, {"age": age, "sex": sex, "origin": origin})
+    records = encoded_columns(tmp_path, schema, {"age": age, "sex": sex, "origin": origin})
     asked = [Cell(id="young", any_of=(Rule(all_of=(Predicate(column="age", op="lt", value=60),)),))]
 
     counts = counted(records, asked, ["origin", "sex"])

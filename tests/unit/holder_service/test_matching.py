@@ -1,20 +1,15 @@
 """Both ways to match rules agree with the reference evaluator, record by record."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holder_service.records.encoded import Records, load_records
 from holder_service.records.matching import WORD_BITS, RuleWords
 from holder_service.records.walking import TreeWalk
 from shared.schema import Schema, Value
 from testing import invented_plans
-
-ARROW_TYPES = {"boolean": pa.bool_(), "category": pa.string(), "integer": pa.int64(), "number": pa.float64()}
+from testing.encoded_records import encoded_people
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -25,7 +20,7 @@ def test_words_and_walks_match_as_the_rules_do(data: st.DataObject, tmp_path: Pa
     rules = data.draw(st.lists(invented_plans.rules(schema), min_size=1, max_size=8))
     rules *= data.draw(st.sampled_from((1, 2, 9, 20)))
     people = data.draw(people_of(schema))
-    records = encoded(people, schema, tmp_path)
+    records = encoded_people(tmp_path, schema, people)
     [chunk] = records.chunks
 
     words = list(RuleWords.compiled(rules, records).matching(chunk))
@@ -47,7 +42,7 @@ def test_every_tree_is_walked_as_its_rules_match(data: st.DataObject, tmp_path: 
     schema = data.draw(invented_plans.schemas())
     rules = data.draw(invented_plans.trees(schema))
     people = data.draw(people_of(schema))
-    records = encoded(people, schema, tmp_path)
+    records = encoded_people(tmp_path, schema, people)
     [chunk] = records.chunks
 
     walk = TreeWalk.compiled(rules, records)
@@ -61,14 +56,3 @@ def test_every_tree_is_walked_as_its_rules_match(data: st.DataObject, tmp_path: 
 def people_of(schema: Schema) -> st.SearchStrategy[list[dict[str, Value | None]]]:
     """Some people whose values lie where rules could distinguish them."""
     return st.lists(invented_plans.records(schema), min_size=1, max_size=30)
-
-
-def encoded(people: Sequence[dict[str, Value | None]], schema: Schema, folder: Path) -> Records:
-    """The records of some people, as the holder keeps them."""
-    columns = {
-        column.name: pa.array([person[column.name] for person in people], ARROW_TYPES[column.type])
-        for column in schema.columns
-    }
-    pa.parquet.write_table(pa.table({"person": range(len(people)), **columns}), folder / "upload")
-    load_records(folder / "upload", "application/vnd.apache.parquet", schema, 100, folder / "encoded")
-    return Records.open(folder / "encoded", schema)

@@ -1,6 +1,5 @@
 """Plans: identity by meaning, limits, and what a schema refuses."""
 
-import copy
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from shared import limits
 from shared.plans import Plan, check_size, identity
 from shared.problems import InvalidPlan, SensitiveColumn, TooLarge, UnknownColumn
 from shared.schema import Schema
+from testing.documents import put
 
 SCHEMA = Schema.model_validate(
     {
@@ -40,14 +40,10 @@ PLAN: dict[str, Any] = {
 
 
 def changed(**at: Any) -> dict[str, Any]:
-    """The plan with some members changed: `batches__0__epsilon="0.2"`."""
-    document = copy.deepcopy(PLAN)
+    """The plan with some values changed: `batches__0__epsilon="0.2"`."""
+    document = PLAN
     for path, value in at.items():
-        *way, last = [int(part) if part.isdigit() else part for part in path.split("__")]
-        node: Any = document
-        for part in way:
-            node = node[part]
-        node[last] = value
+        document = put(document, tuple(int(part) if part.isdigit() else part for part in path.split("__")), value)
     return document
 
 

@@ -1,0 +1,34 @@
+"""Registers encoded as the holder keeps them, from people or from columns of values."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from holder_service.records.encoded import Records, load_records
+from shared.rules import Record
+from shared.schema import Schema
+
+PARQUET: Final = "application/vnd.apache.parquet"
+_ARROW_TYPES: Final = {"boolean": pa.bool_(), "category": pa.string(), "integer": pa.int64(), "number": pa.float64()}
+
+
+def encoded_people(folder: Path, schema: Schema, people: Sequence[Record]) -> Records:
+    """The records of some people."""
+    return encoded_columns(
+        folder, schema, {column.name: [person[column.name] for person in people] for column in schema.columns}
+    )
+
+
+def encoded_columns(folder: Path, schema: Schema, columns: Mapping[str, Any]) -> Records:
+    """Records given column by column: lists, or arrays of any type that fits; the file is "upload" in the folder."""
+    arrays = {
+        name: pa.array(values, _ARROW_TYPES[schema.by_name[name].type]) if isinstance(values, list) else values
+        for name, values in columns.items()
+    }
+    people = pa.array(range(len(next(iter(arrays.values())))), pa.int64())
+    pa.parquet.write_table(pa.table({schema.person_key: people, **arrays}), folder / "upload")
+    load_records(folder / "upload", PARQUET, schema, 10**6, folder / "encoded")
+    return Records.open(folder / "encoded", schema)
