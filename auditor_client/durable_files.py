@@ -1,4 +1,4 @@
-"""Files that are whole and on the disk from the moment that they have their name."""
+"""Files that are whole and on the disk as soon as they have their name."""
 
 import os
 import secrets

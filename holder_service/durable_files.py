@@ -1,4 +1,4 @@
-"""Files that are whole and on the disk from the moment that they have their name.
+"""Files that are whole and on the disk as soon as they have their name.
 
 A file is written under another name in its folder, brought to the disk, and only then named; then the folder is
 brought to the disk too. So neither a kill nor a loss of power leaves half a file under its name.

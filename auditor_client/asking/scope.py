@@ -49,7 +49,7 @@ def scope_predicates(conditions: Sequence[str], schema: Schema) -> tuple[Predica
         schema: The dataset's declared columns: they say what is a number.
 
     Raises:
-        QuestionRefused: Naming the place that cannot be read, or does not fit the dataset.
+        QuestionRefused: Naming the part that cannot be read, or does not fit the dataset.
     """
     predicates: list[Predicate] = []
     for text in conditions:

@@ -65,7 +65,7 @@ class AuditResult(Shown, Finding):
 
     @property
     def rule_ids(self) -> tuple[str, ...]:
-        """The leaves that the answer tells apart, favourable ones first; none with strategy "verdict"."""
+        """The leaves that the answer distinguishes, favourable ones first; none with strategy "verdict"."""
         return tuple(insight.leaf_names(self)) if insight.has_rules(self) else ()
 
     def to_frame(self) -> "pd.DataFrame":

@@ -39,14 +39,14 @@ def of_parity(groups: Sequence[GroupEstimate], ratio: Estimate) -> Iterator[str]
             f"{name(group.group)} has {group.size.low:.0f} to {group.size.high:.0f} people" for group in wide
         )
         yield (
-            f"Too small for this epsilon: {sizes}. The noise is as large as such a group, so the data cannot tell "
+            f"Too small for this epsilon: {sizes}. The noise is as large as such a group, so the data cannot show "
             "its acceptance rate. A larger epsilon or coarser groups would."
         )
     elif ratio.defined and ratio.width > OPEN_RATIO_WIDTH:
         yield (
-            f"The data cannot tell the ratio: it lies between {ratio.low:.2f} and {ratio.high:.2f}, because so few "
+            f"The data do not decide the ratio: it lies between {ratio.low:.2f} and {ratio.high:.2f}, because so few "
             "people are accepted that the noise is as large as their numbers. The difference says more; a larger "
-            "epsilon would tell the ratio."
+            "epsilon would narrow the ratio."
         )
 
 
@@ -54,8 +54,8 @@ def of_attribution(first: Group, second: Group, *, unclear: bool) -> Iterator[st
     """Of the rules' shares."""
     if unclear:
         yield (
-            f"No rule's share in the disparity of {name(first)} and {name(second)} can be told from zero: the noise is "
-            "as large as the shares. A larger epsilon would tell more."
+            f"No rule's share in the disparity of {name(first)} and {name(second)} differs clearly from zero: the "
+            "noise is as large as the shares. A larger epsilon would show more."
         )
 
 
@@ -83,7 +83,7 @@ def of_comparison(ratio: Estimate, *, same_answer: bool) -> Iterator[str]:
     )
     if ratio.defined and ratio.low <= 0 <= ratio.high:
         yield (
-            f"The data cannot tell whether the ratio rose or fell: its change lies between {ratio.low:+.3f} and "
+            f"The data do not show whether the ratio rose or fell: its change lies between {ratio.low:+.3f} and "
             f"{ratio.high:+.3f}. A larger epsilon in either audit would make that narrower."
         )
 

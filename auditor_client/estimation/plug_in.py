@@ -123,7 +123,7 @@ def estimate_parity(
         threshold=threshold,
         verdict=Verdict.UNDECIDED,
         warnings=(
-            "These figures follow the published procedure: they have no interval, so nobody can tell them from noise.",
+            "These figures follow the published procedure: without an interval nobody can separate them from noise.",
             f"{invalid_share:.0%} of the answers were negative or above the number of people, and were replaced.",
         ),
         invalid_share=invalid_share,

@@ -216,7 +216,7 @@ class Attribution:
 
 
 class Change(StrEnum):
-    """What a comparison says about the ratio: it rose, it fell, or the data cannot tell."""
+    """What a comparison says about the ratio: it rose, it fell, or the data do not show which."""
 
     FAIRER = "fairer"
     LESS_FAIR = "less fair"

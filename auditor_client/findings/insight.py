@@ -39,7 +39,7 @@ def attribution(
         rate: The name of a `Rate`; by default the first metric's.
 
     Raises:
-        QuestionRefused: The audit does not tell rule from rule, or there is no such pair.
+        QuestionRefused: The audit does not distinguish rules, or there is no such pair.
     """
     counts = _counts(finding, rate)
     groups = counts.measurement.groups
@@ -60,7 +60,7 @@ def flipped(finding: Finding, rule: str, rate: str | None = None) -> ParityEstim
         rate: The name of a `Rate`; by default the first metric's.
 
     Raises:
-        QuestionRefused: The audit does not tell that rule from the others.
+        QuestionRefused: The audit does not distinguish that rule.
     """
     counts, leaves = _counts(finding, rate), leaf_names(finding, rate)
     if rule not in leaves:
@@ -103,7 +103,7 @@ def _counts(finding: Finding, rate: str | None) -> RateCounts:
     compared = _rate(finding, rate)
     if not has_rules(finding, compared):
         raise QuestionRefused(
-            'This audit does not tell rule from rule: ask with strategy "rules" (or "pafer") and the posterior '
+            'This audit does not distinguish rules: ask with strategy "rules" (or "pafer") and the posterior '
             "estimator, for a rate of acceptance."
         )
     return finding.counts[compared]

@@ -1,4 +1,4 @@
-"""What values a column can have, cut into pieces that a tree cannot tell apart, and predicates for unions of them.
+"""What values a column can have, cut into pieces that a tree cannot distinguish, and predicates for unions of them.
 
 A column's domain is a row of *atoms*: for a category or boolean column its declared values, for an
 ordered one the stretches between *cuts*, and last, for a nullable column, missing. A set of atoms is a

@@ -1,6 +1,6 @@
 """The model's own preprocessing as oracle: which raw column each feature comes from, and where it may turn.
 
-Nothing here computes what a transformer would compute. The structure of a fitted pipeline only tells
+Nothing here computes what a transformer would compute. The structure of a fitted pipeline only says
 which single raw column a feature depends on, and points between which it is monotone in that column;
 every value comes out of the fitted transformers themselves (3-estimation §5). A transformer that mixes
 columns, or that this file does not know, is refused: also a subclass, which may do anything.

@@ -139,7 +139,7 @@ def _check(node: Node, path: tuple[Predicate, ...], arriving: Mapping[str, list[
         node: A split or leaf.
         path: The predicates above it.
         arriving: By column, values that arrive; some of them stands for every value that does, as far as
-            the predicates above can tell. All that arrive, for a column that the path does not test.
+            the predicates above can distinguish. All that arrive, for a column that the path does not test.
         schema: The dataset's declared columns.
     """
     if isinstance(node, Leaf):

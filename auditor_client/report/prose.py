@@ -81,16 +81,16 @@ def explanation(estimate: MetricEstimate) -> str:
     """Why the verdict is what it is."""
     bar = threshold_percent(estimate.threshold)
     if not estimate.ratio.defined:
-        return "As far as can be told, nobody is accepted in any group, so there is nothing to divide."
+        return "As far as the answer shows, nobody is accepted in any group, so there is nothing to divide."
     if not interval_words(estimate):
         return (
-            "This estimator gives no interval, so nobody can tell the figure from its noise, and no verdict is given."
+            "This estimator gives no interval: nobody can separate the figure from its noise. So no verdict is given."
         )
     if estimate.verdict is Verdict.MEETS:
         return f"The whole interval lies at or above {bar}."
     if estimate.verdict is Verdict.FAILS:
         return f"The whole interval lies below {bar}."
-    return f"The interval reaches across {bar}: the noise is too large to tell. A larger ε would narrow it."
+    return f"The interval reaches across {bar}: the noise is too large to decide. A larger ε would narrow it."
 
 
 def _worse(estimate: MetricEstimate, rate: Rate) -> tuple[ParityEstimate, Rate]:
@@ -159,7 +159,7 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
             f"The tree meets or fails {threshold_name(estimate.threshold)} only if the whole {level} interval is "
             "on one side of it. Otherwise the audit says undecided: the privacy noise is too large to tell. That is "
             "neither a pass nor a suspicion. Asking the same again returns the same answer; only a larger ε, or a "
-            "second draw that is paid for, tells more.",
+            "second draw, which is charged, says more.",
         ),
         _threshold_paragraph(estimate.threshold),
         Paragraph(

@@ -65,7 +65,7 @@ class RuleBars:
 
 
 def rule_bars(finding: Finding) -> RuleBars | None:
-    """The attribution of the first metric's first rate; None where the audit cannot tell rule from rule.
+    """The attribution of the first metric's first rate; None where the audit does not distinguish rules.
 
     Raises:
         AuditorError: The answers allow no shares: the exponential mechanism's, or of fewer than two groups with people.
@@ -150,7 +150,7 @@ def _rules_of(finding: Finding, name: str) -> tuple[Rule, ...]:
 def _conclusion(shares: Attribution, bars: tuple[RuleBar, ...], first: str, second: str) -> str:
     clear = [bar for bar in bars if bar.clear]
     if not clear:
-        return "No single rule stands out of the noise: the answer cannot tell which of them cause the disparity."
+        return "No single rule stands out of the noise: the answer does not show which of them cause the disparity."
     top = clear[0]
     direction = f"in favour of “{first}”" if not top.share.startswith("−") else f"in favour of “{second}”"
     part = ""

@@ -12,15 +12,11 @@ from checks.words import (
 )
 
 ROOMS_TO_DO = (
-    "checks/",
-    "holder_service/domain/",
-    "holder_service/services/",
-    "holder_service/storage/",
-    "holder_service/web/",
-    "testing/",
-    "tests/",
-)
+    "benchmarks/releases.py", "checks/declarations.py", "holder_service/services/", "holder_service/storage/",
+    "holder_service/web/", "tests/integration/",
+)  # fmt: skip
 """Rooms whose words have not been looked at yet."""
+CLASSES_TO_DO = {"Question"}
 
 
 def test_no_word_to_avoid_is_an_identifier() -> None:

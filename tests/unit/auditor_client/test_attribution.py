@@ -51,7 +51,7 @@ def test_the_ranking_begins_with_the_largest_share_of_either_sign() -> None:
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
-def test_the_first_group_alone_and_supports_tell_the_shares_of_both(noise: Noise) -> None:
+def test_the_first_group_alone_and_supports_give_the_shares_of_both(noise: Noise) -> None:
     only = [[first] for first, _ in RULES], [[first] for first, _ in REFUSED]
     pair = ("group 1",), ("group 0",)
 
@@ -63,7 +63,7 @@ def test_the_first_group_alone_and_supports_tell_the_shares_of_both(noise: Noise
     assert turned.shares[1].share.low == pytest.approx(-found.shares[1].share.high, abs=0.01)
 
 
-def test_shares_are_told_from_reports_too() -> None:
+def test_shares_follow_from_reports_too() -> None:
     """The mean reports of the rules' people, each kept with .8."""
     reports = [[round(0.8 * i + 0.2 * j), round(0.2 * i + 0.8 * j)] for i, j in RULES]
     refused = [[round(0.8 * i + 0.2 * j), round(0.2 * i + 0.8 * j)] for i, j in REFUSED]
@@ -127,7 +127,7 @@ def test_hundreds_of_rules_add_up() -> None:
 def test_a_reversed_rule_is_estimated_as_if_the_model_had_decided_so(rule: int) -> None:
     measurement = measured(RULES, REFUSED, supports=SUPPORTS)
     accepted = [*RULES, *REFUSED]
-    sides = [place < len(RULES) for place in range(len(accepted))]
+    sides = [index < len(RULES) for index in range(len(accepted))]
     sides[rule] = not sides[rule]
     expected = measured(
         [cell for cell, side in zip(accepted, sides, strict=True) if side],

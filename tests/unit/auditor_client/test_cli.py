@@ -85,18 +85,18 @@ def test_a_budget_is_shown_for_people_and_machines(run: Command) -> None:
 
 
 def test_a_plan_is_priced_and_spends_nothing(run: Command, model: Path, holder: SimulatedHolder) -> None:
-    told = run("plan", model, *QUESTION)
+    planned = run("plan", model, *QUESTION)
     document = run("plan", model, *QUESTION, "--json").document
 
-    assert "ε = 0.5" in told.out
-    assert "Nothing was spent" in told.out
+    assert "ε = 0.5" in planned.out
+    assert "Nothing was spent" in planned.out
     assert document["quote"]["charge"]["epsilon"] == "0.5"
     assert document["plan"]["version"] == 1
     assert 0 < document["expectation"]["width"] < 1
     assert holder.ledger == []
 
 
-def test_an_audit_tells_its_finding_and_writes_its_reports(run: Command, model: Path, tmp_path: Path) -> None:
+def test_an_audit_prints_its_finding_and_writes_its_reports(run: Command, model: Path, tmp_path: Path) -> None:
     ran = run(
         "audit", model, *QUESTION, "--report", tmp_path / "report.html", "--report-json", tmp_path / "report.json"
     )
@@ -219,7 +219,7 @@ BAD_INPUT = {
 def test_bad_input_is_one_clear_text_and_costs_nothing(
     run: Command, model: Path, holder: SimulatedHolder, tmp_path: Path, case: str
 ) -> None:
-    arguments, told = BAD_INPUT[case]
+    arguments, refusal = BAD_INPUT[case]
     pickled = tmp_path / "model.pickle"
     pickled.write_bytes(pickle.dumps({"not": "opened"}))
     files = {"MODEL": model, "PICKLE": pickled}
@@ -228,7 +228,7 @@ def test_bad_input_is_one_clear_text_and_costs_nothing(
 
     assert ran.code == 2
     assert ran.out == ""
-    assert told in ran.err
+    assert refusal in ran.err
     assert "Traceback" not in ran.err
     assert "failed:" not in ran.err
     assert holder.ledger == []
@@ -247,13 +247,13 @@ def test_help_shows_no_setting(run: Command, command: str) -> None:
     assert run.environment["AUDITOR_HOLDER_URL"] not in ran.out
 
 
-def test_a_refusal_is_told_as_the_holder_put_it(run: Command, holder: SimulatedHolder) -> None:
+def test_a_refusal_is_shown_as_the_holder_put_it(run: Command, holder: SimulatedHolder) -> None:
     holder.reply(*problem(401, "unauthenticated", "Send a valid [bold]key[/bold]."))
 
     assert run("datasets").err == "Send a valid [bold]key[/bold].\n"
 
 
-def test_a_retry_is_told_while_it_waits(run: Command, holder: SimulatedHolder) -> None:
+def test_a_retry_is_shown_while_it_waits(run: Command, holder: SimulatedHolder) -> None:
     holder.reply(*problem(503, "unavailable", "The store is away."), times=1)
 
     ran = run("datasets", "--json")

@@ -104,6 +104,6 @@ def test_a_list_longer_than_a_predicate_may_hold_is_said_by_exclusion() -> None:
 
     assert [len(way.predicates) for way in ways] == [3, 3]
     assert {predicate.op for way in ways for predicate in way.predicates} == {"not_in"}
-    for place in (0, 2499, 2500, 4999):
-        value: Value = f"c{place}"
-        assert [all(q.matches(value) for q in way.predicates) for way in ways] == [place < 2500, place >= 2500]
+    for index in (0, 2499, 2500, 4999):
+        value: Value = f"c{index}"
+        assert [all(q.matches(value) for q in way.predicates) for way in ways] == [index < 2500, index >= 2500]

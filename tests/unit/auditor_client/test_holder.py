@@ -202,7 +202,7 @@ def test_an_exhausted_budget_says_by_how_much(simulated: SimulatedHolder, client
         (418, b'"teapot"'),
     ],
 )
-def test_something_that_is_no_holder_is_told_so(
+def test_something_that_is_no_holder_is_named_so(
     simulated: SimulatedHolder, client: HolderClient, status: int, body: bytes
 ) -> None:
     simulated.reply(status, body, media_type="text/html")
@@ -333,7 +333,7 @@ def test_a_dripping_answer_ends_at_the_total_time(where: str) -> None:
     listener.close()
 
 
-def test_a_holder_that_is_away_is_told_clearly() -> None:
+def test_a_holder_that_is_away_is_reported_clearly() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 

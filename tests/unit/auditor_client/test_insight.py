@@ -1,4 +1,4 @@
-"""What an answer rule by rule tells beyond the verdict, in figures and in the report; at ε = 10 hardly any noise."""
+"""What an answer rule by rule says beyond the verdict, in figures and in the report; at ε = 10 hardly any noise."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -94,18 +94,18 @@ def test_a_picture_of_what_was_not_asked_is_refused() -> None:
         audited().plot(ODDS)
 
 
-def test_pafer_tells_favourable_rules_alone() -> None:
+def test_pafer_distinguishes_favourable_rules_alone() -> None:
     assert audited(strategy="pafer").rule_ids == ("a", "d")
     assert audited(strategy="rules").rule_ids == ("a", "d", "b", "c")
 
 
 @pytest.mark.parametrize("asked", [{"strategy": "verdict"}, {"metrics": "predictive-parity"}])
-def test_an_answer_that_does_not_tell_the_rules_apart_says_so(asked: dict[str, Any]) -> None:
+def test_an_answer_that_does_not_distinguish_the_rules_says_so(asked: dict[str, Any]) -> None:
     result = audited(**asked)
 
     assert result.rule_ids == ()
     assert audit_data(result).bars is None
-    with pytest.raises(QuestionRefused, match="rule from rule"):
+    with pytest.raises(QuestionRefused, match="distinguish rules"):
         result.attribution()
 
 
@@ -154,7 +154,7 @@ def test_the_report_ranks_the_rules_and_says_what_a_flip_would_do() -> None:
     assert bars.conclusion in result.summary()
 
 
-def test_what_the_rules_do_to_equalized_odds_is_told_of_one_rate_by_name() -> None:
+def test_what_the_rules_do_to_equalized_odds_is_said_of_one_rate_by_name() -> None:
     result = audited(metrics=ODDS)
     now = f"{result.odds.true_positive.ratio.value:.3f}"
 

@@ -95,15 +95,15 @@ def test_a_category_that_is_called_none_is_not_missing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "told"),
+    ("table", "refusal"),
     [
         (TABLE.drop(columns="region"), "no column 'region'"),
         (TABLE.assign(region="Mars"), "'Mars'"),
         (TABLE.assign(region=TABLE["region"].str.lower()), "does not declare"),
     ],
 )
-def test_data_that_do_not_fit_the_dataset_are_refused(table: pd.DataFrame, told: str) -> None:
-    with pytest.raises(QuestionRefused, match=told):
+def test_data_that_do_not_fit_the_dataset_are_refused(table: pd.DataFrame, refusal: str) -> None:
+    with pytest.raises(QuestionRefused, match=refusal):
         OwnData(table, LOANS.table).count(EAST)
 
 
@@ -116,6 +116,6 @@ def test_values_of_the_wrong_kind_are_refused() -> None:
         )
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(QuestionRefused, match="cannot be read"):
         OwnData(tmp_path / "none.csv", LOANS.table)

@@ -64,7 +64,7 @@ def test_the_forecast_is_within_15_percent_of_what_audits_give(
 
 
 def test_half_the_noise_would_be_noticed() -> None:
-    """The twin with a planted fault: a forecast at twice the ε is not within 15 % of the audits."""
+    """The negative control: a forecast at twice the ε is not within 15 % of the audits."""
     asked = question(epsilon="0.1", assumption=Assumption(people=5_000))
     forged = question(epsilon="0.2", assumption=Assumption(people=5_000))
     accepted, sizes = asked.request.assumption.counts(2)
@@ -128,7 +128,7 @@ def test_the_same_forecast_comes_again() -> None:
     assert expected(seed=3) == expected(seed=3)
 
 
-def test_a_handful_of_people_cannot_be_told_apart_at_all() -> None:
+def test_a_handful_of_people_cannot_be_distinguished_at_all() -> None:
     found = expected(assumption=Assumption(people=3))
 
     assert found.width > 0.9
@@ -144,13 +144,13 @@ def test_the_smallest_epsilon_reaches_the_width_and_a_smaller_one_does_not() -> 
     assert expectation(found.at(less)).width > 0.1
 
 
-@pytest.mark.parametrize(("width", "told"), [(0.0, "between"), (math.nan, "between"), (0.0001, "Not even")])
-def test_a_width_that_cannot_be_reached_is_refused(width: float, told: str) -> None:
-    with pytest.raises(QuestionRefused, match=told):
+@pytest.mark.parametrize(("width", "refusal"), [(0.0, "between"), (math.nan, "between"), (0.0001, "Not even")])
+def test_a_width_that_cannot_be_reached_is_refused(width: float, refusal: str) -> None:
+    with pytest.raises(QuestionRefused, match=refusal):
         smallest_epsilon(question(epsilon="1", mechanism="gaussian", assumption=Assumption(people=50)), width)
 
 
-def test_own_data_tell_how_many_people_there_are_and_are_accepted() -> None:
+def test_own_data_say_how_many_people_there_are_and_are_accepted() -> None:
     def count(cell: Cell) -> int:
         return {"favourable": 300, "unfavourable": 700}[cell.id]
 

@@ -156,7 +156,7 @@ def test_missing_is_shown_to_the_model_as_its_encoder_knows_it(missing: float | 
         assert rules == [f"{column} not missing: 0", f"{column} is missing: 1"]
 
 
-def test_columns_are_found_by_name_place_mask_slice_and_selector() -> None:
+def test_columns_are_found_by_name_index_mask_slice_and_selector() -> None:
     for columns in (["hours"], [1], slice(1, 2), [False, True, False], make_column_selector(pattern="^hours$")):
         model = trained(ColumnTransformer([("x", StandardScaler(), columns)]), ["age", "hours", "city"])
 

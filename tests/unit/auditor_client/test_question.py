@@ -33,7 +33,7 @@ def test_a_plan_is_pinned_to_the_described_version_unless_another_is_named() -> 
     assert question(version=7).plan.version == 7
 
 
-def test_the_digest_of_the_rules_tells_trees_apart_and_nothing_else() -> None:
+def test_the_digest_of_the_rules_distinguishes_trees_and_nothing_else() -> None:
     assert question().model == question(epsilon="0.1", strategy="pafer").model
     assert question().model.rules != question(tree_at(41)).model.rules
     assert question().model.rules != question(tree_at(40, young=False, old=True)).model.rules
@@ -100,9 +100,9 @@ REFUSED: dict[str, tuple[dict[str, Any], type[AuditorError], str]] = {
 
 @pytest.mark.parametrize("case", sorted(REFUSED))
 def test_a_question_that_no_answer_could_serve_is_refused(case: str) -> None:
-    asked, kind, told = REFUSED[case]
+    asked, kind, refusal = REFUSED[case]
 
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=refusal):
         question(**asked)
 
 

@@ -247,8 +247,8 @@ def test_a_file_cut_short_or_changed_anywhere_never_gives_another_error(model: A
 
     for _ in range(60):
         broken = bytearray(content[: draw.integers(1, len(content))] if draw.random() < 0.3 else content)
-        for place in draw.integers(0, len(broken), 5):
-            broken[place] = draw.integers(256)
+        for index in draw.integers(0, len(broken), 5):
+            broken[index] = draw.integers(256)
         file.write_bytes(broken)
         try:
             tree = read_tree(load_model(file), SCHEMA)

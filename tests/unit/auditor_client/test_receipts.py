@@ -171,7 +171,7 @@ def test_damaged_pins_are_not_replaced(receipts: Receipts) -> None:
         receipts.pin(published(key("k1")))
 
 
-def test_a_directory_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no directory", encoding="utf-8")
 
     with pytest.raises(ReceiptsDamaged, match="cannot be"):
@@ -209,7 +209,7 @@ def test_a_changed_receipt_is_found_out(receipts: Receipts, client: HolderClient
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b'{"a": NaN}'])
-def test_a_file_that_is_no_release_is_told(receipts: Receipts, client: HolderClient, content: bytes) -> None:
+def test_a_file_that_is_no_release_is_reported(receipts: Receipts, client: HolderClient, content: bytes) -> None:
     fill(receipts, client, "0.1")
     (receipts.directory / f"{'0' * 64}.json").write_bytes(content)
 
@@ -219,7 +219,7 @@ def test_a_file_that_is_no_release_is_told(receipts: Receipts, client: HolderCli
     assert found.checks[1].fault is None
 
 
-def test_a_renamed_receipt_is_told(receipts: Receipts, client: HolderClient) -> None:
+def test_a_renamed_receipt_is_reported(receipts: Receipts, client: HolderClient) -> None:
     fill(receipts, client, "0.1")
     path = receipts.files()[0]
     path.rename(path.with_name("0" * 64 + ".json"))
@@ -283,7 +283,7 @@ def test_a_holder_with_another_key_cannot_confirm_receipts(
         check_receipts(receipts, HolderClient(http, url=other.url, key=KEY))
 
 
-def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ReceiptsDamaged, match="no receipts directory"):
         check_receipts(Receipts(tmp_path / "none"), None)
 

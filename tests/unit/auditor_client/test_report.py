@@ -147,7 +147,7 @@ def test_the_verdict_is_one_sentence_with_its_figures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "word", "told"),
+    ("kind", "word", "sentence"),
     [
         ("meets", "meets", "the tree meets the four-fifths rule"),
         ("undecided", "undecided", "it is undecided whether"),
@@ -155,10 +155,10 @@ def test_the_verdict_is_one_sentence_with_its_figures() -> None:
         ("plug-in", "undecided", "gives no interval"),
     ],
 )
-def test_each_verdict_says_so(kind: str, word: str, told: str) -> None:
+def test_each_verdict_says_so(kind: str, word: str, sentence: str) -> None:
     page = page_of(EVERY_KIND[kind])
 
-    assert told in page.text
+    assert sentence in page.text
     assert ("div", {"class": f"verdict {word}"}) in page.tags
 
 
@@ -197,7 +197,7 @@ def test_where_nothing_is_defined_nothing_is_drawn() -> None:
     assert "undefined %" not in page_of(UNDEFINED).text
 
 
-def test_the_cost_and_what_is_left_are_told() -> None:
+def test_the_cost_and_what_is_left_are_shown() -> None:
     text = page_of(UNDECIDED).text
 
     assert "This audit cost" in text
@@ -205,7 +205,7 @@ def test_the_cost_and_what_is_left_are_told() -> None:
     assert "add_remove" in text
 
 
-def test_without_the_account_the_releases_own_balance_is_told() -> None:
+def test_without_the_account_the_releases_own_balance_is_shown() -> None:
     text = page_of(replace(UNDECIDED, budget=None)).text
 
     assert "ε = 1.5 when the answer was made" in text
@@ -370,7 +370,7 @@ def test_a_figure_close_to_the_threshold_keeps_its_side() -> None:
         ([("ge", -1.5)], "is at least −1.5"),
     ],
 )
-def test_rules_are_told_in_words(predicates: list[tuple[str, object]], words: str) -> None:
+def test_rules_are_shown_in_words(predicates: list[tuple[str, object]], words: str) -> None:
     made = []
     for op, value in predicates:
         name = "values" if isinstance(value, list) else "value"
@@ -389,7 +389,7 @@ def test_rules_are_told_in_words(predicates: list[tuple[str, object]], words: st
         ((False, True), ["is_missing"], "is at most 5 and missing"),
     ],
 )
-def test_missing_is_told_where_the_whole_rule_lets_it_pass(
+def test_missing_is_shown_where_the_whole_rule_lets_it_pass(
     passes: tuple[bool, bool], tests: list[str], words: str
 ) -> None:
     rule = Rule(

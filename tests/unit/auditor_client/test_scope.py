@@ -57,7 +57,7 @@ def test_several_scopes_all_hold_and_repeats_are_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "refusal"),
     [
         ("", "no comparison"),
         ("age", "no comparison"),
@@ -82,8 +82,8 @@ def test_several_scopes_all_hold_and_repeats_are_one() -> None:
         ("age >= 18 or age < 5", "cannot be read"),
     ],
 )
-def test_what_cannot_be_read_in_one_way_is_refused(text: str, told: str) -> None:
-    with pytest.raises(QuestionRefused, match=told):
+def test_what_cannot_be_read_in_one_way_is_refused(text: str, refusal: str) -> None:
+    with pytest.raises(QuestionRefused, match=refusal):
         scope_predicates([text], SCHEMA)
 
 

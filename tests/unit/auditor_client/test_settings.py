@@ -54,7 +54,7 @@ def test_the_key_may_stand_in_a_file_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", ["AUDITOR_HOLDER_URL", "AUDITOR_API_KEY"])
-def test_what_is_missing_is_told_by_name(missing: str) -> None:
+def test_what_is_missing_is_reported_by_name(missing: str) -> None:
     environment = {**ENVIRONMENT, missing: ""}
 
     with pytest.raises(SettingsMissing, match=missing):
@@ -76,7 +76,7 @@ def test_a_setting_shows_no_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "refusal"),
     [
         ("holder_url = ", "TOML"),
         ('holder = "https://h"', "'holder'"),
@@ -85,20 +85,20 @@ def test_a_setting_shows_no_key() -> None:
         ("#" * 70_000, "bytes"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_told(tmp_path: Path, text: str, told: str) -> None:
+def test_a_file_that_cannot_be_used_is_reported(tmp_path: Path, text: str, refusal: str) -> None:
     config = write(tmp_path / "auditor.toml", text)
 
-    with pytest.raises(SettingsRefused, match=told):
+    with pytest.raises(SettingsRefused, match=refusal):
         load_settings({"holder_url": "https://h", "api_key": None if "api_key" in text else "k"}, {}, config)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     for flags, config in (({}, tmp_path / "none.toml"), ({"api_key_file": tmp_path / "none"}, None)):
         with pytest.raises(SettingsRefused, match="none"):
             load_settings(flags, ENVIRONMENT, config)
 
 
-def test_a_text_that_is_not_utf8_is_told(tmp_path: Path) -> None:
+def test_a_text_that_is_not_utf8_is_reported(tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(b"\xff\xfe")
 
     with pytest.raises(SettingsRefused, match="UTF-8"):

@@ -233,7 +233,7 @@ def test_a_tree_that_decides_alike_for_all_needs_no_question(favourable: bool, m
 def chosen(people: int, epsilon: str, leaves: int = 4, mechanism: str = "laplace") -> str:
     """What `auto` does for a tree whose leaves take turns in deciding."""
     rules = tuple(
-        DecisionRule(Rule(id=str(place), all_of=()), leaf(str(place), place % 2 == 0)) for place in range(leaves)
+        DecisionRule(Rule(id=str(index), all_of=()), leaf(str(index), index % 2 == 0)) for index in range(leaves)
     )
     request = AuditRequest(
         sensitive=("sex",), epsilon=epsilon, mechanism=mechanism, assumption=Assumption(people=people)

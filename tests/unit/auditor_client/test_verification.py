@@ -62,14 +62,14 @@ def batch(document: Document) -> Document:
 
 
 def _put(path: str, value: Any) -> Callable[[Document], None]:
-    """A change of one place: "batches.0.noise.scale"."""
+    """A change at one path: "batches.0.noise.scale"."""
     *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
 
     def change(document: Document) -> None:
-        place: Any = document
+        node: Any = document
         for part in parents:
-            place = place[part]
-        place[last] = value
+            node = node[part]
+        node[last] = value
 
     return change
 
@@ -111,10 +111,10 @@ SIGNED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
 
 @pytest.mark.parametrize("lie", sorted(SIGNED_LIES))
 def test_a_lie_under_a_good_signature_is_found_out(lie: str) -> None:
-    change, told = SIGNED_LIES[lie]
+    change, refusal = SIGNED_LIES[lie]
     holder, plan = SimulatedHolder(before_signing=change), plan_of()
 
-    with pytest.raises(HolderLied, match=told):
+    with pytest.raises(HolderLied, match=refusal):
         verify(holder, answer(holder, plan), plan)
 
 
@@ -220,7 +220,7 @@ def test_each_relation_needs_its_own_noise(
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "refusal"),
     [
         (_put("dataset", "other"), "dataset"),
         (_put("version", 2), "version"),
@@ -232,10 +232,10 @@ def test_each_relation_needs_its_own_noise(
         (_put("batches", []), "batches"),
     ],
 )
-def test_a_quote_that_contradicts_itself_is_found_out(change: Callable[[Document], None], told: str) -> None:
+def test_a_quote_that_contradicts_itself_is_found_out(change: Callable[[Document], None], refusal: str) -> None:
     plan = plan_of()
     document = copy.deepcopy(SimulatedHolder().quote(plan))
     change(document)
 
-    with pytest.raises(HolderLied, match=told):
+    with pytest.raises(HolderLied, match=refusal):
         check_quote(Quote.model_validate(document), plan=plan, dataset=REGISTER)
