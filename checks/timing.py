@@ -3,10 +3,11 @@
 `python -m checks.timing --releases 6000`
 
 Releases of two kinds are asked over HTTP of a holder in a process of its own, in turn and in random order: with small
-and with large noise, of a register and of one with one person more, and of a small and a large one. What is seen of
-each is when the answer comes, the time in it, and on a second connection when the stored answer, the list, the head and
-the budget change. The area under the ROC curve (AUC) says how well that distinguishes the two kinds: .5 is guessing,
-1 is certain. Aim: at most .53 with the quantum; without it the same comparison shows that there is something to hide.
+and with large noise, of a register and of one with one person more, of a small and a large one, and of these by a crowd
+of plans at once. What is seen of each is when the answer comes, the time in it, and on a second connection when the
+stored answer, the list, the head and the budget change. The area under the ROC curve (AUC) says how well that
+distinguishes the two kinds: .5 is guessing, 1 is certain. Aim: at most .53 with the quantum; without it the same
+comparison shows that there is something to hide.
 """
 
 import argparse
@@ -19,10 +20,12 @@ from scipy import stats
 
 from holder_service.privacy_audit.audit import WARM_UP
 from holder_service.privacy_audit.over_http import HolderUnderAudit, holder_under_audit
-from holder_service.privacy_audit.timing import EVERYTHING, ONE_RECORD, TimedPair, Watcher, values_of
+from holder_service.privacy_audit.timing import CROWD, EVERYTHING, ONE_RECORD, TimedPair, Watcher, values_of
 
 NOISE: Final = TimedPair("noise of scale 1 000 or 10", (1000, 1000), columns=3, epsilons=(0.001, 0.1))
-PAIRS: Final = {"noise": NOISE, "one-record": ONE_RECORD, "everything": EVERYTHING}
+PAIRS: Final = {"noise": NOISE, "one-record": ONE_RECORD, "everything": EVERYTHING, "crowd": CROWD}
+CROWD_CLIENTS: Final = 16
+"""As many plans as one auditor may have under way."""
 _LAYOUT: Final = "{:>10}  {:27} {:8} {:>8} {:>6}  {:>15} {:>9}"
 
 
@@ -32,19 +35,20 @@ def auc(first: Sequence[float], second: Sequence[float]) -> float:
     return float((ranks.sum() - len(first) * (len(first) + 1) / 2) / (len(first) * len(second)))
 
 
-def compared(pair: TimedPair, *, releases: int, quantum_ms: int, clients: int, watched: bool) -> Iterator[str]:
+def compared(pair: TimedPair, *, releases: int, quantum_ms: int, clients: int) -> Iterator[str]:
     """A line of the table for each thing that is seen."""
     with holder_under_audit(quantum_ms=quantum_ms) as holder:
         watcher = Watcher(holder, pair)
         watcher.watch(runs=WARM_UP * clients, watched=False, clients=clients)
         before = overruns(holder)
-        seen = watcher.watch(runs=releases, watched=watched, clients=clients, first=WARM_UP * clients)
+        runs = releases - releases % clients
+        seen = watcher.watch(runs=runs, watched=clients == 1, clients=clients, first=WARM_UP * clients)
         overran = overruns(holder) - before
     for what in [name for name in seen[0][0] if name != "text"]:
         first, second = values_of(what, seen)
         medians = " / ".join(f"{1000 * statistics.median(side):.1f}" for side in (first, second))
         figure = f"{auc(first, second):.3f}"
-        yield _LAYOUT.format(quantum_ms, pair.label, what, releases, figure, medians, overran)
+        yield _LAYOUT.format(quantum_ms, pair.label, what, runs, figure, medians, overran)
 
 
 def overruns(holder: HolderUnderAudit) -> int:
@@ -70,10 +74,8 @@ def main() -> None:
     for quantum_ms, releases in ((given.quantum, given.releases), (0, given.without)):
         for name, pair in PAIRS.items():
             if releases and given.only in (None, name):
-                watched = given.clients == 1
-                for line in compared(
-                    pair, releases=releases, quantum_ms=quantum_ms, clients=given.clients, watched=watched
-                ):
+                clients = CROWD_CLIENTS if pair.together else given.clients
+                for line in compared(pair, releases=releases, quantum_ms=quantum_ms, clients=clients):
                     print(line, flush=True)
 
 

@@ -11,7 +11,7 @@ import re
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -53,12 +53,16 @@ class TimedPair:
         people: How many are in the one and in the other.
         columns: How many columns of numbers there are, which the rule all names.
         epsilons: At which either is asked.
+        cells: How often the plan has the rule: overlapping cells, each of a class of its own.
+        together: All who ask at once ask about the same register, so that a crowd of plans weighs on it.
     """
 
     label: str
     people: tuple[int, int]
     columns: int
     epsilons: tuple[float, float] = (EPSILON, EPSILON)
+    cells: int = 1
+    together: bool = False
     relation: Relation = "add_remove"
     sensitive: tuple[str, ...] = ("sex",)
 
@@ -95,18 +99,19 @@ class TimedPair:
     def plan(self, side: int, number: int) -> dict[str, Any]:
         """The plan of a number about one of them, as JSON."""
         rule = [{"column": f"x{column}", "op": "lt", "value": _FREQUENT} for column in range(self.columns)]
-        cell = {"id": f"cell-{number}", "all_of": rule}
+        cells = [{"id": f"cell-{number}-{copy}", "all_of": rule} for copy in range(self.cells)]
         batch = {
             "name": "batch",
             "mechanism": {"name": "laplace"},
             "epsilon": str(self.epsilons[side]),
-            "cells": [cell],
+            "cells": cells,
         }
         return {"sensitive": list(self.sensitive), "batches": [batch]}
 
 
 ONE_RECORD: Final = TimedPair("250 000 or one more", (250_000, 250_001), columns=24)
 EVERYTHING: Final = TimedPair("1 000 or 200 000", (1000, 200_000), columns=3)
+CROWD: Final = TimedPair("the same, by a crowd", (1000, 200_000), columns=3, cells=16, together=True)
 TIMED_PAIRS: Final = (ONE_RECORD, EVERYTHING)
 
 
@@ -135,16 +140,18 @@ class Watcher:
         """
         if watched and clients > 1:
             raise ValueError("Who watches the head and the budget asks alone.")
-        numbers = iter(range(first, first + runs))
-        lock = threading.Lock()
+        if runs % clients:
+            raise ValueError("Every client asks as many releases as any other.")
+        start = threading.Barrier(clients if self._pair.together else 1)
 
-        def ask(_: int) -> list[tuple[int, Seen]]:
+        def ask(client: int) -> list[tuple[int, Seen]]:
             found: list[tuple[int, Seen]] = []
             with self._client() as asking, self._client() as looking:
-                while (number := _next(numbers, lock)) is not None:
-                    for side in random.SystemRandom().sample((0, 1), 2):
-                        seen = self._ask(asking, looking if watched else None, side, number)
-                        found.append((side, seen))
+                for turn, number in enumerate(range(first + client, first + runs, clients)):
+                    order = random.Random(turn if self._pair.together else None)  # noqa: S311 - an order to ask in
+                    for side in order.sample((0, 1), 2):
+                        start.wait()
+                        found.append((side, self._ask(asking, looking if watched else None, side, number)))
             return found
 
         with ThreadPoolExecutor(clients) as pool:
@@ -210,11 +217,6 @@ class _Looks:
             for what, look in self._looks.items():
                 if what not in self._changed_s and look() != self._before[what]:
                     self._changed_s[what] = time.monotonic() - self._sent_s
-
-
-def _next(numbers: Iterator[int], lock: threading.Lock) -> int | None:
-    with lock:
-        return next(numbers, None)
 
 
 def _checksum(answer: httpx.Response) -> float:
