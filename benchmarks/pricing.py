@@ -25,7 +25,7 @@ from holder_service.app import GC_THRESHOLD
 from holder_service.domain.admitted import admitted_paths
 from holder_service.domain.decision_diagram import DecisionDiagram
 from holder_service.domain.pricing import price
-from shared.plans import Plan, identity
+from shared.plans import Plan, check_size, identity
 from testing.hostile_plans import HOSTILE, SCHEMA, tree
 
 ORDINARY: dict[str, Callable[[], dict[str, Any]]] = {
@@ -41,6 +41,7 @@ def measured(document: dict[str, Any]) -> tuple[Plan, int, list[float]]:
     times = [time.process_time()]
     asked = Plan.model_validate(jiter.from_json(body, catch_duplicate_keys=True))
     times.append(time.process_time())
+    check_size(asked)
     asked.check(SCHEMA)
     times.append(time.process_time())
     # Nothing that the price depends on is larger at a larger epsilon, and this one no number of classes exceeds.

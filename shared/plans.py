@@ -128,14 +128,13 @@ class Plan(RequestModel):
         return self.model_dump(mode="json", exclude_none=True)
 
     def check(self, schema: Schema) -> None:
-        """Refuse a plan that exceeds the limits or does not fit a dataset's schema.
+        """Refuse a plan, of a size that `check_size` takes, that does not fit a dataset's schema.
 
         Looks at the plan and the declaration alone. Of several errors it raises the first in reading order.
 
         Raises:
             TooLarge, UnknownColumn, SensitiveColumn, InvalidPlan: with the path of the fault and what would fit.
         """
-        check_size(self)
         for name in self.sensitive:
             column = schema.by_name.get(name)
             if column is None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from shared import limits
-from shared.plans import Plan
+from shared.plans import Plan, check_size
 from shared.schema import Column, Schema
 from testing import registers
 
@@ -154,5 +154,6 @@ HOSTILE: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
 def parsed(document: dict[str, Any]) -> Plan:
     """The plan of a document, which fits `SCHEMA` and the limits."""
     asked = Plan.model_validate(document)
+    check_size(asked)
     asked.check(SCHEMA)
     return asked

@@ -15,7 +15,7 @@ from auditor_client.errors import QuestionRefused
 from auditor_client.models.tree import DecisionRule, Tree
 from shared import canonical
 from shared.datasets import DatasetDescription
-from shared.plans import Plan
+from shared.plans import Plan, check_size
 from shared.problems import PlanRefused
 from shared.schema import Schema
 
@@ -80,6 +80,7 @@ def make_question(model: Any, dataset: DatasetDescription, request: AuditRequest
 def _fitting_plan(inquiry: Inquiry) -> Plan:
     try:
         plan = build_plan(inquiry)
+        check_size(plan)
         plan.check(inquiry.dataset.table)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]

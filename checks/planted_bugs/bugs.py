@@ -134,8 +134,8 @@ BUGS: Final = (
         (
             Edit(
                 _LAPLACE,
-                "return LaplaceMechanism(epsilon_nano, sensitivity, scale, measurement)",
-                "return LaplaceMechanism(epsilon_nano, sensitivity, scale, make_laplace(*SPACE, scale=scale / 2))",
+                "return LaplaceMechanism(sensitivity, scale, measurement)",
+                "return LaplaceMechanism(sensitivity, scale, make_laplace(*SPACE, scale=scale / 2))",
             ),
         ),
         (
@@ -172,7 +172,7 @@ BUGS: Final = (
         (
             Edit(
                 _LAPLACE,
-                "        return self._measurement(counts)\n",
+                "        answers: list[int] = self._measurement(counts)\n        return answers\n",
                 "        import random\n\n"
                 "        source = random.Random(0)\n"
                 "        noise = (source.expovariate(1 / self.scale) * source.choice((-1, 1)) for _ in counts)\n"
@@ -207,7 +207,7 @@ BUGS: Final = (
     Bug(
         "limit check outside the lock",
         (
-            Edit(_RELEASES, "    _require_funds(standing, priced, now=transaction.now)\n", ""),
+            Edit(_RELEASES, "    _require_funds(standing, priced.charge, now=transaction.now)\n", ""),
         ),  # that of `prepare` stays
         ("tests/integration/test_races.py::test_of_many_racing_plans_exactly_those_that_fit_are_released",),
     ),
@@ -283,10 +283,10 @@ BUGS: Final = (
         (
             Edit(
                 _RELEASES,
-                "        name = identity_of_document(document, auditor=auditor, dataset=dataset, version=version)\n",
+                "        identity = identity_of_document(document, auditor=auditor,",
                 "        import secrets\n\n"
                 "        asker = auditor + secrets.token_hex(8)\n"
-                "        name = identity_of_document(document, auditor=asker, dataset=dataset, version=version)\n",
+                "        identity = identity_of_document(document, auditor=asker,",
             ),
         ),
         ("tests/integration/test_releases.py::test_the_same_plan_again_is_the_same_bytes_and_costs_nothing",),
@@ -312,10 +312,10 @@ BUGS: Final = (
         (
             Edit(
                 _RELEASES,
-                "        noisy = mechanism.release(",
+                "        noisy = batch.mechanism.release(",
                 "        import logging\n\n"
                 '        logging.getLogger(__name__).debug(f"counted {true_counts.reveal_to_mechanism().tolist()}")\n'
-                "        noisy = mechanism.release(",
+                "        noisy = batch.mechanism.release(",
             ),
         ),
         ("tests/attacks/test_logged_counts.py",),

@@ -16,7 +16,6 @@ from typing import Final, Self
 
 from holder_service.domain.pricing import Price
 from shared import limits
-from shared.plans import Plan
 from shared.problems import TooLarge
 from shared.rules import Rule
 
@@ -57,11 +56,12 @@ class PlanSize:
     word_columns: int
 
     @classmethod
-    def of(cls, plan: Plan, price: Price, groups: int) -> Self:
+    def of(cls, price: Price, groups: int) -> Self:
         """The size of a priced plan that counts so many groups."""
         counts: dict[str, int] = {}
         rules = predicates = values = cuts = columns = gaussians = classes = words = word_columns = 0
-        for batch, priced in zip(plan.batches, price.batches, strict=True):
+        for priced in price.batches:
+            batch = priced.batch
             name = batch.mechanism.name
             counts[name] = counts.get(name, 0) + len(batch.cells) * groups
             asked = [rule for cell in batch.cells for rule in cell.any_of]

@@ -17,10 +17,12 @@ class BatchPrice:
     """What one batch costs.
 
     Attributes:
+        batch: The batch.
         classes: Classes of provably disjoint cells, each as indices into `Batch.cells`.
         loss: That of the whole batch: of one class, as often as there are classes.
     """
 
+    batch: Batch
     classes: tuple[tuple[int, ...], ...]
     loss: Loss
 
@@ -54,4 +56,4 @@ def price(plan: Plan, schema: Schema) -> Price:
 def _price(batch: Batch, schema: Schema) -> BatchPrice:
     """Parallel composition within a class, sequential over the classes."""
     classes = disjoint_classes(batch.cells, schema)
-    return BatchPrice(classes, batch.loss * len(classes))
+    return BatchPrice(batch, classes, batch.loss * len(classes))

@@ -1,13 +1,23 @@
 """What a mechanism is: a class that states its loss and adds its noise (2-privacy §4)."""
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Protocol
 
+from shared.amounts import NANO_PER_UNIT, Loss
 from shared.noise import Noise
 
 
 class Mechanism(Protocol):
     """Answers the counts of one class of disjoint cells with a loss that is known beforehand."""
+
+    @property
+    def loss(self) -> Loss:
+        """What it costs, computed from the noise that it adds and from nothing that was asked of it.
+
+        Rounded up to whole nano-units: so it is what was asked, or the calibration is wrong.
+        """
 
     @property
     def noise(self) -> Noise:
@@ -22,3 +32,8 @@ class Mechanism(Protocol):
         Returns:
             As many integers, in people.
         """
+
+
+def nano_at_least(amount: float | Fraction) -> int:
+    """The smallest whole number of 10⁻⁹ that is not below an amount."""
+    return math.ceil(Fraction(amount) * NANO_PER_UNIT)

@@ -9,8 +9,9 @@ from typing import Any
 
 from opendp.measurements import make_laplace
 
+from holder_service.mechanisms.base import nano_at_least
 from holder_service.mechanisms.laplace import SPACE
-from shared.amounts import NANO_PER_UNIT
+from shared.amounts import NANO_PER_UNIT, Loss
 from shared.noise import ExponentialNoise
 
 
@@ -31,13 +32,11 @@ class ExponentialMechanism:
     Source: McSherry, Talwar (2007).
 
     Attributes:
-        epsilon_nano: The loss, in units of 10⁻⁹.
         upper: The largest candidate, in people; public.
         counts_that_change: m, under the population's neighbouring relation.
         scale: s, in people.
     """
 
-    epsilon_nano: int
     upper: int
     counts_that_change: int
     scale: float
@@ -47,6 +46,11 @@ class ExponentialMechanism:
     def calibrated(cls, *, epsilon_nano: int, upper: int, counts_that_change: int) -> "ExponentialMechanism":
         """The mechanism that costs exactly ε."""
         return _calibrated(epsilon_nano, upper, counts_that_change)
+
+    @property
+    def loss(self) -> Loss:
+        """2m/s, exactly."""
+        return Loss(nano_at_least(2 * self.counts_that_change / Fraction(self.scale)))
 
     @property
     def noise(self) -> ExponentialNoise:
@@ -75,4 +79,4 @@ def _calibrated(epsilon_nano: int, upper: int, counts_that_change: int) -> Expon
     while not Fraction(2 * counts_that_change) / Fraction(scale) <= epsilon:
         scale = math.nextafter(scale, math.inf)
     measurement: Any = make_laplace(*SPACE, scale=scale)
-    return ExponentialMechanism(epsilon_nano, upper, counts_that_change, scale, measurement)
+    return ExponentialMechanism(upper, counts_that_change, scale, measurement)

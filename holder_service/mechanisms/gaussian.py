@@ -13,6 +13,7 @@ from opendp.measurements import make_gaussian
 from opendp.metrics import l2_distance
 from opendp.mod import enable_features
 
+from holder_service.mechanisms.base import nano_at_least
 from shared.amounts import NANO_PER_UNIT, Loss
 from shared.noise import DiscreteGaussianNoise
 
@@ -34,20 +35,26 @@ class GaussianMechanism:
     Source: Canonne, Kamath, Steinke (2020), theorem 14 and corollary 13; sampler of the same, in OpenDP.
 
     Attributes:
-        loss: (ε, δ).
+        epsilon_nano: ε, in units of 10⁻⁹; a scale belongs to many pairs of ε and δ.
         squared_sensitivity: L2² under the population's neighbouring relation: how many counts change by one person.
         scale: σ of the noise, in people.
     """
 
-    loss: Loss
+    epsilon_nano: int
     squared_sensitivity: int
     scale: float
-    _measurement: Callable[[Sequence[int]], list[int]]
+    _measurement: Any
 
     @classmethod
     def calibrated(cls, *, loss: Loss, squared_sensitivity: int) -> "GaussianMechanism":
         """The mechanism that costs (ε, δ); kept, because finding σ takes some."""
         return _calibrated(loss, squared_sensitivity)
+
+    @property
+    def loss(self) -> Loss:
+        """ε, and δ at it by OpenDP's map of what draws the noise."""
+        delta = _delta(self._measurement, self.epsilon_nano, self.squared_sensitivity)
+        return Loss(self.epsilon_nano, nano_at_least(delta))
 
     @property
     def noise(self) -> DiscreteGaussianNoise:
@@ -56,21 +63,27 @@ class GaussianMechanism:
 
     def release(self, counts: Sequence[int]) -> list[int]:
         """Noisy counts, in people, from true ones; they may be negative."""
-        return self._measurement(counts)
+        answers: list[int] = self._measurement(counts)
+        return answers
 
 
 @lru_cache(maxsize=1024)
 def _calibrated(loss: Loss, squared_sensitivity: int) -> GaussianMechanism:
-    l2 = _at_least_root(squared_sensitivity)
-    epsilon = _at_most(Fraction(loss.epsilon_nano, NANO_PER_UNIT))
-    delta = Fraction(loss.delta_nano, NANO_PER_UNIT)
+    charged = Fraction(loss.delta_nano, NANO_PER_UNIT)
 
     def relative_delta(scale: float) -> Fraction:
-        approximate: Any = make_zCDP_to_approxDP(make_gaussian(*_SPACE, scale=scale))
-        return Fraction(approximate.map(l2).delta(epsilon)) / delta
+        return _delta(make_gaussian(*_SPACE, scale=scale), loss.epsilon_nano, squared_sensitivity) / charged
 
-    scale = _smallest_scale(relative_delta, near=l2 / epsilon)
-    return GaussianMechanism(loss, squared_sensitivity, scale, make_gaussian(*_SPACE, scale=scale))
+    near = _at_least_root(squared_sensitivity) / _at_most(Fraction(loss.epsilon_nano, NANO_PER_UNIT))
+    scale = _smallest_scale(relative_delta, near=near)
+    return GaussianMechanism(loss.epsilon_nano, squared_sensitivity, scale, make_gaussian(*_SPACE, scale=scale))
+
+
+def _delta(measurement: Any, epsilon_nano: int, squared_sensitivity: int) -> Fraction:
+    """δ at an ε, by OpenDP's conversion of the ρ of discrete Gaussian noise."""
+    epsilon = _at_most(Fraction(epsilon_nano, NANO_PER_UNIT))
+    approximate: Any = make_zCDP_to_approxDP(measurement)
+    return Fraction(approximate.map(_at_least_root(squared_sensitivity)).delta(epsilon))
 
 
 def _smallest_scale(loss: Callable[[float], Fraction], *, near: float) -> float:

@@ -1,7 +1,7 @@
 """The discrete Laplace mechanism, drawn by OpenDP (2-privacy §4)."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -12,7 +12,8 @@ from opendp.measurements import make_laplace
 from opendp.metrics import l1_distance
 from opendp.mod import enable_features
 
-from shared.amounts import NANO_PER_UNIT
+from holder_service.mechanisms.base import nano_at_least
+from shared.amounts import NANO_PER_UNIT, Loss
 from shared.noise import DiscreteLaplaceNoise
 
 # Not opendp.prelude: it imports scikit-learn and pandas where they are installed, seconds at every start.
@@ -32,20 +33,23 @@ class LaplaceMechanism:
     Source: Ghosh, Roughgarden, Sundararajan (2009); sampler: Canonne, Kamath, Steinke (2020), in OpenDP.
 
     Attributes:
-        epsilon_nano: The loss, in units of 10⁻⁹.
         sensitivity: L1 under the population's neighbouring relation, in people.
         scale: Of the noise, in people.
     """
 
-    epsilon_nano: int
     sensitivity: int
     scale: float
-    _measurement: Callable[[Sequence[int]], list[int]]
+    _measurement: Any
 
     @classmethod
     def calibrated(cls, *, epsilon_nano: int, sensitivity: int) -> "LaplaceMechanism":
         """The mechanism that costs exactly ε; kept, because building one costs more than a small draw."""
         return _calibrated(epsilon_nano, sensitivity)
+
+    @property
+    def loss(self) -> Loss:
+        """By OpenDP's map of what draws the noise."""
+        return Loss(nano_at_least(self._measurement.map(self.sensitivity)))
 
     @property
     def noise(self) -> DiscreteLaplaceNoise:
@@ -61,7 +65,8 @@ class LaplaceMechanism:
         Returns:
             As many integers, in people; they may be negative.
         """
-        return self._measurement(counts)
+        answers: list[int] = self._measurement(counts)
+        return answers
 
 
 @lru_cache(maxsize=1024)
@@ -72,4 +77,4 @@ def _calibrated(epsilon_nano: int, sensitivity: int) -> LaplaceMechanism:
     while not Fraction(measurement.map(sensitivity)) <= epsilon:
         scale = math.nextafter(scale, math.inf)
         measurement = make_laplace(*SPACE, scale=scale)
-    return LaplaceMechanism(epsilon_nano, sensitivity, scale, measurement)
+    return LaplaceMechanism(sensitivity, scale, measurement)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.amounts import format_nano
+from shared.amounts import NO_LOSS, Loss, format_nano
 from shared.noise import KeptValue, RandomisedResponseNoise
 from shared.schema import Schema
 
@@ -38,6 +38,11 @@ class RandomisedResponseMechanism:
                 raise ValueError(f"Column {name!r} was not perturbed at its source.")
             kept.append(KeptValue(column=name, probability=format_nano(perturbation.kept)))
         return cls(tuple(kept))
+
+    @property
+    def loss(self) -> Loss:
+        """None further."""
+        return NO_LOSS
 
     @property
     def noise(self) -> RandomisedResponseNoise:

@@ -21,7 +21,7 @@ from holder_service.storage.datasets import Dataset, Population
 from shared import canonical
 from shared.amounts import LARGEST_LOSS, NANO_PER_UNIT, format_nano
 from shared.datasets import DatasetDeclaration
-from shared.relations import Relation
+from shared.relations import NeighbouringRelation
 from shared.schema import Schema
 
 
@@ -53,12 +53,12 @@ def every_dataset(books: Books) -> list[Dataset]:
         return [dataset for dataset in datasets.every(connection) if not dataset.retired]
 
 
-def relation_of(connection: Connection, dataset: Dataset) -> Relation:
+def relation_of(connection: Connection, dataset: Dataset) -> NeighbouringRelation:
     """The neighbouring relation of a dataset's population."""
     population = datasets.find_population(connection, dataset.population)
     if population is None:
         raise NotFound(f"There is no population {dataset.population!r}.")
-    return population.relation
+    return NeighbouringRelation(population.relation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ charge, entry, release) → commit → anchor. So whatever anybody can see of a 
 from dataclasses import dataclass
 from datetime import datetime
 
-from holder_service.domain.deadlines import PlanSize, Work, require_bounded, work_s
 from holder_service.domain.errors import (
     BudgetExhausted,
     CapExhausted,
@@ -19,13 +18,11 @@ from holder_service.domain.errors import (
     VersionGone,
 )
 from holder_service.domain.ledger import Event
-from holder_service.domain.pricing import Price, price
-from holder_service.mechanisms.base import Mechanism
-from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.records.counting import count_cells
 from holder_service.services import accounts
 from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.services.datasets import OpenRecords, relation_of, require_dataset
+from holder_service.services.priced import AskedPlan, PricedPlan
 from holder_service.services.signing_keys import Signer
 from holder_service.storage import ledger, releases
 from holder_service.storage.database import Connection
@@ -33,34 +30,10 @@ from holder_service.storage.datasets import Dataset
 from holder_service.storage.ledger import Standing
 from holder_service.storage.releases import StoredRelease
 from shared import limits, nonces
-from shared.amounts import NO_LOSS, format_nano
+from shared.amounts import NO_LOSS, Loss
 from shared.canonical import canonical_bytes
-from shared.plans import BatchQuote, Plan, Quote, check_size, identity_of_document
-from shared.relations import NeighbouringRelation, Relation
+from shared.plans import Plan, Quote, check_size, identity_of_document
 from shared.releases import Answer, Entered, ReleasedBatch, ReleasedCell, SerialisedAnswer
-from shared.schema import Group
-
-
-@dataclass(frozen=True, slots=True)
-class PricedPlan:
-    """A valid plan for the current records, its price and noise; nothing of it depends on the records.
-
-    `identity` and `document`, its canonical bytes, are empty where it is only quoted.
-    """
-
-    identity: str
-    document: bytes
-    plan: Plan
-    dataset: Dataset
-    relation: NeighbouringRelation
-    price: Price
-    size: PlanSize
-    groups: tuple[Group, ...]
-    mechanisms: tuple[Mechanism, ...]
-
-    def work_s(self, factors: Work) -> float:
-        """How long the work on it is supposed to take at most, in seconds."""
-        return work_s(self.size, records_max=self.dataset.records_max, factors=factors)
 
 
 def quote(books: Books, *, dataset: str, plan: Plan) -> Quote:
@@ -72,23 +45,23 @@ def quote(books: Books, *, dataset: str, plan: Plan) -> Quote:
     check_size(plan)
     with books.database.read() as connection:
         declared = require_dataset(connection, dataset)
-        name = relation_of(connection, declared)
+        relation = relation_of(connection, declared)
     plan.check(declared.schema)
-    priced = _priced(plan, declared, name)
+    priced = PricedPlan.of(plan, declared, relation)
     return Quote(
         dataset=dataset,
         version=plan.version if plan.version is not None else declared.version,
-        relation=name,
-        charge=priced.price.charge,
-        batches=_batch_quotes(priced),
+        relation=relation.name,
+        charge=priced.charge,
+        batches=tuple(map(priced.quoted, priced.batches)),
     )
 
 
-def prepare(books: Books, *, auditor: str, dataset: str, plan: Plan) -> StoredRelease | PricedPlan:
+def prepare(books: Books, *, auditor: str, dataset: str, plan: Plan) -> StoredRelease | AskedPlan:
     """Everything that comes before the records: validate, find a stored answer, price, check the budget.
 
     Returns:
-        The stored release if the plan was answered before, else the priced plan.
+        The stored release if the plan was answered before, else the plan with its price.
 
     Raises:
         NotFound: No such dataset.
@@ -106,16 +79,16 @@ def prepare(books: Books, *, auditor: str, dataset: str, plan: Plan) -> StoredRe
             raise NoRecords(f"Dataset {dataset!r} has no records yet, or none any more.")
         pinned = plan.pinned(version)
         document = canonical_bytes(pinned.document())
-        name = identity_of_document(document, auditor=auditor, dataset=dataset, version=version)
-        stored = releases.find_release(connection, name)
+        identity = identity_of_document(document, auditor=auditor, dataset=dataset, version=version)
+        stored = releases.find_release(connection, identity)
         if stored is None:
             _require_current(declared, version)
             pinned.check(declared.schema)
             standing = _standing(connection, declared, auditor)
-            priced = _priced(pinned, declared, standing.relation, identity=name, document=document)
-            _require_funds(standing, priced, now=books.clock())
-            _require_free_share(connection, auditor, priced)
-            return priced
+            asked = AskedPlan(PricedPlan.of(pinned, declared, standing.relation), auditor, identity, document)
+            _require_funds(standing, asked.priced.charge, now=books.clock())
+            _require_free_share(connection, asked)
+            return asked
     books.ensure_anchored(stored.sequence)
     return stored
 
@@ -125,13 +98,11 @@ class DrawnRelease:
     """A noisy answer that is not charged yet: nothing of it may be seen before `enter` has returned.
 
     Attributes:
-        priced: The plan that it answers.
-        auditor: Who asked it.
+        asked: The plan that it answers.
         answer: What it is answered, serialised.
     """
 
-    priced: PricedPlan
-    auditor: str
+    asked: AskedPlan
     answer: SerialisedAnswer
 
 
@@ -143,7 +114,7 @@ class EnteredRelease:
     new: bool
 
 
-def draw(*, auditor: str, priced: PricedPlan, records: OpenRecords) -> DrawnRelease:
+def draw(asked: AskedPlan, *, records: OpenRecords) -> DrawnRelease:
     """Count and add noise. Nothing is written, so a draw that is never entered was never seen.
 
     How long this takes depends on the noise and may depend on the records: call `enter` at the public deadline.
@@ -151,18 +122,19 @@ def draw(*, auditor: str, priced: PricedPlan, records: OpenRecords) -> DrawnRele
     Raises:
         Unavailable: The records cannot be read.
     """
+    priced = asked.priced
     answer = Answer(
-        id=priced.identity,
+        id=asked.identity,
         dataset=priced.dataset.name,
         version=priced.plan.pinned_version,
-        auditor=auditor,
+        auditor=asked.auditor,
         relation=priced.relation.name,
         nonce=nonces.draw_nonce(),
         plan=priced.plan,
-        charge=priced.price.charge,
+        charge=priced.charge,
         batches=_noisy_batches(priced, records),
     )
-    return DrawnRelease(priced, auditor, SerialisedAnswer.of(answer, plan=priced.document))
+    return DrawnRelease(asked, SerialisedAnswer.of(answer, plan=asked.document))
 
 
 def enter(books: Books, *, drawn: DrawnRelease, key_id: str, signing: Signer) -> EnteredRelease:
@@ -189,26 +161,24 @@ def enter(books: Books, *, drawn: DrawnRelease, key_id: str, signing: Signer) ->
 
 def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing: Signer) -> EnteredRelease:
     """Look at everything again under the ledger's lock, append the charge, sign and store the release."""
-    priced = drawn.priced
+    asked, priced = drawn.asked, drawn.asked.priced
     accounts.require_in_force(transaction.connection, key_id, now=transaction.now)
-    stored = releases.find_release(transaction.connection, priced.identity)
+    stored = releases.find_release(transaction.connection, asked.identity)
     if stored is not None:
         return EnteredRelease(stored, new=False)
     dataset = require_dataset(transaction.connection, priced.dataset.name)
     _require_current(dataset, priced.plan.version)
-    standing = _standing(transaction.connection, dataset, drawn.auditor)
-    if standing.relation != priced.relation.name:
+    standing = _standing(transaction.connection, dataset, asked.auditor)
+    if standing.relation != priced.relation:
         raise Conflict("The population's neighbouring relation changed while the plan was answered: ask again.")
-    _require_funds(standing, priced, now=transaction.now)
-    _require_free_share(transaction.connection, drawn.auditor, priced)
-    loss = priced.price.charge
-    account = standing.account.charged(loss)
-    cap = standing.cap.charged(loss)
+    _require_funds(standing, priced.charge, now=transaction.now)
+    _require_free_share(transaction.connection, asked)
+    account, cap = standing.account.charged(priced.charge), standing.cap.charged(priced.charge)
     pair = signing.in_force(transaction.connection)  # asked under the lock: a rotation may have come between
     entry = transaction.append(
         Event(
-            "charge", actor=drawn.auditor, population=dataset.population, dataset=dataset.name,
-            auditor=drawn.auditor, subject=priced.identity, answer=drawn.answer.digest, loss=loss,
+            "charge", actor=asked.auditor, population=dataset.population, dataset=dataset.name,
+            auditor=asked.auditor, subject=asked.identity, answer=drawn.answer.digest, loss=priced.charge,
             cap=cap, account=account,
         )
     )  # fmt: skip
@@ -219,7 +189,7 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
         key=pair.id,
     )
     stored = StoredRelease(
-        id=priced.identity, auditor=drawn.auditor, dataset=dataset.name, version=priced.plan.pinned_version,
+        id=asked.identity, auditor=asked.auditor, dataset=dataset.name, version=priced.plan.pinned_version,
         sequence=entry.sequence, created=entry.at, body=drawn.answer.signed(entered, pair.sign_bytes),
     )  # fmt: skip
     releases.store(transaction.connection, stored)
@@ -259,75 +229,42 @@ def _standing(connection: Connection, dataset: Dataset, auditor: str) -> Standin
     return standing
 
 
-def _require_funds(standing: Standing, priced: PricedPlan, *, now: datetime) -> None:
+def _require_funds(standing: Standing, loss: Loss, *, now: datetime) -> None:
     """Refuse a plan that account and cap do not both afford; the auditor's is told first."""
-    loss = priced.price.charge
     if not standing.account.affords(loss, now):
         raise BudgetExhausted(requested=loss, remaining=standing.account.remaining(now))
     if not standing.cap.affords(loss, now):
         raise CapExhausted(requested=loss, remaining=standing.cap.remaining(now))
 
 
-def _require_free_share(connection: Connection, auditor: str, priced: PricedPlan) -> None:
+def _require_free_share(connection: Connection, asked: AskedPlan) -> None:
     """Refuse a plan that costs nothing once its auditor had as much for nothing as anybody gets.
 
     No budget ends such plans, and every answer is stored for good.
     """
-    if priced.price.charge != NO_LOSS:
+    dataset = asked.priced.dataset.name
+    if asked.priced.charge != NO_LOSS:
         return
-    if releases.free_bytes(connection, auditor=auditor, dataset=priced.dataset.name) >= limits.FREE_BYTES_MAX:
+    if releases.free_bytes(connection, auditor=asked.auditor, dataset=dataset) >= limits.FREE_BYTES_MAX:
         raise Conflict(
-            f"Your answers about dataset {priced.dataset.name!r} that cost nothing fill {limits.FREE_BYTES_MAX} bytes, "
+            f"Your answers about dataset {dataset!r} that cost nothing fill {limits.FREE_BYTES_MAX} bytes, "
             "as many as one auditor gets. What was answered can be asked again; for more, ask the administrator for "
             "another account."
         )
 
 
-def _priced(
-    plan: Plan, dataset: Dataset, relation_name: Relation, *, identity: str = "", document: bytes = b""
-) -> PricedPlan:
-    groups = dataset.schema.groups(plan.sensitive)
-    neighbouring = NeighbouringRelation(relation_name)
-    mechanisms = tuple(
-        mechanism_of(batch, relation=neighbouring, schema=dataset.schema, sensitive=plan.sensitive)
-        for batch in plan.batches
-    )
-    paid = price(plan, dataset.schema)
-    size = PlanSize.of(plan, paid, len(groups))
-    require_bounded(size, records_max=dataset.records_max)
-    return PricedPlan(identity, document, plan, dataset, neighbouring, paid, size, groups, mechanisms)
-
-
-def _batch_quotes(priced: PricedPlan) -> tuple[BatchQuote, ...]:
-    """What a quote and a release say of each batch, but for the counts."""
-    counted = priced.relation.counted_groups(priced.groups)
-    return tuple(
-        BatchQuote(
-            name=batch.name,
-            epsilon=format_nano(paid.loss.epsilon_nano),
-            delta=format_nano(paid.loss.delta_nano),
-            composition={"classes": len(paid.classes)},
-            groups=priced.groups,
-            counted_groups=counted,
-            noise=mechanism.noise,
-        )
-        for batch, paid, mechanism in zip(priced.plan.batches, priced.price.batches, priced.mechanisms, strict=True)
-    )
-
-
 def _noisy_batches(priced: PricedPlan, records: OpenRecords) -> tuple[ReleasedBatch, ...]:
     """Count every batch and add its noise."""
-    released = []
     opened = records.of(priced.dataset)
-    for quoted, batch, paid, mechanism in zip(
-        _batch_quotes(priced), priced.plan.batches, priced.price.batches, priced.mechanisms, strict=True
-    ):
-        columns = len(quoted.groups if quoted.counted_groups is None else quoted.counted_groups)
-        true_counts = count_cells(opened, batch.cells, paid.classes, priced.plan.sensitive)
-        noisy = mechanism.release(true_counts.reveal_to_mechanism()[:, :columns].ravel().tolist())
-        cells = tuple(
+    columns = len(priced.counted_groups)
+    released = []
+    for batch in priced.batches:
+        cells = batch.batch.cells
+        true_counts = count_cells(opened, cells, batch.classes, priced.plan.sensitive)
+        noisy = batch.mechanism.release(true_counts.reveal_to_mechanism()[:, :columns].ravel().tolist())
+        answered = tuple(
             ReleasedCell(id=cell.id, counts=tuple(noisy[index * columns : (index + 1) * columns]))
-            for index, cell in enumerate(batch.cells)
+            for index, cell in enumerate(cells)
         )
-        released.append(ReleasedBatch.of(quoted, cells))
+        released.append(ReleasedBatch.of(priced.quoted(batch), answered))
     return tuple(released)

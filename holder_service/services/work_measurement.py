@@ -20,7 +20,7 @@ from holder_service.domain.deadlines import PlanSize, Work
 from holder_service.records.counting import count_cells
 from holder_service.services import accounts, budgets, datasets, loads, releases
 from holder_service.services.holder import Holder, initialise
-from holder_service.services.releases import PricedPlan
+from holder_service.services.priced import PricedPlan
 from holder_service.settings import Settings
 from holder_service.storage.releases import StoredRelease
 from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
@@ -113,28 +113,28 @@ def _run(holder: Holder, plan: Plan, number: int) -> tuple[PlanSize, Work]:
     Nothing is entered: what follows the deadline takes no part in it.
     """
     start_s = time.perf_counter()
-    priced = releases.prepare(holder.books, auditor=AUDITOR, dataset=_register(number), plan=plan)
-    if isinstance(priced, StoredRelease):
+    asked = releases.prepare(holder.books, auditor=AUDITOR, dataset=_register(number), plan=plan)
+    if isinstance(asked, StoredRelease):
         raise TypeError("No plan is asked twice here.")
     priced_s = time.perf_counter()
-    _count(holder, priced)
+    _count(holder, asked.priced)
     counted_s = time.perf_counter()
-    _draw(priced)
+    _draw(asked.priced)
     drawn_s = time.perf_counter()
-    releases.draw(auditor=AUDITOR, priced=priced, records=holder.records)
+    releases.draw(asked, records=holder.records)
     writing_s = max(time.perf_counter() - drawn_s - (drawn_s - priced_s), 0)
     parts_s = (priced_s - start_s, counted_s - priced_s, drawn_s - counted_s, writing_s, 0.0)
-    return priced.size, Work(*(1000 * part_s for part_s in parts_s))
+    return asked.priced.size, Work(*(1000 * part_s for part_s in parts_s))
 
 
 def _count(holder: Holder, priced: PricedPlan) -> None:
-    for batch, paid in zip(priced.plan.batches, priced.price.batches, strict=True):
-        count_cells(holder.records.of(priced.dataset), batch.cells, paid.classes, priced.plan.sensitive)
+    for batch in priced.batches:
+        count_cells(holder.records.of(priced.dataset), batch.batch.cells, batch.classes, priced.plan.sensitive)
 
 
 def _draw(priced: PricedPlan) -> None:
-    for batch, mechanism in zip(priced.plan.batches, priced.mechanisms, strict=True):
-        mechanism.release([0] * (len(batch.cells) * len(priced.groups)))
+    for batch in priced.batches:
+        batch.mechanism.release([0] * (len(batch.batch.cells) * len(priced.groups)))
 
 
 def _register(number: int) -> str:

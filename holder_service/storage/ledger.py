@@ -12,7 +12,7 @@ from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
 from holder_service.storage.tables import datasets, entries, ledger_head, populations, releases
 from shared import nonces
 from shared.amounts import NO_LOSS, Loss
-from shared.relations import Relation
+from shared.relations import NeighbouringRelation
 from shared.releases import LedgerPosition
 
 READ_AT_ONCE: Final = 1000
@@ -56,7 +56,7 @@ _STANDING = select(
 class Standing:
     """What a plan is charged against: the population's relation and cap, and the auditor's account with it."""
 
-    relation: Relation
+    relation: NeighbouringRelation
     account: Balance
     cap: Balance
 
@@ -118,7 +118,7 @@ def standing(connection: Connection, population: str, auditor: str) -> Standing 
     if row.relation is None:
         return None
     account, cap = balance_of_text(row.account), balance_of_text(row.cap)
-    return Standing(row.relation, account or Balance(), cap or Balance())
+    return Standing(NeighbouringRelation(row.relation), account or Balance(), cap or Balance())
 
 
 def accounts_of(connection: Connection, population: str) -> dict[str, Balance]:

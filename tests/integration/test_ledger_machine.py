@@ -287,7 +287,7 @@ class LedgerMachine(RuleBasedStateMachine):
             REFUSALS.get(outcome),
             lambda: releases.enter(
                 self.books,
-                drawn=releases.draw(auditor=auditor, priced=prepared, records=self.opened),
+                drawn=releases.draw(prepared, records=self.opened),
                 key_id=self.key_ids[auditor],
                 signing=self.holder.signing,
             ),

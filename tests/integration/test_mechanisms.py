@@ -4,8 +4,13 @@ from typing import Any
 
 import pytest
 
+from holder_service.mechanisms.base import Mechanism
+from holder_service.mechanisms.calibration import mechanism_of
+from holder_service.services import priced
+from shared.plans import Batch
 from shared.releases import Release
 from testing.holders import TestedHolder
+from testing.refusals import refused
 from testing.registers import DECLARATION, plan
 
 GAUSSIAN = {"name": "gaussian", "delta": "0.000001"}
@@ -117,6 +122,21 @@ def test_a_mechanism_that_cannot_be_is_refused_and_costs_nothing(
 
     assert answer.status_code == 422
     assert sqlite_holder.spent() == "0"
+
+
+def test_noise_of_another_loss_than_the_plans_answers_nothing(
+    sqlite_holder: TestedHolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_little(batch: Batch, **declared: Any) -> Mechanism:
+        return mechanism_of(batch.model_copy(update={"epsilon": 2 * batch.loss.epsilon_nano}), **declared)
+
+    monkeypatch.setattr(priced, "mechanism_of", too_little)
+    refused(sqlite_holder.release(plan()), "internal", holder=sqlite_holder)
+    refused(sqlite_holder.auditor("POST", "/datasets/register/quotes", json=plan()), "internal", holder=sqlite_holder)
+    assert sqlite_holder.spent() == "0"
+
+    monkeypatch.undo()
+    assert sqlite_holder.release(plan()).status_code == 201
 
 
 def test_locally_perturbed_counts_are_exact_and_free_and_say_so(local: TestedHolder) -> None:

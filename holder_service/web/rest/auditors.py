@@ -84,13 +84,11 @@ async def release_plan(holder: TheHolder, slots: TheSlots, caller: Auditor, data
         )
         if isinstance(prepared, StoredRelease):
             return Response(prepared.body, 200, media_type="application/json")
-        work_s = prepared.work_s(holder.work_factors)
+        work_s = prepared.priced.work_s(holder.work_factors)
         deadline_s = slots.draws.deadline_s(begun_s=begun_s, work_s=work_s, quantum_ms=quantum_ms)
         try:
             async with slots.draws.turn:
-                drawn = await run_in_threadpool(
-                    releases.draw, auditor=caller.name, priced=prepared, records=holder.records
-                )
+                drawn = await run_in_threadpool(releases.draw, prepared, records=holder.records)
         finally:
             due_s, overran = await wait_until_public(begun_s, deadline_s)
             _note_deadline(deadline_s, overran=overran)
@@ -157,7 +155,7 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
     return DatasetDescription(
         name=dataset.name,
         population=dataset.population,
-        relation=relation,
+        relation=relation.name,
         version=dataset.version,
         person_key=dataset.schema.person_key,
         columns=dataset.schema.columns,

@@ -94,10 +94,10 @@ def priced(plan: Plan, neighbouring: NeighbouringRelation) -> Asked:
     priced_plan = price(plan, DECLARED.table)
     events = tuple(
         (
-            mechanism_of(batch, relation=neighbouring, schema=DECLARED.table, sensitive=plan.sensitive).noise,
+            mechanism_of(cost.batch, relation=neighbouring, schema=DECLARED.table, sensitive=plan.sensitive).noise,
             neighbouring.counts_that_change(groups=3) * len(cost.classes),
         )
-        for batch, cost in zip(plan.batches, priced_plan.batches, strict=True)
+        for cost in priced_plan.batches
     )
     return Asked((priced_plan.charge.epsilon_nano / 1e9, priced_plan.charge.delta_nano / 1e9), events)
 

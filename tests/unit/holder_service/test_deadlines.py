@@ -87,7 +87,7 @@ def test_a_plan_s_size_is_what_it_asks() -> None:
     gaussian = {**batch, "name": "2", "mechanism": {"name": "gaussian", "delta": "0.001"}}
     plan = Plan.model_validate({"sensitive": ["sex"], "batches": [batch, gaussian]})
 
-    size = PlanSize.of(plan, price(plan, SCHEMA), 2)
+    size = PlanSize.of(price(plan, SCHEMA), 2)
 
     assert size == PlanSize(
         rules=6, predicates=4, values=6, cuts=8, columns=4, counts={"laplace": 4, "gaussian": 4}, gaussians=1,

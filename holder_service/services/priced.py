@@ -1,0 +1,115 @@
+"""A plan with its price and its noise: all of a release that follows from plan and declaration alone."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from holder_service.domain.deadlines import PlanSize, Work, require_bounded, work_s
+from holder_service.domain.pricing import BatchPrice, price
+from holder_service.mechanisms.base import Mechanism
+from holder_service.mechanisms.calibration import mechanism_of
+from holder_service.storage.datasets import Dataset
+from shared.amounts import Loss, format_nano
+from shared.plans import BatchQuote, Plan
+from shared.relations import NeighbouringRelation
+from shared.schema import Group
+
+
+class Miscalibrated(RuntimeError):
+    """A mechanism costs something else than is charged for it: a fault of the holder's, so nothing is answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class PricedBatch(BatchPrice):
+    """What one batch costs, and the mechanism that answers each class of its cells.
+
+    Raises:
+        Miscalibrated: The mechanism's own loss is not what the batch names.
+    """
+
+    mechanism: Mechanism
+
+    def __post_init__(self) -> None:
+        if self.mechanism.loss != self.batch.loss:
+            raise Miscalibrated(f"Noise of a loss of {self.mechanism.loss} would be charged {self.batch.loss}.")
+
+
+@dataclass(frozen=True, slots=True)
+class PricedPlan:
+    """A valid plan with its price and noise; nothing of it depends on the records.
+
+    Attributes:
+        plan: Of the auditor.
+        dataset: What it is about.
+        relation: Of the people that the dataset is about.
+        groups: Of the plan's sensitive columns, in their order.
+        charge: What the plan costs, whole.
+        batches: In the plan's order.
+        size: What the deadline follows from.
+    """
+
+    plan: Plan
+    dataset: Dataset
+    relation: NeighbouringRelation
+    groups: tuple[Group, ...]
+    charge: Loss
+    batches: tuple[PricedBatch, ...]
+    size: PlanSize
+
+    @classmethod
+    def of(cls, plan: Plan, dataset: Dataset, relation: NeighbouringRelation) -> Self:
+        """Price a plan that fits the dataset's schema, and calibrate its noise.
+
+        Raises:
+            InvalidPlan: The price exceeds what an amount can say.
+            TooLarge: Pricing or counting it would take too long.
+        """
+        groups = dataset.schema.groups(plan.sensitive)
+        cost = price(plan, dataset.schema)
+        size = PlanSize.of(cost, len(groups))
+        require_bounded(size, records_max=dataset.records_max)
+        batches = tuple(
+            PricedBatch(
+                one.batch, one.classes, one.loss,
+                mechanism_of(one.batch, relation=relation, schema=dataset.schema, sensitive=plan.sensitive),
+            )
+            for one in cost.batches
+        )  # fmt: skip
+        return cls(plan, dataset, relation, groups, cost.charge, batches, size)
+
+    def work_s(self, factors: Work) -> float:
+        """How long the work on it is supposed to take at most, in seconds."""
+        return work_s(self.size, records_max=self.dataset.records_max, factors=factors)
+
+    @property
+    def counted_groups(self) -> tuple[Group, ...]:
+        """The groups that are counted: all, or the first of two."""
+        return self.relation.counted_groups(self.groups) or self.groups
+
+    def quoted(self, batch: PricedBatch) -> BatchQuote:
+        """What a quote and a release say of a batch, but for the counts."""
+        return BatchQuote(
+            name=batch.batch.name,
+            epsilon=format_nano(batch.loss.epsilon_nano),
+            delta=format_nano(batch.loss.delta_nano),
+            composition={"classes": len(batch.classes)},
+            groups=self.groups,
+            counted_groups=self.relation.counted_groups(self.groups),
+            noise=batch.mechanism.noise,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPlan:
+    """A priced plan that waits for its answer.
+
+    Attributes:
+        priced: The plan, pinned to the current version of the records.
+        auditor: Who asks.
+        identity: Of the release that answers it.
+        document: The plan's canonical bytes.
+    """
+
+    priced: PricedPlan
+    auditor: str
+    identity: str
+    document: bytes
