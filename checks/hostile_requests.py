@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from shared import limits
-from testing.documents import put
 from testing.hostile_plans import HOSTILE
+from testing.huge_bodies import HUGE, with_json
 from testing.registers import plan
 
 DATASET: Final = "/v1/datasets/register"
@@ -40,7 +40,6 @@ PATHS: Final = (
     "/docs/..", "/console/", "/console/datasets/%00", "/openapi.json?" + "x" * 30_000,
 )  # fmt: skip
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "X" * 60)
-PREDICATE: Final = '{"column":"age","op":"gt","value":1}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ def hostile_requests() -> Iterator[HostileRequest]:
     yield from _hostile_plans()
     yield from (_quote(body) for body in itertools.chain(_deep(), _large(), _broken()))
     for path, text in itertools.product(_paths(), (*NUMBERS, *(f'"{text}"' for text in TEXTS))):
-        yield _quote(_with(path, text))
+        yield _quote(with_json(path, text))
     for media in MEDIA:
         yield HostileRequest("POST", f"{DATASET}/quotes", json.dumps(plan()).encode(), {"Content-Type": media})
     yield from (HostileRequest("GET", path, headers={}) for path in PATHS)
@@ -94,23 +93,12 @@ def _deep() -> Iterator[bytes]:
         yield b"[" * min(depth, 100_000) + b"]" * min(depth, 100_000)
 
 
-def _rules(rules: str) -> bytes:
-    return _with(("batches", 0, "cells", 0), f'{{"id":"x","any_of":[{rules}]}}')
-
-
 def _large() -> Iterator[bytes]:
-    yield _rules(",".join(['{"all_of":[]}'] * (limits.RULES_PER_PLAN_MAX + 1)))
-    yield _rules(",".join(["{}"] * 100_000))
-    yield _rules(",".join(['{"all_of":[' + ",".join([PREDICATE] * 256) + "]}"] * 257))
-    yield _rules('{"all_of":[' + ",".join([PREDICATE] * 100_000) + "]}")
-    yield _with(("batches",), "[" + ",".join("0" * 2_000_000) + "]")
-    yield _with(("sensitive",), "[" + ",".join(['"sex"'] * 1_000_000) + "]")
-    yield _with(("batches", 0, "name"), '"' + "\\u0061" * 1_300_000 + '"')
-    yield b"{" + b",".join(b'"%d":0' % number for number in range(350_000)) + b"}"
-    yield b"[" + b",".join([b"{}"] * 1_300_000) + b"]"
+    yield from (make() for make, _ in HUGE.values())
+    yield with_json(("sensitive",), "[" + ",".join(['"sex"'] * 1_000_000) + "]")
+    yield with_json(("batches", 0, "name"), '"' + "\\u0061" * 1_300_000 + '"')
     yield b'"' + b"\\" * 4_000_000
     yield b" " * limits.BODY_BYTES_MAX
-    yield b" " * (limits.BODY_BYTES_MAX + 1)
     yield b"1" * 4_000_000
 
 
@@ -137,11 +125,6 @@ def _paths() -> tuple[tuple[str | int, ...], ...]:
         ("sensitive", 0), ("version",), ("draw",), ("batches", 0, "name"), ("batches", 0, "epsilon"),
         ("batches", 0, "mechanism"), (*predicate, "column"), (*predicate, "value"),
     )  # fmt: skip
-
-
-def _with(path: tuple[str | int, ...], text: str) -> bytes:
-    """A plan's JSON with something else at one path, written as it is."""
-    return json.dumps(put(plan(), path, "@here@")).replace('"@here@"', text).encode("utf-8", "surrogatepass")
 
 
 def _administration() -> Iterator[HostileRequest]:

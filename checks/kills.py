@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from testing.holders import Served, TestedHolder, forked, opened, running_holder
+from testing.holders import Served, TestedHolder, forked, running_holder
 from testing.postgres import empty_store
 from testing.registers import numbered_plan
 
@@ -166,7 +166,7 @@ class Victim:
 
     def examine(self) -> "Findings":
         """Start it once more and compare what it has with what the auditor saw."""
-        with opened(self.holder.settings, self.holder.admin_key, self.holder.auditor_key) as after:
+        with self.holder.reopened() as after:
             charges = Counter(entry["subject"] for entry in after.entries() if entry["kind"] == "charge")
             found = Findings(kills=self.kills, answered=len(self.answers), unanswered=len(self.unanswered))
             found.intact = after.is_intact()

@@ -20,7 +20,7 @@ from rich.progress import track
 from rich.table import Table
 
 from shared.amounts import format_nano, parse_nano
-from testing.holders import TestedHolder, running_holder, serving
+from testing.holders import TestedHolder, serving, stopped_holder
 from testing.postgres import empty_store
 from testing.registers import numbered_plan
 
@@ -130,8 +130,7 @@ def raced(
     home: Path, database_url: str, limits: Iterable[Limit], *, processes: int, plans: int = PLANS, fit: int = FIT
 ) -> tuple[list[Outcome], bool]:
     """Races for some limits on a new holder, and whether its ledger is intact after them."""
-    with running_holder(home, database_url) as made:
-        pass
+    made = stopped_holder(home, database_url)
     with serving(made.settings, workers=processes) as served, made.at(served.url) as holder:
         racecourse = Racecourse(holder)
         return [racecourse.race(limit, plans=plans, fit=fit) for limit in limits], holder.is_intact()

@@ -110,6 +110,12 @@ class TestedHolder:
         return bool(self.admin("POST", "/ledger/verify").json()["intact"])
 
     @contextmanager
+    def reopened(self) -> Iterator["TestedHolder"]:
+        """The same holder, started again in this process."""
+        with opened(self.settings, self.admin_key, self.auditor_key) as again:
+            yield again
+
+    @contextmanager
     def at(self, url: str) -> Iterator["TestedHolder"]:
         """The same holder where other processes serve it, on a connection of its own."""
         with httpx.Client(base_url=url, timeout=120) as client:
@@ -272,3 +278,9 @@ def running_holder(
         assert tested.load(register_csv(people=people)).status_code == 200
         tested.auditor_key = tested.open_auditor("ADR", epsilon=epsilon)
         yield tested
+
+
+def stopped_holder(home: Path, database_url: str = "", *, epsilon: str = "10") -> TestedHolder:
+    """The same, set up and not running."""
+    with running_holder(home, database_url, epsilon=epsilon) as tested:
+        return tested

@@ -7,12 +7,11 @@ after it signs, or takes a request over as a whole, down to the bytes.
 import base64
 import json
 import math
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -32,6 +31,7 @@ from shared.releases import (
     signature_of,
     signed_bytes,
 )
+from testing.http_servers import serving_http
 from testing.registers import REGISTER
 
 KEY = "an-auditors-key"
@@ -228,17 +228,8 @@ def simulated_holder() -> Iterator[SimulatedHolder]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    simulated.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
+    with serving_http(Handler) as simulated.url:
         yield simulated
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def send(

@@ -24,18 +24,16 @@ from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import Records, load_records
 from holder_service.services.holder import initialise
-from holder_service.settings import Settings
 from pafer_demo.open_data import OpenData
 from shared.datasets import DatasetDescription
 from shared.plans import Plan, Quote
 from shared.releases import Release, SigningKeys
+from testing.holders import TestedHolder, settings_in
 
 URL: Final = "http://127.0.0.1"
-AUDITOR: Final = "reproduction"
+AUDITOR: Final = "ADR"
 FUNDS: Final = {"epsilon": "999", "delta": "0.9"}
 """What the auditor may spend with one holder: about as much as an account can have. The people are public data."""
-
-Document = dict[str, Any]
 
 
 class InProcessTransport(httpx.BaseTransport):
@@ -104,17 +102,21 @@ def in_process_holder(data: OpenData) -> Iterator[InProcessHolder]:
     memory = Path("/dev/shm")  # noqa: S108 - a private folder is made in it
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         home = Path(folder)
-        settings = Settings(home / "home", f"sqlite:///{home / 'holder.sqlite'}", home / "anchor", release_quantum_ms=0)
+        settings = settings_in(home)
         issued = initialise(settings)
         if issued is None:
             raise RuntimeError("A new database had an administrator already.")
         app = create_app(settings)
+        data.write_csv(home / "records.csv")
+        declaration = data.declaration.model_dump(mode="json", exclude_none=True)
         with httpx.Client(transport=InProcessTransport(app), base_url=URL) as http:
-            data.write_csv(home / "records.csv")
-            key = _prepared(http, issued.text, data, home / "records.csv")
+            holder = TestedHolder(settings, http, app.state.holder, issued.text)
+            key = holder.admin("POST", "/auditors", json={"name": AUDITOR}).json()["key"]
+            content = (home / "records.csv").read_bytes()
+            holder.offer(data.name, content, **{**declaration, "cap": FUNDS, "records_max": len(data.test)})
+            holder.grant(**FUNDS, dataset=data.name).raise_for_status()
             client = HolderClient(http, url=URL, key=key)
-            records = _records(data, home)
-            yield InProcessHolder(client, client.dataset(data.name), client.keys(), records)
+            yield InProcessHolder(client, client.dataset(data.name), client.keys(), _records(data, home))
         app.state.holder.close()
 
 
@@ -129,29 +131,8 @@ def joined(plans: dict[str, Plan]) -> Plan:
     return Plan.model_validate({**next(iter(documents.values())), "batches": batches})
 
 
-def _prepared(http: httpx.Client, admin_key: str, data: OpenData, records: Path) -> str:
-    """Declare, load, open an account, grant: as an administrator does; gives the auditor's key."""
-    path = f"/v1/admin/datasets/{data.name}"
-    declaration = data.declaration.model_dump(mode="json", exclude_none=True)
-    http.headers["Authorization"] = f"Bearer {admin_key}"
-    _require(http.put(path, json={**declaration, "cap": FUNDS, "records_max": len(data.test)}))
-    _require(http.put(f"{path}/records", content=records.read_bytes(), headers={"Content-Type": "text/csv"}))
-    account = _require(http.post("/v1/admin/auditors", json={"name": AUDITOR}))
-    _require(http.put(f"{path}/budgets/{AUDITOR}", json=FUNDS))
-    del http.headers["Authorization"]
-    key: str = account["key"]
-    return key
-
-
 def _records(data: OpenData, home: Path) -> Records:
     """The records in the holder's own encoding, opened without it."""
     schema = data.declaration.table
     load_records(home / "records.csv", "text/csv", schema, len(data.test), home / "truth")
     return Records.open(home / "truth", schema)
-
-
-def _require(answer: httpx.Response) -> Document:
-    if answer.is_success:
-        document: Document = answer.json()
-        return document
-    raise RuntimeError(f"The holder refused {answer.request.url.path}: {answer.text}")

@@ -245,7 +245,7 @@ def old_and_new(tmp_path: Path, postgres_server: PostgresServer) -> Iterator[tup
         name = sql.Identifier(urlsplit(url).path.removeprefix("/"))
         with psycopg.connect(postgres_server.url, autocommit=True) as connection:
             connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(old), name))
-            with opened(holder.settings, holder.admin_key, holder.auditor_key) as again:
+            with holder.reopened() as again:
                 assert again.release(plan(draw=2)).status_code == 201
             yield holder, urlunsplit(urlsplit(url)._replace(path=f"/{old}"))
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(old)))

@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import httpx
@@ -11,6 +11,7 @@ import pytest
 from shared import limits
 from testing.documents import put
 from testing.holders import TestedHolder
+from testing.huge_bodies import HUGE, cells, many
 from testing.refusals import refused
 from testing.registers import plan
 
@@ -33,21 +34,6 @@ def predicate(**fields: Any) -> dict[str, Any]:
 def changed(path: tuple[str | int, ...], value: Any) -> Any:
     """The small plan with something else at a path; `...` takes out what is there."""
     return put(plan(version=1, draw=1), path, value)
-
-
-def cells(text: str) -> bytes:
-    """A plan whose list of cells is some JSON text."""
-    return json.dumps(changed(("batches", 0, "cells"), "@")).replace('"@"', text).encode()
-
-
-def many(number: int) -> str:
-    """The JSON text of some cells of everybody."""
-    return "[" + ",".join(f'{{"id":"{index}","all_of":[]}}' for index in range(number)) + "]"
-
-
-def rules(text: str) -> bytes:
-    """A plan of one cell whose rules are some JSON text."""
-    return cells(f'[{{"id": "a", "any_of": [{text}]}}]')
 
 
 @pytest.mark.parametrize(
@@ -277,39 +263,6 @@ def test_no_wrong_value_at_any_path_is_a_failure(unmoved_holder: TestedHolder) -
             if answer.status_code != 200:
                 refused(answer, answer.json()["type"].rsplit("/", 1)[-1], holder=unmoved_holder)
                 assert answer.status_code in (413, 422)
-
-
-PREDICATE: Final = '{"column":"age","op":"gt","value":1}'
-LISTED: Final = (
-    '{"all_of":[{"column":"education","op":"in","values":[' + ",".join(f'"{n}"' for n in range(1024)) + "]}]}"
-)
-BAD_RULE: Final = '{"all_of":[' + ",".join("0" * 256) + "]}"
-HUGE: Final[dict[str, tuple[Callable[[], bytes], str]]] = {
-    "a million rules": (lambda: rules(",".join(['{"all_of":[]}'] * 1_000_000)), "too-large"),
-    "a million empty rules": (lambda: rules(",".join(["{}"] * 1_000_000)), "too-large"),
-    "eight thousand empty rules": (lambda: rules(",".join(["{}"] * 8000)), "invalid-plan"),
-    "a million lists": (lambda: b"[" + b",".join([b"[]"] * 1_000_000) + b"]", "too-large"),
-    "millions of numbers for cells": (lambda: cells("[" + ",".join("0" * 2_000_000) + "]"), "invalid-plan"),
-    "millions of numbers for predicates": (lambda: rules(",".join([BAD_RULE] * 7000)), "invalid-plan"),
-    "an unknown field in each rule": (lambda: rules(",".join(['{"all_of":[],"x":0}'] * 8000)), "invalid-plan"),
-    "350 000 unknown fields": (
-        lambda: b"{" + b",".join(b'"%d":0' % n for n in range(350_000)) + b"}", "invalid-plan",
-    ),
-    "one field with a name of 4 MB": (lambda: b'{"' + b"k" * 4_000_000 + b'":0}', "invalid-plan"),
-    "an id of 4 MB": (lambda: cells('[{"id":"' + "a" * 4_000_000 + '","all_of":[]}]'), "invalid-plan"),
-    "one rule too many": (lambda: rules(",".join(['{"all_of":[]}'] * (limits.RULES_PER_PLAN_MAX + 1))), "too-large"),
-    "one cell too many": (
-        lambda: cells(many(limits.CELLS_PER_PLAN_MAX + 1)), "too-large",
-    ),
-    "too many predicates": (
-        lambda: rules(",".join(['{"all_of":[' + ",".join([PREDICATE] * 200) + "]}"] * 200)), "too-large",
-    ),
-    "a predicate too many": (
-        lambda: rules('{"all_of":[' + ",".join([PREDICATE] * 257) + "]}"), "too-large",
-    ),
-    "too many values": (lambda: rules(",".join([LISTED] * 257)), "too-large"),
-    "a body over the limit": (lambda: b" " * (limits.BODY_BYTES_MAX + 1), "too-large"),
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HUGE)

@@ -1,6 +1,5 @@
 """The holder's command line: what it prints and how it ends, as a process and against a running holder."""
 
-import http.server
 import json
 import os
 import re
@@ -8,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +22,7 @@ from holder_service.cli import app
 from holder_service.services.holder import initialise
 from holder_service.settings import Settings
 from testing.holders import TestedHolder, running_holder
+from testing.http_servers import serving_http
 from testing.registers import DECLARATION, plan, register_csv
 from testing.tampering import lose_the_anchored_entry
 from testing.waits import wait_until
@@ -289,21 +288,6 @@ def test_a_report_that_is_refused_leaves_no_file(env: dict[str, str], tmp_path: 
     assert not list(tmp_path.iterdir())
 
 
-class Silent(http.server.SimpleHTTPRequestHandler):
-    """A file server that logs nothing."""
-
-    def log_message(self, *_: object) -> None: ...
-
-
-@contextmanager
-def something_else() -> Iterator[str]:
-    """A server that is no holder."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Silent) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -324,7 +308,7 @@ def test_a_call_that_cannot_be_made_is_one_line(env: dict[str, str], changes: di
 
 
 def test_what_is_no_holder_is_reported(env: dict[str, str]) -> None:
-    with something_else() as url:
+    with serving_http() as url:
         assert "no holder" in failed(run(["admin", "auditors"], {**env, "HOLDER_URL": url}))
 
 

@@ -23,7 +23,7 @@ from holder_service.services.holder import Holder
 from holder_service.services.overlaps import find_overlaps
 from holder_service.settings import Settings
 from shared.releases import SigningKeys
-from testing.holders import Served, TestedHolder, forked, opened, running_holder, serving
+from testing.holders import Served, TestedHolder, forked, opened, running_holder, serving, stopped_holder
 from testing.postgres import binaries
 from testing.refusals import refused
 from testing.registers import plan, register_csv
@@ -54,7 +54,7 @@ def test_leftovers_of_a_killed_load_are_taken_away_at_the_next_start_and_nothing
     before = {path.name for folder in (stopped.settings.records, stopped.settings.people) for path in folder.iterdir()}
     left = leave_things_behind(stopped.settings)
 
-    with opened(stopped.settings, stopped.admin_key, stopped.auditor_key) as after:
+    with stopped.reopened() as after:
         assert after.release(plan(draw=2)).status_code == 201, "the records are still there"
 
     assert not [path for path in left if path.exists()]
@@ -68,11 +68,11 @@ def test_nothing_is_taken_from_a_load_at_work_in_another_process(stopped: Tested
     with (stopped.settings.home / "loading.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
 
-        with opened(stopped.settings, stopped.admin_key):
+        with stopped.reopened():
             pass
 
         assert all(path.exists() for path in left)
-    with opened(stopped.settings, stopped.admin_key):
+    with stopped.reopened():
         pass
     assert not any(path.exists() for path in left)
 
@@ -82,7 +82,7 @@ def test_nothing_is_taken_away_while_the_database_is_rolled_back(stopped: Tested
     left = leave_things_behind(stopped.settings)
     stopped.settings.anchor.unlink()
 
-    with opened(stopped.settings, stopped.admin_key):
+    with stopped.reopened():
         pass
 
     assert all(path.exists() for path in left)
@@ -90,8 +90,7 @@ def test_nothing_is_taken_away_while_the_database_is_rolled_back(stopped: Tested
 
 @pytest.mark.slow
 def test_a_load_that_is_killed_at_any_time_leaves_nothing_after_the_next_start(tmp_path: Path) -> None:
-    with running_holder(tmp_path) as holder:
-        pass
+    holder = stopped_holder(tmp_path)
     content = register_csv(people=10_000)
     for wait_s in (0.03, 0.15):
         with forked(holder.settings) as served, holder.at(served.url) as killed, ThreadPoolExecutor(1) as pool:
@@ -100,7 +99,7 @@ def test_a_load_that_is_killed_at_any_time_leaves_nothing_after_the_next_start(t
             served.kill()
             load.exception()
 
-    with opened(holder.settings, holder.admin_key, holder.auditor_key) as after:
+    with holder.reopened() as after:
         assert after.release(plan()).status_code == 201
         assert not list(holder.settings.incoming.iterdir())
         assert len(list(holder.settings.records.iterdir())) == len(list(holder.settings.people.iterdir())) == 1
@@ -163,7 +162,7 @@ def test_a_restore_from_before_rotations_is_healed_by_as_many(stopped: TestedHol
     receipts = Receipts(tmp_path / "receipts")
     database = Path(stopped.settings.database_url.removeprefix("sqlite:///"))
     shutil.copy(database, tmp_path / "copy")
-    with opened(stopped.settings, stopped.admin_key, stopped.auditor_key) as holder:
+    with stopped.reopened() as holder:
         rotated = [holder.admin("POST", "/signing-keys").json()["id"] for _ in range(3)]
         lost = holder.release(plan(draw=4)).json()
         receipts.pin(keys_of(holder))
@@ -171,7 +170,7 @@ def test_a_restore_from_before_rotations_is_healed_by_as_many(stopped: TestedHol
         file.unlink(missing_ok=True)
     shutil.copy(tmp_path / "copy", database)
 
-    with opened(stopped.settings, stopped.admin_key, stopped.auditor_key) as after:
+    with stopped.reopened() as after:
         after.admin("POST", "/ledger/restore", json={"reason": "the disk failed"})
         after.declare()
         with pytest.raises(HolderLied, match="no longer publishes"):
@@ -202,7 +201,7 @@ def test_a_dump_of_postgresql_is_put_back_and_the_restore_recorded(tmp_path: Pat
     ]
     subprocess.run(restore, check=True)
 
-    with opened(holder.settings, holder.admin_key, holder.auditor_key) as after:
+    with holder.reopened() as after:
         refused(after.release(plan(draw=99)), "restore-unrecorded", holder=after)
         after.admin("POST", "/ledger/restore", json={"reason": "the server failed"})
         after.declare()
@@ -214,8 +213,7 @@ def test_a_dump_of_postgresql_is_put_back_and_the_restore_recorded(tmp_path: Pat
 @pytest.fixture
 def pair_of_holders(tmp_path: Path, postgres_url: str) -> Iterator[tuple[list[TestedHolder], list[Served]]]:
     """Two holders on one PostgreSQL, with one home and one anchor, as on two machines with a shared volume."""
-    with running_holder(tmp_path, postgres_url, epsilon="1") as holder:
-        pass
+    holder = stopped_holder(tmp_path, postgres_url, epsilon="1")
     with ExitStack() as stack:
         served = [stack.enter_context(serving(holder.settings)) for _ in range(2)]
         yield [stack.enter_context(holder.at(each.url)) for each in served], served

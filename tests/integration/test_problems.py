@@ -15,7 +15,7 @@ from holder_service.storage.anchor import Anchor
 from holder_service.web.edge.problems import STATUS_BY_CODE
 from shared.problems import TITLES, PlanRefused
 from shared.releases import LedgerPosition
-from testing.holders import TestedHolder, opened, running_holder
+from testing.holders import TestedHolder, running_holder
 from testing.postgres import PostgresServer
 from testing.refusals import refused
 from testing.registers import plan
@@ -219,5 +219,5 @@ def test_a_stored_answer_does_not_move_an_anchor_that_says_the_database_is_anoth
 def test_a_restart_does_not_forget_that_a_restore_is_to_be_recorded(sqlite_holder: TestedHolder) -> None:
     restore_unrecorded(sqlite_holder)
 
-    with opened(sqlite_holder.settings, sqlite_holder.admin_key, sqlite_holder.auditor_key) as again:
+    with sqlite_holder.reopened() as again:
         refused(again.release(plan()), "restore-unrecorded", holder=again)

@@ -10,7 +10,7 @@ import pytest
 from shared.noise import DiscreteLaplaceNoise
 from shared.plans import Plan, identity
 from shared.releases import Release, SigningKeys, verify_signature
-from testing.holders import TestedHolder, opened, running_holder
+from testing.holders import TestedHolder, running_holder
 from testing.registers import plan, register_csv
 from testing.tampering import edit
 
@@ -210,7 +210,7 @@ def test_an_administrator_cannot_ask_for_releases(holder: TestedHolder) -> None:
 def test_a_restart_forgets_nothing(tmp_path: Path, database_url: str) -> None:
     with running_holder(tmp_path, database_url) as before:
         answer = before.release(plan())
-    with opened(before.settings, before.admin_key, before.auditor_key) as after:
+    with before.reopened() as after:
         assert after.spent() == "0.1"
         assert after.release(plan()).content == answer.content
         assert after.admin("POST", "/ledger/verify").json()["intact"]

@@ -16,7 +16,7 @@ from holder_service.app import create_app
 from holder_service.web.edge.connections import SERVER_OPTIONS, BoundedConnection
 from holder_service.web.edge.rate_limits import ATTEMPTS_SHARE, BURST_S
 from shared import limits
-from testing.holders import TestedHolder, listening, opened, running_holder
+from testing.holders import TestedHolder, listening, opened, stopped_holder
 from testing.refusals import refused
 from testing.registers import plan
 
@@ -40,8 +40,7 @@ def limited(
     tmp_path: Path, *, requests_per_s: int = 0, concurrent_releases: int = 32, quantum_ms: int = 0
 ) -> Iterator[TestedHolder]:
     """A holder with limits of its own: its register and auditor are made while there are none."""
-    with running_holder(tmp_path) as made:
-        pass
+    made = stopped_holder(tmp_path)
     changed = replace(
         made.settings,
         release_quantum_ms=quantum_ms,

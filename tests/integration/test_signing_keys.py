@@ -16,7 +16,7 @@ from auditor_client.exchange.verification import signed_release
 from holder_service.domain.errors import Conflict
 from holder_service.services.holder import Holder, NotInitialised, initialise, replace_lost_key
 from shared.releases import SigningKeys
-from testing.holders import FORKING, TestedHolder, opened, running_holder, serving
+from testing.holders import FORKING, TestedHolder, running_holder, serving, stopped_holder
 from testing.refusals import refused
 from testing.registers import plan
 
@@ -120,8 +120,7 @@ def test_releases_while_keys_rotate_are_signed_with_the_key_of_their_time(
 
 @pytest.mark.slow
 def test_every_worker_signs_with_the_new_key(tmp_path: Path) -> None:
-    with running_holder(tmp_path) as holder:
-        pass
+    holder = stopped_holder(tmp_path)
     with serving(holder.settings, workers=2) as served:
 
         def ask(draw: int) -> str:
@@ -165,7 +164,7 @@ def test_killed_in_the_midst_of_rotations_the_holder_still_works(tmp_path: Path,
         process.join()
         process.close()
 
-        with opened(holder.settings, holder.admin_key, holder.auditor_key) as after:
+        with holder.reopened() as after:
             answer = after.release(plan(epsilon="0.001", draw=next(draws)))
             assert answer.status_code == 201, answer.text
             signed_release(answer.json(), receipts.pin(keys_of(after)))
@@ -193,7 +192,7 @@ def test_a_lost_key_stops_releases_until_it_is_replaced_and_no_pinned_client_fol
 
     made = replace_lost_key(holder.settings, reason="the disk failed")
 
-    with opened(holder.settings, holder.admin_key, holder.auditor_key) as after:
+    with holder.reopened() as after:
         assert after.release(plan(draw=2)).json()["key"] == made.id
         assert after.entries()[-2]["detail"]["reason"] == "the disk failed"
         with pytest.raises(HolderLied, match="vouches"):

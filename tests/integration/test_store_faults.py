@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from holder_service.storage.database import LOCK_WAIT_S, SILENCE_S_MAX
-from testing.holders import Served, TestedHolder, forked, opened, running_holder
+from testing.holders import Served, TestedHolder, forked, running_holder, stopped_holder
 from testing.postgres_proxy import CuttingProxy, cutting_proxy
 from testing.refusals import refused
 from testing.registers import plan
@@ -206,8 +206,7 @@ def full_disk(served: Served, size_bytes: int) -> Iterator[None]:
 
 def test_a_full_disk_charges_nothing_and_is_recovered_from_without_repair(tmp_path: Path) -> None:
     database = tmp_path / "holder.sqlite"
-    with running_holder(tmp_path, f"sqlite:///{database}") as holder:
-        pass
+    holder = stopped_holder(tmp_path, f"sqlite:///{database}")
 
     with forked(holder.settings) as served, httpx.Client(base_url=served.url) as client:
         ask_it = partial(ask, client, holder.auditor_key)
@@ -219,5 +218,5 @@ def test_a_full_disk_charges_nothing_and_is_recovered_from_without_repair(tmp_pa
     assert {answer.status_code for answer in before} == {201}
     assert 503 in {answer.status_code for answer in during}
     assert [answer.status_code for answer in after] == [201 if each.status_code == 503 else 200 for each in during]
-    with opened(holder.settings, holder.admin_key, holder.auditor_key) as again:
+    with holder.reopened() as again:
         assert_charged_once(again, [answer.content for answer in before + after])

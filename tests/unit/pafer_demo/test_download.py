@@ -6,15 +6,14 @@ import io
 import zipfile
 from collections.abc import Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from pafer_demo import download as downloading
 from pafer_demo.download import SOURCES, DownloadFailed, Source, compas_without_identities, download, zip_members
 from pafer_demo.open_data import SHA256, adult, compas, german
+from testing.http_servers import SilentFiles, serving_http
 
 ORIGINAL_COLUMNS = (
     "id,name,first,last,compas_screening_date,sex,dob,age,age_cat,race,juv_fel_count,decile_score,juv_misd_count,"
@@ -37,13 +36,6 @@ def torn() -> bytes:
 TORN = torn()
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves a folder and writes nothing about it."""
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the library's
-        """Say nothing."""
-
-
 @pytest.fixture
 def published(tmp_path: Path) -> Path:
     """The folder of a publisher."""
@@ -55,10 +47,8 @@ def published(tmp_path: Path) -> Path:
 @pytest.fixture
 def address(published: Path) -> Iterator[str]:
     """Where the publisher's folder is served."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(published))) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+    with serving_http(partial(SilentFiles, directory=str(published))) as url:
+        yield url
 
 
 def test_what_is_fetched_is_what_the_loaders_take(
