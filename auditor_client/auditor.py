@@ -17,16 +17,16 @@ from auditor_client.asking.question import Question, make_question
 from auditor_client.asking.request import AuditRequest
 from auditor_client.audits.asking import Asking
 from auditor_client.audits.comparing import ModelComparison, compare_results, require_comparable
-from auditor_client.audits.history import History, kept_history
-from auditor_client.audits.kept import cell_supports, finding, kept_supports, reusable_answer
+from auditor_client.audits.history import History, stored_history
 from auditor_client.audits.planned import PlannedAudit
 from auditor_client.audits.result import AuditResult
+from auditor_client.audits.stored_answers import cell_supports, finding, reusable_answer, stored_supports
 from auditor_client.errors import HolderLied, HolderRefused, HolderUnavailable, QuestionRefused, ReceiptsDamaged
 from auditor_client.exchange.calls import HttpClient
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.exchange.verification import check_quote, verified_release
-from auditor_client.findings.finding import KeptAnswer
+from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, Notes
 from auditor_client.findings.reading import Reading
 from auditor_client.settings import AuditorSettings, load_settings
@@ -245,7 +245,7 @@ class Auditor:
             model: Of one model alone: the digest of its rules or its file, or the beginning of one.
         """
         self._on_step("Reading the receipts")
-        return kept_history(self._receipts, dataset=dataset, model=model)
+        return stored_history(self._receipts, dataset=dataset, model=model)
 
     def verify(self) -> ReceiptsReport:
         """Check all receipts: signatures, identities, and that the holder's ledger still has their entries.
@@ -267,16 +267,16 @@ class Auditor:
         count = None if data is None else data.count
         # Supports that were given by cell are of the question's own cells, not of a kept answer's.
         wanted = asking.own.reuse and asking.own.supports is None
-        kept = reusable_answer(self._receipts, question, budget.auditor, count) if wanted else None
-        if kept is None:
-            kept = self._release(question, self._quote(question), budget.auditor)
+        stored = reusable_answer(self._receipts, question, budget.auditor, count) if wanted else None
+        if stored is None:
+            stored = self._release(question, self._quote(question), budget.auditor)
         else:
             self._receipts.pin(self._holder.keys())  # a holder whose key changed is noticed here too
-            known = None if data is None else kept_supports(kept, data)
-        kept = replace(kept, supports=known)
+            known = None if data is None else stored_supports(stored, data)
+        stored = replace(stored, supports=known)
         self._on_step("Estimating")
-        self._notes.keep(Note.of(question, kept, asking.reading))
-        return finding(question, kept, asking.reading, holder_url=self._holder.url, budget=self._budget_now(dataset))
+        self._notes.keep(Note.of(question, stored, asking.reading))
+        return finding(question, stored, asking.reading, holder_url=self._holder.url, budget=self._budget_now(dataset))
 
     def _quote(self, question: Question) -> Quote:
         """The price of a question, if it is the one that was meant."""
@@ -292,7 +292,7 @@ class Auditor:
             "report it to the holder's administrator."
         )
 
-    def _release(self, question: Question, quote: Quote, auditor: str) -> KeptAnswer:
+    def _release(self, question: Question, quote: Quote, auditor: str) -> StoredAnswer:
         """Ask, verify, keep the receipt: in this order, and nothing is used before."""
         plan = question.plan
         keys = self._receipts.pin(self._holder.keys())
@@ -313,7 +313,7 @@ class Auditor:
         except HolderLied as error:
             raise HolderLied(f"{error} {self._evidence(unverified.body)}") from error
         key = next(key for key in keys.keys if key.id == release.key)
-        return KeptAnswer(release, unverified.document, receipt, key)
+        return StoredAnswer(release, unverified.document, receipt, key)
 
     def _evidence(self, body: bytes) -> str:
         """Keep a false answer, and say where; a failure to keep it must not hide that it is false."""

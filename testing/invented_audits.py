@@ -17,7 +17,7 @@ from auditor_client.audits.result import AuditResult
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
 from auditor_client.findings.answers import Rate, RateCounts
-from auditor_client.findings.finding import KeptAnswer
+from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import DecisionRule, Leaf
 from shared.amounts import Loss, parse_nano
@@ -104,7 +104,7 @@ def invented_audit(
     receipt = Path("receipts") / f"{release.id.removeprefix('sha256:')}.json"
     return AuditResult(
         question=Question(dataset, request, rules, ModelDigest(rules="sha256:" + "1" * 64, file="sha256:" + "2" * 64)),
-        kept=KeptAnswer(release, answer, receipt, _signing_key()),
+        stored=StoredAnswer(release, answer, receipt, _signing_key()),
         reading=Reading(estimator=estimator, threshold=threshold),
         holder_url="https://holder.example",
         counts={

@@ -1,4 +1,4 @@
-"""What an auditor supposes of the people behind a dataset: public facts, no records (3-estimation §3)."""
+"""What an auditor assumes about the people in a dataset: public facts, no records (3-estimation §3)."""
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -6,18 +6,18 @@ from auditor_client.errors import QuestionRefused
 
 
 class Assumption(BaseModel):
-    """What is supposed of the people that an audit is about.
+    """What is assumed about the people that an audit is about.
 
     Attributes:
         people: How many there are.
         accepted: The share of them that the tree accepts, within (0, 1).
-        positive: The share of people whose label is true, within (0, 1); alike for accepted and refused.
+        positive: The share of people whose label is true, within (0, 1); the same for accepted and refused.
         ratio: The parity to find, within (0, 1]: the smallest group's rate over that of all the others.
         shares: Each group's share of the people, in the release's order, in any unit; None is equal shares.
-        rates: Each group's rate in any unit, in the release's order, instead of `ratio`; None if only that is supposed.
+        rates: Each group's rate in any unit, in the release's order, instead of `ratio`; None if only that is assumed.
 
     Raises:
-        QuestionRefused: No people can be like that.
+        QuestionRefused: The values contradict each other, or are out of range.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

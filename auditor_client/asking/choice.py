@@ -1,7 +1,7 @@
 """Strategy `auto`: how to ask, from public facts alone (3-estimation §1).
 
-The choice has to be the same whenever the same is asked, or a repeated question would be another plan
-and be charged again. So it is made from a formula, not from a simulation.
+The same question must always get the same choice, or a repeated question would be another plan and be charged
+again. So the choice follows from a formula, not from a simulation.
 """
 
 import math
@@ -12,9 +12,9 @@ from auditor_client.asking.inquiry import Inquiry
 from shared.amounts import NANO_PER_UNIT
 
 GOOD_ENOUGH: Final = 0.01
-"""An expected error of the ratio that hardly any verdict hangs on."""
+"""An expected error of the ratio that changes hardly any verdict."""
 WORTH_IT: Final = 1.25
-"""How much more error the rule-by-rule answer may cost."""
+"""How many times as large the error may be rule by rule as with unions."""
 
 
 def choose_strategy(inquiry: Inquiry) -> str:
@@ -67,7 +67,7 @@ def count_variance(mechanism: str, epsilon_nano: int, delta_nano: int, counts_th
     Args:
         mechanism: Its name.
         epsilon_nano: In units of 10⁻⁹.
-        delta_nano: Likewise; the Gaussian's.
+        delta_nano: In units of 10⁻⁹; the Gaussian's.
         counts_that_change: Between neighbouring records.
     """
     if mechanism == "randomised_response":

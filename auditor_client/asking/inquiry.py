@@ -1,4 +1,4 @@
-"""What an audit is to find out, before it is decided how to ask: a request about the rules of one model.
+"""What an audit is to find out, before the strategy is chosen: a request about the rules of one model.
 
 Everything follows from three values: the dataset's declaration, the settled request and the rules.
 """
@@ -40,7 +40,7 @@ class ModelDigest:
 
     Attributes:
         rules: SHA-256 of the canonical rules with their decisions, as "sha256:<hex>".
-        file: SHA-256 of the model's file, likewise; None if the model came from memory.
+        file: SHA-256 of the model's file, in the same form; None if the model came from memory.
     """
 
     rules: str
@@ -60,9 +60,9 @@ class Inquiry:
     """What is to be found out, of which rules, about whom.
 
     Attributes:
-        dataset: The declaration of those whom it is about.
+        dataset: The declaration of the people whom it is about.
         request: As it was asked, settled (`mechanisms.settled`).
-        rules: All rules of the model after merging siblings that decide alike: disjoint, and together they cover
+        rules: All rules of the model after merging siblings with one decision: disjoint, and together they cover
             everybody.
         model: Which model they are of.
 
@@ -76,7 +76,7 @@ class Inquiry:
     model: ModelDigest
 
     def __post_init__(self) -> None:
-        _ = self.scope, self.groups, self.reference  # what the dataset lacks is noticed now
+        _ = self.scope, self.groups, self.reference  # refuses what the dataset lacks
         if self.labelled and self.label is None:
             raise QuestionRefused(
                 "The dataset declares no label, and all figures but statistical-parity compare the decisions with one."
@@ -177,7 +177,7 @@ def group_named(wanted: Sequence[Any] | str, groups: Sequence[Group]) -> Group:
     """The group of a name: its values, as they are or as texts, with commas between them.
 
     Raises:
-        QuestionRefused: There is no such group.
+        QuestionRefused: No group has that name.
     """
     values = [part.strip() for part in wanted.split(",")] if isinstance(wanted, str) else list(wanted)
     for group in groups:

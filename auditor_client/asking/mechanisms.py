@@ -23,7 +23,7 @@ DEFAULT_DELTA: Final = "0.000001"
 
 
 def settled(request: AuditRequest, dataset: DatasetDescription) -> AuditRequest:
-    """A request with what it leaves open filled in: version, mechanism and its parameters, amounts in one spelling.
+    """Fill in what a request leaves open: version, mechanism and its parameters, amounts in one spelling.
 
     Args:
         request: Where all sensitive columns were perturbed at their source, randomised response is its mechanism.
@@ -45,7 +45,7 @@ def settled(request: AuditRequest, dataset: DatasetDescription) -> AuditRequest:
 
 
 def at(request: AuditRequest, epsilon_nano: int) -> AuditRequest:
-    """The same at another ε, in units of 10⁻⁹."""
+    """The same request at another ε, in units of 10⁻⁹."""
     return request.changed(epsilon=format_nano(epsilon_nano))
 
 

@@ -1,7 +1,7 @@
 """The auditor's own, attribute-free data about the same people: how many a cell applies to (3-estimation §2).
 
-An auditor often has the features of the people whom the holder knows more about. Counts in them are exact
-and sensitive to nothing, and they never leave this side.
+An auditor often has the features of the people whose sensitive attributes the holder has. Counts in them are
+exact and cost no privacy, and the data are never sent.
 """
 
 from collections.abc import Mapping

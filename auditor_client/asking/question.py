@@ -28,7 +28,7 @@ class Question(Inquiry):
         plan: What is asked, pinned to a version of the records.
 
     Raises:
-        EstimationRefused: All rules decide alike, so there is nothing to ask.
+        EstimationRefused: All rules make one decision, so there is nothing to ask.
         QuestionRefused: The plan would not fit the dataset.
     """
 
@@ -44,7 +44,7 @@ class Question(Inquiry):
         return self.request.strategy
 
     def changed(self, **changes: Any) -> "Question":
-        """The same question put otherwise: with other values in its request.
+        """The same question with other values in its request.
 
         Raises:
             QuestionRefused: The plan would not fit the dataset.
@@ -57,7 +57,7 @@ class Question(Inquiry):
 
 
 def make_question(model: Any, dataset: DatasetDescription, request: AuditRequest) -> Question:
-    """Read a model and put its rules into a plan. Asks nobody anything.
+    """Read a model and put its rules into a plan; sends nothing.
 
     Args:
         model: A fitted scikit-learn classifier, the path of a skops file, or a `Tree`.

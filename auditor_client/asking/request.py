@@ -120,7 +120,7 @@ class AuditRequest(BaseModel):
 
     @property
     def delta_nano(self) -> int:
-        """Likewise δ."""
+        """The whole plan's δ, in units of 10⁻⁹."""
         return 0 if self.delta is None else parse_nano(self.delta)
 
     def changed(self, **changes: Any) -> "AuditRequest":

@@ -2,7 +2,7 @@
 
 A scope is a conjunction of predicates that restricts every cell. It is written as people write conditions,
 `age >= 18 and region in (North, South)`, or as the rule of 4-interface in JSON. What cannot be read in exactly
-one way is refused: a scope that means something else than its writer thought would give a wrong figure.
+one way is refused: a scope that is misunderstood would give a wrong figure.
 """
 
 import re
@@ -43,13 +43,13 @@ def scope_predicates(conditions: Sequence[str], schema: Schema) -> tuple[Predica
     """Read the conditions that restrict an audit; all of them hold for everybody within the scope.
 
     Args:
-        conditions: Texts such as `age >= 18`, `region in (North, South)`, `hours is not missing`,
+        conditions: Texts, for example `age >= 18`, `region in (North, South)`, `hours is not missing`,
             `"marital status" != Divorced or missing`, several joined by `and`; or a rule in JSON,
-            `{"all_of": [...]}`. Names and values with other signs than letters stand in quotes.
+            `{"all_of": [...]}`. Quote names and values that have other signs than letters.
         schema: The dataset's declared columns: they say what is a number.
 
     Raises:
-        QuestionRefused: Naming the part that cannot be read, or does not fit the dataset.
+        QuestionRefused: A condition cannot be read, or does not fit the dataset; the text quotes it.
     """
     predicates: list[Predicate] = []
     for text in conditions:

@@ -2,8 +2,8 @@
 
 A strategy says which cells go into which batches at what share of the loss. The cells follow from the
 rules, the figures that are wanted and the scope alone, so a plan can be built again and compared. The
-rules are taken as they come: merge siblings that decide alike first (`Tree.merged`), because a split
-that changes no decision only adds noise. How the answers are read is in `answers`.
+rules are used as they are: merge siblings with one decision first (`Tree.merged`), because a split
+that changes no decision only adds noise. `answers` reads the answers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,8 +20,8 @@ def build_plan(inquiry: Inquiry) -> Plan:
     """Put what is to be found out into a plan, by the strategy that the request names.
 
     Raises:
-        EstimationRefused: All rules decide alike, so there is nothing to ask.
-        QuestionRefused: There is no such strategy, or it cannot use this ε.
+        EstimationRefused: All rules make one decision, so there is nothing to ask.
+        QuestionRefused: The strategy is unknown, or cannot use this ε.
     """
     request, builders = inquiry.request, {"verdict": _verdict, "rules": _rules, "pafer": _pafer}
     if request.strategy not in builders:

@@ -1,4 +1,4 @@
-"""What one call of `Auditor` is given: frozen values, or keywords of which they are made here and nowhere else."""
+"""The arguments of one call of `Auditor`: frozen values, or keywords that become them here and nowhere else."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ Values = TypeVar("Values", bound=BaseModel)
 
 
 class OnHand(BaseModel):
-    """What the auditor's side has already; nothing of it is sent.
+    """What the auditor has already; none of it is sent.
 
     Attributes:
         supports: How many people of the auditor's own data each cell applies to, by the cell's id.
@@ -61,7 +61,7 @@ class Asking:
             keywords: Fields of `AuditRequest`, `Reading` and `OnHand` by name.
 
         Raises:
-            QuestionRefused: A keyword is unknown, stands in a value that was given whole, or has a wrong value.
+            QuestionRefused: A keyword is unknown, is a field of a value that was given whole, or has a wrong value.
         """
         asked, read, own = (_of_fields(kind, keywords) for kind in (AuditRequest, Reading, OnHand))
         _require_known(keywords, {**asked, **read, **own})
@@ -89,7 +89,7 @@ def made(kind: type[Values], values: Mapping[str, Any]) -> Values:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise QuestionRefused(
-            f"{first['loc'][0]}: {first['msg']}; not {first['input']!r}. Give it otherwise, or leave it out."
+            f"{first['loc'][0]}: {first['msg']}; not {first['input']!r}. Give another value, or leave it out."
         ) from error
 
 

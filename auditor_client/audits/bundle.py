@@ -19,13 +19,13 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from auditor_client.asking.question import rules_digest
-from auditor_client.audits.kept import finding
 from auditor_client.audits.result import AuditResult
+from auditor_client.audits.stored_answers import finding
 from auditor_client.errors import AuditorError, ReceiptsDamaged
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import signed_release
-from auditor_client.findings.finding import KeptAnswer
+from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, read_note
 from shared.canonical import sha256_name
 from shared.datasets import Budget
@@ -233,13 +233,15 @@ def _recomputed(note: Note, files: Mapping[str, bytes], keys: SigningKeys, docum
     _require(note.reused or release.plan == note.plan, "the receipt answers another plan")
     _require(release.dataset == note.dataset.name, "the receipt is about another dataset")
     key = next(key for key in keys.keys if key.id == release.key)
-    kept = KeptAnswer(release, answer, Path(str(document.get("receipt", ""))), key)
+    stored = StoredAnswer(release, answer, Path(str(document.get("receipt", ""))), key)
     try:
         budget = None if document.get("budget") is None else Budget.model_validate(document["budget"])
     except ValidationError as error:
         raise ReceiptsDamaged("The budget in its figures cannot be read.") from error
-    _require(PurePosixPath(kept.receipt.name).stem == PurePosixPath(file).stem, "its figures name another receipt")
-    return finding(question, note.answer(kept), note.reading, holder_url=str(document.get("holder", "")), budget=budget)
+    _require(PurePosixPath(stored.receipt.name).stem == PurePosixPath(file).stem, "its figures name another receipt")
+    return finding(
+        question, note.answer(stored), note.reading, holder_url=str(document.get("holder", "")), budget=budget
+    )
 
 
 def _require_same_document(again: AuditResult, document: Mapping[str, Any], same_versions: bool) -> None:

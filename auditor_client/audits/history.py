@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from auditor_client.audits.kept import finding, kept_answers
 from auditor_client.audits.result import AuditResult
+from auditor_client.audits.stored_answers import finding, stored_answers
 from auditor_client.errors import AuditorError
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.findings.notes import Notes
@@ -50,7 +50,7 @@ class History(Shown):
         return f"<History: {len(self)} {'audit' if len(self) == 1 else 'audits'}>"
 
 
-def kept_history(receipts: Receipts, *, dataset: str | None = None, model: str | None = None) -> History:
+def stored_history(receipts: Receipts, *, dataset: str | None = None, model: str | None = None) -> History:
     """The audits that a receipts directory has notes of.
 
     Args:
@@ -58,18 +58,18 @@ def kept_history(receipts: Receipts, *, dataset: str | None = None, model: str |
         dataset: Of one dataset alone.
         model: Of one model alone: the beginning of the digest of its rules or of its file, with or without "sha256:".
     """
-    answers = {kept.release.id: kept for kept in kept_answers(receipts)}
+    answers = {stored.release.id: stored for stored in stored_answers(receipts)}
     audits, unreadable = [], 0
     for note in Notes(receipts.directory).read():
         digests = [digest.removeprefix("sha256:") for digest in (note.model.rules, note.model.file) if digest]
         wanted = model is None or any(digest.startswith(model.removeprefix("sha256:")) for digest in digests)
         if not wanted or dataset not in (None, note.dataset.name):
             continue
-        kept = answers.get(note.release)
+        stored = answers.get(note.release)
         try:
-            if kept is None:
+            if stored is None:
                 raise AuditorError("Its receipt is missing.")
-            audits.append(finding(note.question(), note.answer(kept), note.reading))
+            audits.append(finding(note.question(), note.answer(stored), note.reading))
         except AuditorError:
             unreadable += 1
     return History(tuple(sorted(audits, key=lambda audit: (audit.release.created, audit.metrics))), unreadable)

@@ -32,7 +32,7 @@ class AuditResult(Shown, Finding):
     @property
     def note(self) -> Note:
         """What was asked and chosen, as it is kept with the receipt."""
-        return Note.of(self.question, self.kept, self.reading)
+        return Note.of(self.question, self.stored, self.reading)
 
     def attribution(
         self, pair: tuple[Group | str, Group | str] | None = None, *, rate: str | None = None
@@ -51,10 +51,10 @@ class AuditResult(Shown, Finding):
         return insight.attribution(self, pair, rate)
 
     def flip(self, rule: str, *, rate: str | None = None) -> "ParityEstimate":
-        """The figure if one rule decided otherwise, for the same people; no further budget.
+        """The figure if one rule decided the other way, for the same people; no further budget.
 
         Args:
-            rule: The id of a leaf, such as "leaf-3"; `rule_ids` has them.
+            rule: The id of a leaf; `rule_ids` has them.
             rate: See `attribution`.
 
         Raises:
@@ -91,11 +91,11 @@ class AuditResult(Shown, Finding):
 
     @cached_property
     def report(self) -> View[Any]:
-        """The finding, with what more budget would buy, which takes a second to simulate."""
+        """The finding, with what more budget would give, which takes a second to simulate."""
         return outlook_view(self.view, self.outlook())
 
     def outlook(self) -> Outlook | None:
-        """What more budget would buy: expected widths at larger ε, by simulation; None without intervals or noise."""
+        """What more budget would give: expected widths at larger ε, by simulation; None without intervals or noise."""
         from auditor_client.planning.forecasting import outlook  # noqa: PLC0415 - takes a second to import
 
         return outlook(self)
@@ -104,7 +104,7 @@ class AuditResult(Shown, Finding):
         """The report: one page that needs nothing else.
 
         Args:
-            outlook: With what more budget would buy.
+            outlook: Add what more budget would give.
         """
         return self.report.page if outlook else self.view.page
 

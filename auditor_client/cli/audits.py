@@ -7,7 +7,7 @@ import typer
 from auditor_client.asking.request import AuditRequest
 from auditor_client.audits.asking import OnHand
 from auditor_client.audits.bundle import write_bundle
-from auditor_client.audits.history import kept_history
+from auditor_client.audits.history import stored_history
 from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import AuditOutput, Connection, Dataset, Directory, ModelFile, Output
 from auditor_client.cli.output import an_auditor, clear_errors, print_json, require_writable
@@ -116,7 +116,7 @@ def history(
     """The kept audits over time, computed again from their receipts; asks nobody and spends nothing."""
     with clear_errors():
         require_writable(output.report)
-        found = kept_history(Receipts(directory or DEFAULT_RECEIPTS), dataset=dataset, model=model)
+        found = stored_history(Receipts(directory or DEFAULT_RECEIPTS), dataset=dataset, model=model)
         if output.report is not None:
             found.write_report(output.report)
         if output.as_json:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from auditor_client.audits.bundle import check_bundle, write_bundle
-from auditor_client.audits.history import kept_history
+from auditor_client.audits.history import stored_history
 from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import Connection, Output
 from auditor_client.cli.output import clear_errors, fail, print_json, print_table, require_writable
@@ -33,7 +33,7 @@ def write(
     with clear_errors():
         require_writable(file)
         directory = Receipts(connection.receipts or (chosen[0].parent if chosen else DEFAULT_RECEIPTS))
-        audits = kept_history(directory, dataset=dataset).audits
+        audits = stored_history(directory, dataset=dataset).audits
         if chosen:
             wanted = {path.name for path in chosen}
             audits = tuple(audit for audit in audits if audit.receipt.name in wanted)

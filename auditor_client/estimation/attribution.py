@@ -1,4 +1,4 @@
-"""Which rules cause the disparity of two groups, and what if one decided otherwise (1-method §6.6).
+"""Which rules cause the disparity of two groups, and the figure if one decided the other way (1-method §6.6).
 
 p_i − p_j = Σ_r (h_{r,i}/n_i − h_{r,j}/n_j) over the favourable rules: exact and additive. The groups' totals are
 drawn first, from their posterior; then `rule_counts` splits each total among its rules.
@@ -6,7 +6,7 @@ drawn first, from their posterior; then `rule_counts` splits each total among it
 Values and intervals treat what is impossible differently. A rule's interval comes from its draws, each clipped
 to what is possible by itself: no fewer than nobody, no more than all whom the group's rules accept. The values
 have to add up, so there the posterior mean counts of a group are projected onto those that do and are not
-negative: what the noise made of empty rules is taken from all rules alike, as soft thresholding does.
+negative: what the noise made of empty rules is taken from all rules equally, as soft thresholding does.
 """
 
 from collections.abc import Sequence
@@ -149,7 +149,7 @@ def flipped(measurement: Measurement, rule: int) -> Measurement:
     accepts = np.arange(len(cells)) < favourable.cells
     accepts[rule] = not accepts[rule]
     if not accepts.any() or (not everybody and accepts.all()):
-        raise EstimationRefused("With that rule reversed the model would decide alike on everybody.")
+        raise EstimationRefused("With that rule reversed the model would make one decision for everybody.")
     supports = measurement.supports
     if supports is not None:
         known = np.array([*supports.favourable, *(() if everybody else supports.complement)])

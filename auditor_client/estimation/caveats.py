@@ -1,4 +1,4 @@
-"""What the reader has to know of an estimate, in sentences (3-estimation §2)."""
+"""What the reader has to know about an estimate, in sentences (3-estimation §2)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -9,7 +9,7 @@ from shared.schema import Group
 OPEN_RATE_WIDTH: Final = 0.5
 """A rate whose interval is wider than this is one that the answers leave open."""
 OPEN_RATIO_WIDTH: Final = 0.5
-"""Likewise of a ratio."""
+"""A ratio whose interval is wider than this is one that the answers leave open."""
 SUMMED_MAX: Final = 50
 """Sums of more answers of the exponential mechanism may lean further than their intervals reach (docs/estimates.md)."""
 
@@ -39,14 +39,14 @@ def of_parity(groups: Sequence[GroupEstimate], ratio: Estimate) -> Iterator[str]
             f"{name(group.group)} has {group.size.low:.0f} to {group.size.high:.0f} people" for group in wide
         )
         yield (
-            f"Too small for this epsilon: {sizes}. The noise is as large as such a group, so the data cannot show "
+            f"Too small for this epsilon: {sizes}. The noise is as large as the group, so the data do not show "
             "its acceptance rate. A larger epsilon or coarser groups would."
         )
     elif ratio.defined and ratio.width > OPEN_RATIO_WIDTH:
         yield (
-            f"The data do not decide the ratio: it lies between {ratio.low:.2f} and {ratio.high:.2f}, because so few "
-            "people are accepted that the noise is as large as their numbers. The difference says more; a larger "
-            "epsilon would narrow the ratio."
+            f"The data do not show the ratio: it lies between {ratio.low:.2f} and {ratio.high:.2f}, because so few "
+            "people are accepted that the noise is as large as their numbers. The difference is more exact; a larger "
+            "epsilon would show the ratio."
         )
 
 

@@ -57,7 +57,7 @@ class Draws:
         return overall
 
     def population_rates(self, seed: int) -> FloatArray:
-        """Rates of the population that the people stand for, shape (T, K, M); NaN where a draw's group is empty."""
+        """Rates of the population that the people represent, shape (T, K, M); NaN where a draw's group is empty."""
         rng = np.random.default_rng((seed, 1))  # another stream than the counts came from
         rates = self.prior.population_rates(self.accepted, self.size - self.accepted, rng)
         return np.where(self.size > 0, rates, np.nan)
@@ -106,7 +106,7 @@ class DrawsWithBoundaryCases:
         return self._rate_draws(lambda draws: draws.rates())
 
     def population_rates(self, seed: int) -> list[RateDraws]:
-        """Rates of the population that they stand for, of every release."""
+        """Rates of the population that they represent, of every release."""
         return self._rate_draws(lambda draws: draws.population_rates(seed))
 
     def _rate_draws(self, rates_of: Callable[[Draws], FloatArray]) -> list[RateDraws]:

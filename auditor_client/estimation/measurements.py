@@ -192,13 +192,13 @@ def response_matrix(
         EstimationRefused: The groups are no combinations of so many columns, or nothing can be learned: a column
             whose value is kept as often as any other is reported.
     """
-    kept = {value.column: float(value.probability) for value in noise.kept}
+    keep_probability = {value.column: float(value.probability) for value in noise.kept}
     if any(len(group) != len(sensitive) for group in groups):
         raise EstimationRefused("The answer's response probabilities do not fit its groups: do not use it.")
     matrix = np.ones((1, 1))
     for index, column in enumerate(sensitive):
         values = len({group[index] for group in groups})
-        probability = kept.get(column, 1.0)
+        probability = keep_probability.get(column, 1.0)
         if not (0 < probability <= 1 and values >= 1) or (values > 1 and np.isclose(probability, 1 / values)):
             raise EstimationRefused(f"The reports of column {column!r} do not depend on the true value.")
         other = (1 - probability) / (values - 1) if values > 1 else 0.0

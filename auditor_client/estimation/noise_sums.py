@@ -4,7 +4,7 @@ Summing the counts of R cells sums R noises, so an honest posterior needs the ma
 of discrete Laplace noises has no simple closed form; convolving with one of them is two first-order
 recursions over positive numbers, so the table is exact to rounding far into the tails, in time linear
 in its length. Where that would take seconds (hundreds of cells at a small ε) the saddlepoint
-approximation stands in, which misplaces less than a thousandth of the mass. A sum of discrete Gaussian noises is one
+approximation is used, which misplaces less than a thousandth of the mass. A sum of discrete Gaussian noises is one
 itself, to rounding, unless they are narrower than two people; then the table is short and convolved directly.
 """
 

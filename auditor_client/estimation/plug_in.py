@@ -89,7 +89,7 @@ def estimate_parity(
         negative: What replaces a negative answer: "zero", "one", "uniform", "total-valid".
         too_large: What replaces an answer above the number of people: "uniform", "total-valid".
         supports: Exact numbers of people from the auditor's own data, as the paper assumes; by default those of
-            the measurement. Without any the answers' own totals stand in, which noise moves.
+            the measurement. Without any, the answers' own totals are used, which noise moves.
         threshold: Of the verdict, which is never given.
 
     Returns:
@@ -123,7 +123,7 @@ def estimate_parity(
         threshold=threshold,
         verdict=Verdict.UNDECIDED,
         warnings=(
-            "These figures follow the published procedure: without an interval nobody can separate them from noise.",
+            "These figures follow the published procedure: they have no interval, so they may be noise.",
             f"{invalid_share:.0%} of the answers were negative or above the number of people, and were replaced.",
         ),
         invalid_share=invalid_share,

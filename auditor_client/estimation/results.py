@@ -77,7 +77,7 @@ class GroupEstimate:
     size: Estimate
     accepted: Estimate
     population_rate: Estimate | None = None
-    """The rate of the population that the group's people stand for; None where the method gives none."""
+    """The rate of the population that the group's people represent; None where the method gives none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class ParityEstimate:
 
     A rate is what the measurement makes it: of acceptance (statistical parity), of acceptance among those
     with the label (equal opportunity), of the label among the accepted (predictive parity). Figures are about
-    the people in the data; `population_…` are about the population they stand for, so that their intervals
+    the people in the data; `population_…` are about the population they represent, so that their intervals
     hold the noise of sampling in addition to that of privacy.
 
     Attributes:
@@ -142,7 +142,7 @@ class OddsEstimate:
         false_positive: The same among people with y = 0.
         ratio: The smaller of the two ratios.
         difference: The larger of the two differences.
-        population_ratio: The ratio in the population that the people stand for.
+        population_ratio: The ratio in the population that the people represent.
         population_difference: The difference in it.
         threshold: What the verdict is about.
         verdict: Of the ratio.

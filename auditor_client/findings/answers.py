@@ -1,6 +1,6 @@
 """How answers are read: the counts of a release that measure a figure.
 
-The counts are found by what was asked, not by where it stands: a released cell is the set of its rules.
+The counts are found by what was asked, whatever its index: a released cell is the set of its rules.
 So one function reads the answer to a plan of any strategy, and finds out whether an earlier release,
 made for another question, already has what a new one needs (3-estimation §6).
 """
@@ -77,7 +77,7 @@ class RateCounts:
     Attributes:
         measurement: What the estimators take.
         favourable: The ids of the favourable cells, one for each row.
-        complement: The ids of the complement's cells, likewise.
+        complement: The ids of the complement's cells, one for each row.
     """
 
     measurement: Measurement

@@ -1,4 +1,4 @@
-"""What an audit found: the facts, without a word about how they are shown (3-estimation §6).
+"""What an audit found: the facts, whatever the way they are shown (3-estimation §6).
 
 `report` makes pages and texts of a finding; `result.AuditResult` is a finding that shows itself.
 """
@@ -24,7 +24,7 @@ MetricEstimate = ParityEstimate | OddsEstimate
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAnswer:
+class StoredAnswer:
     """A verified release with its receipt.
 
     Attributes:
@@ -50,17 +50,17 @@ class Finding:
 
     Attributes:
         question: What was asked, about whom, of which model.
-        kept: The holder's verified answer; an earlier one where it was used again.
+        stored: The holder's verified answer; an earlier one where it was used again.
         reading: How the figures were made.
         counts: What was answered, as the estimators saw it, by rate.
         estimates: The figures of each metric that was asked for, in that order.
         holder_url: Who answered.
-        budget: The auditor's account after the audit; None if the holder did not say it again.
+        budget: The auditor's account after the audit; None if the holder did not answer.
         versions: Names and versions of the programs that computed the figures.
     """
 
     question: Question
-    kept: KeptAnswer
+    stored: StoredAnswer
     reading: Reading
     counts: Mapping[Rate, RateCounts] = field(repr=False)
     estimates: Mapping[str, MetricEstimate]
@@ -71,27 +71,27 @@ class Finding:
     @property
     def release(self) -> Release:
         """The holder's verified answer."""
-        return self.kept.release
+        return self.stored.release
 
     @property
     def answer(self) -> Mapping[str, Any]:
         """The same as it came."""
-        return self.kept.answer
+        return self.stored.answer
 
     @property
     def receipt(self) -> Path:
         """The file that keeps it."""
-        return self.kept.receipt
+        return self.stored.receipt
 
     @property
     def key(self) -> SigningKey:
         """The public key that signed it."""
-        return self.kept.key
+        return self.stored.key
 
     @property
     def reused(self) -> bool:
         """Whether an earlier release answered the question, so that nothing was spent."""
-        return self.kept.reused
+        return self.stored.reused
 
     @property
     def estimator(self) -> str:
@@ -110,7 +110,7 @@ class Finding:
 
     @property
     def rules(self) -> tuple[DecisionRule, ...]:
-        """The tree's rules after merging siblings that decide alike."""
+        """The tree's rules after merging siblings with one decision."""
         return self.question.rules
 
     @property

@@ -1,6 +1,6 @@
 """Rule-level insight from an answer that was asked rule by rule; no further budget (3-estimation §2).
 
-Which rules cause the disparity of two groups, and what the figure would be if a rule decided otherwise.
+Which rules cause the disparity of two groups, and what the figure would be if a rule decided the other way.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -39,7 +39,7 @@ def attribution(
         rate: The name of a `Rate`; by default the first metric's.
 
     Raises:
-        QuestionRefused: The audit does not distinguish rules, or there is no such pair.
+        QuestionRefused: The answer does not distinguish rules, or has no such pair.
     """
     counts = _counts(finding, rate)
     groups = counts.measurement.groups
@@ -52,7 +52,7 @@ def attribution(
 
 
 def flipped(finding: Finding, rule: str, rate: str | None = None) -> ParityEstimate:
-    """The figure if one rule decided otherwise, about the same people.
+    """The figure if one rule decided the other way, for the same people.
 
     Args:
         finding: An audit that was asked rule by rule.
@@ -60,7 +60,7 @@ def flipped(finding: Finding, rule: str, rate: str | None = None) -> ParityEstim
         rate: The name of a `Rate`; by default the first metric's.
 
     Raises:
-        QuestionRefused: The audit does not distinguish that rule.
+        QuestionRefused: The answer does not distinguish that rule from the others.
     """
     counts, leaves = _counts(finding, rate), leaf_names(finding, rate)
     if rule not in leaves:

@@ -1,4 +1,4 @@
-"""Notes: what an audit was about, kept beside its receipt, so that every figure can be computed again.
+"""Notes: what an audit was about, kept with its receipt, so that every figure can be computed again.
 
 A receipt says what was asked and answered; it does not say which model was behind the rules, which leaf
 decides what, and which figures were wanted. A note does. Notes lie in `questions/` of the receipts
@@ -21,7 +21,7 @@ from auditor_client.asking.question import Question
 from auditor_client.asking.request import AuditRequest
 from auditor_client.durable_files import write_durably
 from auditor_client.errors import AuditorError, ReceiptsDamaged
-from auditor_client.findings.finding import KeptAnswer
+from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import DecisionRule, Leaf
 from shared.canonical import digest
@@ -69,11 +69,11 @@ class Note(BaseModel):
     supports: dict[str, int] | None
 
     @classmethod
-    def of(cls, question: Question, kept: KeptAnswer, reading: Reading) -> Self:
+    def of(cls, question: Question, stored: StoredAnswer, reading: Reading) -> Self:
         """The note of a question that a kept answer answers."""
         return cls(
-            release=kept.release.id,
-            reused=kept.reused,
+            release=stored.release.id,
+            reused=stored.reused,
             dataset=question.dataset,
             request=question.request,
             plan=question.plan,
@@ -88,7 +88,7 @@ class Note(BaseModel):
                 )
                 for rule in question.rules
             ),
-            supports=None if kept.supports is None else dict(kept.supports),
+            supports=None if stored.supports is None else dict(stored.supports),
         )
 
     @property
@@ -108,9 +108,9 @@ class Note(BaseModel):
         )
         return Question(self.dataset, self.request, rules, self.model)
 
-    def answer(self, kept: KeptAnswer) -> KeptAnswer:
+    def answer(self, stored: StoredAnswer) -> StoredAnswer:
         """A kept answer as this note has it: what it was made for, and the auditor's own counts of its cells."""
-        return replace(kept, reused=self.reused, supports=self.supports)
+        return replace(stored, reused=self.reused, supports=self.supports)
 
 
 def read_note(content: bytes, name: Any) -> Note:

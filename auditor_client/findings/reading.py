@@ -27,8 +27,8 @@ class Reading(BaseModel):
         level: Of each single interval, within [0.5, 1).
 
     Raises:
-        QuestionRefused: There is no such estimator, threshold or level.
-        EstimationRefused: There is no such policy.
+        QuestionRefused: The estimator is unknown, or the threshold or level is out of range.
+        EstimationRefused: The policy is unknown.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

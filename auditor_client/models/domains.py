@@ -1,4 +1,4 @@
-"""What values a column can have, cut into pieces that a tree cannot distinguish, and predicates for unions of them.
+"""What values a column can have, cut into pieces that a tree does not distinguish, and predicates for unions of them.
 
 A column's domain is a row of *atoms*: for a category or boolean column its declared values, for an
 ordered one the stretches between *cuts*, and last, for a nullable column, missing. A set of atoms is a
@@ -22,7 +22,7 @@ from shared.rules import Predicate
 from shared.schema import Column, Value
 
 LARGEST: Final = float(np.finfo(np.float32).max)
-"""scikit-learn's trees refuse larger values; a rule sends such people where the largest accepted value goes."""
+"""scikit-learn's trees refuse larger values; a rule treats them as the largest accepted value."""
 
 _SIGN: Final = 1 << 63
 _ALL_BITS: Final = (1 << 64) - 1

@@ -1,6 +1,6 @@
 """The model's own preprocessing as oracle: which raw column each feature comes from, and where it may turn.
 
-Nothing here computes what a transformer would compute. The structure of a fitted pipeline only says
+Nothing here computes what a transformer would compute. The structure of a fitted pipeline only shows
 which single raw column a feature depends on, and points between which it is monotone in that column;
 every value comes out of the fitted transformers themselves (3-estimation §5). A transformer that mixes
 columns, or that this file does not know, is refused: also a subclass, which may do anything.
@@ -145,7 +145,7 @@ class Preprocessing:
         return traced
 
     def _trace_imputer(self, step: Any, features: Sequence[Feature], before: Transform) -> list[Feature]:
-        """What stands for missing may be a number such as −1, which is then a piece of its own."""
+        """The value for missing may be a number, for example −1, which is then a piece of its own."""
         sentinel = step.missing_values
         for feature in features if sentinel is None else ():
             self._missing_is(None, feature.source)

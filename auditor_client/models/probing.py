@@ -41,7 +41,7 @@ class Inputs:
         columns: The dataset's column behind each of the model's inputs, in the model's order.
         names: What the model calls its inputs if it was fitted on a DataFrame; None if on an array.
         dtypes: Column name to one of `DTYPES`, where the model was trained on that instead.
-        missing: By column, what stands for a missing category or boolean: None or NaN. NaN where it is not known.
+        missing: By column, the value for a missing category or boolean: None or NaN. NaN where it is not known.
     """
 
     schema: Schema

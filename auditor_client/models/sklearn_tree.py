@@ -43,7 +43,7 @@ def read_tree(
         favourable: The classes that count as favourable. May be left out for the classes 0 and 1, false
             and true, or −1 and 1: the larger is favourable. A class is found by its value or its text.
         columns: The dataset's column for each of the model's inputs, in the model's order: needed if
-            the model was fitted on an array, or if it calls its inputs otherwise.
+            the model was fitted on an array, or if it has other names for its inputs.
         input_dtypes: By column, "float32", "float64" or "object", if the model was trained on that and
             is used with it. Default: float64 for ordered columns, bool for boolean ones (object, if
             missing values occur), Python texts for categories.

@@ -1,7 +1,7 @@
 """Our neutral decision tree, of any arity, and its rules.
 
 Whatever a model came from, the rest of the client sees only this: splits whose branches carry
-predicates on one column, and leaves that decide. Siblings that decide alike are merged, because a split
+predicates on one column, and leaves that decide. Siblings with one decision are merged, because a split
 that changes no decision only adds noise (1-method §4, *pruning of non-distinguishing rules*).
 """
 
@@ -138,8 +138,8 @@ def _check(node: Node, path: tuple[Predicate, ...], arriving: Mapping[str, list[
     Args:
         node: A split or leaf.
         path: The predicates above it.
-        arriving: By column, values that arrive; some of them stands for every value that does, as far as
-            the predicates above can distinguish. All that arrive, for a column that the path does not test.
+        arriving: By column, values that arrive; some of them represents every value that does, as far as
+            the predicates above distinguish values. All that arrive, for a column that the path does not test.
         schema: The dataset's declared columns.
     """
     if isinstance(node, Leaf):

@@ -89,7 +89,7 @@ def forecast(question: Question, *, supports: CountSupport | None = None, readin
             put = question if strategy == question.strategy else question.changed(strategy=strategy)
             strategies.append(chosen if put is question else expected(put))
         except QuestionRefused:
-            continue  # such as half an ε that the holder does not take
+            continue  # for example half an ε that the holder does not accept
     curve = []
     for factor in CURVE if question.request.epsilon_nano else ():
         nano = round(question.request.epsilon_nano * factor)
@@ -252,7 +252,7 @@ def _assumed(question: Question, metric: str, location: Location, supports: Coun
         )
         people = complement if location.complement_is == "everybody" else favourable + complement
         if not 0 < favourable < people:
-            raise QuestionRefused("In your own data the tree decides alike about everybody within the scope.")
+            raise QuestionRefused("In your own data the tree makes one decision for everybody within the scope.")
         assumption = assumption.model_copy(update={"people": people, "accepted": favourable / people})
     elif metric == PREDICTIVE:
         accepted_people = max(round(assumption.people * assumption.accepted), 1)

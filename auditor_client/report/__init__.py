@@ -1,1 +1,1 @@
-"""Findings as pages, texts and documents; no figure is computed here (3-estimation §6)."""
+"""Findings as pages, texts and documents; nothing here computes a figure (3-estimation §6)."""

@@ -1,7 +1,7 @@
-"""The report as data: what it says, in the order in which it says it, before anything is drawn.
+"""The report as data, in its order, before anything is drawn.
 
-Texts and positions only; the page adds no fact of its own. Texts that came from outside (names of
-columns, categories, datasets) stay as they are here: escaping belongs to the page.
+Texts and positions only; the page adds no fact of its own. Texts from outside (names of
+columns, categories, datasets) are unchanged here: the page escapes them.
 """
 
 import shlex
@@ -32,7 +32,7 @@ class RuleRow:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A term and what it is; an `exact` text (digest, key) is there to be copied."""
+    """A term and its text; an `exact` text (digest, key) is for copying."""
 
     term: str
     text: str
@@ -106,7 +106,7 @@ def _bars(finding: Finding) -> tuple[RuleBars | None, str]:
 
 
 def with_outlook(report: AuditData, outlook: Outlook | None) -> AuditData:
-    """The same, with what more budget would buy."""
+    """The same, with what more budget would give."""
     return replace(report, cost=(*report.cost, *_central(outlook)), more=remaining_curve(outlook))
 
 
@@ -115,8 +115,8 @@ def _reused(finding: Finding) -> str:
         return ""
     created = finding.release.created.astimezone(UTC)
     return (
-        "Nothing was spent: an answer that was kept, of "
-        f"{created.day} {created:%B %Y}, already has every count that this question needs."
+        "Nothing was spent: a kept answer of "
+        f"{created.day} {created:%B %Y} already has every count that this question needs."
     )
 
 
@@ -169,9 +169,9 @@ def _central(outlook: Outlook | None) -> tuple[Fact, ...]:
         return ()
     central = outlook.central
     words = (
-        f"the perturbation cost each person ε = {central.epsilon_nano / NANO_PER_UNIT:.3g}. Of a holder who has the "
-        f"true groups, that loss would buy an interval of the ratio about {central.width:.3f} wide, off by "
-        f"{central.error:.3f} on average; this one is {outlook.now:.3f} wide"
+        f"the perturbation cost each person ε = {central.epsilon_nano / NANO_PER_UNIT:.3g}. From a holder who has the "
+        f"true groups, that loss would give an interval of the ratio about {central.width:.3f} wide, with a mean "
+        f"error of {central.error:.3f}; this one is {outlook.now:.3f} wide"
     )
     return (Fact("Perturbed at the source", words),)
 

@@ -89,7 +89,7 @@ class RatioPicture:
 
 @dataclass(frozen=True, slots=True)
 class FigureRow:
-    """One figure over all groups; `equal` is what it would be if all groups were treated alike."""
+    """One figure over all groups; `equal` is its value if all groups were treated the same."""
 
     name: str
     definition: str

@@ -1,4 +1,4 @@
-"""Rules and figures in words that a reader without the contract understands."""
+"""Rules and figures in words that readers who do not know the contract understand."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _SIGNS: Final = {"lt": "below ", "le": "at most ", "gt": "above ", "ge": "at lea
 def rule_words(rule: Rule) -> tuple[tuple[str, str], ...]:
     """A rule as (column, condition) pairs, each column once, in the order of the path; empty for everybody.
 
-    Several tests of one column on a path are shown as one condition, the tightest bound of each side.
+    Several tests of one column on a path are shown as one condition, with the tightest bound of each side.
     """
     columns = dict.fromkeys(predicate.column for predicate in rule.all_of)
     return tuple(

@@ -27,7 +27,7 @@ class MetricWords:
 
 @dataclass(frozen=True, slots=True)
 class RateWords:
-    """A rate that a metric compares; `{label}` stands for the dataset's label column.
+    """A rate that a metric compares.
 
     Attributes:
         name: Of the rate.

@@ -1,4 +1,4 @@
-"""What the report says in sentences: the finding, and what the figures mean and do not mean."""
+"""The sentences of the report: the finding, and what the figures mean and do not mean."""
 
 import math
 from dataclasses import dataclass
@@ -81,16 +81,14 @@ def explanation(estimate: MetricEstimate) -> str:
     """Why the verdict is what it is."""
     bar = threshold_percent(estimate.threshold)
     if not estimate.ratio.defined:
-        return "As far as the answer shows, nobody is accepted in any group, so there is nothing to divide."
+        return "The answer shows no accepted people in any group, so there is no ratio."
     if not interval_words(estimate):
-        return (
-            "This estimator gives no interval: nobody can separate the figure from its noise. So no verdict is given."
-        )
+        return "This estimator gives no interval, so the figure may be noise, and there is no verdict."
     if estimate.verdict is Verdict.MEETS:
         return f"The whole interval lies at or above {bar}."
     if estimate.verdict is Verdict.FAILS:
         return f"The whole interval lies below {bar}."
-    return f"The interval reaches across {bar}: the noise is too large to decide. A larger ε would narrow it."
+    return f"The interval reaches across {bar}: the noise is too large for a verdict. A larger ε would narrow it."
 
 
 def _worse(estimate: MetricEstimate, rate: Rate) -> tuple[ParityEstimate, Rate]:
@@ -119,7 +117,7 @@ def level_words(estimate: Estimate) -> str:
 
 
 def noise_words(noise: Noise) -> str:
-    """How far the noise of a count reaches: a bound that 95 % of the counts keep."""
+    """How large the noise of a count is: a bound for 95 % of the counts."""
     if isinstance(noise, DiscreteLaplaceNoise):
         # The chance of noise beyond ±t is 2·q^(t+1)/(1 + q), with q = exp(−1/scale); see `shared.noise`.
         q = math.exp(-1 / noise.scale)
@@ -157,9 +155,9 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
         Paragraph(
             "Meets, fails, undecided",
             f"The tree meets or fails {threshold_name(estimate.threshold)} only if the whole {level} interval is "
-            "on one side of it. Otherwise the audit says undecided: the privacy noise is too large to tell. That is "
-            "neither a pass nor a suspicion. Asking the same again returns the same answer; only a larger ε, or a "
-            "second draw, which is charged, says more.",
+            "on one side of it. Otherwise the audit says undecided: the privacy noise is too large for a verdict. "
+            "That is neither a pass nor a suspicion. The same question returns the same answer; only a larger ε, or a "
+            "second draw, which is charged, adds information.",
         ),
         _threshold_paragraph(estimate.threshold),
         Paragraph(
@@ -167,7 +165,7 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
             f"The people in version {result.release.version} of the holder’s records, each counted once: "
             "survey weights are not supported."
             f"{_scope_sentence(result)} The intervals about the people in the data do not cover how well these people "
-            "stand for others. "
+            "represent others. "
             "And the figures are about the decisions of the tree as it was read, not about what was decided in "
             "practice.",
         ),
@@ -208,8 +206,8 @@ def _population_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
         Paragraph(
             "The population",
             f"The {level} intervals of the population hold the true figure of all the people whom the people in the "
-            "data stand for, if these are a random sample of them: noise of privacy and chance of sampling together. "
-            "They are wider, however large ε is. Where the register is everybody, they have no meaning.",
+            "data represent, if these are a random sample of them: they cover the privacy noise and the chance of "
+            "sampling. They are wider, however large ε is. Where the register holds everybody, they have no meaning.",
         ),
     )
 

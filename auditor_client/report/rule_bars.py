@@ -1,4 +1,4 @@
-"""Which rules cause the disparity, as data for pictures: bars with intervals, ranked, and what a flip would do."""
+"""Which rules cause the disparity, as data for pictures: ranked bars with intervals, and flipped rules."""
 
 import math
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class RuleBar:
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """What the ratio would be if a rule decided otherwise; `change` says what it would do."""
+    """The ratio if a rule decided the other way; `change` is what the rule would do then."""
 
     name: str
     change: str
@@ -65,7 +65,7 @@ class RuleBars:
 
 
 def rule_bars(finding: Finding) -> RuleBars | None:
-    """The attribution of the first metric's first rate; None where the audit does not distinguish rules.
+    """The attribution of the first metric's first rate; None where the answer does not distinguish rules.
 
     Raises:
         AuditorError: The answers allow no shares: the exponential mechanism's, or of fewer than two groups with people.
@@ -132,7 +132,7 @@ def _flips(finding: Finding, rate: Rate, now: float) -> tuple[Flip, ...]:
 
 
 def _flip(finding: Finding, name: str, rate: Rate) -> ParityEstimate | None:
-    """The figure if a rule decided otherwise; None where the tree would then decide alike about everybody."""
+    """The figure if a rule decided the other way; None where the tree would then make one decision for everybody."""
     try:
         return flipped(finding, name, rate)
     except AuditorError:
@@ -150,7 +150,7 @@ def _rules_of(finding: Finding, name: str) -> tuple[Rule, ...]:
 def _conclusion(shares: Attribution, bars: tuple[RuleBar, ...], first: str, second: str) -> str:
     clear = [bar for bar in bars if bar.clear]
     if not clear:
-        return "No single rule stands out of the noise: the answer does not show which of them cause the disparity."
+        return "The noise hides every single rule: the answer does not show which of them cause the disparity."
     top = clear[0]
     direction = f"in favour of “{first}”" if not top.share.startswith("−") else f"in favour of “{second}”"
     part = ""

@@ -62,7 +62,7 @@ def _rule_lines(bars: RuleBars, level: str) -> list[str]:
     lines += [f"  {bar.name:<{width}}  {bar.share:>6} points  ({level}: {bar.interval})" for bar in bars.bars]
     lines.append(f"  {bars.conclusion}")
     if bars.flips:
-        lines.append(f"Lowest {bars.rate} divided by the highest, now {bars.ratio}, if one rule decided otherwise:")
+        lines.append(f"Lowest {bars.rate} divided by the highest, now {bars.ratio}, if one rule decided the other way:")
     width = max((len(flip.name) for flip in bars.flips), default=0)
     return lines + [
         f"  {flip.name:<{width}}  {flip.change:<9}  {flip.ratio}  ({level}: {flip.interval})  {flip.verdict}"

@@ -1,4 +1,4 @@
-"""The expected width of an interval against ε, as data for a picture: both axes logarithmic or linear as it reads."""
+"""The expected width of an interval against ε, as data for a picture."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from shared.amounts import NANO_PER_UNIT, format_nano
 
 @dataclass(frozen=True, slots=True)
 class WidthPoint:
-    """One ε, where it stands in the picture (in per cent, from the left and from the top), and what it would give."""
+    """One ε, its position in the picture (in per cent, from the left and from the top), and the expected result."""
 
     x: float
     y: float
@@ -47,7 +47,7 @@ def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
     words = (
         f"The interval of the ratio is {outlook.now:.3f} wide at ε = {format_nano(outlook.epsilon_nano)}. With "
         f"ε = {better.epsilon}, asked as a new question, it would be about {_width(better.width)} wide, and the "
-        f"verdict undecided in {100 * better.undecided:.0f} of 100 such audits."
+        f"verdict undecided in {100 * better.undecided:.0f} of 100 audits."
     )
     affordable = [
         point

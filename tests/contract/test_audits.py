@@ -14,7 +14,7 @@ from pydantic_core import PydanticUndefined
 from auditor_client.asking.question import rules_digest
 from auditor_client.asking.request import MECHANISMS, METRICS, STRATEGIES, AuditRequest
 from auditor_client.audits.bundle import BundleReport, check_bundle
-from auditor_client.audits.history import kept_history
+from auditor_client.audits.history import stored_history
 from auditor_client.exchange.receipts import Receipts, check_receipts
 from auditor_client.findings.notes import Notes
 from auditor_client.findings.reading import ESTIMATORS, Reading
@@ -58,7 +58,7 @@ def test_the_rules_of_a_note_make_the_plan_that_was_asked(folder: Path) -> None:
 def test_every_receipt_is_believed_and_every_audit_is_computed_again(folder: Path) -> None:
     receipts = Receipts(folder / "receipts")
 
-    history = kept_history(receipts)
+    history = stored_history(receipts)
 
     assert check_receipts(receipts, None).ok
     assert (history.unreadable, len(history)) == (0, len(Notes(receipts.directory).read()))

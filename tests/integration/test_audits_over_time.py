@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from auditor_client import Auditor, AuditResult, Tree
 from auditor_client.asking.request import METRICS
 from auditor_client.audits.bundle import check_bundle, write_bundle
-from auditor_client.audits.history import kept_history
+from auditor_client.audits.history import stored_history
 from auditor_client.cli import app
 from auditor_client.errors import QuestionRefused, ReceiptsDamaged
 from auditor_client.estimation.results import Change
@@ -165,7 +165,7 @@ def test_rules_have_shares_that_add_up_and_can_be_flipped(auditor: Auditor) -> N
     assert sum(share.share.value for share in shares.shares) == pytest.approx(shares.difference.value)
     assert flipped.ratio.value != result.ratio.value
     assert "Which rules make the difference" in page
-    assert "If one rule decided otherwise" in page
+    assert "If one rule decided the other way" in page
 
 
 def spent(auditor: Auditor) -> int:
@@ -294,7 +294,7 @@ def test_no_bundle_is_written_that_would_be_refused(
     before = bundle.read_bytes()
 
     with pytest.raises(ReceiptsDamaged, match="write fewer audits"):
-        write_bundle(bundle, [*kept_history(Receipts(evidence / "receipts"))], Receipts(evidence / "receipts"))
+        write_bundle(bundle, [*stored_history(Receipts(evidence / "receipts"))], Receipts(evidence / "receipts"))
 
     assert bundle.read_bytes() == before
 

@@ -10,11 +10,11 @@ from markupsafe import escape
 from auditor_client.asking.request import METRICS, ODDS, PARITY
 from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.history import History
-from auditor_client.audits.kept import finding
 from auditor_client.audits.result import AuditResult
+from auditor_client.audits.stored_answers import finding
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.findings.answers import Rate
-from auditor_client.findings.finding import KeptAnswer
+from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import Tree
 from auditor_client.report.audit_data import audit_data
@@ -32,8 +32,8 @@ def audited(model: Tree = FOUR_LEAVES, **asked: Any) -> AuditResult:
     """An audit of invented people whose counts are answered exactly."""
     put = question(model, **{"epsilon": "10", "strategy": "rules", **asked})
     release = exact_release(put.plan, PEOPLE)
-    kept = KeptAnswer(release, {}, Path("receipts/one.json"), KEY)
-    return finding(put, kept, Reading(), holder_url="https://holder.example")
+    stored = StoredAnswer(release, {}, Path("receipts/one.json"), KEY)
+    return finding(put, stored, Reading(), holder_url="https://holder.example")
 
 
 def true_ratio(model: Tree) -> float:
@@ -150,7 +150,7 @@ def test_the_report_ranks_the_rules_and_says_what_a_flip_would_do() -> None:
         "Rule d contributes most" if bars.bars[0].name == "d" else "Rule a contributes most"
     )
     assert bars.conclusion.endswith(" 1 more of the rules shown differs clearly from zero.")
-    assert "If one rule decided otherwise" in result.to_html()
+    assert "If one rule decided the other way" in result.to_html()
     assert bars.conclusion in result.summary()
 
 

@@ -107,7 +107,7 @@ def test_a_ratio_of_two_rates_near_zero_is_said_to_be_left_open() -> None:
 
     assert parity.ratio.width > 0.5
     assert parity.groups[0].rate.width < 0.05
-    assert any("do not decide the ratio" in warning for warning in parity.warnings)
+    assert any("do not show the ratio" in warning for warning in parity.warnings)
 
 
 def test_an_unknown_reference_is_refused() -> None:

@@ -160,7 +160,7 @@ def test_own_data_say_how_many_people_there_are_and_are_accepted() -> None:
 
 
 def test_own_data_in_which_everybody_is_accepted_are_refused() -> None:
-    with pytest.raises(QuestionRefused, match="decides alike"):
+    with pytest.raises(QuestionRefused, match="one decision for everybody"):
         expectation(question(), supports=lambda cell: 10 if cell.id == "favourable" else 0)
 
 

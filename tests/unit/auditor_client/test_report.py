@@ -251,8 +251,8 @@ def hostile_audit(text: str) -> AuditResult:
         warnings=(text,),
     )
     release = result.release.model_copy(update={"dataset": text, "auditor": text, "key": text})
-    kept = replace(result.kept, release=release, receipt=Path(text))
-    return replace(result, kept=kept, holder_url=text, versions={text: text})
+    stored = replace(result.stored, release=release, receipt=Path(text))
+    return replace(result, stored=stored, holder_url=text, versions={text: text})
 
 
 def test_a_view_is_made_once_and_shown_in_every_form() -> None:

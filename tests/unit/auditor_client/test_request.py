@@ -16,7 +16,7 @@ from auditor_client.asking.request import METRICS, AuditRequest
 from auditor_client.audits.asking import Asking, OnHand
 from auditor_client.cli import app
 from auditor_client.errors import QuestionRefused, ReceiptsDamaged
-from auditor_client.findings.finding import KeptAnswer
+from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, read_note
 from auditor_client.findings.reading import Reading
 from testing.invented_audits import invented_audit
@@ -92,8 +92,8 @@ def kept_note(**asked: Any) -> Note:
         }
     )
     release = exact_release(put.plan, PEOPLE)
-    kept = KeptAnswer(release, {}, Path("one.json"), invented_audit().key, reused=True, supports={"favourable": 7})
-    return Note.of(put, kept, Reading(estimator="plug-in", negative="zero", threshold=0.7, level=0.9))
+    stored = StoredAnswer(release, {}, Path("one.json"), invented_audit().key, reused=True, supports={"favourable": 7})
+    return Note.of(put, stored, Reading(estimator="plug-in", negative="zero", threshold=0.7, level=0.9))
 
 
 def test_a_note_gives_back_question_and_reading_with_all_that_was_chosen() -> None:

@@ -1,7 +1,7 @@
 """Kept answers: the finding that a receipt supports, and receipts that already answer a new question.
 
-Released counts are public to whoever asked them, so reading them again costs nobody anything. A kept
-answer is used for a new question only if it is at least as exact as what the question would buy.
+Released counts are public to whoever asked them, so reading them again costs nothing. A kept answer
+is used for a new question only if it is at least as exact as the answer that the question would get.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +16,7 @@ from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import signed_release
 from auditor_client.findings.answers import RATES, AskedCells, CountSupport, Location, merged_rows, read
-from auditor_client.findings.finding import KeptAnswer
+from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.reading import Reading
 from shared.datasets import Budget
 from shared.plans import Batch, Plan, identity
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from auditor_client.asking.own_data import OwnData
 
 
-def kept_answers(receipts: Receipts) -> Iterator[KeptAnswer]:
-    """The receipts of a directory whose signature holds, in the order of their names; the others are left to verify."""
+def stored_answers(receipts: Receipts) -> Iterator[StoredAnswer]:
+    """The receipts of a directory whose signature holds, in the order of their names; `verify` reports the others."""
     if not receipts.directory.is_dir():
         return
     keys = receipts.pinned()
@@ -37,13 +37,13 @@ def kept_answers(receipts: Receipts) -> Iterator[KeptAnswer]:
             release = signed_release(answer, keys)
         except (OSError, AuditorError):
             continue
-        yield KeptAnswer(release, answer, file, next(key for key in keys.keys if key.id == release.key))
+        yield StoredAnswer(release, answer, file, next(key for key in keys.keys if key.id == release.key))
 
 
 def reusable_answer(
     receipts: Receipts, question: Question, auditor: str, supports: CountSupport | None
-) -> KeptAnswer | None:
-    """A kept answer that has what a question needs, at least as exactly as it would be bought; the most exact one.
+) -> StoredAnswer | None:
+    """The most exact kept answer that has what a question needs, at least as exactly as a new one; None if none has.
 
     Never for a second draw, which is asked for its independence, nor for randomised response, which is free; and
     not where the very question was asked before: then the holder's own answer is free too.
@@ -55,27 +55,27 @@ def reusable_answer(
     if (receipts.directory / f"{asked_before.removeprefix('sha256:')}.json").exists():
         return None
     bought = _noise(plan, question, plan.sensitive)
-    found: tuple[float, KeptAnswer] | None = None
-    for kept in kept_answers(receipts):
-        release = kept.release
+    found: tuple[float, StoredAnswer] | None = None
+    for stored in stored_answers(receipts):
+        release = stored.release
         if (release.auditor, release.dataset, release.version) != (auditor, question.dataset.name, plan.version):
             continue
         if release.relation != question.dataset.relation:
             continue
-        noise = _kept_noise(kept, question, supports)
+        noise = _stored_noise(stored, question, supports)
         if noise is not None and noise <= bought * (1 + 1e-9) and (found is None or noise < found[0]):
-            found = noise, kept
+            found = noise, stored
     return None if found is None else replace(found[1], reused=True)
 
 
 def finding(
-    question: Question, kept: KeptAnswer, reading: Reading, *, holder_url: str = "", budget: Budget | None = None
+    question: Question, stored: StoredAnswer, reading: Reading, *, holder_url: str = "", budget: Budget | None = None
 ) -> AuditResult:
-    """What a kept answer says to a question: the one way from a release to figures.
+    """The figures that a kept answer gives for a question: the one way from a release to figures.
 
     Args:
         question: What was asked.
-        kept: Its answer.
+        stored: Its answer.
         reading: How to read it.
         holder_url: Who answered, to be shown.
         budget: The auditor's account, to be shown.
@@ -83,11 +83,11 @@ def finding(
     Raises:
         EstimationRefused: The answer does not count what the question needs.
     """
-    supports = None if kept.supports is None else _lookup(kept.supports)
-    counts = read(kept.release, question, supports=supports)
+    supports = None if stored.supports is None else _lookup(stored.supports)
+    counts = read(stored.release, question, supports=supports)
     return AuditResult(
         question=question,
-        kept=kept,
+        stored=stored,
         reading=reading,
         counts=counts,
         estimates={metric: reading.estimate(metric, counts, question.reference) for metric in question.metrics},
@@ -98,7 +98,7 @@ def finding(
 
 
 def cell_supports(question: Question, given: Mapping[str, int] | None, data: "OwnData | None") -> dict[str, int] | None:
-    """How many people each cell of a question applies to, by its id; None if nobody said.
+    """How many people each cell of a question applies to, by its id; None if not known.
 
     Raises:
         QuestionRefused: They are needed and not known, or are not of these cells; nothing is spent.
@@ -119,9 +119,9 @@ def cell_supports(question: Question, given: Mapping[str, int] | None, data: "Ow
     return None
 
 
-def kept_supports(kept: KeptAnswer, data: "OwnData") -> dict[str, int]:
+def stored_supports(stored: StoredAnswer, data: "OwnData") -> dict[str, int]:
     """How many people each cell of a kept answer applies to."""
-    return {cell.id: data.count(cell) for batch in kept.release.plan.batches for cell in batch.cells}
+    return {cell.id: data.count(cell) for batch in stored.release.plan.batches for cell in batch.cells}
 
 
 def _lookup(supports: Mapping[str, int]) -> Callable[[Cell], int]:
@@ -133,9 +133,9 @@ def _lookup(supports: Mapping[str, int]) -> Callable[[Cell], int]:
     return support
 
 
-def _kept_noise(kept: KeptAnswer, question: Question, supports: CountSupport | None) -> float | None:
+def _stored_noise(stored: StoredAnswer, question: Question, supports: CountSupport | None) -> float | None:
     """The noise with which a kept answer has what a question needs; None if it does not have it."""
-    plan = kept.release.plan
+    plan = stored.release.plan
     try:
         if question.strategy != "verdict" and not AskedCells(plan).has_each(question.plan, question):
             return None
