@@ -32,7 +32,7 @@ from rich.table import Table
 from sqlalchemy import insert
 
 from holder_service.domain.ledger import Event
-from holder_service.services.bookkeeping import Books, Transaction
+from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import ledger, releases, tables
 from holder_service.storage.database import Connection, Database
 from holder_service.storage.releases import StoredRelease
@@ -112,7 +112,7 @@ def bare_transactions(database_url: str, seconds: float) -> Measured:
     return Measured(len(took) / seconds, statistics.median(took) * 1000, took[int(len(took) * 0.99)] * 1000)
 
 
-def fill(ledger_store: Books, entries: int) -> None:
+def fill(ledger_store: LedgerStore, entries: int) -> None:
     """Append charges, each with a stored release, until the ledger has so many entries."""
     while (missing := entries - head(ledger_store)) > 0:
         ledger_store.commit(partial(charge_often, times=min(missing, FILLED_AT_ONCE)))
@@ -133,7 +133,7 @@ def charge_often(transaction: Transaction, times: int) -> None:
         )
 
 
-def head(ledger_store: Books) -> int:
+def head(ledger_store: LedgerStore) -> int:
     """How many entries the ledger has."""
     with ledger_store.database.read() as connection:
         return ledger.head(connection).sequence
@@ -201,7 +201,7 @@ def store_rows(pool: Pool, given: argparse.Namespace, store: str) -> Iterator[Ro
         with serving(holder.settings, workers=given.workers) as served:
             ask_with = partial(measure, pool, served.url, holder.auditor_key, seconds=given.seconds)
             for entries in given.entries:
-                fill(holder.holder.books, entries)
+                fill(holder.holder.store, entries)
                 for clients in given.clients:
                     rounds = [ask_with(clients=clients, first=next(firsts)) for _ in range(given.rounds)]
                     yield Row(store, "release", entries, clients, rounds)

@@ -31,8 +31,8 @@ from rich.table import Table
 from holder_service.domain.errors import HolderError
 from holder_service.domain.ledger import Balance, Event
 from holder_service.services import datasets as service
-from holder_service.services.bookkeeping import Transaction
 from holder_service.services.holder import Holder, initialise
+from holder_service.services.ledger_store import Transaction
 from holder_service.storage import datasets, ledger
 from shared.amounts import Loss
 from shared.datasets import DatasetDeclaration
@@ -127,7 +127,7 @@ class _Trace:
         self._try(
             f"declare {name} {declaration.relation} "
             + ", ".join(f"{one.name}{'*' * one.sensitive}" for one in declaration.columns),
-            lambda books: service.declare(books, actor=ACTOR, name=name, declaration=declaration),
+            lambda store: service.declare(store, actor=ACTOR, name=name, declaration=declaration),
         )
 
     def retire(self) -> None:
@@ -135,13 +135,13 @@ class _Trace:
             name = self._source.choice(in_force)
             self._try(
                 f"retire {name}",
-                lambda books: service.retire(books, actor=ACTOR, name=name, files=self._holder.files),
+                lambda store: service.retire(store, actor=ACTOR, name=name, files=self._holder.files),
             )
 
     def merge(self) -> None:
         into, source = self._source.sample(self._populations, 2)
         if len({dataset.population for dataset in self._declared()}) == 2 and self._try(
-            f"merge {into} {source}", lambda books: service.merge(books, actor=ACTOR, into=into, source=source)
+            f"merge {into} {source}", lambda store: service.merge(store, actor=ACTOR, into=into, source=source)
         ):
             joining = self._people.pop(source, _People())
             people = self._people.setdefault(into, _People())
@@ -184,7 +184,7 @@ class _Trace:
         }  # fmt: skip
 
     def _declared(self) -> list[datasets.Dataset]:
-        with self._holder.books.database.read() as connection:
+        with self._holder.store.database.read() as connection:
             found = [datasets.find_dataset(connection, name) for name in self._sets]
         return [dataset for dataset in found if dataset is not None]
 
@@ -201,7 +201,7 @@ class _Trace:
             )  # fmt: skip
             return population.relation == "sensitive_attribute"
 
-        if self._holder.books.commit(work):
+        if self._holder.store.commit(work):
             people = self._people.setdefault(dataset.population, _People())
             people.released.append((dataset.name, dataset.schema))
             self._look()
@@ -209,7 +209,7 @@ class _Trace:
 
     def _try(self, what: str, call: Any) -> bool:
         try:
-            call(self._holder.books)
+            call(self._holder.store)
         except HolderError as error:
             self.refused.append(f"{what}: {error.code}")
             return False

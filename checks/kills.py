@@ -76,7 +76,7 @@ STEPS: Final = (
     Step("noise added", f"{_SERVICE}._noisy_batches"),
     Step("drawn", f"{_SERVICE}.draw"),
     Step("deadline waited for", f"{_SERVICE}.enter", "call"),
-    Step("transaction begun", "holder_service.services.bookkeeping.Transaction.__init__"),
+    Step("transaction begun", "holder_service.services.ledger_store.Transaction.__init__"),
     Step("limits checked under lock", f"{_SERVICE}._require_funds", which=2),
     Step("charge and entry written", f"{_STORAGE}.ledger.append"),
     Step("release written", f"{_STORAGE}.releases.store"),

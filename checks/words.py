@@ -37,13 +37,17 @@ class Avoided:
 def glossary_rows() -> list[list[str]]:
     """The cells of each row of the glossary: term, meaning, in code, avoid."""
     lines = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines()
-    rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in lines if line.startswith("| ")]
-    return rows[1:]
+    return [[cell.strip() for cell in line[1:-1].split("|")] for line in lines if line.startswith("| **")]
 
 
 def avoided_entries() -> list[str]:
     """The entries of the glossary's column *avoid*."""
     return [entry.strip() for row in glossary_rows() for entry in row[3].split(",") if entry.strip()]
+
+
+def names_in_code() -> set[str]:
+    """The names that the glossary's column *in code* gives."""
+    return {name for row in glossary_rows() for name in re.findall(r"`(\w+)`", row[2])}
 
 
 def python_files() -> list[str]:
@@ -111,6 +115,17 @@ def classes_named_twice(sources: Mapping[str, str]) -> dict[str, list[str]]:
             if isinstance(node, ast.ClassDef):
                 found[node.name].append(path)
     return {name: paths for name, paths in found.items() if len(paths) > 1 and sorted(paths) != list(PROBLEM_CLASSES)}
+
+
+def concepts(sources: Mapping[str, str]) -> set[str]:
+    """The public classes of some files, and not the exceptions, which are named by what they say."""
+    classes = [
+        node for text in sources.values() for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)
+    ]
+    exceptions = {"Exception", "ValueError", "RuntimeError", "SetUpError"}
+    while more := {one.name for one in classes if exceptions & {ast.unparse(base) for base in one.bases}} - exceptions:
+        exceptions |= more
+    return {one.name for one in classes if not one.name.startswith("_")} - exceptions
 
 
 def sources_of(rooms: Sequence[str] = ("",)) -> dict[str, str]:

@@ -207,7 +207,7 @@ BUGS: Final = (
     Bug(
         "limit check outside the lock",
         (
-            Edit(_RELEASES, "    _require_funds(standing, priced.charge, now=transaction.now)\n", ""),
+            Edit(_RELEASES, "    _require_funds(state, priced.charge, now=transaction.now)\n", ""),
         ),  # that of `prepare` stays
         ("tests/integration/test_races.py::test_of_many_racing_plans_exactly_those_that_fit_are_released",),
     ),
@@ -293,7 +293,7 @@ BUGS: Final = (
     ),
     Bug(
         "cap ignored",
-        (Edit(_RELEASES, "    if not standing.cap.affords(loss, now):\n", "    if False:\n"),),
+        (Edit(_RELEASES, "    if not state.cap.affords(loss, now):\n", "    if False:\n"),),
         ("tests/integration/test_releases.py::test_the_cap_holds_over_all_auditors",),
     ),
     Bug(

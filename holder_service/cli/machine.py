@@ -32,7 +32,7 @@ ledger_commands = typer.Typer(no_args_is_help=True, help="The ledger of this mac
 def verify(as_json: AsJson = False) -> None:
     """Recompute the chain, every balance and every stored release of this machine's holder."""
     with clear_errors(), own_holder() as holder:
-        found = ledger.verify(holder.books)
+        found = ledger.verify(holder.store)
     show_verification({"intact": found.intact, **asdict(found)}, as_json)
 
 
@@ -52,9 +52,9 @@ def report(
 ) -> None:
     """Make the transparency report of a dataset: what was released, to whom, when and at what loss."""
     with clear_errors(), own_holder() as own:
-        found = transparency_report(own.books, dataset)
+        found = transparency_report(own.store, dataset)
         if output is not None:
-            output.write_text(transparency_page(own.books, found), encoding="utf-8")
+            output.write_text(transparency_page(own.store, found), encoding="utf-8")
     if as_json:
         print(json.dumps(transparency_document(found)))
     else:
@@ -65,7 +65,7 @@ def report(
 def list_overlaps(as_json: AsJson = False) -> None:
     """List which populations share people, and exactly how many: derived from records, so keep it to yourself."""
     with clear_errors(), own_holder() as own:
-        found = asdict(find_overlaps(own.books, own.files))
+        found = asdict(find_overlaps(own.store, own.files))
     rows = [(*one["populations"], *overlap_words(one)) for one in found["overlaps"]]
     show(found, OVERLAP_COLUMNS, rows, as_json)
     if not as_json:

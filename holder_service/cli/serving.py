@@ -48,7 +48,7 @@ def serve(
     with clear_errors():
         settings = Settings.from_environment()
         with own_holder() as holder:
-            found = ledger.verify(holder.books, chain_only=True)
+            found = ledger.verify(holder.store, chain_only=True)
         if not found.intact:
             fail(
                 f"The ledger is broken at entry {found.broken_at}: {found.reason}. Nothing is served from it: put a "

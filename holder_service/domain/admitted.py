@@ -9,7 +9,7 @@ range. Missing, in a nullable column, is the point +infinity, which is no value.
 
 The rules at hand cut each column into *atoms*, which no predicate divides, numbered in order. The
 atom of a number is how many cuts lie below it; of a category or boolean it is its place in declared
-order. Missing is in the last atom, and alone there if any predicate tells it from the largest values.
+order. Missing is in the last atom, and alone there if any predicate distinguishes it from the largest values.
 No atom is empty, so two sets meet exactly if a value can lie in both.
 """
 

@@ -6,7 +6,7 @@ set matches nobody and is disjoint from every rule. Two cells are disjoint if al
 pairwise; rules of one cell may overlap, because a cell counts nobody twice.
 
 All pairs are compared, but never one by one: a set of rules is an `int` with a bit for each, and a
-column tells in a few operations on such sets whom a rule meets there. So the proof is exact for any
+column shows in a few operations on such sets whom a rule meets there. So the proof is exact for any
 plan, in path order or not, and its time is bounded by the public limits on a plan's size.
 """
 
@@ -92,7 +92,7 @@ class _Meeting:
     """Whom a set of atoms of one column meets.
 
     The last atom of a nullable column, where missing is, stands apart; of the others most rules admit one run. Such a
-    rule meets another run if it begins before that ends and has not ended where that begins, so two sets tell all of
+    rule meets another run if it begins before that ends and has not ended where that begins, so two sets show all of
     them. For rules of several runs there are unions over atoms, from a segment tree. A rule that does not name the
     column admits all of its atoms.
     """

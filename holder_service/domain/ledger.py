@@ -109,7 +109,7 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened, before it has a place in the chain.
+    """What happened, before it is in the chain.
 
     Attributes:
         kind: Of what sort.
@@ -138,7 +138,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An event in its place: sequence number, time, nonce, the hash of the entry before, and its own."""
+    """An event in the chain: sequence number, time, nonce, the hash of the entry before, and its own."""
 
     sequence: int
     at: str

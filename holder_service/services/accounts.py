@@ -10,7 +10,7 @@ from typing import Final
 
 from holder_service.domain.errors import Conflict, InvalidRequest, NotFound, Unauthenticated
 from holder_service.domain.ledger import COMMAND_LINE, Event
-from holder_service.services.bookkeeping import Books, Transaction
+from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import accounts
 from holder_service.storage.accounts import Account, ApiKey
 from holder_service.storage.database import Connection
@@ -41,7 +41,7 @@ class IssuedKey:
         return f"IssuedKey(account={self.account!r}, key_id={self.key_id!r})"
 
 
-def authenticate(books: Books, key_text: str) -> Caller:
+def authenticate(store: LedgerStore, key_text: str) -> Caller:
     """Find out who calls.
 
     Raises:
@@ -50,24 +50,24 @@ def authenticate(books: Books, key_text: str) -> Caller:
     match = _KEY.fullmatch(key_text)
     if match is None:
         raise Unauthenticated
-    with books.database.read() as connection:
-        key, caller = require_in_force(connection, match[1], now=books.clock())
+    with store.database.read() as connection:
+        key, caller = require_in_force(connection, match[1], now=store.clock())
     if hmac.compare_digest(_secret_hash(match[2]), key.secret_hash):
         return caller
     raise Unauthenticated
 
 
-def caller_of_key(books: Books, key_id: str) -> Caller:
+def caller_of_key(store: LedgerStore, key_id: str) -> Caller:
     """Whose key this is, of one that proved itself before.
 
     Raises:
         Unauthenticated: The key was withdrawn or has expired since, or its account is disabled.
     """
-    with books.database.read() as connection:
-        return require_in_force(connection, key_id, now=books.clock())[1]
+    with store.database.read() as connection:
+        return require_in_force(connection, key_id, now=store.clock())[1]
 
 
-def open_account(books: Books, *, actor: str, new: NewAuditor) -> IssuedKey:
+def open_account(store: LedgerStore, *, actor: str, new: NewAuditor) -> IssuedKey:
     """Open an account with its first key.
 
     Raises:
@@ -87,10 +87,10 @@ def open_account(books: Books, *, actor: str, new: NewAuditor) -> IssuedKey:
         transaction.append(Event("account", actor, auditor=None, subject=new.name, detail={"role": new.role}))
         return _issue(transaction, actor, new.name, new.expires)
 
-    return books.commit(work)
+    return store.commit(work)
 
 
-def issue_key(books: Books, *, actor: str, account: str, expires: datetime | None) -> IssuedKey:
+def issue_key(store: LedgerStore, *, actor: str, account: str, expires: datetime | None) -> IssuedKey:
     """Give an account a further key, so that keys can be rotated without a gap.
 
     Raises:
@@ -101,10 +101,10 @@ def issue_key(books: Books, *, actor: str, account: str, expires: datetime | Non
         _require_account(transaction, account)
         return _issue(transaction, actor, account, expires)
 
-    return books.commit(work)
+    return store.commit(work)
 
 
-def withdraw_key(books: Books, *, actor: str, account: str, key_id: str) -> None:
+def withdraw_key(store: LedgerStore, *, actor: str, account: str, key_id: str) -> None:
     """Make a key invalid at once; withdrawing it again changes nothing.
 
     Raises:
@@ -121,10 +121,10 @@ def withdraw_key(books: Books, *, actor: str, account: str, key_id: str) -> None
             _refuse_lockout(transaction)
             transaction.append(Event("key-withdrawn", actor, subject=key_id, detail={"account": account}))
 
-    books.commit(work)
+    store.commit(work)
 
 
-def set_disabled(books: Books, *, actor: str, account: str, disabled: bool) -> None:
+def set_disabled(store: LedgerStore, *, actor: str, account: str, disabled: bool) -> None:
     """Stop an account from calling at all, or let it call again.
 
     Raises:
@@ -138,12 +138,12 @@ def set_disabled(books: Books, *, actor: str, account: str, disabled: bool) -> N
             _refuse_lockout(transaction)
             transaction.append(Event("account", actor, subject=account, detail={"disabled": disabled}))
 
-    books.commit(work)
+    store.commit(work)
 
 
-def every_account(books: Books) -> list[tuple[Account, list[ApiKey]]]:
+def every_account(store: LedgerStore) -> list[tuple[Account, list[ApiKey]]]:
     """All accounts with their keys (never the keys' secrets)."""
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         return [(account, accounts.keys_of(connection, account.name)) for account in accounts.every(connection)]
 
 

@@ -1,6 +1,6 @@
 """A back-up of what a holder cannot do without: database, signing keys, secret, records, hashes of person keys.
 
-Not the anchor: it has to tell that a database was rolled back, so it must not be rolled back with it.
+Not the anchor: it has to show that a database was rolled back, so it must not be rolled back with it.
 """
 
 import shutil
@@ -32,8 +32,8 @@ def back_up(holder: Holder, folder: Path) -> bool:
     partial.mkdir(mode=0o700)
     try:
         with holder.files.alone():
-            complete = copy_database(holder.books.database, partial / DATABASE)
-            with holder.books.database.read() as connection:
+            complete = copy_database(holder.store.database, partial / DATABASE)
+            with holder.store.database.read() as connection:
                 named = datasets.files(connection)
             for source in (holder.settings.records, holder.settings.people):
                 (partial / source.name).mkdir()

@@ -2,13 +2,13 @@
 
 from holder_service.domain.errors import Conflict, NotFound
 from holder_service.domain.ledger import Balance, Event
-from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.services.datasets import require_dataset
+from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import accounts, datasets, ledger
 from shared.datasets import Budget, BudgetGrant
 
 
-def set_limit(books: Books, *, actor: str, dataset: str, auditor: str, grant: BudgetGrant) -> Budget:
+def set_limit(store: LedgerStore, *, actor: str, dataset: str, auditor: str, grant: BudgetGrant) -> Budget:
     """Put an auditor's limit on a dataset's population; a limit below what was spent leaves nothing to spend.
 
     Raises:
@@ -30,28 +30,28 @@ def set_limit(books: Books, *, actor: str, dataset: str, auditor: str, grant: Bu
         transaction.append(
             Event("budget", actor, population=population, dataset=dataset, auditor=auditor, cap=cap, account=balance)
         )
-        return shown(books, population, auditor, balance)
+        return shown(store, population, auditor, balance)
 
-    return books.commit(work)
+    return store.commit(work)
 
 
-def budget_of(books: Books, *, dataset: str, auditor: str) -> Budget:
+def budget_of(store: LedgerStore, *, dataset: str, auditor: str) -> Budget:
     """An auditor's account with a dataset's population; all zero if nothing was ever granted.
 
     Raises:
         NotFound: There is no such dataset.
     """
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         population = require_dataset(connection, dataset).population
-        return shown(books, population, auditor, ledger.account_balance(connection, population, auditor))
+        return shown(store, population, auditor, ledger.account_balance(connection, population, auditor))
 
 
-def every_budget(books: Books, *, population: str | None = None, auditor: str | None = None) -> list[Budget]:
+def every_budget(store: LedgerStore, *, population: str | None = None, auditor: str | None = None) -> list[Budget]:
     """All accounts with all populations, of one population or auditor where given."""
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         names = sorted({dataset.population for dataset in datasets.every(connection)})
         return [
-            shown(books, name, holder, balance)
+            shown(store, name, holder, balance)
             for name in names
             if population in (None, name)
             for holder, balance in ledger.accounts_of(connection, name).items()
@@ -59,13 +59,13 @@ def every_budget(books: Books, *, population: str | None = None, auditor: str | 
         ]
 
 
-def shown(books: Books, population: str, auditor: str, balance: Balance) -> Budget:
+def shown(store: LedgerStore, population: str, auditor: str, balance: Balance) -> Budget:
     """A balance as the interface shows it."""
     return Budget(
         auditor=auditor,
         population=population,
         limit=balance.limit,
         spent=balance.spent,
-        remaining=balance.remaining(books.clock()),
+        remaining=balance.remaining(store.clock()),
         expires=balance.expires,  # type: ignore[arg-type]  # pydantic reads ISO 8601
     )

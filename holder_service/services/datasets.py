@@ -14,7 +14,7 @@ from holder_service.domain.ledger import Balance, Event
 from holder_service.domain.sensitive_columns import require_one_set
 from holder_service.records.encoded import Records
 from holder_service.records.files import RecordFiles
-from holder_service.services.bookkeeping import Books, Transaction
+from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import datasets, ledger
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
@@ -37,19 +37,19 @@ def require_dataset(connection: Connection, name: str, *, or_retired: bool = Fal
     return dataset
 
 
-def read_dataset(books: Books, name: str) -> Dataset:
+def read_dataset(store: LedgerStore, name: str) -> Dataset:
     """The dataset of a name.
 
     Raises:
         NotFound: There is none.
     """
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         return require_dataset(connection, name)
 
 
-def every_dataset(books: Books) -> list[Dataset]:
+def every_dataset(store: LedgerStore) -> list[Dataset]:
     """All datasets that are declared and not retired, by name."""
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         return [dataset for dataset in datasets.every(connection) if not dataset.retired]
 
 
@@ -80,7 +80,7 @@ def warnings_about(dataset: Dataset, cap: Balance) -> tuple[str, ...]:
     return (warning,)
 
 
-def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclaration) -> Declared:
+def declare(store: LedgerStore, *, actor: str, name: str, declaration: DatasetDeclaration) -> Declared:
     """Declare a dataset, or change of it what may change.
 
     Changed columns or a smaller `records_max` make the loaded records unusable: they have to be loaded
@@ -98,10 +98,10 @@ def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclarat
         population = _population_for(transaction, name, declaration, before)
         _record_population(transaction, actor, population, declaration, name)
         schema = declaration.table
-        standing = _schemas(transaction.connection, population)
+        present = _schemas(transaction.connection, population)
         require_one_set(
-            declaration.relation, {**standing, name: schema},
-            charged=[standing] if ledger.was_charged(transaction.connection, population) else [],
+            declaration.relation, {**present, name: schema},
+            charged=[present] if ledger.was_charged(transaction.connection, population) else [],
         )  # fmt: skip
         after = Dataset(
             name=name, population=population, records_max=declaration.records_max, schema=schema, retired=False,
@@ -128,13 +128,13 @@ def declare(books: Books, *, actor: str, name: str, declaration: DatasetDeclarat
             )  # fmt: skip
         return Declared(after, warnings_about(after, cap))
 
-    return books.commit(work)
+    return store.commit(work)
 
 
-def retire(books: Books, *, actor: str, name: str, files: RecordFiles) -> None:
+def retire(store: LedgerStore, *, actor: str, name: str, files: RecordFiles) -> None:
     """Take a dataset and its records away. What was spent stays spent: the budget follows the people.
 
-    The keyed hashes of who they were stay too, to tell a population that they come back in.
+    The keyed hashes of who they were stay too, so that a population in which they come back is found.
 
     Raises:
         NotFound: There is no such dataset.
@@ -152,10 +152,10 @@ def retire(books: Books, *, actor: str, name: str, files: RecordFiles) -> None:
         return before.records_file
 
     with files.in_use():
-        files.remove(records=books.commit(work), people=None)
+        files.remove(records=store.commit(work), people=None)
 
 
-def merge(books: Books, *, actor: str, into: str, source: str) -> None:
+def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
     """Join two populations that turned out to overlap: spending is added, never split again.
 
     The cap of `into` stays; each auditor's limit becomes the larger of the two.
@@ -195,7 +195,7 @@ def merge(books: Books, *, actor: str, into: str, source: str) -> None:
         for dataset in datasets.every(connection, population=source):
             datasets.put(connection, replace(dataset, population=into))
 
-    books.commit(work)
+    store.commit(work)
 
 
 class OpenRecords:

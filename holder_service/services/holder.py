@@ -1,4 +1,4 @@
-"""A holder at work: its books, its signing keys and its open records; and how one is set up."""
+"""A holder at work: its store, its signing keys and its open records; and how one is set up."""
 
 import logging
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from holder_service.records.files import RecordFiles
 from holder_service.records.person_keys import PersonSecret
 from holder_service.services import accounts
 from holder_service.services.accounts import IssuedKey
-from holder_service.services.bookkeeping import Books
 from holder_service.services.datasets import OpenRecords
+from holder_service.services.ledger_store import LedgerStore
 from holder_service.services.signing_keys import Signer, publish_first, replace_lost
 from holder_service.services.work_factors import read_factors
 from holder_service.set_up_errors import SetUpError
@@ -38,7 +38,7 @@ class Holder:
     """Everything that answering needs; one for each process."""
 
     settings: Settings
-    books: Books
+    store: LedgerStore
     signing: Signer
     records: OpenRecords
     files: RecordFiles
@@ -67,16 +67,21 @@ class Holder:
             database.close()
             raise
         return cls(
-            settings, Books(database, Anchor(settings.anchor)), signer, OpenRecords(settings.records), files, factors
+            settings,
+            LedgerStore(database, Anchor(settings.anchor)),
+            signer,
+            OpenRecords(settings.records),
+            files,
+            factors,
         )
 
     def close(self) -> None:
         """Finish what is being written, and let go of the database."""
-        self.books.database.close()
+        self.store.database.close()
 
     def public_keys(self) -> SigningKeys:
         """The public halves of all keys that this holder signs or signed with."""
-        with self.books.database.read() as connection:
+        with self.store.database.read() as connection:
             return SigningKeys(keys=tuple(signing_keys.every(connection)))
 
     def sweep(self) -> None:
@@ -86,7 +91,7 @@ class Holder:
         """
 
         def named() -> frozenset[str]:
-            with self.books.database.read() as connection:
+            with self.store.database.read() as connection:
                 return datasets.files(connection)
 
         try:
@@ -97,7 +102,7 @@ class Holder:
 
     def is_ready(self) -> bool:
         """Whether it may release: the tables are current, and the database has the anchored entry."""
-        return self.books.database.is_current() and self.books.is_anchored()
+        return self.store.database.is_current() and self.store.is_anchored()
 
 
 def initialise(settings: Settings) -> IssuedKey | None:
@@ -121,20 +126,20 @@ def initialise(settings: Settings) -> IssuedKey | None:
         current = database.is_current()
         if not current:
             database.migrate()
-        books = Books(database, Anchor(settings.anchor))
+        store = LedgerStore(database, Anchor(settings.anchor))
         with database.read() as connection:
             head = ledger.head(connection)
         if head.sequence == 0:
-            _refuse_lost_history(books)
-            books.anchor.create(head)
+            _refuse_lost_history(store)
+            store.anchor.create(head)
         keys = SigningKeyFolder(settings.signing_keys)
-        key_made = publish_first(books, keys)
+        key_made = publish_first(store, keys)
         secret_made = not settings.person_secret.exists() and PersonSecret.create(settings.person_secret)
         with database.read() as connection:
             bootstrapped = bool(every_account(connection))
         if not bootstrapped:
             new = NewAuditor(name=ADMINISTRATOR, role="administrator")
-            return accounts.open_account(books, actor=COMMAND_LINE, new=new)
+            return accounts.open_account(store, actor=COMMAND_LINE, new=new)
         if current and not key_made and not secret_made:
             raise Conflict("This holder is initialised already; nothing was changed.")
         return None
@@ -152,8 +157,8 @@ def replace_lost_key(settings: Settings, *, reason: str) -> SigningKey:
     require_closed(settings.home)
     database = Database(settings.database_url)
     try:
-        books = Books(database, Anchor(settings.anchor))
-        return replace_lost(books, SigningKeyFolder(settings.signing_keys), reason=reason)
+        store = LedgerStore(database, Anchor(settings.anchor))
+        return replace_lost(store, SigningKeyFolder(settings.signing_keys), reason=reason)
     finally:
         database.close()
 
@@ -186,11 +191,11 @@ def _record_files(settings: Settings) -> RecordFiles:
     return RecordFiles(settings.records, settings.people, settings.incoming, settings.home / "loading.lock", secret)
 
 
-def _refuse_lost_history(books: Books) -> None:
-    """An empty database beside an anchor is a lost one: a new ledger would give all that was spent back unnoticed."""
-    anchored = books.anchored()
+def _refuse_lost_history(store: LedgerStore) -> None:
+    """An empty database with an anchor is a lost one: a new ledger would give all that was spent back unnoticed."""
+    anchored = store.anchored()
     if anchored is not None and anchored.sequence > 0:
         raise Conflict(
-            f"The anchor {books.anchor.path} holds entry {anchored.sequence} of a ledger that this empty database "
+            f"The anchor {store.anchor.path} holds entry {anchored.sequence} of a ledger that this empty database "
             "lacks. Restore the database; or, for a new holder, give HOLDER_ANCHOR another file."
         )

@@ -7,7 +7,7 @@ from typing import Final
 from holder_service.domain.errors import NotFound
 from holder_service.domain.ledger import BrokenLedger, Entry, Event, Replay
 from holder_service.domain.table_facts import TableFacts
-from holder_service.services.bookkeeping import Books, Transaction
+from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import datasets, ledger, ledger_views, releases, signing_keys, table_rows
 from holder_service.storage.database import Connection
 from holder_service.storage.ledger_views import EntryFilter
@@ -43,20 +43,20 @@ class RecordedRestore:
     closed: tuple[str, ...]
 
 
-def head(books: Books) -> LedgerPosition:
+def head(store: LedgerStore) -> LedgerPosition:
     """The newest entry."""
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         return ledger.head(connection)
 
 
-def hash_at(books: Books, sequence: int) -> str:
+def hash_at(store: LedgerStore, sequence: int) -> str:
     """The hash that one entry's content has: of an edited entry not the one that its receipt names.
 
     Raises:
         NotFound: There is no such entry.
     """
     try:
-        with books.database.read() as connection:
+        with store.database.read() as connection:
             entry = ledger.entry_at(connection, sequence)
         recomputed = None if entry is None else entry.recomputed_hash
     except _UNREADABLE:
@@ -67,23 +67,23 @@ def hash_at(books: Books, sequence: int) -> str:
 
 
 def page(
-    books: Books, *, after: int, limit: int, upto: int | None = None, which: EntryFilter = EVERYTHING
+    store: LedgerStore, *, after: int, limit: int, upto: int | None = None, which: EntryFilter = EVERYTHING
 ) -> list[Entry]:
     """Entries that pass a filter, in order, from after one sequence number up to another."""
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         return ledger_views.in_order(connection, which, after=after, upto=upto, limit=limit)
 
 
-def verify(books: Books, *, chain_only: bool = False) -> Verification:
+def verify(store: LedgerStore, *, chain_only: bool = False) -> Verification:
     """Recompute the chain and every balance; compare stored releases, tables, head and anchor with the entries.
 
     With `chain_only` chain, balances and head: a holder does that before it serves (100 000 entries take seconds).
     """
     replay, facts = Replay(), TableFacts()
     # The anchor is read first: what it holds was committed before, so a snapshot taken now must have it.
-    anchored = None if chain_only else books.anchored()
+    anchored = None if chain_only else store.anchored()
     try:
-        with books.database.read() as connection:
+        with store.database.read() as connection:
             head = _replay_all(connection, replay, None if chain_only else facts)
             if head != LedgerPosition(sequence=replay.sequence, hash=replay.hash):
                 raise BrokenLedger(replay.sequence + 1, "the recorded head is not the newest entry")
@@ -97,7 +97,7 @@ def verify(books: Books, *, chain_only: bool = False) -> Verification:
     return Verification(replay.sequence, replay.hash)
 
 
-def record_restore(books: Books, *, actor: str, reason: str) -> RecordedRestore:
+def record_restore(store: LedgerStore, *, actor: str, reason: str) -> RecordedRestore:
     """Record that the database was restored from a copy, so that the holder may work again.
 
     What the lost entries charged is lost from the ledger; so the entry keeps what the anchor held, and
@@ -129,7 +129,7 @@ def record_restore(books: Books, *, actor: str, reason: str) -> RecordedRestore:
             )
         return RecordedRestore(entry, tuple(one.name for one in open_ones))
 
-    return books.record_restore(work)
+    return store.record_restore(work)
 
 
 def _replay_all(connection: Connection, replay: Replay, facts: TableFacts | None) -> LedgerPosition:
@@ -139,7 +139,7 @@ def _replay_all(connection: Connection, replay: Replay, facts: TableFacts | None
     """
     while True:
         keys = SigningKeys(keys=tuple(signing_keys.every(connection)))
-        # From below zero on: an entry before the first has no place either.
+        # From below zero on: there is no entry before the first either.
         for entry in ledger.read_entries(connection, after=replay.sequence or -limits.INTEGER_MAX):
             replay.apply(entry)
             if facts is not None:

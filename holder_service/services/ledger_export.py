@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, Final, TextIO
 
 from holder_service.domain.ledger import Balance, Entry
 from holder_service.services import ledger
-from holder_service.services.bookkeeping import Books
 from holder_service.services.ledger import EVERYTHING
+from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage.ledger_views import EntryFilter
 from shared.amounts import format_nano
 from shared.releases import LedgerPosition
@@ -29,11 +29,11 @@ COLUMNS: Final = (
 
 
 def csv_pages(
-    books: Books, *, after: int = 0, upto: int | None = None, which: EntryFilter = EVERYTHING
+    store: LedgerStore, *, after: int = 0, upto: int | None = None, which: EntryFilter = EVERYTHING
 ) -> Iterator[str]:
     """A header, the entries, and the last line, whose kind is "end-of-export"; a piece for each page of the store."""
     yield _lines([COLUMNS])
-    for page in _pages(books, after=after, upto=upto, which=which):
+    for page in _pages(store, after=after, upto=upto, which=which):
         if isinstance(page, End):
             detail = json.dumps(page.document(), sort_keys=True)
             yield _lines([tuple({"at": page.at, "kind": END, "detail": detail}.get(name, "") for name in COLUMNS)])
@@ -42,10 +42,10 @@ def csv_pages(
 
 
 def json_pages(
-    books: Books, *, after: int = 0, upto: int | None = None, which: EntryFilter = EVERYTHING
+    store: LedgerStore, *, after: int = 0, upto: int | None = None, which: EntryFilter = EVERYTHING
 ) -> Iterator[str]:
     """A line for each entry, and the last one, whose kind is "end-of-export"."""
-    for page in _pages(books, after=after, upto=upto, which=which):
+    for page in _pages(store, after=after, upto=upto, which=which):
         if isinstance(page, End):
             yield json.dumps({"at": page.at, "kind": END, "detail": page.document()}) + "\n"
         else:
@@ -66,7 +66,7 @@ class End:
 
 
 def is_whole(export: BinaryIO) -> bool:
-    """Whether a file ends with the last line of an export, which tells as many entries as stand before it."""
+    """Whether a file ends with the last line of an export, which says how many entries are before it."""
     export.seek(0)
     text = io.TextIOWrapper(export, encoding="utf-8", newline="")
     try:
@@ -89,13 +89,13 @@ def _csv_lines(text: TextIO) -> Iterator[dict[str, Any]]:
     return ({**row, "detail": json.loads(row["detail"] or "{}")} for row in csv.DictReader(text, strict=True))
 
 
-def _pages(books: Books, *, after: int, upto: int | None, which: EntryFilter) -> Iterator[list[Entry] | End]:
+def _pages(store: LedgerStore, *, after: int, upto: int | None, which: EntryFilter) -> Iterator[list[Entry] | End]:
     """The entries that there are when it begins, page by page, and the end."""
-    at = books.clock().isoformat()
-    head = ledger.head(books)
+    at = store.clock().isoformat()
+    head = ledger.head(store)
     last = head.sequence if upto is None else min(upto, head.sequence)
     count = 0
-    while page := ledger.page(books, after=after, upto=last, limit=EXPORT_PAGE_ENTRIES, which=which):
+    while page := ledger.page(store, after=after, upto=last, limit=EXPORT_PAGE_ENTRIES, which=which):
         yield page
         count += len(page)
         after = page[-1].sequence

@@ -8,13 +8,13 @@ from holder_service.domain.errors import Conflict, Unavailable
 from holder_service.domain.ledger import Event
 from holder_service.records.encoded import load_records
 from holder_service.records.files import RecordFiles
-from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.services.datasets import read_dataset, require_dataset
+from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import datasets, ledger
 from holder_service.storage.datasets import Dataset
 
 
-def load(books: Books, *, actor: str, name: str, source: Path, media_type: str, files: RecordFiles) -> int:
+def load(store: LedgerStore, *, actor: str, name: str, source: Path, media_type: str, files: RecordFiles) -> int:
     """Load records as a new version: all of them, or none and the version before stays.
 
     Args:
@@ -30,7 +30,7 @@ def load(books: Books, *, actor: str, name: str, source: Path, media_type: str, 
         InvalidRecords: The file does not fit the declaration.
         Conflict: The declaration changed while the file was read.
     """
-    dataset = read_dataset(books, name)
+    dataset = read_dataset(store, name)
     for folder in (files.records, files.incoming):
         folder.mkdir(parents=True, exist_ok=True)
     encoded, people = secrets.token_hex(16), ""
@@ -41,13 +41,13 @@ def load(books: Books, *, actor: str, name: str, source: Path, media_type: str, 
             secret=files.secret, hashes=hashes,
         )  # fmt: skip
         with files.joining():
-            people = files.join(hashes, read_dataset(books, name).people_file)
-            version, replaced = books.commit(
+            people = files.join(hashes, read_dataset(store, name).people_file)
+            version, replaced = store.commit(
                 lambda transaction: _record_version(transaction, actor, dataset, encoded=encoded, people=people)
             )
             files.remove(records=replaced.records_file, people=replaced.people_file)
     except BaseException:
-        if not _is_current(books, name, encoded):
+        if not _is_current(store, name, encoded):
             files.remove(records=encoded, people=people)
         raise
     finally:
@@ -77,10 +77,10 @@ def _record_version(
     return version, now
 
 
-def _is_current(books: Books, name: str, records_file: str) -> bool:
+def _is_current(store: LedgerStore, name: str, records_file: str) -> bool:
     """Whether a file became the current version after all, although its commit was not acknowledged."""
     try:
-        with books.database.read() as connection:
+        with store.database.read() as connection:
             dataset = datasets.find_dataset(connection, name)
     except Unavailable:
         return True

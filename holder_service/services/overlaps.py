@@ -22,8 +22,8 @@ from holder_service.domain.ledger import Event
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from holder_service.records.files import RecordFiles
 from holder_service.records.person_keys import count_shared
-from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.services.datasets import unmerged
+from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import datasets, ledger
 from holder_service.storage.datasets import Population
 from shared.amounts import Loss
@@ -81,12 +81,12 @@ class OverlapReport:
     not_compared: tuple[str, ...]
 
 
-def find_overlaps(books: Books, files: RecordFiles) -> OverlapReport:
+def find_overlaps(store: LedgerStore, files: RecordFiles) -> OverlapReport:
     """Compare every two populations that were not merged: exactly, so for the holder's own machine alone."""
     with files.joining():  # nobody replaces a file meanwhile
-        with books.database.read() as connection:
+        with store.database.read() as connection:
             populations = [one for one in datasets.every_population(connection) if one.merged_into is None]
-        people, not_compared = _people(books, files)
+        people, not_compared = _people(store, files)
         found = [
             _overlap(one, other, people)
             for one, other in combinations(populations, 2)
@@ -96,10 +96,10 @@ def find_overlaps(books: Books, files: RecordFiles) -> OverlapReport:
     return OverlapReport(tuple(found), tuple(name for names in not_compared.values() for name in names))
 
 
-def look_at_overlap(books: Books, files: RecordFiles, *, actor: str, one: str, other: str) -> OverlapLook:
+def look_at_overlap(store: LedgerStore, files: RecordFiles, *, actor: str, one: str, other: str) -> OverlapLook:
     """Look whether two populations share people, for an administrator who is not at the holder's own machine.
 
-    One person more or less, or another in their stead, moves the count by one at most: discrete Laplace noise of
+    One person more or less, or replaced by another, moves the count by one at most: discrete Laplace noise of
     scale 1/ε costs each population ε. Both charges and entries are committed before anything is counted, and say who
     looked at what. Each look draws anew and is charged anew.
 
@@ -112,7 +112,7 @@ def look_at_overlap(books: Books, files: RecordFiles, *, actor: str, one: str, o
         pair = unmerged(transaction.connection, one), unmerged(transaction.connection, other)
         if pair[0].name == pair[1].name:
             raise Conflict("Name two populations: one shares all its people with itself.")
-        for population, beside in (pair, pair[::-1]):
+        for population, partner in (pair, pair[::-1]):
             cap = ledger.population_balance(transaction.connection, population.name)
             if not cap.affords(LOOK_LOSS, transaction.now):
                 raise Conflict(
@@ -121,14 +121,14 @@ def look_at_overlap(books: Books, files: RecordFiles, *, actor: str, one: str, o
                 )
             event = Event(
                 "overlap-look", actor, population=population.name, loss=LOOK_LOSS,
-                cap=cap.charged(LOOK_LOSS), detail={"with": beside.name},
+                cap=cap.charged(LOOK_LOSS), detail={"with": partner.name},
             )  # fmt: skip
             transaction.append(event)
         return pair
 
     with files.joining():
-        pair = books.commit(charge)
-        people, not_compared = _people(books, files)
+        pair = store.commit(charge)
+        people, not_compared = _people(store, files)
         mechanism = LaplaceMechanism.calibrated(epsilon_nano=LOOK_LOSS.epsilon_nano, sensitivity=1)
         exact = _overlap(*pair, people)
         low, high = _band(mechanism.release([exact.people])[0])
@@ -146,9 +146,9 @@ def _band(noisy: int) -> tuple[int, int]:
     return low, 10 * low
 
 
-def _people(books: Books, files: RecordFiles) -> tuple[dict[str, list[Path]], dict[str, list[str]]]:
+def _people(store: LedgerStore, files: RecordFiles) -> tuple[dict[str, list[Path]], dict[str, list[str]]]:
     """By population, the files of hashes of its people, and the names of the datasets whose file is not here."""
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         loaded = [one for one in datasets.every(connection) if one.version_last > 0]
     people: defaultdict[str, list[Path]] = defaultdict(list)
     not_compared: defaultdict[str, list[str]] = defaultdict(list)

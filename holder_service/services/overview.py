@@ -5,7 +5,7 @@ from datetime import datetime
 
 from holder_service.domain.errors import NotFound
 from holder_service.domain.ledger import Balance, Entry
-from holder_service.services.bookkeeping import Books
+from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage import datasets, ledger, ledger_views
 from holder_service.storage.datasets import Dataset, Population
 from holder_service.storage.ledger_views import EntryFilter
@@ -31,9 +31,9 @@ class StoreState:
     may_release: bool
 
 
-def every_population(books: Books) -> list[PopulationState]:
+def every_population(store: LedgerStore) -> list[PopulationState]:
     """All populations that were not merged into another, by name."""
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         found = [population for population in datasets.every_population(connection) if population.merged_into is None]
         return [
             PopulationState(
@@ -46,37 +46,37 @@ def every_population(books: Books) -> list[PopulationState]:
         ]
 
 
-def spending_over_time(books: Books, population: str) -> list[tuple[datetime, Balance]]:
+def spending_over_time(store: LedgerStore, population: str) -> list[tuple[datetime, Balance]]:
     """A population's balance as it was opened, and after each step of time that changed it, oldest first."""
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         return ledger_views.balances_over_time(connection, population)
 
 
-def newest_entries(books: Books, which: EntryFilter, *, before: int | None, limit: int) -> list[Entry]:
+def newest_entries(store: LedgerStore, which: EntryFilter, *, before: int | None, limit: int) -> list[Entry]:
     """Entries that pass a filter, newest first, from below a sequence number on."""
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         return ledger_views.newest(connection, which, before=before, limit=limit)
 
 
-def entry(books: Books, sequence: int) -> Entry:
+def entry(store: LedgerStore, sequence: int) -> Entry:
     """One entry.
 
     Raises:
         NotFound: There is none.
     """
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         found = ledger.entry_at(connection, sequence)
     if found is None:
         raise NotFound(f"The ledger has no entry {sequence}.")
     return found
 
 
-def store_state(books: Books) -> StoreState:
+def store_state(store: LedgerStore) -> StoreState:
     """Where ledger and anchor stand.
 
     Raises:
         Unavailable: One of them does not answer.
     """
-    anchored, may_release = books.anchored(), books.is_anchored()
-    with books.database.read() as connection:
+    anchored, may_release = store.anchored(), store.is_anchored()
+    with store.database.read() as connection:
         return StoreState(ledger.head(connection), anchored, may_release)

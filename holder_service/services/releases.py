@@ -20,14 +20,14 @@ from holder_service.domain.errors import (
 from holder_service.domain.ledger import Event
 from holder_service.records.counting import count_cells
 from holder_service.services import accounts
-from holder_service.services.bookkeeping import Books, Transaction
 from holder_service.services.datasets import OpenRecords, relation_of, require_dataset
+from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.services.priced import AskedPlan, PricedPlan
 from holder_service.services.signing_keys import Signer
 from holder_service.storage import ledger, releases
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
-from holder_service.storage.ledger import Standing
+from holder_service.storage.ledger import AccountState
 from holder_service.storage.releases import StoredRelease
 from shared import limits, nonces
 from shared.amounts import NO_LOSS, Loss
@@ -36,14 +36,14 @@ from shared.plans import Plan, Quote, check_size, identity_of_document
 from shared.releases import Answer, Entered, ReleasedBatch, ReleasedCell, SerialisedAnswer
 
 
-def quote(books: Books, *, dataset: str, plan: Plan) -> Quote:
+def quote(store: LedgerStore, *, dataset: str, plan: Plan) -> Quote:
     """Price a plan. Touches neither records nor budget, and is the same whatever the records are.
 
     Raises:
         NotFound, PlanRefused: As for a release.
     """
     check_size(plan)
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         declared = require_dataset(connection, dataset)
         relation = relation_of(connection, declared)
     plan.check(declared.schema)
@@ -57,7 +57,7 @@ def quote(books: Books, *, dataset: str, plan: Plan) -> Quote:
     )
 
 
-def prepare(books: Books, *, auditor: str, dataset: str, plan: Plan) -> StoredRelease | AskedPlan:
+def prepare(store: LedgerStore, *, auditor: str, dataset: str, plan: Plan) -> StoredRelease | AskedPlan:
     """Everything that comes before the records: validate, find a stored answer, price, check the budget.
 
     Returns:
@@ -72,7 +72,7 @@ def prepare(books: Books, *, auditor: str, dataset: str, plan: Plan) -> StoredRe
         Conflict: The plan is free, and the auditor had as much for nothing as anybody gets.
     """
     check_size(plan)
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         declared = require_dataset(connection, dataset, or_retired=True)
         version = plan.version if plan.version is not None else declared.version
         if version is None:
@@ -84,12 +84,12 @@ def prepare(books: Books, *, auditor: str, dataset: str, plan: Plan) -> StoredRe
         if stored is None:
             _require_current(declared, version)
             pinned.check(declared.schema)
-            standing = _standing(connection, declared, auditor)
-            asked = AskedPlan(PricedPlan.of(pinned, declared, standing.relation), auditor, identity, document)
-            _require_funds(standing, asked.priced.charge, now=books.clock())
+            state = _account_state(connection, declared, auditor)
+            asked = AskedPlan(PricedPlan.of(pinned, declared, state.relation), auditor, identity, document)
+            _require_funds(state, asked.priced.charge, now=store.clock())
             _require_free_share(connection, asked)
             return asked
-    books.ensure_anchored(stored.sequence)
+    store.ensure_anchored(stored.sequence)
     return stored
 
 
@@ -137,11 +137,11 @@ def draw(asked: AskedPlan, *, records: OpenRecords) -> DrawnRelease:
     return DrawnRelease(asked, SerialisedAnswer.of(answer, plan=asked.document))
 
 
-def enter(books: Books, *, drawn: DrawnRelease, key_id: str, signing: Signer) -> EnteredRelease:
+def enter(store: LedgerStore, *, drawn: DrawnRelease, key_id: str, signing: Signer) -> EnteredRelease:
     """Charge a drawn answer and store it: from here on it may leave the holder.
 
     Args:
-        books: Where it is charged.
+        store: Where it is charged.
         drawn: The answer; its plan's public deadline has passed.
         key_id: The key that the plan was asked with, which has to be in force still.
         signing: What the release is signed with.
@@ -154,8 +154,8 @@ def enter(books: Books, *, drawn: DrawnRelease, key_id: str, signing: Signer) ->
         BudgetExhausted, CapExhausted, Conflict, VersionGone: Things changed since the plan was priced.
         Unavailable: The store failed; the same plan asked again gets what was committed, or is charged once.
     """
-    entered = books.commit(lambda transaction: _charge(transaction, drawn, key_id, signing))
-    books.ensure_anchored(entered.release.sequence)
+    entered = store.commit(lambda transaction: _charge(transaction, drawn, key_id, signing))
+    store.ensure_anchored(entered.release.sequence)
     return entered
 
 
@@ -168,12 +168,12 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
         return EnteredRelease(stored, new=False)
     dataset = require_dataset(transaction.connection, priced.dataset.name)
     _require_current(dataset, priced.plan.version)
-    standing = _standing(transaction.connection, dataset, asked.auditor)
-    if standing.relation != priced.relation:
+    state = _account_state(transaction.connection, dataset, asked.auditor)
+    if state.relation != priced.relation:
         raise Conflict("The population's neighbouring relation changed while the plan was answered: ask again.")
-    _require_funds(standing, priced.charge, now=transaction.now)
+    _require_funds(state, priced.charge, now=transaction.now)
     _require_free_share(transaction.connection, asked)
-    account, cap = standing.account.charged(priced.charge), standing.cap.charged(priced.charge)
+    account, cap = state.account.charged(priced.charge), state.cap.charged(priced.charge)
     pair = signing.in_force(transaction.connection)  # asked under the lock: a rotation may have come between
     entry = transaction.append(
         Event(
@@ -196,17 +196,17 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
     return EnteredRelease(stored, new=True)
 
 
-def require_release(books: Books, *, auditor: str, dataset: str, identity: str) -> StoredRelease:
+def require_release(store: LedgerStore, *, auditor: str, dataset: str, identity: str) -> StoredRelease:
     """An auditor's own stored release.
 
     Raises:
         NotFound: It has none of that identity about that dataset.
     """
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         stored = releases.find_own(connection, identity, auditor=auditor, dataset=dataset)
     if stored is None:
         raise NotFound("You have no release of that id about that dataset.")
-    books.ensure_anchored(stored.sequence)
+    store.ensure_anchored(stored.sequence)
     return stored
 
 
@@ -221,20 +221,20 @@ def _require_current(dataset: Dataset, version: int | None) -> None:
         )
 
 
-def _standing(connection: Connection, dataset: Dataset, auditor: str) -> Standing:
+def _account_state(connection: Connection, dataset: Dataset, auditor: str) -> AccountState:
     """Relation, account and cap of the people that a dataset is about."""
-    standing = ledger.standing(connection, dataset.population, auditor)
-    if standing is None:
+    state = ledger.account_state(connection, dataset.population, auditor)
+    if state is None:
         raise NotFound(f"There is no population {dataset.population!r}.")
-    return standing
+    return state
 
 
-def _require_funds(standing: Standing, loss: Loss, *, now: datetime) -> None:
-    """Refuse a plan that account and cap do not both afford; the auditor's is told first."""
-    if not standing.account.affords(loss, now):
-        raise BudgetExhausted(requested=loss, remaining=standing.account.remaining(now))
-    if not standing.cap.affords(loss, now):
-        raise CapExhausted(requested=loss, remaining=standing.cap.remaining(now))
+def _require_funds(state: AccountState, loss: Loss, *, now: datetime) -> None:
+    """Refuse a plan that account and cap do not both afford; if neither, the error is about the account."""
+    if not state.account.affords(loss, now):
+        raise BudgetExhausted(requested=loss, remaining=state.account.remaining(now))
+    if not state.cap.affords(loss, now):
+        raise CapExhausted(requested=loss, remaining=state.cap.remaining(now))
 
 
 def _require_free_share(connection: Connection, asked: AskedPlan) -> None:

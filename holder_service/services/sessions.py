@@ -13,7 +13,7 @@ from typing import Final
 
 from holder_service.domain.errors import Forbidden, Unauthenticated
 from holder_service.services.accounts import Caller, authenticate, caller_of_key
-from holder_service.services.bookkeeping import Books
+from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage import sessions
 from holder_service.storage.database import Connection
 from holder_service.storage.sessions import StoredSession
@@ -30,15 +30,15 @@ class Session:
     expires: datetime
 
 
-def log_in(books: Books, key_text: str) -> Session:
+def log_in(store: LedgerStore, key_text: str) -> Session:
     """Open a session with an administrator's key.
 
     Raises:
         Unauthenticated: The key is malformed, unknown, withdrawn, expired, or its account is disabled.
         Forbidden: It is an auditor's.
     """
-    caller = _administrator(authenticate(books, key_text))
-    now = books.clock()
+    caller = _administrator(authenticate(store, key_text))
+    now = store.clock()
     session = Session(caller, secrets.token_urlsafe(32), now + SESSION_LIFETIME)
 
     def work(connection: Connection) -> None:
@@ -46,29 +46,29 @@ def log_in(books: Books, key_text: str) -> Session:
         stored = StoredSession(_hash(session.token), caller.key_id, session.expires.isoformat())
         sessions.add(connection, stored)
 
-    books.database.write(work)
+    store.database.write(work)
     return session
 
 
-def resume(books: Books, token: str) -> Session:
+def resume(store: LedgerStore, token: str) -> Session:
     """The session of a token.
 
     Raises:
         Unauthenticated: There is none, it has ended, or the key that opened it is no longer in force.
         Forbidden: The key is no administrator's.
     """
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         stored = sessions.find_session(connection, _hash(token))
     if stored is not None:
         expires = datetime.fromisoformat(stored.expires)
-        if books.clock() < expires:
-            return Session(_administrator(caller_of_key(books, stored.key_id)), token, expires)
+        if store.clock() < expires:
+            return Session(_administrator(caller_of_key(store, stored.key_id)), token, expires)
     raise Unauthenticated
 
 
-def log_out(books: Books, token: str) -> None:
+def log_out(store: LedgerStore, token: str) -> None:
     """End a session."""
-    books.database.write(lambda connection: sessions.remove(connection, _hash(token)))
+    store.database.write(lambda connection: sessions.remove(connection, _hash(token)))
 
 
 def _administrator(caller: Caller) -> Caller:

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from holder_service.domain.errors import Conflict, Unavailable
 from holder_service.domain.ledger import COMMAND_LINE, Event
-from holder_service.services.bookkeeping import Books, Transaction
+from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.signing import SigningKeyFolder, SigningKeyPair, UnusableSigningKey
 from holder_service.storage import ledger_views, signing_keys
 from holder_service.storage.database import Connection
@@ -46,34 +46,34 @@ class Signer:
         return pair
 
 
-def rotate(books: Books, signer: Signer, *, actor: str) -> SigningKey:
+def rotate(store: LedgerStore, signer: Signer, *, actor: str) -> SigningKey:
     """Put a new signing key in force, handed over to by the one before.
 
     Raises:
         Conflict: Somebody else rotates at the same time.
         Unavailable: This home lacks the private half of the key in force.
     """
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         signer.in_force(connection)  # without it nothing could be handed over, and a new file would be left behind
-    pair = _unpublished(books, signer.folder)
+    pair = _unpublished(store, signer.folder)
 
     def work(transaction: Transaction) -> SigningKey:
         predecessor = signer.in_force(transaction.connection)
         return _publish(transaction, predecessor.hand_over(_next_key(transaction, pair)), actor)
 
-    return books.commit(work)
+    return store.commit(work)
 
 
-def publish_first(books: Books, folder: SigningKeyFolder) -> bool:
+def publish_first(store: LedgerStore, folder: SigningKeyFolder) -> bool:
     """Make and publish the first signing key of a database that has none; whether it had none.
 
     Raises:
         Conflict: It has one, and this home lacks the private half.
     """
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         key_id = signing_keys.in_force(connection)
     if key_id is None:
-        _publish_unvouched(books, folder, actor=COMMAND_LINE, reason=None, replacing=None)
+        _publish_unvouched(store, folder, actor=COMMAND_LINE, reason=None, replacing=None)
         return True
     try:
         folder.load(key_id)
@@ -85,39 +85,39 @@ def publish_first(books: Books, folder: SigningKeyFolder) -> bool:
     return False
 
 
-def replace_lost(books: Books, folder: SigningKeyFolder, *, reason: str) -> SigningKey:
+def replace_lost(store: LedgerStore, folder: SigningKeyFolder, *, reason: str) -> SigningKey:
     """Put a new signing key in force that no key vouches for, because the private half of the last one is lost.
 
-    Auditors who trust the keys before will refuse it until they are told why, by other means.
+    Auditors who trust the keys before will refuse it until the administrator tells them why in another way.
 
     Raises:
         Conflict: The key is not lost, so it can hand over; or there never was one.
     """
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         key_id = signing_keys.in_force(connection)
     if key_id is None or key_id in folder.ids():
         raise Conflict(
             "The signing key in force is not lost: let it hand over, with `holder admin rotate-signing-key`."
         )
-    return _publish_unvouched(books, folder, actor=COMMAND_LINE, reason=reason, replacing=key_id)
+    return _publish_unvouched(store, folder, actor=COMMAND_LINE, reason=reason, replacing=key_id)
 
 
 def _publish_unvouched(
-    books: Books, folder: SigningKeyFolder, *, actor: str, reason: str | None, replacing: str | None
+    store: LedgerStore, folder: SigningKeyFolder, *, actor: str, reason: str | None, replacing: str | None
 ) -> SigningKey:
-    pair = _unpublished(books, folder)
+    pair = _unpublished(store, folder)
 
     def work(transaction: Transaction) -> SigningKey:
         if signing_keys.in_force(transaction.connection) != replacing:
             raise Conflict("Somebody else put a signing key in force meanwhile; nothing was changed.")
         return _publish(transaction, _next_key(transaction, pair), actor, **({"reason": reason} if reason else {}))
 
-    return books.commit(work)
+    return store.commit(work)
 
 
-def _unpublished(books: Books, folder: SigningKeyFolder) -> SigningKeyPair:
+def _unpublished(store: LedgerStore, folder: SigningKeyFolder) -> SigningKeyPair:
     """A private key that the database does not know: one that a crash or a restore left, or a new one."""
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         published = {key.id for key in signing_keys.every(connection)}
     left = next((key_id for key_id in folder.ids() if key_id not in published), None)
     return folder.create() if left is None else folder.load(left)

@@ -14,7 +14,7 @@ from typing import Final
 
 from holder_service.domain.errors import NotFound
 from holder_service.domain.ledger import Balance, Entry, Kind
-from holder_service.services.bookkeeping import Books
+from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage import datasets, ledger, ledger_views, releases
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
@@ -71,13 +71,13 @@ class TransparencyReport:
         return any(entry.event.kind == "restore" for entry in self.decisions)
 
 
-def transparency_report(books: Books, dataset: str) -> TransparencyReport:
+def transparency_report(store: LedgerStore, dataset: str) -> TransparencyReport:
     """Report on a dataset, retired or not.
 
     Raises:
         NotFound: There never was one of that name.
     """
-    with books.database.read() as connection:
+    with store.database.read() as connection:
         declared = datasets.find_dataset(connection, dataset)
         population = None if declared is None else datasets.find_population(connection, declared.population)
         if declared is None or population is None:
@@ -87,7 +87,7 @@ def transparency_report(books: Books, dataset: str) -> TransparencyReport:
         others = [one for one in datasets.every(connection, population=population.name) if one.name != dataset]
         balance = ledger.population_balance(connection, population.name)
         return TransparencyReport(
-            made=books.clock(),
+            made=store.clock(),
             head=head,
             dataset=declared,
             population=population,
@@ -133,7 +133,7 @@ def _decisions(connection: Connection, dataset: Dataset, *, upto: int) -> Iterat
 def _reported(connection: Connection, entry: Entry) -> ReportedRelease:
     stored = releases.find_release(connection, entry.event.subject or "")
     if stored is None:
-        raise NotFound(f"The release of entry {entry.sequence} is not stored: `holder ledger verify` tells more.")
+        raise NotFound(f"The release of entry {entry.sequence} is not stored: `holder ledger verify` says more.")
     plan = json.loads(stored.body)["plan"]
     return ReportedRelease(
         entry=entry,

@@ -1,4 +1,4 @@
-"""How long the parts of the work on a release take on this machine, beside what the public deadlines suppose.
+"""How long the parts of the work on a release take on this machine, next to what the public deadlines suppose.
 
 Measured on a holder of its own with invented records, through the same functions that answer auditors, on the volume
 where the real one keeps its home. What comes out is a factor for each part (`domain.deadlines.Work`): it depends on the
@@ -72,13 +72,13 @@ def measure(home: Path, *, records: Sequence[int], runs: int) -> Iterator[Measur
         runs: How often each plan is released.
     """
     with tempfile.TemporaryDirectory(dir=home, prefix="calibration-") as folder:
-        place = Path(folder)
-        settings = Settings(place / "home", f"sqlite:///{place / 'holder.sqlite'}", place / "anchor")
+        root = Path(folder)
+        settings = Settings(root / "home", f"sqlite:///{root / 'holder.sqlite'}", root / "anchor")
         initialise(settings)
         with closing(Holder.open(settings)) as holder:
-            accounts.open_account(holder.books, actor=AUDITOR, new=NewAuditor(name=AUDITOR))
+            accounts.open_account(holder.store, actor=AUDITOR, new=NewAuditor(name=AUDITOR))
             for number in records:
-                _load(holder, number, place)
+                _load(holder, number, root)
                 for name, document in _plans().items():
                     yield _measured(holder, name, document, number, runs)
 
@@ -113,7 +113,7 @@ def _run(holder: Holder, plan: Plan, number: int) -> tuple[PlanSize, Work]:
     Nothing is entered: what follows the deadline takes no part in it.
     """
     start_s = time.perf_counter()
-    asked = releases.prepare(holder.books, auditor=AUDITOR, dataset=_register(number), plan=plan)
+    asked = releases.prepare(holder.store, auditor=AUDITOR, dataset=_register(number), plan=plan)
     if isinstance(asked, StoredRelease):
         raise TypeError("No plan is asked twice here.")
     priced_s = time.perf_counter()
@@ -141,16 +141,16 @@ def _register(number: int) -> str:
     return f"people-{number}"
 
 
-def _load(holder: Holder, number: int, place: Path) -> None:
+def _load(holder: Holder, number: int, root: Path) -> None:
     """Invent a register and a budget to ask about it: half of the people have one number, all others one each."""
     columns: list[dict[str, Any]] = [{"name": f"x{column}", "type": "number"} for column in range(COLUMNS)]
     groups = {"name": "group", "type": "category", "categories": list("ABCDEFGH"), "sensitive": True}
     declaration = {"person_key": "id", "cap": AMPLE, "records_max": number, "columns": [*columns, groups]}
     datasets.declare(
-        holder.books, actor=AUDITOR, name=_register(number), declaration=DatasetDeclaration.model_validate(declaration)
+        holder.store, actor=AUDITOR, name=_register(number), declaration=DatasetDeclaration.model_validate(declaration)
     )
     rng = random.Random(number)  # noqa: S311 - invented people
-    source = place / "people.csv"
+    source = root / "people.csv"
     with source.open("w", encoding="utf-8") as file:
         file.write(",".join(["id", *(column["name"] for column in columns), "group"]) + "\n")
         for person in range(number):
@@ -158,7 +158,7 @@ def _load(holder: Holder, number: int, place: Path) -> None:
             file.write(f"{person},{','.join(values)},{rng.choice('ABCDEFGH')}\n")
     with holder.files.in_use():
         loads.load(
-            holder.books,
+            holder.store,
             actor=AUDITOR,
             name=_register(number),
             source=source,
@@ -167,7 +167,7 @@ def _load(holder: Holder, number: int, place: Path) -> None:
         )
     source.unlink()
     budgets.set_limit(
-        holder.books, actor=AUDITOR, dataset=_register(number), auditor=AUDITOR, grant=BudgetGrant.model_validate(AMPLE)
+        holder.store, actor=AUDITOR, dataset=_register(number), auditor=AUDITOR, grant=BudgetGrant.model_validate(AMPLE)
     )
 
 
@@ -199,7 +199,7 @@ def _plan(rules: Sequence[list[dict[str, Any]]], mechanism: dict[str, Any], cell
     dealt: list[list[dict[str, Any]]] = [[] for _ in range(cells or len(rules))]
     for rule, cell in zip(rules, itertools.cycle(dealt), strict=False):
         cell.append({"all_of": rule})
-    documents = [{"id": str(place), "any_of": cell} for place, cell in enumerate(dealt)]
+    documents = [{"id": str(index), "any_of": cell} for index, cell in enumerate(dealt)]
     batch = {"name": "batch", "mechanism": mechanism, "epsilon": "0.001", "cells": documents}
     return {"sensitive": ["group"], "batches": [batch]}
 
@@ -208,10 +208,10 @@ def _leaves(number: int, rng: random.Random) -> list[list[dict[str, Any]]]:
     """The paths of a random tree."""
     paths: list[list[dict[str, Any]]] = [[]]
     while len(paths) < number:
-        place = rng.randrange(len(paths))
+        index = rng.randrange(len(paths))
         test = {"column": f"x{rng.randrange(COLUMNS)}", "value": rng.choice((FREQUENT, rng.random(), rng.random()))}
         sides = rng.choice((("le", "gt"), ("lt", "ge")))
-        paths[place : place + 1] = [[*paths[place], {**test, "op": op}] for op in sides]
+        paths[index : index + 1] = [[*paths[index], {**test, "op": op}] for op in sides]
     return paths
 
 

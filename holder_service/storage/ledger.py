@@ -45,7 +45,7 @@ _ACCOUNT_BALANCE = (
     .limit(1)
 )
 
-_STANDING = select(
+_ACCOUNT_STATE = select(
     select(populations.c.relation).where(populations.c.name == bindparam("of")).scalar_subquery().label("relation"),
     _ACCOUNT_BALANCE.scalar_subquery().label("account"),
     _POPULATION_BALANCE.scalar_subquery().label("cap"),
@@ -53,7 +53,7 @@ _STANDING = select(
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AccountState:
     """What a plan is charged against: the population's relation and cap, and the auditor's account with it."""
 
     relation: NeighbouringRelation
@@ -112,13 +112,13 @@ def account_balance(connection: Connection, population: str, auditor: str) -> Ba
     return balance_of_text(found) or Balance()
 
 
-def standing(connection: Connection, population: str, auditor: str) -> Standing | None:
+def account_state(connection: Connection, population: str, auditor: str) -> AccountState | None:
     """Relation, account and cap as they are now, in one statement; None if there is no such population."""
-    row = connection.execute(_STANDING, {"of": population, "who": auditor}).one()
+    row = connection.execute(_ACCOUNT_STATE, {"of": population, "who": auditor}).one()
     if row.relation is None:
         return None
     account, cap = balance_of_text(row.account), balance_of_text(row.cap)
-    return Standing(NeighbouringRelation(row.relation), account or Balance(), cap or Balance())
+    return AccountState(NeighbouringRelation(row.relation), account or Balance(), cap or Balance())
 
 
 def accounts_of(connection: Connection, population: str) -> dict[str, Balance]:

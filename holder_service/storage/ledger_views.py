@@ -17,7 +17,7 @@ _STEPS: Final = (
     (timedelta(days=400), len("2026-11-20")),
     (timedelta.max, len("2026-11")),
 )
-"""Up to which span of time balances are shown by minute, hour, day, month: how much of the time's text tells."""
+"""Up to which span of time balances are shown by minute, hour, day, month: by how many characters of the timestamp."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def latest_time(connection: Connection) -> datetime:
 def balances_over_time(connection: Connection, population: str) -> list[tuple[datetime, Balance]]:
     """A population's cap and spending as it was opened, and at the end of each step of time that changed them.
 
-    A step is a minute, hour, day or month, by the span of time that there is: some hundreds of points tell it all.
+    A step is a minute, hour, day or month, by the span of time that there is: some hundreds of points show it all.
     """
     ends = select(entries.c.sequence, entries.c.at).where(entries.c.population == population).limit(1)
     first = connection.execute(ends.order_by(entries.c.sequence)).one_or_none()

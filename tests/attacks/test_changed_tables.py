@@ -80,7 +80,7 @@ def victim(varied_holder: TestedHolder) -> Iterator[TestedHolder]:
 def test_a_changed_row_is_found(victim: TestedHolder, statement: str) -> None:
     edit(victim.settings, statement)
 
-    found = ledger.verify(victim.holder.books)  # not by a call: the administrator's key may be among what was changed
+    found = ledger.verify(victim.holder.store)  # not by a call: the administrator's key may be among what was changed
 
     assert not found.intact, "nothing was found"
     assert found.broken_at

@@ -137,7 +137,7 @@ def test_a_session_ends_at_once_with_the_key_that_opened_it(sqlite_holder: Teste
         assert one.get("/console").path == "/console/log-in"
         assert two.get("/console").path == "/console/log-in"
         assert three.get("/console").path == "/console"
-        sqlite_holder.holder.books.clock = lambda: datetime.now(UTC) + timedelta(days=2)
+        sqlite_holder.holder.store.clock = lambda: datetime.now(UTC) + timedelta(days=2)
         assert three.get("/console").path == "/console/log-in"
 
 
@@ -147,9 +147,9 @@ def test_a_session_ends_by_itself_and_by_logging_out(sqlite_holder: TestedHolder
         assert other.send("/console", "/console/log-out", {}).path == "/console/log-in"
         assert administrator.get("/console").path == "/console"
 
-        sqlite_holder.holder.books.clock = lambda: datetime.now(UTC) + SESSION_LIFETIME
+        sqlite_holder.holder.store.clock = lambda: datetime.now(UTC) + SESSION_LIFETIME
         assert administrator.get("/console").path == "/console/log-in"
-    sqlite_holder.holder.books.clock = lambda: datetime.now(UTC)
+    sqlite_holder.holder.store.clock = lambda: datetime.now(UTC)
     with visitor(sqlite_holder, logged_in=False) as thief:
         thief.client.cookies.update(kept)
         assert thief.send("/console", "/console/log-out", {}).path == "/console/log-in"
@@ -532,7 +532,7 @@ def test_a_filter_that_means_nothing_is_refused(lasting_visitor: Visitor, query:
 
 
 def test_a_ledger_that_was_changed_is_reported(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
-    with sqlite_holder.holder.books.database.read() as connection:
+    with sqlite_holder.holder.store.database.read() as connection:
         connection.exec_driver_sql("UPDATE entries SET actor = 'somebody' WHERE sequence = 3")
         connection.commit()
 

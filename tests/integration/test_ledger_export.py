@@ -121,8 +121,8 @@ def test_an_export_that_broke_off_is_known_for_it(busy: TestedHolder, as_format:
 def test_an_export_stops_at_the_head_that_it_began_with(busy: TestedHolder) -> None:
     """Else it would never end on a busy ledger, and its last line would speak of another state than the rest."""
     for pages, pieces in ((csv_pages, 2), (json_pages, 1)):
-        head = ledger.head(busy.holder.books).sequence
-        begun = pages(busy.holder.books)
+        head = ledger.head(busy.holder.store).sequence
+        begun = pages(busy.holder.store)
         first = [next(begun) for _ in range(pieces)]
         busy.admin("POST", "/signing-keys")
 
@@ -136,7 +136,7 @@ def test_an_export_stops_at_the_head_that_it_began_with(busy: TestedHolder) -> N
 def test_the_console_filters_as_before(busy: TestedHolder) -> None:
     from holder_service.services import overview
 
-    newest = overview.newest_entries(busy.holder.books, EntryFilter(kind="charge"), before=None, limit=2)
+    newest = overview.newest_entries(busy.holder.store, EntryFilter(kind="charge"), before=None, limit=2)
 
     assert [entry.event.kind for entry in newest] == ["charge"] * 2
     assert newest[0].sequence > newest[1].sequence

@@ -26,9 +26,9 @@ from hypothesis.stateful import (
 from holder_service.domain.errors import BudgetExhausted, CapExhausted, Conflict, HolderError, NoRecords, NotFound
 from holder_service.domain.ledger import Balance, Replay
 from holder_service.services import accounts, budgets, datasets, ledger, loads, releases
-from holder_service.services.bookkeeping import Books
 from holder_service.services.datasets import OpenRecords
 from holder_service.services.holder import Holder, initialise
+from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage import ledger as stored_ledger
 from holder_service.storage.releases import StoredRelease
 from shared.amounts import NANO_PER_UNIT
@@ -105,11 +105,11 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def open(self) -> None:
         self.holder = Holder.open(settings_in(self.home))
-        self.books = Books(self.holder.books.database, self.holder.books.anchor, clock=lambda: self.now)
+        self.store = LedgerStore(self.holder.store.database, self.holder.store.anchor, clock=lambda: self.now)
         self.opened = OpenRecords(self.holder.settings.records)
 
     def teardown(self) -> None:
-        found = ledger.verify(self.books)
+        found = ledger.verify(self.store)
         self.holder.close()
         shutil.rmtree(self.folder)
         assert found.intact, found.reason
@@ -132,7 +132,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
         self.expect(
             None if allowed else Conflict,
-            lambda: datasets.declare(self.books, actor="administrator", name=name, declaration=declaration),
+            lambda: datasets.declare(self.store, actor="administrator", name=name, declaration=declaration),
         )
 
     @rule(name=dataset_names)
@@ -145,7 +145,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 source = self.holder.files.incoming / "records.csv"
                 source.write_bytes(RECORDS)
                 return loads.load(
-                    self.books, actor="administrator", name=name, source=source, media_type="text/csv",
+                    self.store, actor="administrator", name=name, source=source, media_type="text/csv",
                     files=self.holder.files,
                 )  # fmt: skip
 
@@ -163,7 +163,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
         self.expect(
             None if offered else NotFound,
-            lambda: datasets.retire(self.books, actor="administrator", name=name, files=self.holder.files),
+            lambda: datasets.retire(self.store, actor="administrator", name=name, files=self.holder.files),
         )
 
         if offered:
@@ -179,7 +179,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
         self.expect(
             None if allowed else NotFound,
-            lambda: budgets.set_limit(self.books, actor="administrator", dataset=name, auditor=auditor, grant=grant),
+            lambda: budgets.set_limit(self.store, actor="administrator", dataset=name, auditor=auditor, grant=grant),
         )
 
     @rule(name=dataset_names, auditor=auditor_names, plan=plans)
@@ -201,7 +201,7 @@ class LedgerMachine(RuleBasedStateMachine):
         question, body = choice.choice(list(self.model.answered.items()))
         plan = Plan.model_validate_json(question.content).pinned(question.version)
 
-        stored = releases.prepare(self.books, auditor=question.auditor, dataset=question.dataset, plan=plan)
+        stored = releases.prepare(self.store, auditor=question.auditor, dataset=question.dataset, plan=plan)
 
         assert isinstance(stored, StoredRelease)
         assert stored.body == body
@@ -213,7 +213,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
         self.expect(
             None if allowed else (Conflict if known else NotFound),
-            lambda: datasets.merge(self.books, actor="administrator", into=into, source=source),
+            lambda: datasets.merge(self.store, actor="administrator", into=into, source=source),
         )
 
     @rule(hours=st.sampled_from((1, 3)))
@@ -227,7 +227,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @invariant()
     def balances_are_what_fractions_say(self) -> None:
-        with self.books.database.read() as connection:
+        with self.store.database.read() as connection:
             for name, purse in self.model.caps.items():
                 assert in_fractions(stored_ledger.population_balance(connection, name)) == purse
             for (name, auditor), purse in self.model.purses.items():
@@ -238,7 +238,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @invariant()
     def entries_sum_to_balances(self) -> None:
-        with self.books.database.read() as connection:
+        with self.store.database.read() as connection:
             for entry in stored_ledger.read_entries(connection, after=self.replay.sequence):
                 self.replay.apply(entry)
             assert stored_ledger.head(connection) == LedgerPosition(
@@ -247,7 +247,7 @@ class LedgerMachine(RuleBasedStateMachine):
         unmerged = [cap for name, cap in self.replay.caps.items() if name not in self.model.merged]
         assert Fraction(sum(cap.spent.epsilon_nano for cap in unmerged), NANO_PER_UNIT) == self.model.charged[0]
         assert Fraction(sum(cap.spent.delta_nano for cap in unmerged), NANO_PER_UNIT) == self.model.charged[1]
-        assert self.books.is_anchored()
+        assert self.store.is_anchored()
 
     def expect(self, refusal: type[HolderError] | None, call: Any) -> Any:
         """Call, and be refused if that is expected."""
@@ -269,11 +269,11 @@ class LedgerMachine(RuleBasedStateMachine):
         event(f"asked: {outcome}")
         if outcome in REFUSALS:
             with pytest.raises(REFUSALS[outcome]):
-                releases.prepare(self.books, auditor=auditor, dataset=name, plan=plan)
+                releases.prepare(self.store, auditor=auditor, dataset=name, plan=plan)
             return
         assert question is not None
 
-        prepared = releases.prepare(self.books, auditor=auditor, dataset=name, plan=plan)
+        prepared = releases.prepare(self.store, auditor=auditor, dataset=name, plan=plan)
         if isinstance(prepared, StoredRelease):
             assert outcome == "again"
             assert prepared.body == self.model.answered[question]
@@ -286,7 +286,7 @@ class LedgerMachine(RuleBasedStateMachine):
         answered = self.expect(
             REFUSALS.get(outcome),
             lambda: releases.enter(
-                self.books,
+                self.store,
                 drawn=releases.draw(prepared, records=self.opened),
                 key_id=self.key_ids[auditor],
                 signing=self.holder.signing,
@@ -307,7 +307,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     initialise(settings_there)
     holder = Holder.open(settings_there)
     for name in AUDITORS:
-        issued = accounts.open_account(holder.books, actor="administrator", new=NewAuditor(name=name))
+        issued = accounts.open_account(holder.store, actor="administrator", new=NewAuditor(name=name))
         LedgerMachine.key_ids[name] = issued.key_id
     holder.close()
     LedgerMachine.template = home / "holder"

@@ -91,23 +91,23 @@ def test_a_restore_never_takes_the_anchor_behind_an_answer_that_left(sqlite_hold
     """Another process commits, anchors and answers between the restore's commit and its anchor."""
     lose_the_anchored_entry(sqlite_holder.settings)
     one, two = sqlite_holder.holder, Holder.open(sqlite_holder.settings)
-    restore = one.books.anchor.restore
+    restore = one.store.anchor.restore
     left: list[LedgerPosition] = []
 
     def late(head: LedgerPosition, *, has: Callable[[LedgerPosition], bool]) -> None:
         # What the other process would find if its own record of the restore came between.
         Anchor(sqlite_holder.settings.anchor).create(head)
-        accounts.open_account(two.books, actor="administrator", new=NewAuditor(name="later"))
-        left.append(ledger.head(two.books))
+        accounts.open_account(two.store, actor="administrator", new=NewAuditor(name="later"))
+        left.append(ledger.head(two.store))
         restore(head, has=has)
 
-    one.books.anchor.restore = late  # type: ignore[method-assign]
+    one.store.anchor.restore = late  # type: ignore[method-assign]
     with closing(two):
-        ledger.record_restore(one.books, actor="administrator", reason="the disk failed")
+        ledger.record_restore(one.store, actor="administrator", reason="the disk failed")
 
-    assert [one.books.anchored()] == left
+    assert [one.store.anchored()] == left
     with pytest.raises(Conflict):
-        ledger.record_restore(one.books, actor="administrator", reason="again")
+        ledger.record_restore(one.store, actor="administrator", reason="again")
 
 
 def test_nobody_is_named_as_the_command_line_is_in_the_ledger(sqlite_holder: TestedHolder) -> None:

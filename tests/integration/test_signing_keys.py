@@ -143,7 +143,7 @@ def _rotate_for_ever(settings: object) -> None:
 
     holder = Holder.open(settings)  # type: ignore[arg-type]  # it crossed a process boundary
     while True:
-        signing_keys.rotate(holder.books, holder.signing, actor="administrator")
+        signing_keys.rotate(holder.store, holder.signing, actor="administrator")
 
 
 @pytest.mark.slow

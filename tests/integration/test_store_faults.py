@@ -108,7 +108,7 @@ def test_a_server_that_cuts_all_connections_is_found_again(tmp_path: Path, postg
 @pytest.mark.postgres
 def test_a_holder_that_went_silent_gives_the_lock_back(tmp_path: Path, postgres_url: str) -> None:
     """A machine without power closes no connection: PostgreSQL has to end the session itself."""
-    with running_holder(tmp_path, postgres_url) as holder, holder.holder.books.database.read() as connection:
+    with running_holder(tmp_path, postgres_url) as holder, holder.holder.store.database.read() as connection:
         shown = connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar()
 
     assert shown == f"{SILENCE_S_MAX}s"

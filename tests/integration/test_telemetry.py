@@ -241,7 +241,7 @@ def test_no_log_and_no_metric_holds_a_count_a_key_or_a_password(
 
 
 def test_an_internal_error_is_logged_by_type_and_location(sqlite_holder: TestedHolder) -> None:
-    with sqlite_holder.holder.books.database.read() as connection:
+    with sqlite_holder.holder.store.database.read() as connection:
         connection.exec_driver_sql('UPDATE datasets SET schema = \'{"person_key": "person-4711"\'')
         connection.commit()
 

@@ -29,7 +29,7 @@ def open_account(visit: Visitor, form: CheckedForm) -> Response:
         new = NewAuditor.model_validate(
             {"name": form.name("name"), "role": form.text("role"), "expires": form.timestamp("expires")}
         )
-        return _key_page(visit, accounts.open_account(visit.books, actor=visit.actor, new=new))
+        return _key_page(visit, accounts.open_account(visit.store, actor=visit.actor, new=new))
 
     return visit.attempt(work, lambda refusal: _list_page(visit, form, refusal))
 
@@ -50,7 +50,7 @@ def issue_key(visit: Visitor, auditor: PathName, form: CheckedForm) -> Response:
             raise Conflict(
                 "This form was sent before, or somebody else issued a key meanwhile: look at the keys below."
             )
-        issued = accounts.issue_key(visit.books, actor=visit.actor, account=auditor, expires=form.timestamp("expires"))
+        issued = accounts.issue_key(visit.store, actor=visit.actor, account=auditor, expires=form.timestamp("expires"))
         return _key_page(visit, issued)
 
     return visit.attempt(work, lambda refusal: _account_page(visit, auditor, form, refusal))
@@ -61,7 +61,7 @@ def withdraw_key(visit: Visitor, auditor: PathName, key: PathName, form: Checked
     """Make a key invalid at once."""
 
     def work() -> Response:
-        accounts.withdraw_key(visit.books, actor=visit.actor, account=auditor, key_id=key)
+        accounts.withdraw_key(visit.store, actor=visit.actor, account=auditor, key_id=key)
         return visit.done(_path(auditor), f"Key {key} is withdrawn.")
 
     return visit.attempt(work, lambda refusal: _account_page(visit, auditor, form, refusal))
@@ -73,7 +73,7 @@ def set_disabled(visit: Visitor, auditor: PathName, form: CheckedForm) -> Respon
 
     def work() -> Response:
         disabled = form.text("disabled") == "true"
-        accounts.set_disabled(visit.books, actor=visit.actor, account=auditor, disabled=disabled)
+        accounts.set_disabled(visit.store, actor=visit.actor, account=auditor, disabled=disabled)
         return visit.done(_path(auditor), f"{auditor} {'may no longer call' if disabled else 'may call again'}.")
 
     return visit.attempt(work, lambda refusal: _account_page(visit, auditor, form, refusal))
@@ -82,7 +82,7 @@ def set_disabled(visit: Visitor, auditor: PathName, form: CheckedForm) -> Respon
 def _list_page(visit: Visit, form: Form | None = None, refusal: Refusal | None = None) -> Response:
     return visit.page(
         "auditors.html.j2", section="auditors", refusal=refusal, entered=form,
-        accounts=accounts.every_account(visit.books), now=visit.books.clock().isoformat(),
+        accounts=accounts.every_account(visit.store), now=visit.store.clock().isoformat(),
     )  # fmt: skip
 
 
@@ -90,8 +90,8 @@ def _account_page(visit: Visit, name: str, form: Form | None = None, refusal: Re
     account, keys = _found(visit, name)
     return visit.page(
         "auditor.html.j2", section="auditors", refusal=refusal, entered=form, account=account, keys=keys,
-        newest=_newest_key(keys), budgets=budgets.every_budget(visit.books, auditor=name),
-        now=visit.books.clock().isoformat(),
+        newest=_newest_key(keys), budgets=budgets.every_budget(visit.store, auditor=name),
+        now=visit.store.clock().isoformat(),
     )  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def _key_page(visit: Visit, issued: IssuedKey) -> Response:
 
 
 def _found(visit: Visit, name: str) -> tuple[Account, list[ApiKey]]:
-    for account, keys in accounts.every_account(visit.books):
+    for account, keys in accounts.every_account(visit.store):
         if account.name == name:
             return account, keys
     raise NotFound(f"There is no account {name!r}.")

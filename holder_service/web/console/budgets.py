@@ -31,7 +31,7 @@ def set_budget(visit: Visitor, form: CheckedForm) -> Response:
         grant = BudgetGrant.model_validate(
             {"epsilon": form.text("epsilon"), "delta": form.text("delta"), "expires": form.timestamp("expires")}
         )
-        budget = budgets.set_limit(visit.books, actor=visit.actor, dataset=dataset, auditor=auditor, grant=grant)
+        budget = budgets.set_limit(visit.store, actor=visit.actor, dataset=dataset, auditor=auditor, grant=grant)
         limit, left = loss(budget.limit), loss(budget.remaining)
         text = f"The budget of {auditor} with population {budget.population} is now {limit}; {left} is left."
         return visit.done(f"{ROOT}/budgets", text)
@@ -42,11 +42,11 @@ def set_budget(visit: Visitor, form: CheckedForm) -> Response:
 def _page(
     visit: Visit, dataset: str, auditor: str, form: Form | None = None, refusal: Refusal | None = None
 ) -> Response:
-    populations = overview.every_population(visit.books)
+    populations = overview.every_population(visit.store)
     chosen = next((state for state in populations if dataset in {one.name for one in state.datasets}), None)
     return visit.page(
         "budgets.html.j2", section="budgets", refusal=refusal, entered=form, populations=populations,
         dataset=dataset, auditor=auditor, balance=chosen.accounts.get(auditor) if chosen else None,
-        auditors=[found.name for found, _ in accounts.every_account(visit.books) if found.role == "auditor"],
-        now=visit.books.clock(),
+        auditors=[found.name for found, _ in accounts.every_account(visit.store) if found.role == "auditor"],
+        now=visit.store.clock(),
     )  # fmt: skip

@@ -59,7 +59,7 @@ def declare(visit: Visitor, form: CheckedForm) -> Response:
 
     def work() -> Response:
         name = form.name("name")
-        if any(dataset.name == name for dataset in datasets.every_dataset(visit.books)):
+        if any(dataset.name == name for dataset in datasets.every_dataset(visit.store)):
             raise InvalidRequest(f"There is a dataset {name!r} already: change it on its own page.")
         return _declared(visit, name, DatasetDeclaration.model_validate(form.document("declaration")))
 
@@ -75,7 +75,7 @@ def show_dataset(visit: Visitor, dataset: PathName) -> Response:
 @router.get("/datasets/{dataset}/report.html")
 def report(visit: Visitor, dataset: PathName) -> Response:
     """The transparency report, as a file: its page brings its own styles, which the console's policy would refuse."""
-    page = transparency_page(visit.books, transparency_report(visit.books, dataset))
+    page = transparency_page(visit.store, transparency_report(visit.store, dataset))
     headers = {"Content-Disposition": f'attachment; filename="transparency-{dataset}.html"'}
     return HTMLResponse(page, headers=headers)
 
@@ -127,7 +127,7 @@ def retire(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
     def work() -> Response:
         if form.text("confirm") != dataset:
             raise InvalidRequest(f"To retire the dataset write its name, {dataset}, into the field.")
-        datasets.retire(visit.books, actor=visit.actor, name=dataset, files=visit.holder.files)
+        datasets.retire(visit.store, actor=visit.actor, name=dataset, files=visit.holder.files)
         return visit.done(f"{ROOT}/datasets", f"Dataset {dataset} is retired. What was spent stays spent.")
 
     return visit.attempt(work, lambda refusal: _dataset_page(visit, dataset, form, refusal))
@@ -139,7 +139,7 @@ def merge(visit: Visitor, form: CheckedForm) -> Response:
 
     def work() -> Response:
         into, source = form.text("into"), form.text("population")
-        datasets.merge(visit.books, actor=visit.actor, into=into, source=source)
+        datasets.merge(visit.store, actor=visit.actor, into=into, source=source)
         return visit.done(f"{ROOT}/datasets", f"Population {source} has joined {into}; their spending is added.")
 
     return visit.attempt(work, lambda refusal: _list_page(visit, form, refusal))
@@ -151,7 +151,7 @@ def look(visit: Visitor, form: CheckedForm) -> Response:
 
     def work() -> Response:
         found = look_at_overlap(
-            visit.books, visit.holder.files, actor=visit.actor, one=form.text("one"), other=form.text("other")
+            visit.store, visit.holder.files, actor=visit.actor, one=form.text("one"), other=form.text("other")
         )
         both = " and ".join(found.populations)
         shared = f"{found.people_from} to {found.people_below} person keys" if found.people_from else "few keys or none"
@@ -163,7 +163,7 @@ def look(visit: Visitor, form: CheckedForm) -> Response:
 
 
 def _declared(visit: Visit, name: str, declaration: DatasetDeclaration) -> Response:
-    declared = datasets.declare(visit.books, actor=visit.actor, name=name, declaration=declaration).dataset
+    declared = datasets.declare(visit.store, actor=visit.actor, name=name, declaration=declaration).dataset
     loaded = "" if declared.version else " Its records are to be loaded."
     return visit.done(_path(name), f"Dataset {name} is declared, of population {declared.population}.{loaded}")
 
@@ -171,7 +171,7 @@ def _declared(visit: Visit, name: str, declaration: DatasetDeclaration) -> Respo
 def _list_page(visit: Visit, form: Form | None = None, refusal: Refusal | None = None) -> Response:
     return visit.page(
         "datasets.html.j2", section="datasets", refusal=refusal, entered=form,
-        populations=overview.every_population(visit.books), look_loss=LOOK_LOSS,
+        populations=overview.every_population(visit.store), look_loss=LOOK_LOSS,
     )  # fmt: skip
 
 
@@ -188,8 +188,8 @@ def _dataset_page(visit: Visit, name: str, form: Form | None = None, refusal: Re
 
 
 def _found(visit: Visit, name: str) -> tuple[PopulationState, Dataset]:
-    dataset = datasets.read_dataset(visit.books, name)
-    states = overview.every_population(visit.books)
+    dataset = datasets.read_dataset(visit.store, name)
+    states = overview.every_population(visit.store)
     return next(state for state in states if state.population.name == dataset.population), dataset
 
 

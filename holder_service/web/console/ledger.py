@@ -51,7 +51,7 @@ def list_entries(
     """Entries that pass all filters, newest first."""
 
     def work() -> Response:
-        found = overview.newest_entries(visit.books, _filter(filters), before=before, limit=PAGE_ENTRIES + 1)
+        found = overview.newest_entries(visit.store, _filter(filters), before=before, limit=PAGE_ENTRIES + 1)
         return _list_page(visit, filters, before=before, found=found)
 
     return visit.attempt(work, lambda refusal: _list_page(visit, filters, refusal=refusal))
@@ -61,8 +61,8 @@ def list_entries(
 def show_entry(visit: Visitor, sequence: Annotated[int, Path(ge=1, le=limits.INTEGER_MAX)]) -> Response:
     """All that an entry holds."""
     return visit.page(
-        "entry.html.j2", section="ledger", entry=(entry := overview.entry(visit.books, sequence)),
-        document=json.dumps(entry.document(), indent=2, ensure_ascii=False), head=ledger.head(visit.books).sequence,
+        "entry.html.j2", section="ledger", entry=(entry := overview.entry(visit.store, sequence)),
+        document=json.dumps(entry.document(), indent=2, ensure_ascii=False), head=ledger.head(visit.store).sequence,
     )  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def show_entry(visit: Visitor, sequence: Annotated[int, Path(ge=1, le=limits.INT
 def export_entries(visit: Visitor, filters: FilterText) -> Response:
     """All entries that pass all filters, as the REST interface exports them."""
     headers = {"Content-Disposition": 'attachment; filename="ledger.csv"'}
-    return StreamingResponse(csv_pages(visit.books, which=_filter(filters)), media_type="text/csv", headers=headers)
+    return StreamingResponse(csv_pages(visit.store, which=_filter(filters)), media_type="text/csv", headers=headers)
 
 
 @router.post("/ledger/verify")
@@ -78,7 +78,7 @@ def verify(visit: Visitor, _: CheckedForm) -> Response:
     """Recompute the chain and every balance, and say what was found."""
 
     def work() -> Response:
-        found = ledger.verify(visit.books)
+        found = ledger.verify(visit.store)
         if found.intact:
             text = f"Intact: {found.entries} entries were recomputed, and every balance and stored release follows."
         else:
@@ -95,7 +95,7 @@ def rotate_signing_key(visit: Visitor, form: CheckedForm) -> Response:
     def work() -> Response:
         if form.text("newest") != visit.holder.public_keys().keys[-1].id:
             raise Conflict("This form was sent before, or somebody else put a key in force meanwhile: look below.")
-        made = signing_keys.rotate(visit.books, visit.holder.signing, actor=visit.actor)
+        made = signing_keys.rotate(visit.store, visit.holder.signing, actor=visit.actor)
         return visit.done(f"{ROOT}/ledger", f"Signing key {made.id} is in force.")
 
     return visit.attempt(work, visit.refused)
@@ -113,7 +113,7 @@ def record_restore(visit: Visitor, form: CheckedForm) -> Response:
 
     def work() -> Response:
         restore = Restore(reason=form.text("reason"))
-        entry = ledger.record_restore(visit.books, actor=visit.actor, reason=restore.reason).entry
+        entry = ledger.record_restore(visit.store, actor=visit.actor, reason=restore.reason).entry
         return visit.done(
             f"{ROOT}/restore",
             f"The restore is entry {entry.sequence}. Every cap is closed: set each again on a dataset’s page, lowered "
@@ -150,7 +150,7 @@ def _list_page(
     shown = (found or [])[:PAGE_ENTRIES]
     given = {name: text for name, text in filters.items() if text}
     older = {**given, "before": shown[-1].sequence} if found and len(found) > PAGE_ENTRIES else None
-    with visit.books.database.read() as connection:
+    with visit.store.database.read() as connection:
         populations = [population.name for population in datasets.every_population(connection)]
         named = [dataset.name for dataset in datasets.every(connection)]
     return visit.page(
@@ -158,7 +158,7 @@ def _list_page(
         before=before, kinds=KINDS,
         populations=_with(populations, filters["population"]),
         datasets=_with(named, filters["dataset"]),
-        accounts=_with((account.name for account, _ in accounts.every_account(visit.books)), filters["account"]),
+        accounts=_with((account.name for account, _ in accounts.every_account(visit.store)), filters["account"]),
         query=urlencode(given), older=urlencode(older) if older else None,
         signing_keys=visit.holder.public_keys().keys,
     )  # fmt: skip
@@ -171,5 +171,5 @@ def _with(names: Iterable[str], chosen: str) -> list[str]:
 
 def _restore_page(visit: Visit, form: Form | None = None, refusal: Refusal | None = None) -> Response:
     return visit.page(
-        "restore.html.j2", section="restore", refusal=refusal, entered=form, state=overview.store_state(visit.books)
+        "restore.html.j2", section="restore", refusal=refusal, entered=form, state=overview.store_state(visit.store)
     )

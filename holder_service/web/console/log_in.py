@@ -92,7 +92,7 @@ def log_in(request: Request, holder: TheHolder, form: Annotated[Form, Depends(_l
         check_origin(request, read_cookie(request, LOG_IN_COOKIE), form.text("form_token"))
         if not limit.admits(address):
             raise RateLimited("Too many log-ins failed from this address. Wait a minute, then try again.")
-        session = sessions.log_in(holder.books, form.text("key"))
+        session = sessions.log_in(holder.store, form.text("key"))
     except (Unauthenticated, Forbidden) as error:
         limit.count_failure(address)
         _log.warning("console log-in refused")
@@ -112,7 +112,7 @@ def log_in(request: Request, holder: TheHolder, form: Annotated[Form, Depends(_l
 @router.post("/log-out")
 def log_out(visit: Visitor, _: CheckedForm) -> Response:
     """End the session."""
-    sessions.log_out(visit.books, visit.session.token)
+    sessions.log_out(visit.store, visit.session.token)
     _log.info("console log-out", extra={"actor": visit.actor})
     response = RedirectResponse(LOG_IN, status_code=303)
     delete_cookie(response, visit.request, SESSION_COOKIE)

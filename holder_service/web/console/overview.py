@@ -35,17 +35,17 @@ def install(app: FastAPI) -> None:
 @router.get(ROOT)
 def show_overview(visit: Visitor) -> Response:
     """Everything at a glance."""
-    now = visit.books.clock()
-    populations = overview.every_population(visit.books)
+    now = visit.store.clock()
+    populations = overview.every_population(visit.store)
     charts = {
-        state.population.name: spending_chart(overview.spending_over_time(visit.books, state.population.name), now)
+        state.population.name: spending_chart(overview.spending_over_time(visit.store, state.population.name), now)
         for state in populations
     }
     return visit.page(
         "overview.html.j2", section="overview", populations=populations, charts=charts,
-        store=overview.store_state(visit.books), holder=visit.holder,
+        store=overview.store_state(visit.store), holder=visit.holder,
         signing_key=visit.holder.public_keys().keys[-1].id,
-        entries=overview.newest_entries(visit.books, EntryFilter(), before=None, limit=ENTRIES_SHOWN),
+        entries=overview.newest_entries(visit.store, EntryFilter(), before=None, limit=ENTRIES_SHOWN),
     )  # fmt: skip
 
 

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 from holder_service.domain.errors import Forbidden, HolderError, Unauthenticated
 from holder_service.services import sessions
-from holder_service.services.bookkeeping import Books
 from holder_service.services.holder import Holder
+from holder_service.services.ledger_store import LedgerStore
 from holder_service.services.sessions import Session
 from holder_service.web.console.cookies import (
     check_origin,
@@ -50,9 +50,9 @@ class Visit:
     session: Session
 
     @property
-    def books(self) -> Books:
-        """The holder's books."""
-        return self.holder.books
+    def store(self) -> LedgerStore:
+        """The holder's store."""
+        return self.holder.store
 
     @property
     def actor(self) -> str:
@@ -127,7 +127,7 @@ def visitor(request: Request, holder: TheHolder) -> Visit:
         LogInNeeded: Nobody who is logged in; or the key that opened the session is no longer in force.
     """
     try:
-        session = sessions.resume(holder.books, read_cookie(request, SESSION_COOKIE))
+        session = sessions.resume(holder.store, read_cookie(request, SESSION_COOKIE))
     except (Unauthenticated, Forbidden):
         raise LogInNeeded from None
     request.state.caller = session.caller

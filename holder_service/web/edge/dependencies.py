@@ -34,7 +34,7 @@ class Authentication:
         if scope["type"] == "http" and needs_key(scope["path"]):
             try:
                 key = _bearer_key(scope)
-                scope.setdefault("state", {})["caller"] = await run_in_threadpool(authenticate, self._holder.books, key)
+                scope.setdefault("state", {})["caller"] = await run_in_threadpool(authenticate, self._holder.store, key)
             except HolderError as error:
                 refusal = problem_response(error.code, error.detail, instance=scope["path"])
                 await refusal(scope, receive, send)

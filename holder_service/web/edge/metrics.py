@@ -24,7 +24,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from holder_service.services import overview
-from holder_service.services.bookkeeping import Books
+from holder_service.services.ledger_store import LedgerStore
 from shared.amounts import NANO_PER_UNIT
 
 SHARED_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -92,26 +92,26 @@ class Metrics:
         if overran:
             self._overruns.inc()
 
-    def exposition(self, books: Books) -> bytes:
+    def exposition(self, store: LedgerStore) -> bytes:
         """All metrics in Prometheus' text format; those of every worker where there are several."""
         counted = self.registry
         if SHARED_DIRECTORY in os.environ:
             counted = CollectorRegistry()
             MultiProcessCollector(counted)  # type: ignore[no-untyped-call]  # the library has types but here
         ledger = CollectorRegistry()
-        ledger.register(_LedgerState(books))
+        ledger.register(_LedgerState(store))
         return generate_latest(counted) + generate_latest(ledger)
 
 
 class _LedgerState:
     """What store and ledger say when they are asked, the same from every process."""
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
+    def __init__(self, store: LedgerStore) -> None:
+        self._store = store
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The gauges. Floats are for pictures: what is charged is whole nano-units in the ledger."""
-        state = overview.store_state(self._books)
+        state = overview.store_state(self._store)
         yield GaugeMetricFamily(
             "holder_ledger_sequence", "Sequence number of the newest entry.", value=state.head.sequence
         )
@@ -125,7 +125,7 @@ class _LedgerState:
             for what, text in (("spent", "Spent by all auditors"), ("cap", "Cap over all auditors"))
             for loss in ("epsilon", "delta")
         }
-        for found in overview.every_population(self._books):
+        for found in overview.every_population(self._store):
             cap = found.cap
             for (what, loss), nano in (
                 (("spent", "epsilon"), cap.spent.epsilon_nano), (("spent", "delta"), cap.spent.delta_nano),

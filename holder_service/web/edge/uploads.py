@@ -41,7 +41,7 @@ async def load_upload(
         TooLargeBody: More comes than so many records can have.
         Unavailable: The file could not be kept.
     """
-    declared = await run_in_threadpool(datasets.read_dataset, holder.books, dataset)
+    declared = await run_in_threadpool(datasets.read_dataset, holder.store, dataset)
     upload = holder.files.incoming / secrets.token_hex(16)
     try:
         with ExitStack() as stack:
@@ -50,7 +50,7 @@ async def load_upload(
             try:
                 media_type = await receive(upload, RECORD_BYTES_MAX * declared.records_max)
                 return await run_in_threadpool(
-                    loads.load, holder.books, actor=actor, name=dataset, source=upload, media_type=media_type,
+                    loads.load, holder.store, actor=actor, name=dataset, source=upload, media_type=media_type,
                     files=holder.files,
                 )  # fmt: skip
             finally:

@@ -60,14 +60,14 @@ class ShownKey(BaseModel):
 @router.post("/auditors", status_code=201)
 async def open_account(holder: TheHolder, caller: Administrator, new: NewAuditor) -> ShownKey:
     """Open an account; its first key is shown in the answer and never again."""
-    issued = await run_in_threadpool(accounts.open_account, holder.books, actor=caller.name, new=new)
+    issued = await run_in_threadpool(accounts.open_account, holder.store, actor=caller.name, new=new)
     return _shown_key(issued)
 
 
 @router.get("/auditors")
 async def list_accounts(holder: TheHolder, _: Administrator) -> dict[str, Any]:
     """All accounts with their keys' ids and times."""
-    found = await run_in_threadpool(accounts.every_account, holder.books)
+    found = await run_in_threadpool(accounts.every_account, holder.store)
     return {"auditors": [_account_document(account, keys) for account, keys in found]}
 
 
@@ -75,7 +75,7 @@ async def list_accounts(holder: TheHolder, _: Administrator) -> dict[str, Any]:
 async def change_account(holder: TheHolder, caller: Administrator, auditor: PathName, change: AccountChange) -> None:
     """Disable an account, or let it call again."""
     await run_in_threadpool(
-        accounts.set_disabled, holder.books, actor=caller.name, account=auditor, disabled=change.disabled
+        accounts.set_disabled, holder.store, actor=caller.name, account=auditor, disabled=change.disabled
     )
 
 
@@ -83,7 +83,7 @@ async def change_account(holder: TheHolder, caller: Administrator, auditor: Path
 async def issue_key(holder: TheHolder, caller: Administrator, auditor: PathName, new: NewKey) -> ShownKey:
     """Give an account a further key, shown in the answer and never again."""
     issued = await run_in_threadpool(
-        accounts.issue_key, holder.books, actor=caller.name, account=auditor, expires=new.expires
+        accounts.issue_key, holder.store, actor=caller.name, account=auditor, expires=new.expires
     )
     return _shown_key(issued)
 
@@ -91,7 +91,7 @@ async def issue_key(holder: TheHolder, caller: Administrator, auditor: PathName,
 @router.delete("/auditors/{auditor}/keys/{key}", status_code=204)
 async def withdraw_key(holder: TheHolder, caller: Administrator, auditor: PathName, key: PathName) -> None:
     """Make a key invalid at once."""
-    await run_in_threadpool(accounts.withdraw_key, holder.books, actor=caller.name, account=auditor, key_id=key)
+    await run_in_threadpool(accounts.withdraw_key, holder.store, actor=caller.name, account=auditor, key_id=key)
 
 
 @router.put("/datasets/{dataset}")
@@ -103,7 +103,7 @@ async def declare_dataset(
 ) -> dict[str, Any]:
     """Declare a dataset and its population, or change of them what may change."""
     declared = await run_in_threadpool(
-        datasets.declare, holder.books, actor=caller.name, name=dataset, declaration=declaration
+        datasets.declare, holder.store, actor=caller.name, name=dataset, declaration=declaration
     )
     dataset_now = declared.dataset
     return {
@@ -138,7 +138,7 @@ async def load_records(holder: TheHolder, caller: Administrator, dataset: PathNa
 @router.delete("/datasets/{dataset}", status_code=204)
 async def retire_dataset(holder: TheHolder, caller: Administrator, dataset: PathName) -> None:
     """Take a dataset and its records away; nothing that was spent comes back."""
-    await run_in_threadpool(datasets.retire, holder.books, actor=caller.name, name=dataset, files=holder.files)
+    await run_in_threadpool(datasets.retire, holder.store, actor=caller.name, name=dataset, files=holder.files)
 
 
 @router.post("/populations/{population}/merge", status_code=204)
@@ -146,7 +146,7 @@ async def merge_populations(
     holder: TheHolder, caller: Administrator, population: PathName, merge: PopulationMerge
 ) -> None:
     """Join another population to this one; their spending is added."""
-    await run_in_threadpool(datasets.merge, holder.books, actor=caller.name, into=population, source=merge.population)
+    await run_in_threadpool(datasets.merge, holder.store, actor=caller.name, into=population, source=merge.population)
 
 
 @router.post("/populations/overlaps")
@@ -156,7 +156,7 @@ async def look_at_populations(holder: TheHolder, caller: Administrator, pair: Po
     Exact figures are shown on the holder's own machine alone, by `holder overlaps`.
     """
     return await run_in_threadpool(
-        look_at_overlap, holder.books, holder.files, actor=caller.name, one=pair.population, other=pair.other
+        look_at_overlap, holder.store, holder.files, actor=caller.name, one=pair.population, other=pair.other
     )
 
 
@@ -166,7 +166,7 @@ async def set_budget(
 ) -> Budget:
     """Grant, raise, lower or (with "0") revoke an auditor's budget on the dataset's population."""
     return await run_in_threadpool(
-        budgets.set_limit, holder.books, actor=caller.name, dataset=dataset, auditor=auditor, grant=grant
+        budgets.set_limit, holder.store, actor=caller.name, dataset=dataset, auditor=auditor, grant=grant
     )
 
 
@@ -178,7 +178,7 @@ async def list_budgets(
     auditor: Annotated[Name | None, Query()] = None,
 ) -> dict[str, list[Budget]]:
     """Every auditor's budget with every population, of one of them where named."""
-    found = await run_in_threadpool(budgets.every_budget, holder.books, population=population, auditor=auditor)
+    found = await run_in_threadpool(budgets.every_budget, holder.store, population=population, auditor=auditor)
     return {"budgets": found}
 
 

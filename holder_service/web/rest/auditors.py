@@ -38,7 +38,7 @@ async def list_datasets(holder: TheHolder, _: AnyCaller) -> dict[str, list[Datas
     """Every dataset that the holder offers."""
 
     def work() -> list[DatasetDescription]:
-        return [_description(holder, dataset) for dataset in datasets.every_dataset(holder.books)]
+        return [_description(holder, dataset) for dataset in datasets.every_dataset(holder.store)]
 
     return {"datasets": await run_in_threadpool(work)}
 
@@ -48,7 +48,7 @@ async def describe_dataset(holder: TheHolder, _: AnyCaller, dataset: PathName) -
     """Columns, groups, relation, mechanisms and limits of a dataset."""
 
     def work() -> DatasetDescription:
-        return _description(holder, datasets.read_dataset(holder.books, dataset))
+        return _description(holder, datasets.read_dataset(holder.store, dataset))
 
     return await run_in_threadpool(work)
 
@@ -56,13 +56,13 @@ async def describe_dataset(holder: TheHolder, _: AnyCaller, dataset: PathName) -
 @router.get("/v1/datasets/{dataset}/budget", tags=["auditor"])
 async def show_budget(holder: TheHolder, caller: Auditor, dataset: PathName) -> Budget:
     """What the caller was granted, has spent and has left."""
-    return await run_in_threadpool(budgets.budget_of, holder.books, dataset=dataset, auditor=caller.name)
+    return await run_in_threadpool(budgets.budget_of, holder.store, dataset=dataset, auditor=caller.name)
 
 
 @router.post("/v1/datasets/{dataset}/quotes", tags=["auditor"])
 async def quote_plan(holder: TheHolder, _: Auditor, dataset: PathName, plan: Plan) -> Quote:
     """A plan's price and noise; touches neither records nor budget."""
-    return await run_in_threadpool(releases.quote, holder.books, dataset=dataset, plan=plan)
+    return await run_in_threadpool(releases.quote, holder.store, dataset=dataset, plan=plan)
 
 
 @router.post(
@@ -80,7 +80,7 @@ async def release_plan(holder: TheHolder, slots: TheSlots, caller: Auditor, data
         # how long a plan waits for its slot depends on public deadlines alone.
         begun_s = time.monotonic()
         prepared = await run_in_threadpool(
-            releases.prepare, holder.books, auditor=caller.name, dataset=dataset, plan=plan
+            releases.prepare, holder.store, auditor=caller.name, dataset=dataset, plan=plan
         )
         if isinstance(prepared, StoredRelease):
             return Response(prepared.body, 200, media_type="application/json")
@@ -94,7 +94,7 @@ async def release_plan(holder: TheHolder, slots: TheSlots, caller: Auditor, data
             _note_deadline(deadline_s, overran=overran)
         try:
             entered = await run_in_threadpool(
-                releases.enter, holder.books, drawn=drawn, key_id=caller.key_id, signing=holder.signing
+                releases.enter, holder.store, drawn=drawn, key_id=caller.key_id, signing=holder.signing
             )
         finally:
             await wait_until_public(due_s, quantum_ms / 1000)
@@ -112,7 +112,7 @@ async def list_releases(
     """The caller's own releases about a dataset, in the order of their ledger entries, a page at a time."""
 
     def work() -> list[tuple[str, int, int, str]]:
-        with holder.books.database.read() as connection:
+        with holder.store.database.read() as connection:
             datasets.require_dataset(connection, dataset, or_retired=True)
             return releases_of(connection, auditor=caller.name, dataset=dataset, after=after, limit=limit)
 
@@ -130,7 +130,7 @@ async def list_releases(
 async def show_release(holder: TheHolder, caller: Auditor, dataset: PathName, release_id: ReleaseId) -> Response:
     """One of the caller's releases again, byte for byte."""
     stored = await run_in_threadpool(
-        releases.require_release, holder.books, auditor=caller.name, dataset=dataset, identity=release_id
+        releases.require_release, holder.store, auditor=caller.name, dataset=dataset, identity=release_id
     )
     return Response(stored.body, 200, media_type="application/json")
 
@@ -138,7 +138,7 @@ async def show_release(holder: TheHolder, caller: Auditor, dataset: PathName, re
 @router.get("/v1/ledger/head", tags=["auditor"])
 async def ledger_head(holder: TheHolder, _: AnyCaller) -> LedgerPosition:
     """Sequence and hash of the newest entry, and nothing else of it."""
-    return await run_in_threadpool(ledger.head, holder.books)
+    return await run_in_threadpool(ledger.head, holder.store)
 
 
 @router.get("/v1/ledger/entries/{sequence}", tags=["auditor"])
@@ -146,11 +146,11 @@ async def ledger_entry(
     holder: TheHolder, _: AnyCaller, sequence: Annotated[int, Path(ge=1, le=limits.INTEGER_MAX)]
 ) -> LedgerPosition:
     """The hash of one entry, to compare with a receipt's."""
-    return LedgerPosition(sequence=sequence, hash=await run_in_threadpool(ledger.hash_at, holder.books, sequence))
+    return LedgerPosition(sequence=sequence, hash=await run_in_threadpool(ledger.hash_at, holder.store, sequence))
 
 
 def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
-    with holder.books.database.read() as connection:
+    with holder.store.database.read() as connection:
         relation = relation_of(connection, dataset)
     return DatasetDescription(
         name=dataset.name,

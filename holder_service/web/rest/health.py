@@ -21,8 +21,8 @@ async def alive() -> dict[str, str]:
 @router.get("/readyz", tags=["public"], responses={503: PROBLEM_RESPONSES[503]})
 async def ready(holder: TheHolder) -> dict[str, str]:
     """Whether the holder may release: store reachable, tables current, anchored entry there."""
-    if await run_in_threadpool(holder.books.database.is_current):
-        if await run_in_threadpool(holder.books.is_anchored):
+    if await run_in_threadpool(holder.store.database.is_current):
+        if await run_in_threadpool(holder.store.is_anchored):
             return {"status": "ready"}
         raise RestoreUnrecorded("The database lacks the anchored entry: an administrator has to record a restore.")
     raise Unavailable("The database's tables are of another version than this holder.")
@@ -43,4 +43,4 @@ async def no_icon() -> Response:
 async def show_metrics(request: Request, holder: TheHolder, _: Administrator) -> Response:
     """Requests, refusals, releases and the state of the ledger, for Prometheus."""
     metrics: Metrics = request.app.state.metrics
-    return Response(await run_in_threadpool(metrics.exposition, holder.books), media_type=CONTENT_TYPE_LATEST)
+    return Response(await run_in_threadpool(metrics.exposition, holder.store), media_type=CONTENT_TYPE_LATEST)

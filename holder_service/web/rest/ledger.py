@@ -64,9 +64,9 @@ async def read_ledger(
     """
     if as_format != "json":
         pages = csv_pages if as_format == "csv" else json_pages
-        content = pages(holder.books, after=after, upto=upto, which=which)
+        content = pages(holder.store, after=after, upto=upto, which=which)
         return StreamingResponse(content, media_type=MEDIA_TYPES[as_format])
-    found = await run_in_threadpool(ledger.page, holder.books, after=after, upto=upto, limit=limit, which=which)
+    found = await run_in_threadpool(ledger.page, holder.store, after=after, upto=upto, limit=limit, which=which)
     return {
         "entries": [entry.document() for entry in found],
         "next": found[-1].sequence if len(found) == limit else None,
@@ -76,14 +76,14 @@ async def read_ledger(
 @router.post("/ledger/verify")
 async def verify_ledger(holder: TheHolder, _: Administrator) -> dict[str, Any]:
     """Recompute the chain and every balance, and compare the tables with what the entries say."""
-    verification = await run_in_threadpool(ledger.verify, holder.books)
+    verification = await run_in_threadpool(ledger.verify, holder.store)
     return {"intact": verification.intact, **asdict(verification)}
 
 
 @router.post("/ledger/restore", status_code=201)
 async def record_restore(holder: TheHolder, caller: Administrator, restore: Restore) -> ShownRestore:
     """Record that the database was restored from a copy, and close every cap until it is declared again."""
-    recorded = await run_in_threadpool(ledger.record_restore, holder.books, actor=caller.name, reason=restore.reason)
+    recorded = await run_in_threadpool(ledger.record_restore, holder.store, actor=caller.name, reason=restore.reason)
     return ShownRestore(sequence=recorded.entry.sequence, hash=recorded.entry.hash, closed=recorded.closed)
 
 
@@ -98,9 +98,9 @@ async def report_on_dataset(
     """What was released about a dataset, to whom, when and at what loss: to be published."""
 
     def work() -> Response | dict[str, Any]:
-        report = transparency_report(holder.books, dataset)
+        report = transparency_report(holder.store, dataset)
         if as_format == "html":
-            return HTMLResponse(transparency_page(holder.books, report))
+            return HTMLResponse(transparency_page(holder.store, report))
         return transparency_document(report)
 
     return await run_in_threadpool(work)
@@ -109,4 +109,4 @@ async def report_on_dataset(
 @router.post("/signing-keys", status_code=201)
 async def rotate_signing_key(holder: TheHolder, caller: Administrator) -> SigningKey:
     """Put a new signing key in force, which the one before hands over to; `GET /v1/keys` lists them all."""
-    return await run_in_threadpool(signing_keys.rotate, holder.books, holder.signing, actor=caller.name)
+    return await run_in_threadpool(signing_keys.rotate, holder.store, holder.signing, actor=caller.name)

@@ -1,6 +1,6 @@
 """The one way to change anything: a transaction under the ledger's lock, then the anchor, then the answer.
 
-2-privacy §5: commit durably → anchor → answer. A caller that gets a value back from `Books.commit` may
+2-privacy §5: commit durably → anchor → answer. A caller that gets a value back from `LedgerStore.commit` may
 let it leave the holder.
 """
 
@@ -42,7 +42,7 @@ class Transaction:
         return self.last
 
 
-class Books:
+class LedgerStore:
     """The database and its anchor."""
 
     def __init__(self, database: Database, anchor: Anchor, clock: Clock = utc_now) -> None:
