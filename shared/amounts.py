@@ -91,12 +91,11 @@ Probability = Annotated[int, BeforeValidator(_parameter("a probability", 1, NANO
 class Loss:
     """An (ε, δ) pair of nano-units: a charge, a limit, what was spent or what remains. ε and δ add up separately.
 
-    In JSON it is `{"epsilon": "0.1", "delta": "0"}`, wherever it is a field of a pydantic model; `delta` may be left
-    out of a request.
-
-    Raises:
-        ValueError: One of them is negative.
+    In JSON it is `{"epsilon": "0.1", "delta": "0"}`; a request may leave `delta` out.
     """
+
+    # A standard dataclass, which pydantic reads and writes as a field of its models, and checks there. Python code
+    # makes one without parsing, under the ledger's lock too.
 
     __pydantic_config__ = ConfigDict(extra="forbid", serialize_by_alias=True)
 
