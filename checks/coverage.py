@@ -28,110 +28,30 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from auditor_client.estimation.attribution import attribute
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
-from auditor_client.estimation.measurements import ComplementKind, IntArray, Measurement, NoisyCounts, Supports
+from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.totals import CountedTotals, KnownTotals
 from holder_service.mechanisms.exponential import ExponentialMechanism
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import Loss, parse_nano
+from shared.amounts import Loss
 from shared.noise import (
     KeptValue,
     RandomisedResponseNoise,
 )
+from testing.invented_registers import Register, parity_of
 from testing.parity_ranges import ParityRange, parity_ranges, released
 
-EPSILONS: Final = ("0.05", "0.1", "0.15", "0.25", "0.5")
 LEVEL: Final = 0.95
 BAR: Final = 0.93
 DRAWS: Final = 512
 RUNS_AT_ONCE: Final = 50
 DELTA_NANO: Final = 1_000
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Register:
-    """True histograms of a tree's rules.
-
-    Attributes:
-        favourable: Shape (R, K), in people.
-        unfavourable: Shape (R', K), in people.
-        rates: The population's rates that the people were drawn with, shape (K,).
-        epsilon: What each release costs.
-        strategy: "verdict", "rules" or "pafer".
-    """
-
-    favourable: IntArray
-    unfavourable: IntArray
-    rates: NDArray[np.float64]
-    epsilon: str
-    strategy: str
-
-    @classmethod
-    def invented(cls, seed: int, *, groups_max: int = 8) -> "Register":
-        """A register of its own for each seed."""
-        rng = np.random.default_rng(seed)
-        groups = int(rng.integers(2, groups_max + 1))
-        sizes = np.exp(rng.uniform(np.log(5), np.log(5_000), groups)).astype(np.int64)
-        # Half of the registers have rates near each other, half have extreme ones.
-        spread = rng.choice([0.4, 20.0])
-        middle = rng.uniform(0.1, 0.9)
-        rates = rng.beta(spread * middle, spread * (1 - middle), groups)
-        accepted = rng.binomial(sizes, rates)
-        if not accepted.any():
-            accepted[sizes.argmax()] = sizes.max() // 2
-        favourable, unfavourable = int(rng.integers(1, 5)), int(rng.integers(1, 5))
-        return cls(
-            _in_rules(accepted, favourable, rng),
-            _in_rules(sizes - accepted, unfavourable, rng),
-            rates,
-            str(rng.choice(EPSILONS)),
-            str(rng.choice(["verdict", "rules", "pafer"])),
-        )
-
-    @property
-    def accepted(self) -> IntArray:
-        """Shape (K,), in people."""
-        accepted: IntArray = self.favourable.sum(axis=0)
-        return accepted
-
-    @property
-    def sizes(self) -> IntArray:
-        """Shape (K,), in people."""
-        sizes: IntArray = self.accepted + self.unfavourable.sum(axis=0)
-        return sizes
-
-    @property
-    def groups(self) -> tuple[tuple[str], ...]:
-        """Their names."""
-        return tuple((f"group {group}",) for group in range(len(self.rates)))
-
-    def parity(self) -> tuple[float, float]:
-        """The true ratio and difference over the groups that have people."""
-        return _parity(self.accepted / self.sizes)
-
-    def parts(self) -> tuple[IntArray, IntArray]:
-        """The cells that the strategy asks, favourable and complement."""
-        if self.strategy == "pafer":
-            return self.favourable, self.sizes[None]
-        if self.strategy == "rules":
-            return self.favourable, self.unfavourable
-        return self.accepted[None], self.unfavourable.sum(axis=0, keepdims=True)
-
-    @property
-    def complement_is(self) -> ComplementKind:
-        """What the second part counts."""
-        return "everybody" if self.strategy == "pafer" else "unfavourable"
-
-    def epsilon_nano(self) -> int:
-        """Of each batch: half of ε where there are two."""
-        return parse_nano(self.epsilon) // (2 if self.strategy == "pafer" else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +153,7 @@ def of_population(task: Task) -> list[Covered]:
             accepted[None], (register.sizes - accepted)[None], register.rates, register.epsilon, "verdict"
         )
         found.append(estimate_parity(next(_measurements(sample, Task(task.seed, 1, task.scale_factor))), level=LEVEL))
-    ratio, difference = _parity(register.rates)
+    ratio, difference = parity_of(register.rates)
     return [
         _covered("population ratio", task.seed, [figure.population_ratio for figure in found], ratio),
         _covered("population difference", task.seed, [figure.population_difference for figure in found], difference),
@@ -313,16 +233,6 @@ PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     "reports": (of_reports, 0.05),
 }
 """What is measured, and on what part of the registers: some take a hundred times as long as others."""
-
-
-def _in_rules(people: IntArray, rules: int, rng: np.random.Generator) -> IntArray:
-    """People of K groups spread over some rules, shape (R, K)."""
-    shares = rng.dirichlet(np.ones(rules))
-    return np.stack([rng.multinomial(of_group, shares) for of_group in people], axis=1).astype(np.int64)
-
-
-def _parity(rates: NDArray[np.float64]) -> tuple[float, float]:
-    return float(rates.min() / rates.max()), float(rates.max() - rates.min())
 
 
 def _answered(register: Register, task: Task) -> Iterator[tuple[IntArray, IntArray]]:

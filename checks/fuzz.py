@@ -11,9 +11,7 @@ that does other work too, the holder's processor time says more than the time to
 
 import argparse
 import collections
-import copy
 import itertools
-import json
 import os
 import random
 import statistics
@@ -37,6 +35,7 @@ from rich.table import Table
 from schemathesis import APIOperation, Case, GenerationMode
 from schemathesis.core.result import Ok
 
+from checks.changed_documents import changed
 from checks.hostile_requests import HostileRequest, hostile_requests
 from testing.holders import TestedHolder, running_holder, serving
 from testing.hostile_plans import SCHEMA
@@ -45,9 +44,6 @@ from testing.registers import DECLARATION, plan, register_csv
 KNOWN: Final = {"dataset": "register", "auditor": "ADR", "population": "register", "code": "not-found"}
 """Names that exist, put into every other request: made up ones are all unknown."""
 Operation = APIOperation[Any, Any, Any, Any]
-ODD: Final[tuple[Any, ...]] = (
-    None, True, 0, -1, 1e308, 2**70, "", "\0", "x" * 300, [], {}, [[]], {"a": {}}, "sex", "0.1", 1.5,
-)  # fmt: skip
 WARM_UP: Final = 100
 RESTOCKED_EVERY: Final = 500
 MADE_UP_SHARE: Final = 8
@@ -251,46 +247,8 @@ def _ask_changed(asked: Asked, answers: Answers, rng: random.Random) -> None:
             ("PUT", "/v1/admin/datasets/changed", DECLARATION, True),
         )
     )
-    document = copy.deepcopy(sound)
-    for _ in range(rng.randint(0, 3)):
-        _change_value(document, rng)
-    body = bytearray(json.dumps(document).encode())
-    for _ in range(rng.choice((0, 0, 1, 4))):
-        _change_bytes(body, rng)
-    asked.ask(answers, method, path, admin=admin, content=bytes(body), headers={"Content-Type": "application/json"})
-
-
-def _change_value(document: dict[str, Any], rng: random.Random) -> None:
-    """Go down at random, and there put something else, take something out, or add or double it."""
-    node: Any = document
-    while True:
-        keys = list(node) if isinstance(node, dict) else list(range(len(node)))
-        if not keys:
-            return
-        key = rng.choice(keys)
-        if not (isinstance(node[key], dict | list) and rng.random() < 0.8):
-            break
-        node = node[key]
-    kind = rng.randrange(4)
-    if kind == 0:
-        del node[key]
-    elif kind == 1:
-        node[key] = [node[key]] * rng.choice((1, 2, 20))
-    elif kind == 2 and isinstance(node, dict):
-        node[rng.choice(("", "x", "value", "values", "any_of", "all_of", "epsilon"))] = copy.deepcopy(rng.choice(ODD))
-    else:
-        node[key] = copy.deepcopy(rng.choice(ODD))
-
-
-def _change_bytes(body: bytearray, rng: random.Random) -> None:
-    index = rng.randrange(len(body) + 1)
-    kind = rng.randrange(3)
-    if kind == 0:
-        body[index:index] = rng.randbytes(rng.choice((1, 1, 8)))
-    elif kind == 1:
-        del body[index : index + rng.choice((1, 10, len(body)))]
-    else:
-        body[index : index + 1] = rng.choice(b'{}[]",:\\0e-.').to_bytes()
+    body = changed(sound, rng)
+    asked.ask(answers, method, path, admin=admin, content=body, headers={"Content-Type": "application/json"})
 
 
 def _ask_hostile(asked: Asked, answers: Answers, request: HostileRequest) -> None:

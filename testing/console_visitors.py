@@ -69,8 +69,9 @@ class Visitor:
         """Open a page."""
         return Page(self.client.get(path))
 
-    def send(self, page: str, action: str, fields: Mapping[str, str]) -> Page:
-        """Fill in and send a form of a page, with the token that it has there."""
+    def send(self, page: str, fields: Mapping[str, str], *, to: str = "") -> Page:
+        """Fill in and send a form of a page, with the token that it has there: to its own path, or to one below it."""
+        action = to if to.startswith("/") else f"{page}/{to}".rstrip("/")
         shown = self.get(page)
         assert action in shown.actions, (page, action, shown.actions)
         return self.post(action, {"form_token": shown.values["form_token"], **fields})
@@ -81,7 +82,7 @@ class Visitor:
 
     def log_in(self, key: str) -> Page:
         """Open a session."""
-        return self.send("/console/log-in", "/console/log-in", {"key": key, "then": "/console"})
+        return self.send("/console/log-in", {"key": key, "then": "/console"})
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from holder_service.app import create_app
 from holder_service.services.holder import Holder, initialise
 from holder_service.settings import Settings
 from holder_service.web.edge.connections import SERVER_OPTIONS
+from shared.releases import SigningKeys
 from testing.registers import DECLARATION, register_csv
 
 FORKING = multiprocessing.get_context("forkserver")
@@ -104,6 +105,14 @@ class TestedHolder:
             self.declare(name, **changes), self.load(content, name), self.grant(epsilon, dataset=name)
         ):  # fmt: skip
             assert answer.status_code == 200, answer.text
+
+    def metrics(self, *, key: str | None = None) -> httpx.Response:
+        """The metrics, for the administrator unless another key is given."""
+        return self._call(key or self.admin_key, "GET", "/metrics", {})
+
+    def published_keys(self) -> SigningKeys:
+        """The signing keys that it publishes."""
+        return SigningKeys.model_validate_json(self.client.get("/v1/keys").content)
 
     def is_intact(self) -> bool:
         """Whether the holder finds its ledger intact."""

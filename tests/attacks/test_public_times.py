@@ -54,12 +54,8 @@ def look(holder: TestedHolder, body: dict[str, Any]) -> tuple[Any, ...]:
         len(holder.auditor("GET", "/datasets/register/releases").json()["releases"]),
         holder.spent(),
         holder.auditor("GET", "/ledger/head").json()["sequence"],
-        "released" if "holder_release_deadline_seconds_count 0.0" not in metrics(holder) else "",
+        "released" if "holder_release_deadline_seconds_count 0.0" not in holder.metrics().text else "",
     )
-
-
-def metrics(holder: TestedHolder) -> str:
-    return holder.client.get("/metrics", headers={"Authorization": f"Bearer {holder.admin_key}"}).text
 
 
 @pytest.mark.parametrize("count_s", [0.0, SLOW_S])

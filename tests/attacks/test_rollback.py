@@ -29,7 +29,7 @@ from holder_service.services import ledger
 from holder_service.settings import Settings
 from holder_service.storage.anchor import Anchor
 from shared.amounts import Loss
-from shared.releases import LedgerPosition, SigningKeys
+from shared.releases import LedgerPosition
 from testing.holders import TestedHolder, opened, running_holder, settings_in
 from testing.postgres import PostgresServer
 from testing.registers import plan
@@ -81,7 +81,7 @@ def register(tmp_path_factory: pytest.TempPathFactory) -> Register:
 
 def keep_receipts(holder: TestedHolder, receipts: Receipts, *, draws: tuple[int, ...]) -> None:
     """Ask plans, and keep the answers as the auditor's client does."""
-    receipts.pin(SigningKeys.model_validate_json(holder.client.get("/v1/keys").content))
+    receipts.pin(holder.published_keys())
     for draw in draws:
         answer = holder.release(plan(draw=draw))
         receipts.keep(answer.json()["id"], answer.content)

@@ -144,7 +144,7 @@ def test_a_session_ends_at_once_with_the_key_that_opened_it(sqlite_holder: Teste
 def test_a_session_ends_by_itself_and_by_logging_out(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
     kept = dict(administrator.client.cookies)
     with visitor(sqlite_holder) as other:
-        assert other.send("/console", "/console/log-out", {}).path == "/console/log-in"
+        assert other.send("/console", {}, to="log-out").path == "/console/log-in"
         assert administrator.get("/console").path == "/console"
 
         sqlite_holder.holder.store.clock = lambda: datetime.now(UTC) + SESSION_LIFETIME
@@ -152,7 +152,7 @@ def test_a_session_ends_by_itself_and_by_logging_out(sqlite_holder: TestedHolder
     sqlite_holder.holder.store.clock = lambda: datetime.now(UTC)
     with visitor(sqlite_holder, logged_in=False) as thief:
         thief.client.cookies.update(kept)
-        assert thief.send("/console", "/console/log-out", {}).path == "/console/log-in"
+        assert thief.send("/console", {}, to="log-out").path == "/console/log-in"
         thief.client.cookies.update(kept)
         assert thief.get("/console").path == "/console/log-in"
 
@@ -166,7 +166,7 @@ def test_the_way_back_after_a_log_in_leads_nowhere_else(lasting_holder: TestedHo
         with visitor(lasting_holder, logged_in=False) as visits:
             fields = {"key": lasting_holder.admin_key, "then": then}
 
-            assert visits.send("/console/log-in", "/console/log-in", fields).path == path
+            assert visits.send("/console/log-in", fields).path == path
 
 
 # Forms
@@ -237,9 +237,7 @@ def test_no_body_breaks_a_form(unmoved_holder: TestedHolder, lasting_visitor: Vi
 
 
 def test_an_account_is_opened_and_its_key_shown_once(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
-    page = administrator.send(
-        "/console/auditors", "/console/auditors", {"name": "new", "role": "auditor", "expires": "2030-01-31T12:00"}
-    )
+    page = administrator.send("/console/auditors", {"name": "new", "role": "auditor", "expires": "2030-01-31T12:00"})
     key = re.search(r"pafer_[0-9a-f]{12}_[A-Za-z0-9_-]{43}", page.text)
 
     assert key is not None
@@ -256,7 +254,7 @@ def test_a_key_is_issued_once_for_each_form_and_withdrawn(sqlite_holder: TestedH
     first = administrator.post(f"{path}/keys", {**sent, "newest": newest})
     again = administrator.post(f"{path}/keys", {**sent, "newest": newest})
     issued = last_entry(sqlite_holder)["subject"]
-    withdrawn = administrator.send(path, f"{path}/keys/{issued}/withdraw", {})
+    withdrawn = administrator.send(path, {}, to=f"keys/{issued}/withdraw")
     unknown = administrator.post(f"{path}/keys/ffffffffffff/withdraw", sent)
 
     assert (first.status, again.status, unknown.status) == (200, 409, 404)
@@ -267,13 +265,10 @@ def test_a_key_is_issued_once_for_each_form_and_withdrawn(sqlite_holder: TestedH
 
 
 def test_an_account_is_disabled_and_enabled(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
-    action = "/console/auditors/ADR/state"
-    disabled = administrator.send("/console/auditors/ADR", action, {"disabled": "true"})
+    disabled = administrator.send("/console/auditors/ADR", {"disabled": "true"}, to="state")
     refused = sqlite_holder.auditor("GET", "/datasets")
-    enabled = administrator.send("/console/auditors/ADR", action, {"disabled": "false"})
-    last = administrator.send(
-        "/console/auditors/administrator", "/console/auditors/administrator/state", {"disabled": "true"}
-    )
+    enabled = administrator.send("/console/auditors/ADR", {"disabled": "false"}, to="state")
+    last = administrator.send("/console/auditors/administrator", {"disabled": "true"}, to="state")
 
     assert "ADR may no longer call." in disabled.text
     assert refused.status_code == 401
@@ -288,7 +283,7 @@ def test_a_budget_is_granted_lowered_and_revoked(sqlite_holder: TestedHolder, ad
     of = {"dataset": "register", "auditor": "new"}
 
     def send(**fields: str) -> Page:
-        return administrator.send("/console/budgets", "/console/budgets", {**of, "expires": "", **fields})
+        return administrator.send("/console/budgets", {**of, "expires": "", **fields})
 
     granted = send(epsilon="2.5", delta="0.000001", expires="2030-01-31T12:00")
     prefilled = administrator.get("/console/budgets?dataset=register&auditor=new")
@@ -310,15 +305,15 @@ def test_a_dataset_is_declared_changed_loaded_and_retired(sqlite_holder: TestedH
     declaration = administrator.get("/console/declare")
     example = declaration.text[declaration.text.index("{") : declaration.text.rindex("}") + 1]
     page = "/console/datasets/survey"
-    declared = administrator.send("/console/declare", "/console/declare", {"name": "survey", "declaration": example})
-    again = administrator.send("/console/declare", "/console/declare", {"name": "survey", "declaration": example})
+    declared = administrator.send("/console/declare", {"name": "survey", "declaration": example})
+    again = administrator.send("/console/declare", {"name": "survey", "declaration": example})
     limits = {"epsilon": "7.5", "delta": "0.001", "records_max": "5000"}
-    changed = administrator.send(page, f"{page}/limits", limits)
-    strict = administrator.send(page, f"{page}/limits", {**limits, "delta": "0.0001"})
-    senseless = administrator.send(page, f"{page}/limits", {**limits, "delta": "1"})
-    broken = administrator.send(page, f"{page}/declaration", {"declaration": '{"person_key": "id", "columns": []}'})
-    kept = administrator.send(page, f"{page}/retire", {"confirm": "register"})
-    retired = administrator.send(page, f"{page}/retire", {"confirm": "survey"})
+    changed = administrator.send(page, limits, to="limits")
+    strict = administrator.send(page, {**limits, "delta": "0.0001"}, to="limits")
+    senseless = administrator.send(page, {**limits, "delta": "1"}, to="limits")
+    broken = administrator.send(page, {"declaration": '{"person_key": "id", "columns": []}'}, to="declaration")
+    kept = administrator.send(page, {"confirm": "register"}, to="retire")
+    retired = administrator.send(page, {"confirm": "survey"}, to="retire")
 
     assert "Dataset survey is declared, of population survey. Its records are to be loaded." in declared.text
     assert again.status == 422
@@ -348,9 +343,7 @@ def test_what_a_dataset_page_shows_as_its_declaration_declares_it_again(
     text = administrator.get("/console/datasets/register").text
     shown = text[text.index("{") : text.rindex("}") + 1]
 
-    page = administrator.send(
-        "/console/datasets/register", "/console/datasets/register/declaration", {"declaration": shown}
-    )
+    page = administrator.send("/console/datasets/register", {"declaration": shown}, to="declaration")
 
     assert "is declared" in page.text
     assert last_entry(sqlite_holder) == head, "nothing changed, so there is no entry"
@@ -396,9 +389,9 @@ def test_populations_are_merged(sqlite_holder: TestedHolder, administrator: Visi
     sqlite_holder.declare("other")
     fields = {"into": "register", "population": "other"}
 
-    merged = administrator.send("/console/datasets", "/console/populations/merge", fields)
+    merged = administrator.send("/console/datasets", fields, to="/console/populations/merge")
     sqlite_holder.declare("third")
-    again = administrator.send("/console/datasets", "/console/populations/merge", fields)
+    again = administrator.send("/console/datasets", fields, to="/console/populations/merge")
 
     assert "Population other has joined register" in merged.text
     assert again.status == 409
@@ -417,7 +410,7 @@ def test_a_look_at_shared_people_is_an_entry_and_a_page_is_none(
     shown = administrator.get("/console/datasets")
     fields = {"one": "register", "other": "other"}
     looks = [
-        administrator.send("/console/datasets", "/console/populations/overlaps", fields | changes)
+        administrator.send("/console/datasets", fields | changes, to="/console/populations/overlaps")
         for changes in ({}, {"other": "poor"}, {"other": ""})
     ]
 
@@ -436,7 +429,7 @@ def test_a_signing_key_is_put_in_force_once_however_often_the_form_is_sent(
     before = sqlite_holder.client.get("/v1/keys").json()["keys"]
 
     form = {"newest": before[-1]["id"]}
-    done, again = (administrator.send("/console/ledger", "/console/signing-keys", form) for _ in range(2))
+    done, again = (administrator.send("/console/ledger", form, to="/console/signing-keys") for _ in range(2))
 
     after = sqlite_holder.client.get("/v1/keys").json()["keys"]
     assert len(after) == len(before) + 1
@@ -476,7 +469,7 @@ def test_the_ledger_is_paged_filtered_exported_and_verified(
     of_dataset = administrator.get("/console/ledger?dataset=register")
     older_of_dataset = administrator.get(next(one["href"] for one in of_dataset.all("a") if one.get("rel") == "next"))
     exported = list(csv.DictReader(administrator.client.get("/console/ledger.csv").text.splitlines()))
-    verified = administrator.send("/console/ledger", "/console/ledger/verify", {})
+    verified = administrator.send("/console/ledger", {}, to="verify")
 
     assert shown(first) + shown(second) == [entry["sequence"] for entry in reversed(entries)]
     assert shown(charges) == [entry["sequence"] for entry in reversed(entries) if entry["kind"] == "charge"][:50]
@@ -536,7 +529,7 @@ def test_a_ledger_that_was_changed_is_reported(sqlite_holder: TestedHolder, admi
         connection.exec_driver_sql("UPDATE entries SET actor = 'somebody' WHERE sequence = 3")
         connection.commit()
 
-    page = administrator.send("/console/ledger", "/console/ledger/verify", {})
+    page = administrator.send("/console/ledger", {}, to="verify")
 
     assert "Broken at entry 3: its content does not have the hash it carries." in page.text
 
@@ -545,12 +538,10 @@ def test_a_restore_is_recorded_by_whoever_can_log_in(sqlite_holder: TestedHolder
     lose_the_anchored_entry(sqlite_holder.settings)
     with visitor(sqlite_holder) as visits:
         stopped, explained = visits.get("/console"), visits.get("/console/restore")
-        granted = visits.send(
-            "/console/budgets", "/console/budgets",
-            {"dataset": "register", "auditor": "ADR", "epsilon": "1", "delta": "0", "expires": ""},
-        )  # fmt: skip
-        empty = visits.send("/console/restore", "/console/restore", {"reason": " "})
-        recorded = visits.send("/console/restore", "/console/restore", {"reason": "disk <b>broke</b>"})
+        budget = {"dataset": "register", "auditor": "ADR", "epsilon": "1", "delta": "0", "expires": ""}
+        granted = visits.send("/console/budgets", budget)
+        empty = visits.send("/console/restore", {"reason": " "})
+        recorded = visits.send("/console/restore", {"reason": "disk <b>broke</b>"})
 
         assert "Stopped: record a restore" in stopped.text
         assert "The anchor holds entry 999" in explained.text
@@ -559,10 +550,8 @@ def test_a_restore_is_recorded_by_whoever_can_log_in(sqlite_holder: TestedHolder
         assert "Every cap is closed" in recorded.text
         assert "There is nothing to record." in recorded.text
         assert sqlite_holder.release(plan()).status_code == 403
-        opened = visits.send(
-            "/console/datasets/register", "/console/datasets/register/limits",
-            {"epsilon": "5", "delta": "0", "records_max": "10000"},
-        )  # fmt: skip
+        limits = {"epsilon": "5", "delta": "0", "records_max": "10000"}
+        opened = visits.send("/console/datasets/register", limits, to="limits")
         assert "is declared" in opened.text
         assert sqlite_holder.release(plan()).status_code == 201
         assert last_entry(sqlite_holder)["actor"] == "ADR"
@@ -592,7 +581,7 @@ def test_every_page_is_there_on_postgresql_too(postgres_url: str, tmp_path: Path
 
         pages = [visits.get(path) for path in PAGES]
         filtered = visits.get("/console/ledger?kind=charge&population=register&account=ADR&before=999")
-        verified = visits.send("/console/ledger", "/console/ledger/verify", {})
+        verified = visits.send("/console/ledger", {}, to="verify")
 
         assert [page.status for page in pages] == [200] * len(PAGES)
         assert "Spent over time" in pages[0].text
@@ -689,14 +678,10 @@ def test_hostile_names_stay_text(sqlite_holder: TestedHolder, administrator: Vis
         administrator.get(f"/console/budgets?dataset={HOSTILE}&auditor={HOSTILE}"),
         administrator.get(f"/console/ledger?kind={HOSTILE}&population={HOSTILE}&account={HOSTILE}"),
         administrator.get(f"/console/{HOSTILE}"),
-        administrator.send("/console/restore", "/console/restore", {"reason": HOSTILE}),
+        administrator.send("/console/restore", {"reason": HOSTILE}),
         administrator.get("/console/ledger"),
-        administrator.send(
-            "/console/auditors", "/console/auditors", {"name": HOSTILE, "role": HOSTILE, "expires": HOSTILE}
-        ),
-        administrator.send(
-            "/console/declare", "/console/declare", {"name": HOSTILE, "declaration": "</textarea>" + HOSTILE}
-        ),
+        administrator.send("/console/auditors", {"name": HOSTILE, "role": HOSTILE, "expires": HOSTILE}),
+        administrator.send("/console/declare", {"name": HOSTILE, "declaration": "</textarea>" + HOSTILE}),
     ]
 
     for page in pages:

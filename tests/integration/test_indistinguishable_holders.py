@@ -140,7 +140,7 @@ def seen_of(home: Path, content: bytes) -> Seen:
         with logged() as records:
             for answer in battery(holder):
                 seen.take(answer)
-        exposition = holder.client.get("/metrics", headers={"Authorization": f"Bearer {holder.admin_key}"}).text
+        exposition = holder.metrics().text
     lines = [json.loads(JsonLines().format(record)) for record in records]
     seen.lines = [{name: value for name, value in line.items() if name not in VARYING_FIELDS} for line in lines]
     found = (line.rpartition(" ") for line in exposition.splitlines() if not line.startswith("#"))

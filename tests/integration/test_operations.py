@@ -22,7 +22,6 @@ from holder_service.services.backup import back_up
 from holder_service.services.holder import Holder
 from holder_service.services.overlaps import find_overlaps
 from holder_service.settings import Settings
-from shared.releases import SigningKeys
 from testing.holders import Served, TestedHolder, forked, opened, running_holder, serving, stopped_holder
 from testing.postgres import binaries
 from testing.refusals import refused
@@ -120,10 +119,6 @@ def test_on_sigterm_it_answers_what_it_was_asked_and_ends_with_success(stopped: 
         assert served.process.wait(timeout=60) == 0
 
 
-def keys_of(holder: TestedHolder) -> SigningKeys:
-    return SigningKeys.model_validate(holder.client.get("/v1/keys").json())
-
-
 def put_back(backup: Path, settings: Settings) -> None:
     """What docs/operations.md says: empty the home, and copy the back-up there; the anchor stays as it is."""
     shutil.rmtree(settings.home)
@@ -165,7 +160,7 @@ def test_a_restore_from_before_rotations_is_healed_by_as_many(stopped: TestedHol
     with stopped.reopened() as holder:
         rotated = [holder.admin("POST", "/signing-keys").json()["id"] for _ in range(3)]
         lost = holder.release(plan(draw=4)).json()
-        receipts.pin(keys_of(holder))
+        receipts.pin(holder.published_keys())
     for file in (database, *database.parent.glob("holder.sqlite-*")):
         file.unlink(missing_ok=True)
     shutil.copy(tmp_path / "copy", database)
@@ -174,9 +169,9 @@ def test_a_restore_from_before_rotations_is_healed_by_as_many(stopped: TestedHol
         after.admin("POST", "/ledger/restore", json={"reason": "the disk failed"})
         after.declare()
         with pytest.raises(HolderLied, match="no longer publishes"):
-            receipts.pin(keys_of(after))
+            receipts.pin(after.published_keys())
         assert [after.admin("POST", "/signing-keys").json()["id"] for _ in range(3)] == rotated
-        assert len(receipts.pin(keys_of(after)).keys) == 4
+        assert len(receipts.pin(after.published_keys()).keys) == 4
         assert after.release(plan(draw=5)).json()["key"] == rotated[-1]
         assert signed_release(lost, receipts.pinned()).key == rotated[-1], "the lost entry's receipt proves the loss"
         assert after.admin("POST", "/ledger/verify").json()["reason"] is None

@@ -15,16 +15,11 @@ from auditor_client.exchange.receipts import Receipts, check_receipts
 from auditor_client.exchange.verification import signed_release
 from holder_service.domain.errors import Conflict
 from holder_service.services.holder import Holder, NotInitialised, initialise, replace_lost_key
-from shared.releases import SigningKeys
 from testing.holders import FORKING, TestedHolder, running_holder, serving, stopped_holder
 from testing.refusals import refused
 from testing.registers import plan
 
 KILLS = 4
-
-
-def keys_of(holder: TestedHolder) -> SigningKeys:
-    return SigningKeys.model_validate(holder.client.get("/v1/keys").json())
 
 
 def rotate(holder: TestedHolder) -> str:
@@ -46,13 +41,13 @@ def test_a_new_key_signs_at_once_and_the_one_before_ends(holder: TestedHolder) -
     made = rotate(holder)
 
     after = holder.release(plan(draw=2)).json()
-    first, second = keys_of(holder).keys
+    first, second = holder.published_keys().keys
     assert (before["key"], after["key"], made) == (first.id, second.id, second.id)
     assert (first.valid_to, second.valid_to) == (second.valid_from, None)
     assert second.handover is not None
     assert (first.handover, second.handover.by) == (None, first.id)
     for release in (before, after):
-        signed_release(release, keys_of(holder))
+        signed_release(release, holder.published_keys())
     assert holder.release(plan(draw=1)).json() == before, "a stored answer keeps its signature"
     assert holder.admin("POST", "/ledger/verify").json()["reason"] is None
 
@@ -63,7 +58,7 @@ def test_a_rotation_is_an_entry_that_names_both_keys(sqlite_holder: TestedHolder
     entry = sqlite_holder.entries()[-1]
 
     assert (entry["kind"], entry["actor"], entry["subject"]) == ("signing-key", "administrator", made)
-    first, second = keys_of(sqlite_holder).keys
+    first, second = sqlite_holder.published_keys().keys
     assert second.handover is not None
     assert entry["detail"]["handover"] == second.handover.model_dump()
     assert entry["detail"]["public_key"] == second.public_key
@@ -151,7 +146,7 @@ def test_killed_in_the_midst_of_rotations_the_holder_still_works(tmp_path: Path,
     """Time and again: whatever the moment of the kill -9, one key is in force, it is here, and the chain is whole."""
     with running_holder(tmp_path, database_url) as holder:
         receipts = Receipts(tmp_path / "receipts")
-        receipts.pin(keys_of(holder))
+        receipts.pin(holder.published_keys())
     draws = iter(range(1, 100))
     for kill in range(KILLS):
         process = FORKING.Process(target=_rotate_for_ever, args=(holder.settings,))
@@ -167,10 +162,10 @@ def test_killed_in_the_midst_of_rotations_the_holder_still_works(tmp_path: Path,
         with holder.reopened() as after:
             answer = after.release(plan(epsilon="0.001", draw=next(draws)))
             assert answer.status_code == 201, answer.text
-            signed_release(answer.json(), receipts.pin(keys_of(after)))
+            signed_release(answer.json(), receipts.pin(after.published_keys()))
             rotate(after)
             assert after.admin("POST", "/ledger/verify").json()["reason"] is None
-            published = {key.id for key in keys_of(after).keys}
+            published = {key.id for key in after.published_keys().keys}
             left = {file.stem for file in after.settings.signing_keys.glob("*.pem")} - published
             assert not left, "what the kill left was put in force by the next rotation"
 
@@ -180,7 +175,7 @@ def test_a_lost_key_stops_releases_until_it_is_replaced_and_no_pinned_client_fol
 ) -> None:
     with running_holder(tmp_path, database_url) as holder:
         receipts = Receipts(tmp_path / "receipts")
-        receipts.pin(keys_of(holder))
+        receipts.pin(holder.published_keys())
         answered = holder.release(plan(draw=1))
     with pytest.raises(Conflict, match="not lost"):
         replace_lost_key(holder.settings, reason="a whim")
@@ -196,9 +191,9 @@ def test_a_lost_key_stops_releases_until_it_is_replaced_and_no_pinned_client_fol
         assert after.release(plan(draw=2)).json()["key"] == made.id
         assert after.entries()[-2]["detail"]["reason"] == "the disk failed"
         with pytest.raises(HolderLied, match="vouches"):
-            receipts.pin(keys_of(after))
+            receipts.pin(after.published_keys())
         fresh = Receipts(tmp_path / "fresh")
-        signed_release(answered.json(), fresh.pin(keys_of(after)))
+        signed_release(answered.json(), fresh.pin(after.published_keys()))
         assert after.admin("POST", "/ledger/verify").json()["reason"] is None
     assert len(list(kept.iterdir())) == 1
 
@@ -214,4 +209,4 @@ def test_a_key_that_goes_away_under_a_running_holder_charges_nothing(sqlite_hold
     refused(sqlite_holder.admin("POST", "/signing-keys"), "unavailable", holder=sqlite_holder)
 
     assert sqlite_holder.spent() == spent
-    assert len(keys_of(sqlite_holder).keys) == 2
+    assert len(sqlite_holder.published_keys().keys) == 2

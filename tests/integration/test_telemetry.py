@@ -34,10 +34,6 @@ PASSWORD: Final = "correct-horse-battery"
 PEOPLE: Final = 7_919
 
 
-def metrics(holder: TestedHolder, key: str | None = None) -> httpx.Response:
-    return holder.client.get("/metrics", headers={"Authorization": f"Bearer {key or holder.admin_key}"})
-
-
 def series(text: str) -> dict[str, float]:
     """Every series of an exposition with its value."""
     lines = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
@@ -69,8 +65,8 @@ def asked_much(holder: TestedHolder) -> list[int]:
 
 def test_metrics_are_for_administrators(lasting_holder: TestedHolder) -> None:
     assert lasting_holder.client.get("/metrics").status_code == 401
-    assert metrics(lasting_holder, lasting_holder.auditor_key).status_code == 403
-    answer = metrics(lasting_holder)
+    assert lasting_holder.metrics(key=lasting_holder.auditor_key).status_code == 403
+    answer = lasting_holder.metrics()
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/plain; version=")
 
@@ -79,7 +75,7 @@ def test_requests_refusals_and_releases_are_counted(sqlite_holder: TestedHolder)
     statuses = asked_much(sqlite_holder)
     sqlite_holder.client.request("PROPFIND", "/made-up")
 
-    found = series(metrics(sqlite_holder).text)
+    found = series(sqlite_holder.metrics().text)
 
     assert statuses == [201] * 5 + [200, 403, 422, 404, 401, 200, 200, 409, 200, 422, 404, 200]
     releases = 'holder_requests_total{{method="POST",route="/v1/datasets/{{dataset}}/releases",status="{}"}}'
@@ -96,7 +92,7 @@ def test_requests_refusals_and_releases_are_counted(sqlite_holder: TestedHolder)
 def test_metrics_show_the_present_ledger(sqlite_holder: TestedHolder) -> None:
     sqlite_holder.release(plan(epsilon="0.3"))
 
-    found = series(metrics(sqlite_holder).text)
+    found = series(sqlite_holder.metrics().text)
 
     assert found["holder_ledger_sequence"] == len(sqlite_holder.entries())
     assert found['holder_population_spent_epsilon{population="register"}'] == 0.3
@@ -115,7 +111,7 @@ def test_an_overrun_is_counted_and_nothing_else_of_a_releases_time(
     with running_holder(tmp_path, quantum_ms=50) as holder:
         holder.release(plan())
 
-        found = series(metrics(holder).text)
+        found = series(holder.metrics().text)
 
         assert found["holder_release_overruns_total"] == 1
         assert found["holder_release_deadline_seconds_sum"] == 0.05
@@ -133,7 +129,7 @@ def test_a_store_fault_is_counted(sqlite_holder: TestedHolder) -> None:
     sqlite_holder.settings.anchor.rmdir()
     sqlite_holder.settings.anchor.write_bytes(kept)
 
-    found = series(metrics(sqlite_holder).text)
+    found = series(sqlite_holder.metrics().text)
 
     assert found["holder_store_faults_total"] == 1
     assert found['holder_refusals_total{code="unavailable"}'] == 1
@@ -146,7 +142,7 @@ def test_metrics_do_not_depend_on_records(tmp_path_factory: pytest.TempPathFacto
         home = tmp_path_factory.mktemp("home")
         with running_holder(home, people=people) as holder:
             asked_much(holder)
-            found = series(metrics(holder).text)
+            found = series(holder.metrics().text)
             shown.append({name: value for name, value in found.items() if "answer_seconds" not in name})
 
     assert shown[0] == shown[1]
@@ -207,7 +203,7 @@ def test_no_log_and_no_metric_holds_a_count_a_key_or_a_password(
         with running_holder(tmp_path, with_password, people=PEOPLE) as holder, logged() as (ours, plain):
             asked_much(holder)
             releases = [holder.release(plan(epsilon="0.3", age=120, draw=draw)).json() for draw in range(1, 11)]
-            shown = metrics(holder).text
+            shown = holder.metrics().text
             name = sql.Identifier(parts.path.removeprefix("/"))
             with psycopg.connect(postgres_server.url, autocommit=True) as server:
                 server.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(name))

@@ -1,0 +1,102 @@
+"""Invented registers as true histograms of a tree's rules: small and large groups, rates from nobody to everybody."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor_client.estimation.measurements import ComplementKind, IntArray
+from shared.amounts import parse_nano
+
+EPSILONS: Final = ("0.05", "0.1", "0.15", "0.25", "0.5")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Register:
+    """True histograms of a tree's rules.
+
+    Attributes:
+        favourable: Shape (R, K), in people.
+        unfavourable: Shape (R', K), in people.
+        rates: The population's rates that the people were drawn with, shape (K,).
+        epsilon: What each release costs.
+        strategy: "verdict", "rules" or "pafer".
+    """
+
+    favourable: IntArray
+    unfavourable: IntArray
+    rates: NDArray[np.float64]
+    epsilon: str
+    strategy: str
+
+    @classmethod
+    def invented(cls, seed: int, *, groups_max: int = 8) -> "Register":
+        """A register of its own for each seed."""
+        rng = np.random.default_rng(seed)
+        groups = int(rng.integers(2, groups_max + 1))
+        sizes = np.exp(rng.uniform(np.log(5), np.log(5_000), groups)).astype(np.int64)
+        # Half of the registers have rates near each other, half have extreme ones.
+        spread = rng.choice([0.4, 20.0])
+        middle = rng.uniform(0.1, 0.9)
+        rates = rng.beta(spread * middle, spread * (1 - middle), groups)
+        accepted = rng.binomial(sizes, rates)
+        if not accepted.any():
+            accepted[sizes.argmax()] = sizes.max() // 2
+        favourable, unfavourable = int(rng.integers(1, 5)), int(rng.integers(1, 5))
+        return cls(
+            _in_rules(accepted, favourable, rng),
+            _in_rules(sizes - accepted, unfavourable, rng),
+            rates,
+            str(rng.choice(EPSILONS)),
+            str(rng.choice(["verdict", "rules", "pafer"])),
+        )
+
+    @property
+    def accepted(self) -> IntArray:
+        """Shape (K,), in people."""
+        accepted: IntArray = self.favourable.sum(axis=0)
+        return accepted
+
+    @property
+    def sizes(self) -> IntArray:
+        """Shape (K,), in people."""
+        sizes: IntArray = self.accepted + self.unfavourable.sum(axis=0)
+        return sizes
+
+    @property
+    def groups(self) -> tuple[tuple[str], ...]:
+        """Their names."""
+        return tuple((f"group {group}",) for group in range(len(self.rates)))
+
+    def parity(self) -> tuple[float, float]:
+        """The true ratio and difference over the groups that have people."""
+        return parity_of(self.accepted / self.sizes)
+
+    def parts(self) -> tuple[IntArray, IntArray]:
+        """The cells that the strategy asks, favourable and complement."""
+        if self.strategy == "pafer":
+            return self.favourable, self.sizes[None]
+        if self.strategy == "rules":
+            return self.favourable, self.unfavourable
+        return self.accepted[None], self.unfavourable.sum(axis=0, keepdims=True)
+
+    @property
+    def complement_is(self) -> ComplementKind:
+        """What the second part counts."""
+        return "everybody" if self.strategy == "pafer" else "unfavourable"
+
+    def epsilon_nano(self) -> int:
+        """Of each batch: half of ε where there are two."""
+        return parse_nano(self.epsilon) // (2 if self.strategy == "pafer" else 1)
+
+
+def parity_of(rates: NDArray[np.float64]) -> tuple[float, float]:
+    """Ratio and difference of the smallest and the largest rate."""
+    return float(rates.min() / rates.max()), float(rates.max() - rates.min())
+
+
+def _in_rules(people: IntArray, rules: int, rng: np.random.Generator) -> IntArray:
+    """People of K groups spread over some rules, shape (R, K)."""
+    shares = rng.dirichlet(np.ones(rules))
+    return np.stack([rng.multinomial(of_group, shares) for of_group in people], axis=1).astype(np.int64)
