@@ -48,7 +48,7 @@ class Step:
         name: In the words of 2-privacy §5.
         function: Whose event it is: module and name; of a builtin the name alone.
         event: As the interpreter's profiling hook names it.
-        which: The how manieth such event of a release.
+        which: The number of the event among those of a release, from 1.
         charged: Whether the dying release is charged by then; None where it may be or not.
         within_s: Die at a random time within so many seconds after the event.
     """

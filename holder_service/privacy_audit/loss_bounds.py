@@ -147,8 +147,8 @@ def examine_values(
     def seen(event: tuple[int, float, bool]) -> float:
         first, threshold, upper = event
         hits = [_hits(side, threshold, upper=upper) for side in choosing]
-        rather_less = _share(hits[first], runs // 2, -_DEVIATIONS)
-        return _loss((rather_less, _share(hits[1 - first], runs // 2, _DEVIATIONS)))
+        lower_share = _share(hits[first], runs // 2, -_DEVIATIONS)
+        return _loss((lower_share, _share(hits[1 - first], runs // 2, _DEVIATIONS)))
 
     events = itertools.product((0, 1), thresholds, (False, True))
     first, threshold, upper = max(events, key=seen)
@@ -175,9 +175,9 @@ def _events(ratio: LogLikelihoodRatio, answers: Sequence[Sequence[Answer]]) -> l
         for side in (0, 1):
             masses[side] += stated.get(least, (0.0, 0.0))[side]
             hits[side] += tallies[side][least]
-        rather_less = _share(hits[0], len(answers[0]), -_DEVIATIONS)
-        rather_more = _share(hits[1], len(answers[1]), _DEVIATIONS)
-        events.append(_Event(ratio, least, (masses[0], masses[1]), (rather_less, rather_more)))
+        lower_share = _share(hits[0], len(answers[0]), -_DEVIATIONS)
+        upper_share = _share(hits[1], len(answers[1]), _DEVIATIONS)
+        events.append(_Event(ratio, least, (masses[0], masses[1]), (lower_share, upper_share)))
     return events
 
 
