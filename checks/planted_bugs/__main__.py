@@ -36,6 +36,8 @@ def main() -> int:
     options.add_argument("--only", default="", help="those bugs alone whose name has this in it")
     given = options.parse_args()
     bugs = [bug for bug in BUGS if given.only in bug.name]
+    if not bugs:
+        options.error(f"no bug has {given.only!r} in its name; they are: {'; '.join(bug.name for bug in BUGS)}")
     table = Table("bug", "caught", "by", "seconds")
     survivors = 0
     with tempfile.TemporaryDirectory(prefix="planted-bugs-") as folder:
