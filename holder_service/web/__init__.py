@@ -1,1 +1,1 @@
-"""The REST interface: routers parse, call one service, and answer. Status numbers live in `problems.py` alone."""
+"""What callers reach: programs through `rest`, people through `console`, both through `edge` (4-interface)."""
