@@ -10,14 +10,16 @@ processor time that was measured on two slow cores. `holder calibrate` measures 
 """
 
 import math
+import operator
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass
 from typing import Final, Self
 
 from holder_service.domain.pricing import Price
 from shared import limits
 from shared.problems import TooLarge
-from shared.rules import Rule
+from shared.rules import Predicate
 
 WORD_RULES: Final = 64
 """So many rules are looked up together (`records.matching`)."""
@@ -58,33 +60,28 @@ class PlanSize:
     @classmethod
     def of(cls, price: Price, groups: int) -> Self:
         """The size of a priced plan that counts so many groups."""
-        counts: dict[str, int] = {}
-        rules = predicates = values = cuts = columns = gaussians = classes = words = word_columns = 0
+        counts: Counter[str] = Counter()
+        sizes: Counter[str] = Counter()
         for priced in price.batches:
             batch = priced.batch
-            name = batch.mechanism.name
-            counts[name] = counts.get(name, 0) + len(batch.cells) * groups
-            asked = [rule for cell in batch.cells for rule in cell.any_of]
-            named = {predicate.column for rule in asked for predicate in rule.all_of}
-            batch_words = -(-len(asked) // WORD_RULES)
-            rules += len(asked)
-            predicates += sum(len(rule.all_of) for rule in asked)
-            values += sum(len(one.values or ()) for rule in asked for one in rule.all_of)
-            cuts += len(named) + 2 * len(_thresholds(asked))
-            columns += len(named)
-            gaussians += name == "gaussian"
-            classes += len(priced.classes)
-            words += batch_words
-            word_columns += batch_words * len(named)
-        return cls(rules, predicates, values, cuts, columns, counts, gaussians, classes, words, word_columns)
+            rules = [rule for cell in batch.cells for rule in cell.any_of]
+            predicates = [predicate for rule in rules for predicate in rule.all_of]
+            columns = len({predicate.column for predicate in predicates})
+            words = -(-len(rules) // WORD_RULES)
+            counts[batch.mechanism.name] += len(batch.cells) * groups
+            sizes.update(
+                rules=len(rules), predicates=len(predicates), values=sum(len(one.values or ()) for one in predicates),
+                cuts=columns + 2 * len(_thresholds(predicates)), columns=columns, classes=len(priced.classes),
+                gaussians=int(batch.mechanism.name == "gaussian"), words=words, word_columns=words * columns,
+            )  # fmt: skip
+        return cls(counts=counts, **sizes)
 
 
-def _thresholds(rules: Iterable[Rule]) -> set[tuple[str, float]]:
-    """The different numbers that rules compare each column with."""
+def _thresholds(predicates: Iterable[Predicate]) -> set[tuple[str, float]]:
+    """The different numbers that predicates compare each column with."""
     return {
         (one.column, value)
-        for rule in rules
-        for one in rule.all_of
+        for one in predicates
         for value in (one.value, *(one.values or ()))
         if isinstance(value, int | float) and not isinstance(value, bool)
     }
@@ -109,9 +106,9 @@ class Work:
     pauses: float
 
     def __post_init__(self) -> None:
-        for part in fields(self):
-            if not 0 <= getattr(self, part.name) < math.inf:
-                raise ValueError(f"{part.name} must be a finite number that is not negative.")
+        for name, value in asdict(self).items():
+            if not 0 <= value < math.inf:
+                raise ValueError(f"{name} must be a finite number that is not negative.")
 
     @classmethod
     def modelled_ms(cls, size: PlanSize, *, records_max: int) -> Self:
@@ -132,12 +129,12 @@ class Work:
 
     def times(self, factors: "Work") -> "Work":
         """Each part times its factor."""
-        return Work(**{name: value * asdict(factors)[name] for name, value in asdict(self).items()})
+        return Work(*map(operator.mul, astuple(self), astuple(factors)))
 
     @property
     def total(self) -> float:
         """All parts together: they follow each other."""
-        return math.fsum(asdict(self).values())
+        return math.fsum(astuple(self))
 
 
 AS_SHIPPED: Final = Work(pricing=1, counting=1, noise=1, writing=1, pauses=1)
@@ -157,10 +154,8 @@ def require_bounded(size: PlanSize, *, records_max: int) -> None:
 def work_s(size: PlanSize, *, records_max: int, factors: Work = AS_SHIPPED) -> float:
     """How long the work on a plan is supposed to take at most, in seconds.
 
-    Args:
-        size: Of the plan.
-        records_max: What the dataset declares, not how many records there are.
-        factors: How this machine compares with the one of the model.
+    It follows from the `records_max` that the dataset declares, not from how many records there are. `factors` say how
+    this machine compares with the one of the model.
     """
     return Work.modelled_ms(size, records_max=records_max).times(factors).total / 1000
 

@@ -6,13 +6,14 @@ machine alone, so the deadlines that follow from it are as public as before.
 """
 
 import itertools
+import operator
 import random
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +21,6 @@ from holder_service.domain.deadlines import PlanSize, Work
 from holder_service.records.counting import count_cells
 from holder_service.services import accounts, budgets, datasets, loads, releases
 from holder_service.services.holder import Holder, initialise
-from holder_service.services.priced import PricedPlan
 from holder_service.settings import Settings
 from holder_service.storage.releases import StoredRelease
 from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
@@ -53,14 +53,11 @@ class Measured:
 
     def median_ms(self) -> Work:
         """Each part's median."""
-        return Work(**{name: statistics.median(asdict(one)[name] for one in self.took_ms) for name in _PARTS})
+        return Work(*map(statistics.median, zip(*map(astuple, self.took_ms), strict=True)))
 
     def modelled_ms(self) -> Work:
         """What the deadlines suppose for a dataset that is declared as large as this one is."""
         return Work.modelled_ms(self.size, records_max=self.records)
-
-
-_PARTS: Final = ("pricing", "counting", "noise", "writing", "pauses")
 
 
 def measure(home: Path, *, records: Sequence[int], runs: int) -> Iterator[Measured]:
@@ -78,9 +75,12 @@ def measure(home: Path, *, records: Sequence[int], runs: int) -> Iterator[Measur
         with closing(Holder.open(settings)) as holder:
             accounts.open_account(holder.store, actor=AUDITOR, new=NewAuditor(name=AUDITOR))
             for number in records:
-                _load(holder, number, root)
+                dataset = f"people-{number}"
+                _load(holder, dataset, number, root / "people.csv")
                 for name, document in _plans().items():
-                    yield _measured(holder, name, document, number, runs)
+                    plans = (Plan.model_validate({**document, "draw": draw}) for draw in range(1, runs + 2))
+                    _, *ran = (_run(holder, plan, dataset) for plan in plans)
+                    yield Measured(name, number, ran[0][0], [took_ms for _, took_ms in ran])
 
 
 def factors(found: Sequence[Measured]) -> Work:
@@ -89,109 +89,79 @@ def factors(found: Sequence[Measured]) -> Work:
     Each part's factor is the largest ratio of measured median to model over all plans, with a margin. The pauses are
     what the slowest of all runs but one in ten thousand took beyond that.
     """
-    ratios = {
-        name: MARGIN * max(asdict(one.median_ms())[name] / asdict(one.modelled_ms())[name] for one in found)
-        for name in _PARTS
-        if name != "pauses"
-    }
-    known = Work(**ratios, pauses=0)
+    ratios = [map(operator.truediv, astuple(one.median_ms()), astuple(one.modelled_ms())) for one in found]
+    known = Work(*(MARGIN * max(of_part) for of_part in zip(*ratios, strict=True)))
     beyond_ms = sorted(
         max(took.total - one.modelled_ms().times(known).total, 0) for one in found for took in one.took_ms
     )
     pause_ms = beyond_ms[-1 - len(beyond_ms) // 10_000]
-    return Work(**ratios, pauses=max(pause_ms / found[0].modelled_ms().pauses, 0.1))
+    return replace(known, pauses=max(pause_ms / found[0].modelled_ms().pauses, 0.1))
 
 
-def _measured(holder: Holder, name: str, document: dict[str, Any], number: int, runs: int) -> Measured:
-    ran = [_run(holder, Plan.model_validate({**document, "draw": draw}), number) for draw in range(1, runs + 2)]
-    return Measured(name, number, ran[0][0], [took_ms for _, took_ms in ran[1:]])
-
-
-def _run(holder: Holder, plan: Plan, number: int) -> tuple[PlanSize, Work]:
+def _run(holder: Holder, plan: Plan, dataset: str) -> tuple[PlanSize, Work]:
     """Prepare and draw; counting and noise are done once more for themselves, and taken off the whole.
 
     Nothing is entered: what follows the deadline takes no part in it.
     """
-    start_s = time.perf_counter()
-    asked = releases.prepare(holder.store, auditor=AUDITOR, dataset=_register(number), plan=plan)
+    clock_s = [time.perf_counter()]
+    asked = releases.prepare(holder.store, auditor=AUDITOR, dataset=dataset, plan=plan)
     if isinstance(asked, StoredRelease):
         raise TypeError("No plan is asked twice here.")
-    priced_s = time.perf_counter()
-    _count(holder, asked.priced)
-    counted_s = time.perf_counter()
-    _draw(asked.priced)
-    drawn_s = time.perf_counter()
-    releases.draw(asked, records=holder.records)
-    writing_s = max(time.perf_counter() - drawn_s - (drawn_s - priced_s), 0)
-    parts_s = (priced_s - start_s, counted_s - priced_s, drawn_s - counted_s, writing_s, 0.0)
-    return asked.priced.size, Work(*(1000 * part_s for part_s in parts_s))
-
-
-def _count(holder: Holder, priced: PricedPlan) -> None:
+    priced = asked.priced
+    clock_s.append(time.perf_counter())
     for batch in priced.batches:
-        count_cells(holder.records.of(priced.dataset), batch.batch.cells, batch.classes, priced.plan.sensitive)
-
-
-def _draw(priced: PricedPlan) -> None:
+        count_cells(holder.records.of(priced.dataset), batch.batch.cells, batch.classes, plan.sensitive)
+    clock_s.append(time.perf_counter())
     for batch in priced.batches:
         batch.mechanism.release([0] * (len(batch.batch.cells) * len(priced.groups)))
+    clock_s.append(time.perf_counter())
+    releases.draw(asked, records=holder.records)
+    clock_s.append(time.perf_counter())
+    pricing, counting, noise, drawing = (1000 * (end - start) for start, end in itertools.pairwise(clock_s))
+    return priced.size, Work(pricing, counting, noise, writing=max(drawing - counting - noise, 0), pauses=0)
 
 
-def _register(number: int) -> str:
-    return f"people-{number}"
-
-
-def _load(holder: Holder, number: int, root: Path) -> None:
+def _load(holder: Holder, name: str, people: int, source: Path) -> None:
     """Invent a register and a budget to ask about it: half of the people have one number, all others one each."""
     columns: list[dict[str, Any]] = [{"name": f"x{column}", "type": "number"} for column in range(COLUMNS)]
     groups = {"name": "group", "type": "category", "categories": list("ABCDEFGH"), "sensitive": True}
-    declaration = {"person_key": "id", "cap": AMPLE, "records_max": number, "columns": [*columns, groups]}
-    datasets.declare(
-        holder.store, actor=AUDITOR, name=_register(number), declaration=DatasetDeclaration.model_validate(declaration)
+    declaration = DatasetDeclaration.model_validate(
+        {"person_key": "id", "cap": AMPLE, "records_max": people, "columns": [*columns, groups]}
     )
-    rng = random.Random(number)  # noqa: S311 - invented people
-    source = root / "people.csv"
+    datasets.declare(holder.store, actor=AUDITOR, name=name, declaration=declaration)
+    rng = random.Random(people)  # noqa: S311 - invented people
     with source.open("w", encoding="utf-8") as file:
         file.write(",".join(["id", *(column["name"] for column in columns), "group"]) + "\n")
-        for person in range(number):
+        for person in range(people):
             values = (str(rng.choice((FREQUENT, rng.random()))) for _ in columns)
             file.write(f"{person},{','.join(values)},{rng.choice('ABCDEFGH')}\n")
     with holder.files.in_use():
         loads.load(
-            holder.store,
-            actor=AUDITOR,
-            name=_register(number),
-            source=source,
-            media_type="text/csv",
-            files=holder.files,
-        )
-    source.unlink()
-    budgets.set_limit(
-        holder.store, actor=AUDITOR, dataset=_register(number), auditor=AUDITOR, grant=BudgetGrant.model_validate(AMPLE)
-    )
+            holder.store, actor=AUDITOR, name=name, source=source, media_type="text/csv", files=holder.files
+        )  # fmt: skip
+    grant = BudgetGrant.model_validate(AMPLE)
+    budgets.set_limit(holder.store, actor=AUDITOR, dataset=name, auditor=AUDITOR, grant=grant)
 
 
-def _plans() -> Mapping[str, dict[str, Any]]:
+def _plans() -> dict[str, dict[str, Any]]:
     """Plans small and large, a tree and no tree, disjoint and overlapping, by every mechanism that draws noise."""
-    laplace, gaussian = {"name": "laplace"}, {"name": "gaussian", "delta": "0.000001"}
-    exponential = {"name": "exponential", "upper": 1000}  # the smallest for its epsilon: rejected most often
+    laplace: dict[str, Any] = {"name": "laplace"}
+    # This range is the smallest for its epsilon: draws are rejected most often.
+    mechanisms = (laplace, {"name": "gaussian", "delta": "0.000001"}, {"name": "exponential", "upper": 1000})
     rng = random.Random(0)  # noqa: S311 - invented rules
     unordered = [
         [{"column": f"x{column}", "op": "le", "value": rng.random()} for column in rng.sample(range(COLUMNS), 6)]
         for _ in range(512)
     ]
-    return {
+    plans = {
         "everybody, laplace": _plan([[]], laplace),
-        "2 leaves, laplace": _plan(_leaves(2, rng), laplace),
-        "2 leaves, gaussian": _plan(_leaves(2, rng), gaussian),
-        "2 leaves, exponential": _plan(_leaves(2, rng), exponential),
-        "64 leaves, laplace": _plan(_leaves(64, rng), laplace),
-        "64 leaves, gaussian": _plan(_leaves(64, rng), gaussian),
-        "64 leaves, exponential": _plan(_leaves(64, rng), exponential),
         "1024 leaves, laplace": _plan(_leaves(1024, rng), laplace),
         "48 overlapping cells": _plan([[]] * 48, laplace),
         "512 rules that are no tree": _plan(unordered, laplace, cells=1),
     }
+    for leaves, mechanism in itertools.product((2, 64), mechanisms):
+        plans[f"{leaves} leaves, {mechanism['name']}"] = _plan(_leaves(leaves, rng), mechanism)
+    return plans
 
 
 def _plan(rules: Sequence[list[dict[str, Any]]], mechanism: dict[str, Any], cells: int | None = None) -> dict[str, Any]:
@@ -217,7 +187,7 @@ def _leaves(number: int, rng: random.Random) -> list[list[dict[str, Any]]]:
 
 def shown(found: Measured) -> tuple[str, ...]:
     """A line for a table: plan, records, then what each part took and was supposed to take, in milliseconds."""
-    took, modelled = asdict(found.median_ms()), asdict(found.modelled_ms())
+    took, modelled = astuple(found.median_ms()), astuple(found.modelled_ms())
+    parts = (f"{took_ms:.1f} / {modelled_ms:.1f}" for took_ms, modelled_ms in zip(took[:-1], modelled, strict=False))
     slowest_ms = max(one.total for one in found.took_ms)
-    parts = (f"{took[name]:.1f} / {modelled[name]:.1f}" for name in _PARTS[:-1])
     return found.plan, f"{found.records:,}", *parts, f"{slowest_ms:.1f} / {found.modelled_ms().total:.1f}"
