@@ -37,3 +37,22 @@ RECORDS_MAX_DEFAULT: Final = 1_000_000
 RECORDS_MAX_MAX: Final = 1_000_000_000
 UPPER_MAX: Final = RECORDS_MAX_MAX
 INTEGER_MAX: Final = 2**53
+COLUMN_BODY_BYTES_MAX: Final = 32 * 1024 * 1024
+"""Of a request for a derived column, which holds a score document."""
+DERIVED_COLUMNS_PER_AUDITOR_MAX: Final = 32
+"""Of one dataset."""
+DERIVED_COLUMNS_PER_PLAN_MAX: Final = 8
+LINKED_BYTES_MAX: Final = 1024 * 1024 * 1024
+SCORE_NUMBER_MAX: Final = 1e30
+SCORE_NUMBERS_MAX: Final = 65_536
+"""In one list of a score document."""
+SCORE_TESTS_MAX: Final = 65_536
+SCORE_TREES_MAX: Final = 10_000
+SCORE_TREE_DEPTH_MAX: Final = 256
+SCORE_NODES_MAX: Final = 524_288
+SCORE_TERMS_MAX: Final = 16_384
+SCORE_UNITS_MAX: Final = 4096
+SCORE_LAYERS_MAX: Final = 64
+SCORE_CLASSES_MAX: Final = 256
+SCORE_WEIGHT_MAX: Final = 1_048_576
+"""Leaves, table places and weights together."""

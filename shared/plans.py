@@ -23,7 +23,7 @@ from shared.problems import InvalidPlan, TooLarge, UnknownColumn
 from shared.request_model import RequestModel
 from shared.rules import Cell
 from shared.schema import Group, Schema
-from shared.text import Text
+from shared.text import ColumnId, Name, Text
 
 
 class Laplace(RequestModel):
@@ -100,6 +100,12 @@ class Plan(RequestModel):
     sensitive: tuple[Text, ...] = Field(min_length=1, max_length=limits.SENSITIVE_COLUMNS_PER_PLAN_MAX, fail_fast=True)
     version: Annotated[StrictInt, Field(ge=1, le=limits.INTEGER_MAX)] | None = None
     draw: Annotated[StrictInt, Field(ge=1, le=limits.DRAW_MAX)] = 1
+    columns: dict[Name, ColumnId] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=limits.DERIVED_COLUMNS_PER_PLAN_MAX,
+        exclude_if=lambda columns: columns is None,  # whatever dumps a plan writes what earlier plans were
+    )
     batches: tuple[Batch, ...] = Field(min_length=1, max_length=limits.BATCHES_PER_PLAN_MAX, fail_fast=True)
 
     @model_validator(mode="after")
@@ -128,7 +134,7 @@ class Plan(RequestModel):
         return self.model_dump(mode="json", exclude_none=True)
 
     def check(self, schema: Schema) -> None:
-        """Refuse a plan, of a size that `check_size` takes, that does not fit a dataset's schema.
+        """Refuse a plan, of a size that `check_size` takes, that does not fit a schema, its derived columns included.
 
         Looks at the plan and the declaration alone. Of several errors it raises the first in reading order.
 

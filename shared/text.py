@@ -45,3 +45,6 @@ Name = Annotated[
     str, StringConstraints(strict=True, min_length=1, max_length=limits.NAME_CHARACTERS_MAX, pattern=NAME_PATTERN)
 ]
 """The name of a dataset, population or auditor: it stands in paths, so letters, digits, dot, dash, underscore."""
+
+ColumnId = Annotated[str, StringConstraints(strict=True, pattern=r"^sha256:[0-9a-f]{64}$")]
+"""The id of a derived column, or the SHA-256 of a file."""
