@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query, Response
 
 from holder_service.services import accounts, budgets, overview
 from holder_service.web.console.forms import Form
-from holder_service.web.console.pages import ROOT, Refusal
-from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor
+from holder_service.web.console.pages import ROOT
+from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
 from holder_service.web.console.words import loss
 from shared.datasets import BudgetGrant
 
@@ -19,34 +19,28 @@ def list_budgets(
     visit: Visitor, dataset: Annotated[str, Query()] = "", auditor: Annotated[str, Query()] = ""
 ) -> Response:
     """Every population's budgets; the form is filled with the one that is named, to change it."""
-    return _page(visit, dataset, auditor)
-
-
-@router.post("/budgets")
-def set_budget(visit: Visitor, form: CheckedForm) -> Response:
-    """Grant, raise, lower or revoke a budget."""
-    dataset, auditor = form.text("dataset"), form.text("auditor")
-
-    def work() -> Response:
-        grant = BudgetGrant.model_validate(
-            {"epsilon": form.text("epsilon"), "delta": form.text("delta"), "expires": form.timestamp("expires")}
-        )
-        budget = budgets.set_limit(visit.store, actor=visit.actor, dataset=dataset, auditor=auditor, grant=grant)
-        limit, left = loss(budget.limit), loss(budget.remaining)
-        text = f"The budget of {auditor} with population {budget.population} is now {limit}; {left} is left."
-        return visit.done(f"{ROOT}/budgets", text)
-
-    return visit.attempt(work, lambda refusal: _page(visit, dataset, auditor, form, refusal))
-
-
-def _page(
-    visit: Visit, dataset: str, auditor: str, form: Form | None = None, refusal: Refusal | None = None
-) -> Response:
     populations = overview.every_population(visit.store)
     chosen = next((state for state in populations if dataset in {one.name for one in state.datasets}), None)
     return visit.page(
-        "budgets.html.j2", section="budgets", refusal=refusal, entered=form, populations=populations,
-        dataset=dataset, auditor=auditor, balance=chosen.accounts.get(auditor) if chosen else None,
+        "budgets.html.j2", section="budgets", populations=populations, dataset=dataset, auditor=auditor,
+        balance=chosen.accounts.get(auditor) if chosen else None, now=visit.store.clock(),
         auditors=[found.name for found, _ in accounts.every_account(visit.store) if found.role == "auditor"],
-        now=visit.store.clock(),
     )  # fmt: skip
+
+
+def _list_of(visit: Visit, form: Form) -> Response:
+    return list_budgets(visit, form.text("dataset"), form.text("auditor"))
+
+
+@router.post("/budgets")
+@or_again(_list_of)
+def set_budget(visit: Visitor, form: CheckedForm) -> Response:
+    """Grant, raise, lower or revoke a budget."""
+    dataset, auditor = form.text("dataset"), form.text("auditor")
+    grant = BudgetGrant.model_validate(
+        {"epsilon": form.text("epsilon"), "delta": form.text("delta"), "expires": form.timestamp("expires")}
+    )
+    budget = budgets.set_limit(visit.store, actor=visit.actor, dataset=dataset, auditor=auditor, grant=grant)
+    limit, left = loss(budget.limit), loss(budget.remaining)
+    text = f"The budget of {auditor} with population {budget.population} is now {limit}; {left} is left."
+    return visit.done(f"{ROOT}/budgets", text)

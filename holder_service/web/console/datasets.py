@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
@@ -16,9 +16,8 @@ from holder_service.services.transparency import transparency_report
 from holder_service.storage.datasets import Dataset
 from holder_service.web.console.cookies import check_origin
 from holder_service.web.console.files import receive_form
-from holder_service.web.console.forms import Form
 from holder_service.web.console.pages import ROOT, Refusal
-from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor
+from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
 from holder_service.web.console.transparency import transparency_page
 from holder_service.web.edge.dependencies import PathName
 from holder_service.web.edge.uploads import load_upload
@@ -44,32 +43,34 @@ router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=Fals
 @router.get("/datasets")
 def list_datasets(visit: Visitor) -> Response:
     """All datasets and populations."""
-    return _list_page(visit)
+    populations = overview.every_population(visit.store)
+    return visit.page("datasets.html.j2", section="datasets", populations=populations, look_loss=LOOK_LOSS)
 
 
 @router.get("/declare")
 def show_declare(visit: Visitor) -> Response:
     """The form to declare a dataset by."""
-    return _declare_page(visit)
+    return visit.page("declare.html.j2", section="datasets", example=EXAMPLE)
 
 
 @router.post("/declare")
+@or_again(show_declare)
 def declare(visit: Visitor, form: CheckedForm) -> Response:
     """Declare a new dataset."""
-
-    def work() -> Response:
-        name = form.name("name")
-        if any(dataset.name == name for dataset in datasets.every_dataset(visit.store)):
-            raise InvalidRequest(f"There is a dataset {name!r} already: change it on its own page.")
-        return _declared(visit, name, DatasetDeclaration.model_validate(form.document("declaration")))
-
-    return visit.attempt(work, lambda refusal: _declare_page(visit, form, refusal))
+    name = form.name("name")
+    if any(dataset.name == name for dataset in datasets.every_dataset(visit.store)):
+        raise InvalidRequest(f"There is a dataset {name!r} already: change it on its own page.")
+    return _declared(visit, name, form.document("declaration"))
 
 
 @router.get("/datasets/{dataset}")
 def show_dataset(visit: Visitor, dataset: PathName) -> Response:
     """A dataset as declared."""
-    return _dataset_page(visit, dataset)
+    state, declared = _found(visit, dataset)
+    return visit.page(
+        "dataset.html.j2", section="datasets", state=state, dataset=declared,
+        declaration=_text(_declaration(state, declared)), warnings=datasets.warnings_about(declared, state.cap),
+    )  # fmt: skip
 
 
 @router.get("/datasets/{dataset}/report.html")
@@ -81,27 +82,20 @@ def report(visit: Visitor, dataset: PathName) -> Response:
 
 
 @router.post("/datasets/{dataset}/limits")
+@or_again(show_dataset)
 def change_limits(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
     """Change the population's cap and the dataset's largest number of records."""
-
-    def work() -> Response:
-        state, declared = _found(visit, dataset)
-        document = _declaration(state, declared).model_dump(mode="json", exclude_none=True)
-        document["cap"] = {"epsilon": form.text("epsilon"), "delta": form.text("delta")}
-        document["records_max"] = form.whole_number("records_max")
-        return _declared(visit, dataset, DatasetDeclaration.model_validate(document))
-
-    return visit.attempt(work, lambda refusal: _dataset_page(visit, dataset, form, refusal))
+    document = _declaration(*_found(visit, dataset)).model_dump(mode="json", exclude_none=True)
+    document["cap"] = {"epsilon": form.text("epsilon"), "delta": form.text("delta")}
+    document["records_max"] = form.whole_number("records_max")
+    return _declared(visit, dataset, document)
 
 
 @router.post("/datasets/{dataset}/declaration")
+@or_again(show_dataset)
 def change_declaration(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
     """Declare a dataset again."""
-
-    def work() -> Response:
-        return _declared(visit, dataset, DatasetDeclaration.model_validate(form.document("declaration")))
-
-    return visit.attempt(work, lambda refusal: _dataset_page(visit, dataset, form, refusal))
+    return _declared(visit, dataset, form.document("declaration"))
 
 
 @router.post("/datasets/{dataset}/records")
@@ -116,75 +110,50 @@ async def load_records(request: Request, visit: Visitor, dataset: PathName) -> R
     try:
         version = await load_upload(visit.holder, actor=visit.actor, dataset=dataset, receive=receive)
     except HolderError as error:
-        return await run_in_threadpool(_dataset_page, visit, dataset, None, Refusal.of(error))
+        visit.refusal = Refusal.of(error)
+        return await run_in_threadpool(show_dataset, visit, dataset)
     return visit.done(_path(dataset), f"Version {version} of {dataset} is loaded.")
 
 
 @router.post("/datasets/{dataset}/retire")
+@or_again(show_dataset)
 def retire(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
     """Take a dataset and its records away."""
-
-    def work() -> Response:
-        if form.text("confirm") != dataset:
-            raise InvalidRequest(f"To retire the dataset write its name, {dataset}, into the field.")
-        datasets.retire(visit.store, actor=visit.actor, name=dataset, files=visit.holder.files)
-        return visit.done(f"{ROOT}/datasets", f"Dataset {dataset} is retired. What was spent stays spent.")
-
-    return visit.attempt(work, lambda refusal: _dataset_page(visit, dataset, form, refusal))
+    if form.text("confirm") != dataset:
+        raise InvalidRequest(f"To retire the dataset write its name, {dataset}, into the field.")
+    datasets.retire(visit.store, actor=visit.actor, name=dataset, files=visit.holder.files)
+    return visit.done(f"{ROOT}/datasets", f"Dataset {dataset} is retired. What was spent stays spent.")
 
 
 @router.post("/populations/merge")
+@or_again(list_datasets)
 def merge(visit: Visitor, form: CheckedForm) -> Response:
     """Join one population to another."""
-
-    def work() -> Response:
-        into, source = form.text("into"), form.text("population")
-        datasets.merge(visit.store, actor=visit.actor, into=into, source=source)
-        return visit.done(f"{ROOT}/datasets", f"Population {source} has joined {into}; their spending is added.")
-
-    return visit.attempt(work, lambda refusal: _list_page(visit, form, refusal))
+    into, source = form.text("into"), form.text("population")
+    datasets.merge(visit.store, actor=visit.actor, into=into, source=source)
+    return visit.done(f"{ROOT}/datasets", f"Population {source} has joined {into}; their spending is added.")
 
 
 @router.post("/populations/overlaps")
+@or_again(list_datasets)
 def look(visit: Visitor, form: CheckedForm) -> Response:
     """Look whether two populations share people."""
-
-    def work() -> Response:
-        found = look_at_overlap(
-            visit.store, visit.holder.files, actor=visit.actor, one=form.text("one"), other=form.text("other")
-        )
-        both = " and ".join(found.populations)
-        shared = f"{found.people_from} to {found.people_below} person keys" if found.people_from else "few keys or none"
-        missing = f" Not compared until loaded again: {', '.join(found.not_compared)}." if found.not_compared else ""
-        text = f"{both} have {shared} in common; {found.charged} was charged to each.{missing}"
-        return visit.done(f"{ROOT}/datasets", text)
-
-    return visit.attempt(work, lambda refusal: _list_page(visit, form, refusal))
+    found = look_at_overlap(
+        visit.store, visit.holder.files, actor=visit.actor, one=form.text("one"), other=form.text("other")
+    )
+    both = " and ".join(found.populations)
+    shared = f"{found.people_from} to {found.people_below} person keys" if found.people_from else "few keys or none"
+    missing = f" Not compared until loaded again: {', '.join(found.not_compared)}." if found.not_compared else ""
+    text = f"{both} have {shared} in common; {found.charged} was charged to each.{missing}"
+    return visit.done(f"{ROOT}/datasets", text)
 
 
-def _declared(visit: Visit, name: str, declaration: DatasetDeclaration) -> Response:
+def _declared(visit: Visit, name: str, document: Any) -> Response:
+    """Declare what a document says."""
+    declaration = DatasetDeclaration.model_validate(document)
     declared = datasets.declare(visit.store, actor=visit.actor, name=name, declaration=declaration).dataset
     loaded = "" if declared.version else " Its records are to be loaded."
     return visit.done(_path(name), f"Dataset {name} is declared, of population {declared.population}.{loaded}")
-
-
-def _list_page(visit: Visit, form: Form | None = None, refusal: Refusal | None = None) -> Response:
-    return visit.page(
-        "datasets.html.j2", section="datasets", refusal=refusal, entered=form,
-        populations=overview.every_population(visit.store), look_loss=LOOK_LOSS,
-    )  # fmt: skip
-
-
-def _declare_page(visit: Visit, form: Form | None = None, refusal: Refusal | None = None) -> Response:
-    return visit.page("declare.html.j2", section="datasets", refusal=refusal, entered=form, example=EXAMPLE)
-
-
-def _dataset_page(visit: Visit, name: str, form: Form | None = None, refusal: Refusal | None = None) -> Response:
-    state, dataset = _found(visit, name)
-    return visit.page(
-        "dataset.html.j2", section="datasets", refusal=refusal, entered=form, state=state, dataset=dataset,
-        declaration=_text(_declaration(state, dataset)), warnings=datasets.warnings_about(dataset, state.cap),
-    )  # fmt: skip
 
 
 def _found(visit: Visit, name: str) -> tuple[PopulationState, Dataset]:

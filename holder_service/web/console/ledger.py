@@ -1,7 +1,7 @@
 """The console's pages about the ledger: entries a page at a time, one of them, export, verification, a restore."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Final, get_args
 from urllib.parse import urlencode
 
@@ -14,9 +14,9 @@ from holder_service.services import accounts, ledger, overview, signing_keys
 from holder_service.services.ledger_export import csv_pages
 from holder_service.storage import datasets
 from holder_service.storage.ledger_views import EntryFilter
-from holder_service.web.console.forms import Form, read_timestamp
-from holder_service.web.console.pages import ROOT, Refusal
-from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor
+from holder_service.web.console.forms import read_timestamp
+from holder_service.web.console.pages import ROOT
+from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
 from shared import limits
 from shared.datasets import Restore
 
@@ -44,17 +44,32 @@ FilterText = Annotated[dict[str, str], Depends(_filter_text)]
 """What somebody chose or typed to filter by; empty where nothing."""
 
 
+def _list_page(visit: Visit, filters: FilterText, *, found: Sequence[Entry] = (), newer: int | None = None) -> Response:
+    """The page of the entries that were found below `newer`, one more than it shows if there are older ones."""
+    shown = found[:PAGE_ENTRIES]
+    given = {name: text for name, text in filters.items() if text}
+    older = {**given, "before": shown[-1].sequence} if len(found) > PAGE_ENTRIES else None
+    with visit.store.database.read() as connection:
+        populations = [population.name for population in datasets.every_population(connection)]
+        named = [dataset.name for dataset in datasets.every(connection)]
+    return visit.page(
+        "ledger.html.j2", section="ledger", filters=filters, entries=shown, before=newer, kinds=KINDS,
+        populations=_with(populations, filters["population"]),
+        datasets=_with(named, filters["dataset"]),
+        accounts=_with((account.name for account, _ in accounts.every_account(visit.store)), filters["account"]),
+        query=urlencode(given), older=urlencode(older) if older else None,
+        signing_keys=visit.holder.public_keys().keys,
+    )  # fmt: skip
+
+
 @router.get("/ledger")
+@or_again(_list_page)
 def list_entries(
     visit: Visitor, filters: FilterText, before: Annotated[int | None, Query(ge=1, le=limits.INTEGER_MAX)] = None
 ) -> Response:
     """Entries that pass all filters, newest first."""
-
-    def work() -> Response:
-        found = overview.newest_entries(visit.store, _filter(filters), before=before, limit=PAGE_ENTRIES + 1)
-        return _list_page(visit, filters, before=before, found=found)
-
-    return visit.attempt(work, lambda refusal: _list_page(visit, filters, refusal=refusal))
+    found = overview.newest_entries(visit.store, _filter(filters), before=before, limit=PAGE_ENTRIES + 1)
+    return _list_page(visit, filters, found=found, newer=before)
 
 
 @router.get("/ledger/{sequence}")
@@ -76,51 +91,39 @@ def export_entries(visit: Visitor, filters: FilterText) -> Response:
 @router.post("/ledger/verify")
 def verify(visit: Visitor, _: CheckedForm) -> Response:
     """Recompute the chain and every balance, and say what was found."""
-
-    def work() -> Response:
-        found = ledger.verify(visit.store)
-        if found.intact:
-            text = f"Intact: {found.entries} entries were recomputed, and every balance and stored release follows."
-        else:
-            text = f"Broken at entry {found.broken_at}: {found.reason}."
-        return visit.done(f"{ROOT}/ledger", text, good=found.intact)
-
-    return visit.attempt(work, visit.refused)
+    found = ledger.verify(visit.store)
+    text = f"Broken at entry {found.broken_at}: {found.reason}."
+    if found.intact:
+        text = f"Intact: {found.entries} entries were recomputed, and every balance and stored release follows."
+    return visit.done(f"{ROOT}/ledger", text, good=found.intact)
 
 
 @router.post("/signing-keys")
 def rotate_signing_key(visit: Visitor, form: CheckedForm) -> Response:
     """Put a new signing key in force."""
-
-    def work() -> Response:
-        if form.text("newest") != visit.holder.public_keys().keys[-1].id:
-            raise Conflict("This form was sent before, or somebody else put a key in force meanwhile: look below.")
-        made = signing_keys.rotate(visit.store, visit.holder.signing, actor=visit.actor)
-        return visit.done(f"{ROOT}/ledger", f"Signing key {made.id} is in force.")
-
-    return visit.attempt(work, visit.refused)
+    if form.text("newest") != visit.holder.public_keys().keys[-1].id:
+        raise Conflict("This form was sent before, or somebody else put a key in force meanwhile: look below.")
+    made = signing_keys.rotate(visit.store, visit.holder.signing, actor=visit.actor)
+    return visit.done(f"{ROOT}/ledger", f"Signing key {made.id} is in force.")
 
 
 @router.get("/restore")
 def show_restore(visit: Visitor) -> Response:
     """Where ledger and anchor stand, and how to record a restore."""
-    return _restore_page(visit)
+    return visit.page("restore.html.j2", section="restore", state=overview.store_state(visit.store))
 
 
 @router.post("/restore")
+@or_again(show_restore)
 def record_restore(visit: Visitor, form: CheckedForm) -> Response:
     """Record that the database was restored from a copy."""
-
-    def work() -> Response:
-        restore = Restore(reason=form.text("reason"))
-        entry = ledger.record_restore(visit.store, actor=visit.actor, reason=restore.reason).entry
-        return visit.done(
-            f"{ROOT}/restore",
-            f"The restore is entry {entry.sequence}. Every cap is closed: set each again on a dataset’s page, lowered "
-            "by what is missing.",
-        )
-
-    return visit.attempt(work, lambda refusal: _restore_page(visit, form, refusal))
+    restore = Restore(reason=form.text("reason"))
+    entry = ledger.record_restore(visit.store, actor=visit.actor, reason=restore.reason).entry
+    return visit.done(
+        f"{ROOT}/restore",
+        f"The restore is entry {entry.sequence}. Every cap is closed: set each again on a dataset’s page, lowered "
+        "by what is missing.",
+    )
 
 
 def _filter(filters: Mapping[str, str]) -> EntryFilter:
@@ -138,38 +141,6 @@ def _filter(filters: Mapping[str, str]) -> EntryFilter:
     )  # fmt: skip
 
 
-def _list_page(
-    visit: Visit,
-    filters: Mapping[str, str],
-    *,
-    before: int | None = None,
-    found: list[Entry] | None = None,
-    refusal: Refusal | None = None,
-) -> Response:
-    """The page of the entries that were found, one more than it shows if there are older ones; `None` if refused."""
-    shown = (found or [])[:PAGE_ENTRIES]
-    given = {name: text for name, text in filters.items() if text}
-    older = {**given, "before": shown[-1].sequence} if found and len(found) > PAGE_ENTRIES else None
-    with visit.store.database.read() as connection:
-        populations = [population.name for population in datasets.every_population(connection)]
-        named = [dataset.name for dataset in datasets.every(connection)]
-    return visit.page(
-        "ledger.html.j2", section="ledger", refusal=refusal, entered=None, filters=filters, entries=shown,
-        before=before, kinds=KINDS,
-        populations=_with(populations, filters["population"]),
-        datasets=_with(named, filters["dataset"]),
-        accounts=_with((account.name for account, _ in accounts.every_account(visit.store)), filters["account"]),
-        query=urlencode(given), older=urlencode(older) if older else None,
-        signing_keys=visit.holder.public_keys().keys,
-    )  # fmt: skip
-
-
 def _with(names: Iterable[str], chosen: str) -> list[str]:
     """Names to choose from, with the one that is chosen even if it is none of them."""
     return sorted({*names, chosen} - {""})
-
-
-def _restore_page(visit: Visit, form: Form | None = None, refusal: Refusal | None = None) -> Response:
-    return visit.page(
-        "restore.html.j2", section="restore", refusal=refusal, entered=form, state=overview.store_state(visit.store)
-    )

@@ -5,6 +5,8 @@ The session's cookie holds a random token; the store has its hash (`services.ses
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import wraps
+from inspect import signature
 from typing import Annotated, Any, Final
 from urllib.parse import quote
 
@@ -41,13 +43,15 @@ class LogInNeeded(Exception):
     """There is no session, or no longer."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Visit:
-    """A request of an administrator who is logged in."""
+    """A request of an administrator who is logged in; the form that was sent, and why it was refused, if it was."""
 
     request: Request
     holder: Holder
     session: Session
+    form: Form | None = None
+    refusal: Refusal | None = None
 
     @property
     def store(self) -> LedgerStore:
@@ -59,18 +63,18 @@ class Visit:
         """In whose name things are done."""
         return self.session.caller.name
 
-    def page(self, template: str, *, section: str, refusal: Refusal | None = None, **context: Any) -> Response:
-        """A page of the console, with the message that a redirect left for it.
+    def page(self, template: str, *, section: str, **context: Any) -> Response:
+        """A page of the console: with the message that a redirect left for it, a refusal, and what was refused.
 
         Args:
             template: The template's file name.
             section: Of the navigation.
-            refusal: What the page has to say first.
-            context: What the template shows.
+            context: What else the template shows.
         """
         kept = read_cookie(self.request, MESSAGE_COOKIE)
         response = render(
-            template, refusal=refusal, section=section, session=self.session, message=opened(self.session.token, kept),
+            template, refusal=self.refusal, entered=self.form if self.refusal else None, section=section,
+            session=self.session, message=opened(self.session.token, kept),
             form_token=form_token(self.session.token), here=self.request.url.path, **context,
         )  # fmt: skip
         if kept:
@@ -86,15 +90,32 @@ class Visit:
 
     def refused(self, refusal: Refusal) -> Response:
         """A page that says why something was not done, and nothing else."""
-        return self.page("refusal.html.j2", section="", refusal=refusal)
+        self.refusal = refusal
+        return self.page("refusal.html.j2", section="")
 
-    @staticmethod
-    def attempt(work: Callable[[], Response], page: Callable[[Refusal], Response]) -> Response:
-        """Do something; if it is refused, show a page that says why and still has what was typed."""
-        try:
-            return work()
-        except (HolderError, ValidationError) as error:
-            return page(Refusal.of(error))
+
+Handler = Callable[..., Response]
+
+
+def or_again(page: Handler) -> Callable[[Handler], Handler]:
+    """Answer a form that is refused with a page that says why and still has what was typed.
+
+    The page takes what it needs of the form's own arguments, by name.
+    """
+
+    def decorated(act: Handler) -> Handler:
+        @wraps(act)
+        def answer(visit: Visit, **named: Any) -> Response:
+            try:
+                return act(visit, **named)
+            except (HolderError, ValidationError) as error:
+                visit.refusal = Refusal.of(error)
+                taken = signature(page).parameters
+                return page(visit, **{name: value for name, value in named.items() if name in taken})
+
+        return answer
+
+    return decorated
 
 
 class ConsoleRoute(APIRoute):
@@ -147,6 +168,7 @@ async def checked_form(request: Request, visit: Visitor) -> Form:
     """
     form = await read_form(request)
     check_origin(request, visit.session.token, form.text("form_token"))
+    visit.form = form
     return form
 
 
