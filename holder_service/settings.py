@@ -82,26 +82,21 @@ class Settings:
         url = environment.get("HOLDER_DATABASE_URL") or f"sqlite:///{home / 'holder.sqlite'}"
         if not _is_database_url(url):
             raise InvalidSettings("HOLDER_DATABASE_URL takes sqlite:///path/of/file or postgresql://host:port/name")
-        quantum = environment.get("HOLDER_RELEASE_QUANTUM_MS") or str(QUANTUM_MS_DEFAULT)
-        if not (re.fullmatch("[0-9]{1,5}", quantum) and int(quantum) <= QUANTUM_MS_MAX):
-            raise InvalidSettings(f"HOLDER_RELEASE_QUANTUM_MS takes whole milliseconds from 0 to {QUANTUM_MS_MAX}.")
         return cls(
-            home,
-            url,
-            Path(environment.get("HOLDER_ANCHOR") or home / "anchor"),
-            int(quantum),
-            requests_per_s=_number(environment, "HOLDER_REQUESTS_PER_S", REQUESTS_PER_S_DEFAULT, smallest=0),
-            concurrent_releases=_number(
-                environment, "HOLDER_CONCURRENT_RELEASES", CONCURRENT_RELEASES_DEFAULT, smallest=1
-            ),
-        )
+            home, url, Path(environment.get("HOLDER_ANCHOR") or home / "anchor"),
+            _number(environment, "HOLDER_RELEASE_QUANTUM_MS", QUANTUM_MS_DEFAULT, largest=QUANTUM_MS_MAX),
+            _number(environment, "HOLDER_REQUESTS_PER_S", REQUESTS_PER_S_DEFAULT),
+            _number(environment, "HOLDER_CONCURRENT_RELEASES", CONCURRENT_RELEASES_DEFAULT, smallest=1),
+        )  # fmt: skip
 
 
-def _number(environment: Mapping[str, str], name: str, default: int, *, smallest: int) -> int:
+def _number(
+    environment: Mapping[str, str], name: str, default: int, *, smallest: int = 0, largest: int = 99_999
+) -> int:
     given = environment.get(name) or str(default)
-    if re.fullmatch("[0-9]{1,5}", given) and int(given) >= smallest:
+    if re.fullmatch("[0-9]{1,5}", given) and smallest <= int(given) <= largest:
         return int(given)
-    raise InvalidSettings(f"{name} takes a whole number from {smallest} to 99999.")
+    raise InvalidSettings(f"{name} takes a whole number from {smallest} to {largest}.")
 
 
 def _is_database_url(url: str) -> bool:

@@ -19,16 +19,17 @@ class HolderError(Exception):
 
     code: ClassVar[str] = "internal"
 
+    def __init_subclass__(cls, code: str | None = None) -> None:
+        cls.code = code or cls.code
+
     def __init__(self, detail: str, **fields: Any) -> None:
         super().__init__(detail)
         self.detail = detail
         self.fields = fields
 
 
-class Unauthenticated(HolderError):
+class Unauthenticated(HolderError, code="unauthenticated"):
     """No key, or none that is known, in force and not withdrawn."""
-
-    code = "unauthenticated"
 
     def __init__(self) -> None:
         super().__init__(
@@ -36,46 +37,34 @@ class Unauthenticated(HolderError):
         )
 
 
-class Forbidden(HolderError):
+class Forbidden(HolderError, code="forbidden"):
     """The key's role does not allow the call."""
 
-    code = "forbidden"
 
-
-class NotFound(HolderError):
+class NotFound(HolderError, code="not-found"):
     """Nothing of that name, or nothing that the caller may see."""
 
-    code = "not-found"
 
-
-class InvalidRequest(HolderError):
+class InvalidRequest(HolderError, code="invalid-request"):
     """A call's parameters are not of the form that it takes."""
 
-    code = "invalid-request"
 
-
-class TooLargeBody(HolderError):
+class TooLargeBody(HolderError, code="too-large"):
     """A body exceeds its limit; refused before it is read to the end."""
-
-    code = "too-large"
 
     def __init__(self, *, limit_bytes: int) -> None:
         super().__init__(f"The body exceeds {limit_bytes} bytes; send less at once.", limit_bytes=limit_bytes)
 
 
-class TooManyParts(HolderError):
+class TooManyParts(HolderError, code="too-large"):
     """A body holds more lists and objects than any request needs; refused before it is read as JSON."""
-
-    code = "too-large"
 
     def __init__(self, *, limit: int) -> None:
         super().__init__(f"The body holds more than {limit} lists and objects; send less at once.", limit=limit)
 
 
-class TooSlow(HolderError):
+class TooSlow(HolderError, code="too-slow"):
     """A body does not come in time."""
-
-    code = "too-slow"
 
     def __init__(self, *, limit_s: float) -> None:
         super().__init__(f"The body did not come within {limit_s:g} seconds; nothing was done. Send it again.")
@@ -93,67 +82,47 @@ class _Exhausted(HolderError):
         self.remaining = remaining
 
 
-class BudgetExhausted(_Exhausted):
+class BudgetExhausted(_Exhausted, code="budget-exhausted"):
     """The plan's loss exceeds what the auditor's account has left."""
-
-    code = "budget-exhausted"
 
     def __init__(self, *, requested: Loss, remaining: Loss) -> None:
         super().__init__("your budget", requested=requested, remaining=remaining)
 
 
-class CapExhausted(_Exhausted):
+class CapExhausted(_Exhausted, code="cap-exhausted"):
     """The plan's loss exceeds what the population's cap over all auditors has left."""
-
-    code = "cap-exhausted"
 
     def __init__(self, *, requested: Loss, remaining: Loss) -> None:
         super().__init__("the population's cap over all auditors", requested=requested, remaining=remaining)
 
 
-class VersionGone(HolderError):
+class VersionGone(HolderError, code="version-gone"):
     """A plan pins a version of the records that is neither current nor already answered."""
 
-    code = "version-gone"
 
-
-class NoRecords(HolderError):
+class NoRecords(HolderError, code="no-records"):
     """A dataset is declared but its records are not loaded."""
 
-    code = "no-records"
 
-
-class AlreadyCharged(HolderError):
+class AlreadyCharged(HolderError, code="already-charged"):
     """A relation, person key or sensitive column can no longer change, because a loss was charged in its terms."""
 
-    code = "already-charged"
 
-
-class Conflict(HolderError):
+class Conflict(HolderError, code="conflict"):
     """What is asked contradicts what is recorded."""
 
-    code = "conflict"
 
-
-class InvalidRecords(HolderError):
+class InvalidRecords(HolderError, code="invalid-records"):
     """A file of records does not fit the declaration; names line and column, never a value."""
 
-    code = "invalid-records"
 
-
-class RateLimited(HolderError):
+class RateLimited(HolderError, code="rate-limited"):
     """Too much was asked in too short a time; waiting helps."""
 
-    code = "rate-limited"
 
-
-class RestoreUnrecorded(HolderError):
+class RestoreUnrecorded(HolderError, code="restore-unrecorded"):
     """The database lacks the entry that the anchor holds: it was rolled back."""
 
-    code = "restore-unrecorded"
 
-
-class Unavailable(HolderError):
+class Unavailable(HolderError, code="unavailable"):
     """The store does not answer now; nothing was charged that was not answered, and a retry is safe."""
-
-    code = "unavailable"

@@ -147,7 +147,9 @@ def _plans() -> dict[str, dict[str, Any]]:
     """Plans small and large, a tree and no tree, disjoint and overlapping, by every mechanism that draws noise."""
     laplace: dict[str, Any] = {"name": "laplace"}
     # This range is the smallest for its epsilon: draws are rejected most often.
-    mechanisms = (laplace, {"name": "gaussian", "delta": "0.000001"}, {"name": "exponential", "upper": 1000})
+    mechanisms: Sequence[dict[str, Any]] = (
+        laplace, {"name": "gaussian", "delta": "0.000001"}, {"name": "exponential", "upper": 1000},
+    )  # fmt: skip
     rng = random.Random(0)  # noqa: S311 - invented rules
     unordered = [
         [{"column": f"x{column}", "op": "le", "value": rng.random()} for column in rng.sample(range(COLUMNS), 6)]

@@ -9,9 +9,9 @@ and location in the code, and never its text. Exceptions appear as types and sta
 import json
 import logging
 import re
-import time
 import traceback
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
@@ -87,7 +87,9 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The record as a line."""
         line: dict[str, Any] = {
-            "time": _iso_time(record.created),
+            "time": datetime.fromtimestamp(record.created, UTC)
+            .isoformat(timespec="milliseconds")
+            .replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "event": _event(record.msg),
             "logger": record.name,
@@ -151,7 +153,3 @@ def stderr_handler() -> logging.Handler:
 def _event(message: object) -> str:
     text = _PROCESS.sub("[%d]", message) if isinstance(message, str) else ""
     return EVENTS.get(text, "message")
-
-
-def _iso_time(seconds: float) -> str:
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{int(seconds % 1 * 1000):03d}Z"

@@ -47,32 +47,24 @@ class Metrics:
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # without them, nobody sees when a series began
         self.registry = CollectorRegistry()
-        self._requests = Counter(
-            "holder_requests", "Requests answered.", ("method", "route", "status"), registry=self.registry
-        )
+        self._requests = self._counter("requests", "Requests answered.", "method", "route", "status")
         self._answers = Histogram(
             "holder_answer_seconds", "Time to the answer, of calls that read no records.", ("method", "route"),
             buckets=ANSWER_BUCKETS_S, registry=self.registry,
         )  # fmt: skip
-        self._releases = Counter(
-            "holder_releases", "Plans answered: new ones, and again from store.", ("answer",), registry=self.registry
-        )
+        self._releases = self._counter("releases", "Plans answered: new ones, and again from store.", "answer")
         self._deadlines = Histogram(
             "holder_release_deadline_seconds", "The public deadlines of plans that were counted.",
             buckets=DEADLINE_BUCKETS_S, registry=self.registry,
         )  # fmt: skip
-        self._overruns = Counter(
-            "holder_release_overruns", "Releases that missed their deadline and waited for a multiple of it.",
-            registry=self.registry,
-        )  # fmt: skip
-        self._refusals = Counter(
-            "holder_refusals", "Requests refused, by problem code.", ("code",), registry=self.registry
-        )
-        self._store_faults = Counter(
-            "holder_store_faults",
-            "Requests that failed because store or anchor did not answer.",
-            registry=self.registry,
-        )
+        missed = "Releases that missed their deadline and waited for a multiple of it."
+        self._overruns = self._counter("release_overruns", missed)
+        self._refusals = self._counter("refusals", "Requests refused, by problem code.", "code")
+        faults = "Requests that failed because store or anchor did not answer."
+        self._store_faults = self._counter("store_faults", faults)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"holder_{name}", text, labels, registry=self.registry)
 
     def count_request(self, *, method: str, route: str, status: int, elapsed_s: float, problem: str | None) -> None:
         """Count an answered request."""
@@ -112,24 +104,18 @@ class _LedgerState:
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The gauges. Floats are for pictures: what is charged is whole nano-units in the ledger."""
         state = overview.store_state(self._store)
+        newest = state.head.sequence
+        yield GaugeMetricFamily("holder_ledger_sequence", "Sequence number of the newest entry.", value=newest)
+        may_release = int(state.may_release)
         yield GaugeMetricFamily(
-            "holder_ledger_sequence", "Sequence number of the newest entry.", value=state.head.sequence
-        )
-        yield GaugeMetricFamily(
-            "holder_may_release", "1 if the database has the anchored entry, else 0.", value=int(state.may_release)
-        )
-        gauges = {
-            (what, loss): GaugeMetricFamily(
-                f"holder_population_{what}_{loss}", f"{text}, {loss}.", labels=["population"]
-            )
-            for what, text in (("spent", "Spent by all auditors"), ("cap", "Cap over all auditors"))
-            for loss in ("epsilon", "delta")
-        }
-        for found in overview.every_population(self._store):
-            cap = found.cap
-            for (what, loss), nano in (
-                (("spent", "epsilon"), cap.spent.epsilon_nano), (("spent", "delta"), cap.spent.delta_nano),
-                (("cap", "epsilon"), cap.limit.epsilon_nano), (("cap", "delta"), cap.limit.delta_nano),
-            ):  # fmt: skip
-                gauges[what, loss].add_metric([found.population.name], nano / NANO_PER_UNIT)
-        yield from gauges.values()
+            "holder_may_release", "1 if the database has the anchored entry, else 0.", value=may_release
+        )  # fmt: skip
+        populations = overview.every_population(self._store)
+        for what, text in (("spent", "Spent by all auditors"), ("limit", "Cap over all auditors")):
+            for amount in ("epsilon", "delta"):
+                name = f"holder_population_{'cap' if what == 'limit' else what}_{amount}"
+                gauge = GaugeMetricFamily(name, f"{text}, {amount}.", labels=["population"])
+                for found in populations:
+                    nano = getattr(getattr(found.cap, what), f"{amount}_nano")
+                    gauge.add_metric([found.population.name], nano / NANO_PER_UNIT)
+                yield gauge

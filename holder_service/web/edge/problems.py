@@ -87,20 +87,14 @@ def problem_response(
     return JSONResponse(document, status, headers, PROBLEM_MEDIA_TYPE)
 
 
-def holder_problem(request: Request, error: Exception) -> Response:
-    """A refusal of the holder's own, or of the contract."""
-    if isinstance(error, HolderError):
-        return problem_response(error.code, error.detail, instance=request.url.path, fields=error.fields)
-    if isinstance(error, PlanRefused):
-        fields = {**error.fields, **({"field": error.path} if error.path else {})}
-        return problem_response(error.code, str(error), instance=request.url.path, fields=fields)
-    raise error
+def holder_problem(request: Request, error: Any) -> Response:
+    """A refusal of the holder's own, or of the contract (`HolderError`, `PlanRefused`)."""
+    place = {"field": error.path} if isinstance(error, PlanRefused) and error.path else {}
+    return problem_response(error.code, str(error), instance=request.url.path, fields={**error.fields, **place})
 
 
-def validation_problem(request: Request, error: Exception) -> Response:
+def validation_problem(request: Request, error: Any) -> Response:
     """A body or parameter that is not of its form: the path of each fault and what would fit, never the value sent."""
-    if not isinstance(error, RequestValidationError):
-        raise error
     # A list whose first item is bad is also called too short, which only repeats it.
     found = [one for one in error.errors() if one["type"] != "too_short" or not one["input"]] or error.errors()
     shown = [{"field": _path(one["loc"]), "detail": _detail(one)} for one in found[:ERRORS_SHOWN_MAX]]
@@ -116,16 +110,12 @@ def validation_refusal(error: ValidationError) -> tuple[str, str]:
     return _validation_code(first, is_plan=False), _detail(first) if path == "body" else f"{path}: {_detail(first)}"
 
 
-def http_problem(request: Request, error: Exception) -> Response:
+def http_problem(request: Request, error: Any) -> Response:
     """What the framework refuses itself: unknown paths and methods, and requests that it cannot read."""
-    if not isinstance(error, HTTPException):
-        raise error
-    codes = {404: "not-found", 405: "method-not-allowed"}
-    code = codes.get(error.status_code, "invalid-request")
-    detail = {
-        "not-found": "There is nothing at this path; /openapi.json lists what there is.",
-        "method-not-allowed": "This path does not take that method; /openapi.json lists what there is.",
-    }.get(code, "The request could not be read.")
+    code, detail = {
+        404: ("not-found", "There is nothing at this path; /openapi.json lists what there is."),
+        405: ("method-not-allowed", "This path does not take that method; /openapi.json lists what there is."),
+    }.get(error.status_code, ("invalid-request", "The request could not be read."))
     response = problem_response(code, detail, instance=request.url.path, status=error.status_code)
     response.headers.update(error.headers or {})
     return response

@@ -1,11 +1,10 @@
 """What administrators call: auditors and keys, datasets and records, populations, budgets (4-interface)."""
 
 from pathlib import Path as FilePath
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, StrictBool
-from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import InvalidRequest
 from holder_service.services import accounts, budgets, datasets
@@ -56,59 +55,52 @@ class ShownKey(BaseModel):
     key_id: str
     key: str
 
+    @classmethod
+    def of(cls, issued: IssuedKey) -> Self:
+        """What is shown of a key that was issued."""
+        return cls(auditor=issued.account, key_id=issued.key_id, key=issued.text)
+
 
 @router.post("/auditors", status_code=201)
-async def open_account(holder: TheHolder, caller: Administrator, new: NewAuditor) -> ShownKey:
+def open_account(holder: TheHolder, caller: Administrator, new: NewAuditor) -> ShownKey:
     """Open an account; its first key is shown in the answer and never again."""
-    issued = await run_in_threadpool(accounts.open_account, holder.store, actor=caller.name, new=new)
-    return _shown_key(issued)
+    return ShownKey.of(accounts.open_account(holder.store, actor=caller.name, new=new))
 
 
 @router.get("/auditors")
-async def list_accounts(holder: TheHolder, _: Administrator) -> dict[str, Any]:
+def list_accounts(holder: TheHolder, _: Administrator) -> dict[str, Any]:
     """All accounts with their keys' ids and times."""
-    found = await run_in_threadpool(accounts.every_account, holder.store)
+    found = accounts.every_account(holder.store)
     return {"auditors": [_account_document(account, keys) for account, keys in found]}
 
 
 @router.patch("/auditors/{auditor}", status_code=204)
-async def change_account(holder: TheHolder, caller: Administrator, auditor: PathName, change: AccountChange) -> None:
+def change_account(holder: TheHolder, caller: Administrator, auditor: PathName, change: AccountChange) -> None:
     """Disable an account, or let it call again."""
-    await run_in_threadpool(
-        accounts.set_disabled, holder.store, actor=caller.name, account=auditor, disabled=change.disabled
-    )
+    accounts.set_disabled(holder.store, actor=caller.name, account=auditor, disabled=change.disabled)
 
 
 @router.post("/auditors/{auditor}/keys", status_code=201)
-async def issue_key(holder: TheHolder, caller: Administrator, auditor: PathName, new: NewKey) -> ShownKey:
+def issue_key(holder: TheHolder, caller: Administrator, auditor: PathName, new: NewKey) -> ShownKey:
     """Give an account a further key, shown in the answer and never again."""
-    issued = await run_in_threadpool(
-        accounts.issue_key, holder.store, actor=caller.name, account=auditor, expires=new.expires
-    )
-    return _shown_key(issued)
+    return ShownKey.of(accounts.issue_key(holder.store, actor=caller.name, account=auditor, expires=new.expires))
 
 
 @router.delete("/auditors/{auditor}/keys/{key}", status_code=204)
-async def withdraw_key(holder: TheHolder, caller: Administrator, auditor: PathName, key: PathName) -> None:
+def withdraw_key(holder: TheHolder, caller: Administrator, auditor: PathName, key: PathName) -> None:
     """Make a key invalid at once."""
-    await run_in_threadpool(accounts.withdraw_key, holder.store, actor=caller.name, account=auditor, key_id=key)
+    accounts.withdraw_key(holder.store, actor=caller.name, account=auditor, key_id=key)
 
 
 @router.put("/datasets/{dataset}")
-async def declare_dataset(
-    holder: TheHolder,
-    caller: Administrator,
-    dataset: PathName,
-    declaration: DatasetDeclaration,
+def declare_dataset(
+    holder: TheHolder, caller: Administrator, dataset: PathName, declaration: DatasetDeclaration
 ) -> dict[str, Any]:
     """Declare a dataset and its population, or change of them what may change."""
-    declared = await run_in_threadpool(
-        datasets.declare, holder.store, actor=caller.name, name=dataset, declaration=declaration
-    )
-    dataset_now = declared.dataset
+    declared = datasets.declare(holder.store, actor=caller.name, name=dataset, declaration=declaration)
+    now = declared.dataset
     return {
-        "dataset": dataset_now.name, "population": dataset_now.population, "version": dataset_now.version,
-        "warnings": declared.warnings,
+        "dataset": now.name, "population": now.population, "version": now.version, "warnings": declared.warnings,
     }  # fmt: skip
 
 
@@ -136,64 +128,50 @@ async def load_records(holder: TheHolder, caller: Administrator, dataset: PathNa
 
 
 @router.delete("/datasets/{dataset}", status_code=204)
-async def retire_dataset(holder: TheHolder, caller: Administrator, dataset: PathName) -> None:
+def retire_dataset(holder: TheHolder, caller: Administrator, dataset: PathName) -> None:
     """Take a dataset and its records away; nothing that was spent comes back."""
-    await run_in_threadpool(datasets.retire, holder.store, actor=caller.name, name=dataset, files=holder.files)
+    datasets.retire(holder.store, actor=caller.name, name=dataset, files=holder.files)
 
 
 @router.post("/populations/{population}/merge", status_code=204)
-async def merge_populations(
-    holder: TheHolder, caller: Administrator, population: PathName, merge: PopulationMerge
-) -> None:
+def merge_populations(holder: TheHolder, caller: Administrator, population: PathName, merge: PopulationMerge) -> None:
     """Join another population to this one; their spending is added."""
-    await run_in_threadpool(datasets.merge, holder.store, actor=caller.name, into=population, source=merge.population)
+    datasets.merge(holder.store, actor=caller.name, into=population, source=merge.population)
 
 
 @router.post("/populations/overlaps")
-async def look_at_populations(holder: TheHolder, caller: Administrator, pair: PopulationPair) -> OverlapLook:
+def look_at_populations(holder: TheHolder, caller: Administrator, pair: PopulationPair) -> OverlapLook:
     """Look whether two populations share people: a band with noise, charged to both caps; each look is an entry.
 
     Exact figures are shown on the holder's own machine alone, by `holder overlaps`.
     """
-    return await run_in_threadpool(
-        look_at_overlap, holder.store, holder.files, actor=caller.name, one=pair.population, other=pair.other
-    )
+    return look_at_overlap(holder.store, holder.files, actor=caller.name, one=pair.population, other=pair.other)
 
 
 @router.put("/datasets/{dataset}/budgets/{auditor}")
-async def set_budget(
+def set_budget(
     holder: TheHolder, caller: Administrator, dataset: PathName, auditor: PathName, grant: BudgetGrant
 ) -> Budget:
     """Grant, raise, lower or (with "0") revoke an auditor's budget on the dataset's population."""
-    return await run_in_threadpool(
-        budgets.set_limit, holder.store, actor=caller.name, dataset=dataset, auditor=auditor, grant=grant
-    )
+    return budgets.set_limit(holder.store, actor=caller.name, dataset=dataset, auditor=auditor, grant=grant)
 
 
 @router.get("/budgets")
-async def list_budgets(
+def list_budgets(
     holder: TheHolder,
     _: Administrator,
     population: Annotated[Name | None, Query()] = None,
     auditor: Annotated[Name | None, Query()] = None,
 ) -> dict[str, list[Budget]]:
     """Every auditor's budget with every population, of one of them where named."""
-    found = await run_in_threadpool(budgets.every_budget, holder.store, population=population, auditor=auditor)
-    return {"budgets": found}
-
-
-def _shown_key(issued: IssuedKey) -> ShownKey:
-    return ShownKey(auditor=issued.account, key_id=issued.key_id, key=issued.text)
+    return {"budgets": budgets.every_budget(holder.store, population=population, auditor=auditor)}
 
 
 def _account_document(account: Account, keys: list[ApiKey]) -> dict[str, Any]:
+    shown = [
+        {"key_id": key.id, "created": key.created, "expires": key.expires, "withdrawn": key.withdrawn} for key in keys
+    ]
     return {
-        "auditor": account.name,
-        "role": account.role,
-        "created": account.created,
-        "disabled": account.disabled,
-        "keys": [
-            {"key_id": key.id, "created": key.created, "expires": key.expires, "withdrawn": key.withdrawn}
-            for key in keys
-        ],
-    }
+        "auditor": account.name, "role": account.role, "created": account.created, "disabled": account.disabled,
+        "keys": shown,
+    }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
-from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import RestoreUnrecorded, Unavailable
 from holder_service.web.edge.dependencies import Administrator, TheHolder
@@ -19,10 +18,10 @@ async def alive() -> dict[str, str]:
 
 
 @router.get("/readyz", tags=["public"], responses={503: PROBLEM_RESPONSES[503]})
-async def ready(holder: TheHolder) -> dict[str, str]:
+def ready(holder: TheHolder) -> dict[str, str]:
     """Whether the holder may release: store reachable, tables current, anchored entry there."""
-    if await run_in_threadpool(holder.store.database.is_current):
-        if await run_in_threadpool(holder.store.is_anchored):
+    if holder.store.database.is_current():
+        if holder.store.is_anchored():
             return {"status": "ready"}
         raise RestoreUnrecorded("The database lacks the anchored entry: an administrator has to record a restore.")
     raise Unavailable("The database's tables are of another version than this holder.")
@@ -40,7 +39,7 @@ async def no_icon() -> Response:
     response_class=Response,
     responses={**PROBLEM_RESPONSES, 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
-async def show_metrics(request: Request, holder: TheHolder, _: Administrator) -> Response:
+def show_metrics(request: Request, holder: TheHolder, _: Administrator) -> Response:
     """Requests, refusals, releases and the state of the ledger, for Prometheus."""
     metrics: Metrics = request.app.state.metrics
-    return Response(await run_in_threadpool(metrics.exposition, holder.store), media_type=CONTENT_TYPE_LATEST)
+    return Response(metrics.exposition(holder.store), media_type=CONTENT_TYPE_LATEST)

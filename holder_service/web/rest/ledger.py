@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
-from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.ledger import Kind
 from holder_service.services import ledger, signing_keys
@@ -48,7 +47,7 @@ Filter = Annotated[EntryFilter, Depends(_filter)]
 
 
 @router.get("/ledger", response_model=None, responses={200: {"content": {media: {} for media in MEDIA_TYPES.values()}}})
-async def read_ledger(
+def read_ledger(
     holder: TheHolder,
     _: Administrator,
     which: Filter,
@@ -66,7 +65,7 @@ async def read_ledger(
         pages = csv_pages if as_format == "csv" else json_pages
         content = pages(holder.store, after=after, upto=upto, which=which)
         return StreamingResponse(content, media_type=MEDIA_TYPES[as_format])
-    found = await run_in_threadpool(ledger.page, holder.store, after=after, upto=upto, limit=limit, which=which)
+    found = ledger.page(holder.store, after=after, upto=upto, limit=limit, which=which)
     return {
         "entries": [entry.document() for entry in found],
         "next": found[-1].sequence if len(found) == limit else None,
@@ -74,21 +73,21 @@ async def read_ledger(
 
 
 @router.post("/ledger/verify")
-async def verify_ledger(holder: TheHolder, _: Administrator) -> dict[str, Any]:
+def verify_ledger(holder: TheHolder, _: Administrator) -> dict[str, Any]:
     """Recompute the chain and every balance, and compare the tables with what the entries say."""
-    verification = await run_in_threadpool(ledger.verify, holder.store)
+    verification = ledger.verify(holder.store)
     return {"intact": verification.intact, **asdict(verification)}
 
 
 @router.post("/ledger/restore", status_code=201)
-async def record_restore(holder: TheHolder, caller: Administrator, restore: Restore) -> ShownRestore:
+def record_restore(holder: TheHolder, caller: Administrator, restore: Restore) -> ShownRestore:
     """Record that the database was restored from a copy, and close every cap until it is declared again."""
-    recorded = await run_in_threadpool(ledger.record_restore, holder.store, actor=caller.name, reason=restore.reason)
+    recorded = ledger.record_restore(holder.store, actor=caller.name, reason=restore.reason)
     return ShownRestore(sequence=recorded.entry.sequence, hash=recorded.entry.hash, closed=recorded.closed)
 
 
 @router.get("/datasets/{dataset}/report", response_model=None, responses={200: {"content": {"text/html": {}}}})
-async def report_on_dataset(
+def report_on_dataset(
     holder: TheHolder,
     _: Administrator,
     dataset: Annotated[Name, Path()],
@@ -96,17 +95,13 @@ async def report_on_dataset(
     as_format: Annotated[Literal["json", "html"], Query(alias="format")] = "json",
 ) -> Response | dict[str, Any]:
     """What was released about a dataset, to whom, when and at what loss: to be published."""
-
-    def work() -> Response | dict[str, Any]:
-        report = transparency_report(holder.store, dataset)
-        if as_format == "html":
-            return HTMLResponse(transparency_page(holder.store, report))
-        return transparency_document(report)
-
-    return await run_in_threadpool(work)
+    report = transparency_report(holder.store, dataset)
+    if as_format == "html":
+        return HTMLResponse(transparency_page(holder.store, report))
+    return transparency_document(report)
 
 
 @router.post("/signing-keys", status_code=201)
-async def rotate_signing_key(holder: TheHolder, caller: Administrator) -> SigningKey:
+def rotate_signing_key(holder: TheHolder, caller: Administrator) -> SigningKey:
     """Put a new signing key in force, which the one before hands over to; `GET /v1/keys` lists them all."""
-    return await run_in_threadpool(signing_keys.rotate, holder.store, holder.signing, actor=caller.name)
+    return signing_keys.rotate(holder.store, holder.signing, actor=caller.name)
