@@ -89,8 +89,8 @@ def problem_response(
 
 def holder_problem(request: Request, error: Any) -> Response:
     """A refusal of the holder's own, or of the contract (`HolderError`, `PlanRefused`)."""
-    place = {"field": error.path} if isinstance(error, PlanRefused) and error.path else {}
-    return problem_response(error.code, str(error), instance=request.url.path, fields={**error.fields, **place})
+    path = {"field": error.path} if isinstance(error, PlanRefused) and error.path else {}
+    return problem_response(error.code, str(error), instance=request.url.path, fields={**error.fields, **path})
 
 
 def validation_problem(request: Request, error: Any) -> Response:
