@@ -166,8 +166,7 @@ def require_in_force(connection: Connection, key_id: str, *, now: datetime) -> t
     found = accounts.find_key(connection, key_id)
     if found is not None:
         key, account = found
-        unexpired = key.expires is None or now < datetime.fromisoformat(key.expires)
-        if key.withdrawn is None and unexpired and not account.disabled:
+        if key.in_force(now) and not account.disabled:
             return key, Caller(account.name, account.role, key.id)
     raise Unauthenticated
 
@@ -181,13 +180,12 @@ def _require_account(transaction: Transaction, name: str) -> Account:
 
 def _refuse_lockout(transaction: Transaction) -> None:
     """Refuse a change after which no administrator could call any more."""
-    for account in accounts.every(transaction.connection):
-        if account.role == "administrator" and not account.disabled:
-            for key in accounts.keys_of(transaction.connection, account.name):
-                expired = key.expires is not None and transaction.now >= datetime.fromisoformat(key.expires)
-                if key.withdrawn is None and not expired:
-                    return
-    raise Conflict("No administrator could call any more: issue another administrator's key first.")
+    connection = transaction.connection
+    every = accounts.every(connection)
+    names = [account.name for account in every if account.role == "administrator" and not account.disabled]
+    keys = [key for name in names for key in accounts.keys_of(connection, name)]
+    if not any(key.in_force(transaction.now) for key in keys):
+        raise Conflict("No administrator could call any more: issue another administrator's key first.")
 
 
 def _secret_hash(secret: str) -> bytes:

@@ -9,7 +9,6 @@ from typing import Final
 
 from holder_service.services.holder import Holder
 from holder_service.storage import datasets
-from holder_service.storage.copies import copy_database
 
 DATABASE: Final = "holder.sqlite"
 
@@ -32,7 +31,7 @@ def back_up(holder: Holder, folder: Path) -> bool:
     partial.mkdir(mode=0o700)
     try:
         with holder.files.alone():
-            complete = copy_database(holder.store.database, partial / DATABASE)
+            complete = holder.store.database.copy(partial / DATABASE)
             with holder.store.database.read() as connection:
                 named = datasets.files(connection)
             for source in (holder.settings.records, holder.settings.people):

@@ -1,6 +1,7 @@
 """Accounts and their API keys. A key is shown once and kept as its SHA-256 (docs/adr/0005)."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
@@ -34,6 +35,10 @@ class ApiKey:
     expires: str | None
     withdrawn: str | None
 
+    def in_force(self, now: datetime) -> bool:
+        """Whether it was not withdrawn and has not expired."""
+        return self.withdrawn is None and (self.expires is None or now < datetime.fromisoformat(self.expires))
+
 
 def find_account(connection: Connection, name: str) -> Account | None:
     """The account of a name, if there is one."""
@@ -48,10 +53,7 @@ def every(connection: Connection) -> list[Account]:
 
 def add(connection: Connection, account: Account) -> None:
     """Open an account."""
-    connection.execute(
-        insert(accounts),
-        {"name": account.name, "role": account.role, "created": account.created, "disabled": account.disabled},
-    )
+    connection.execute(insert(accounts), asdict(account))
 
 
 def set_disabled(connection: Connection, name: str, *, disabled: bool) -> None:
@@ -76,7 +78,7 @@ def keys_of(connection: Connection, account: str) -> list[ApiKey]:
 
 def add_key(connection: Connection, key: ApiKey) -> None:
     """Keep a new key."""
-    connection.execute(insert(api_keys), {name: getattr(key, name) for name in ApiKey.__slots__})
+    connection.execute(insert(api_keys), asdict(key))
 
 
 def withdraw_key(connection: Connection, key_id: str, *, at: str) -> None:

@@ -1,6 +1,6 @@
 """Sessions in the console: the hash of each token, whose key opened it, and until when. No token, no key."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, delete, insert, select
@@ -26,7 +26,7 @@ def find_session(connection: Connection, token_hash: bytes) -> StoredSession | N
 
 def add(connection: Connection, session: StoredSession) -> None:
     """Keep a new session."""
-    connection.execute(insert(console_sessions), {name: getattr(session, name) for name in StoredSession.__slots__})
+    connection.execute(insert(console_sessions), asdict(session))
 
 
 def remove(connection: Connection, token_hash: bytes) -> None:

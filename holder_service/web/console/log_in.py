@@ -52,24 +52,16 @@ class LogInLimit:
 
     def admits(self, address: str) -> bool:
         """Whether an address may try again."""
-        with self._lock:
-            return len(self._recent(address)) < FAILURES_MAX
+        times = self._failures.get(address, deque())
+        return len(times) < FAILURES_MAX or self._clock() - times[0] > FAILURES_WITHIN_S
 
     def count_failure(self, address: str) -> None:
         """A log-in from an address failed."""
         with self._lock:
-            times = self._recent(address)
-            times.append(self._clock())
-            self._failures[address] = times
+            self._failures.setdefault(address, deque(maxlen=FAILURES_MAX)).append(self._clock())
             self._failures.move_to_end(address)
             if len(self._failures) > ADDRESSES_MAX:
                 self._failures.popitem(last=False)
-
-    def _recent(self, address: str) -> deque[float]:
-        times = self._failures.get(address, deque())
-        while times and self._clock() - times[0] > FAILURES_WITHIN_S:
-            times.popleft()
-        return times
 
 
 @router.get("/log-in")
