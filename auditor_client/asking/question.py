@@ -1,7 +1,6 @@
 """The question of an audit: a model read as rules, made into a plan that fits the dataset."""
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,12 +11,13 @@ from auditor_client.asking.mechanisms import at, settled
 from auditor_client.asking.request import AUTO, AuditRequest
 from auditor_client.asking.strategies import build_plan
 from auditor_client.errors import QuestionRefused
-from auditor_client.models.tree import DecisionRule, Tree
+from auditor_client.models.read_model import ModelRequest
+from auditor_client.models.readers import read_model
+from auditor_client.models.tree import DecisionRule
 from shared import canonical
 from shared.datasets import DatasetDescription
 from shared.plans import Plan, check_size
 from shared.problems import PlanRefused
-from shared.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def make_question(model: Any, dataset: DatasetDescription, request: AuditRequest
         QuestionRefused: The plan would not fit the dataset.
     """
     request = settled(request, dataset)
-    tree, digest = _read(model, dataset.table, request)
-    rules = tree.merged().rules()
+    read, digest = read_model(model, ModelRequest(dataset.table, request.favourable, request.columns))
+    rules = read.tree.merged().rules()
     inquiry = Inquiry(dataset, request, rules, ModelDigest(rules=rules_digest(rules), file=digest))
     if request.strategy == AUTO:
         request = request.changed(strategy=choose_strategy(inquiry))
@@ -88,25 +88,6 @@ def _fitting_plan(inquiry: Inquiry) -> Plan:
     except PlanRefused as error:
         raise QuestionRefused(str(error)) from error
     return plan
-
-
-def _read(model: Any, schema: Schema, request: AuditRequest) -> tuple[Tree, str | None]:
-    """The model as a tree over the dataset's columns, and its file's digest, if it is one."""
-    if isinstance(model, Tree):
-        if request.favourable is not None or request.columns is not None:
-            raise QuestionRefused("A Tree names its favourable leaves and its columns itself: leave the lists out.")
-        model.check(schema)
-        return model, None
-    # scikit-learn takes a second to import, and only reading a model needs it.
-    from auditor_client.models.reading import load_model  # noqa: PLC0415
-    from auditor_client.models.sklearn_tree import read_tree  # noqa: PLC0415
-
-    digest = None
-    if isinstance(model, str | Path):
-        path = Path(model)
-        model = load_model(path)
-        digest = canonical.sha256_name(path.read_bytes())
-    return read_tree(model, schema, favourable=request.favourable, columns=request.columns), digest
 
 
 def rules_digest(rules: tuple[DecisionRule, ...]) -> str:

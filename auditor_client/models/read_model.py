@@ -5,16 +5,48 @@ which the holder evaluates as a derived column, and a tree of one split: the sco
 the category. So everything after the reader sees a tree.
 """
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final
 
+from auditor_client.errors import ModelRefused
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
-from shared.columns import DerivedColumn
+from shared.columns import DerivedColumn, extended
+from shared.problems import PlanRefused
 from shared.rules import Predicate
+from shared.schema import Column, Schema
 
-SCORE = "score"
+SCORE: Final = "score"
 """The name of the derived column that a model's score gets, unless the dataset declares one of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """What a reader is asked for, other than the model.
+
+    Attributes:
+        schema: The dataset's declared columns.
+        favourable: The classes that count as favourable; None where the model's own say it.
+        columns: The dataset's column for each of the model's inputs, in the model's order; None where the model
+            names them.
+        above: Favourable is a score above this, in the maker's own scale (a probability, say); None for the
+            decision as the model itself makes it.
+        input_dtypes: See `sklearn_tree.read_tree`.
+    """
+
+    schema: Schema
+    favourable: Collection[Any] | None = None
+    columns: Sequence[str] | None = None
+    above: float | None = None
+    input_dtypes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def score(self) -> str:
+        """A name for the model's score: no declared column has it."""
+        taken = {self.schema.person_key, *self.schema.by_name}
+        return next(name for name in _score_names() if name not in taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +81,33 @@ class ReadModel:
         columns: The derived columns that the holder has to have; none for a tree or list over declared columns.
         score: Among `columns`, the name of the number that is compared with a threshold; None if there is none.
         thresholds: Of that number: above them, at the document's own scale, decisions are favourable.
+        decided: Predicates that hold of the people whom the model decides about, and of nobody else; none for
+            everybody. Where a score or a decision may be missing, that it is not.
         provenance: How it was read; None for a tree built by hand.
     """
 
     tree: Tree
     columns: tuple[DerivedColumn, ...] = ()
     score: str | None = None
-    thresholds: tuple[float, ...] = field(default=())
+    thresholds: tuple[float, ...] = ()
+    decided: tuple[Predicate, ...] = ()
     provenance: Provenance | None = None
+
+    def check(self, schema: Schema) -> None:
+        """Refuse a model that does not fit a dataset's declared columns.
+
+        Raises:
+            ModelRefused: A derived column does not fit, or the tree does not decide about everybody once.
+        """
+        try:
+            for column in self.columns:
+                column.check(schema)
+            columns = {column.name: column.column for column in self.columns}
+            self.tree.check(extended(schema, columns), self.decided)
+        except PlanRefused as error:
+            raise ModelRefused(f"The model does not fit the dataset: {error}") from error
+        if len(columns) != len(self.columns):
+            raise ModelRefused("Two derived columns of the model share a name: give each its own.")
 
 
 def above(column: str, threshold: float, *, favourable: tuple[str, str], strict: bool = True) -> Tree:
@@ -86,6 +137,15 @@ def among(column: str, categories: Sequence[str], favourable: Sequence[str]) -> 
         Predicate.model_validate({"column": column, "op": "in", "values": others}),
         (" or ".join(favourable), " or ".join(others)),
     )
+
+
+def decided(column: Column) -> tuple[Predicate, ...]:
+    """The predicates of a `ReadModel` that decides about those who have a value in a column."""
+    return (Predicate(column=column.name, op="not_missing"),) if column.nullable else ()
+
+
+def _score_names() -> itertools.chain[str]:
+    return itertools.chain((SCORE,), (f"{SCORE}-{number}" for number in itertools.count(2)))
 
 
 def _two_ways(yes: Predicate, no: Predicate, decisions: tuple[str, str]) -> Tree:

@@ -8,6 +8,7 @@ with rows that are invented from the declared domains; no record is needed.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
+import sklearn
 from sklearn.base import is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
@@ -17,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from auditor_client.errors import ModelRefused
 from auditor_client.models.preprocessing import Preprocessing
 from auditor_client.models.probing import DTYPES, Inputs
+from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
 from auditor_client.models.soundness import require_fitted, require_sound_tree
 from auditor_client.models.splits import Splits, Witnesses
 from auditor_client.models.tree import Tree
@@ -56,35 +58,24 @@ def read_tree(
     Raises:
         ModelRefused: The model cannot be read exactly; the text says what would help.
     """
-    try:
-        return _read(model, schema, favourable, columns, input_dtypes or {})
-    except ModelRefused:
-        raise
-    except Exception as error:  # a model out of a file may be forged, and fail anywhere
-        raise ModelRefused(
-            "The model fails while it is read: save it again from its source. "
-            f"({type(error).__name__}: {str(error)[:200]})"
-        ) from error
+    return read_object(model, ModelRequest(schema, favourable, columns, input_dtypes=input_dtypes or {})).tree
 
 
-def _read(
-    model: Any,
-    schema: Schema,
-    favourable: Collection[Any] | None,
-    columns: Sequence[str] | None,
-    dtypes: Mapping[str, str],
-) -> Tree:
+def read_object(model: Any, request: ModelRequest) -> ReadModel:
+    """Read a fitted classifier, as `read_tree` does, with how it was read."""
     steps, classifier = _unwrapped(model)
     require_sound_tree(classifier)
-    wanted = _favourable(classifier.classes_.tolist(), favourable)
-    inputs = _inputs([*steps, classifier], schema, columns, dtypes)
+    wanted = _favourable(classifier.classes_.tolist(), request.favourable)
+    inputs = _inputs([*steps, classifier], request.schema, request.columns, request.input_dtypes)
     splits = Splits(classifier, Preprocessing(steps, inputs))
     witnesses = Witnesses(splits)
     decisions = {leaf: (str(label), label in wanted) for leaf, label in witnesses.decisions(model).items()}
     tree = splits.tree(decisions)
-    tree.check(schema)
+    tree.check(request.schema)
     witnesses.require_same_leaves(tree)
-    return tree
+    maker = f"scikit-learn {sklearn.__version__}"
+    description = f"a decision tree of {classifier.tree_.n_leaves} leaves, {maker}"
+    return ReadModel(tree, provenance=Provenance(description, "sklearn_tree", maker, len(witnesses)))
 
 
 def _unwrapped(model: Any) -> tuple[list[Any], Any]:

@@ -149,6 +149,9 @@ class Witnesses:
                 self._leaf.append(leaf)
                 self._records.append({name: _example(splits.domains[name], mask, draw) for name, mask in reach.items()})
 
+    def __len__(self) -> int:
+        return len(self._records)
+
     def decisions(self, model: Any) -> dict[int, Any]:
         """The class that the whole model gives to the people of each leaf, by number of the leaf.
 

@@ -93,8 +93,12 @@ class Tree:
             )
         return node
 
-    def check(self, schema: Schema) -> None:
+    def check(self, schema: Schema, decided: tuple[Predicate, ...] = ()) -> None:
         """Refuse a tree that is none over a dataset's columns: that fits the schema and decides about everybody once.
+
+        Args:
+            schema: The columns, derived ones included.
+            decided: Predicates that hold of the people whom the tree decides about; nobody else arrives.
 
         Raises:
             ModelRefused: A predicate does not fit the schema; a split tests no or several columns; some
@@ -103,7 +107,7 @@ class Tree:
         """
         try:
             ids = [decision.leaf.id for decision in self.rules()]
-            _check(self.root, (), {}, schema)
+            _check(self.root, decided, _arriving(decided, schema), schema)
         except (ValidationError, PlanRefused) as error:
             raise ModelRefused(f"The tree does not fit the dataset: {error}") from error
         if len(set(ids)) != len(ids):
@@ -164,6 +168,17 @@ def _check(node: Node, path: tuple[Predicate, ...], arriving: Mapping[str, list[
     for branch in node.branches:
         onward = {**arriving, column.name: [value for value in values if _match(branch.predicates, value)]}
         _check(branch.child, (*path, *branch.predicates), onward, schema)
+
+
+def _arriving(decided: tuple[Predicate, ...], schema: Schema) -> dict[str, list[Value | None]]:
+    """The values that arrive at the root, of the columns that some predicates restrict."""
+    for predicate in decided:
+        predicate.check(schema, "the people whom the model decides about")
+    by_column = {predicate.column: [one for one in decided if one.column == predicate.column] for predicate in decided}
+    return {
+        name: [value for value in _plain(schema.by_name[name]) if _match(predicates, value)]
+        for name, predicates in by_column.items()
+    }
 
 
 def _match(predicates: Iterable[Predicate], value: Value | None) -> bool:

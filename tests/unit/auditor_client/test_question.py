@@ -64,7 +64,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[AuditorError], str]] = {
     "a version of zero": ({"version": 0}, QuestionRefused, "version"),
     "nobody accepted": ({"model": tree_at(40, young=False)}, EstimationRefused, "nobody"),
     "everybody accepted": ({"model": tree_at(40, old=True)}, EstimationRefused, "everybody"),
-    "classes for a tree": ({"favourable": ["a"]}, QuestionRefused, "leave the lists out"),
+    "classes for a tree": ({"favourable": ["a"]}, ModelRefused, "leave the lists out"),
     "no tree": ({"model": object()}, ModelRefused, "object"),
     "no file": ({"model": "none.skops"}, ModelRefused, "none.skops"),
     "one group": (

@@ -34,14 +34,25 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeClassifier
 
 from auditor_client.errors import ModelRefused, UnsafeModelFile
-from auditor_client.models import reading
-from auditor_client.models.reading import load_model
-from auditor_client.models.sklearn_tree import read_tree
+from auditor_client.models import files, skops_files
+from auditor_client.models.files import model_file
+from auditor_client.models.read_model import ModelRequest
+from auditor_client.models.readers import load_object, read_object
+from auditor_client.models.tree import Tree
+from shared.schema import Schema
 from testing.invented_models import SCHEMA, as_frame, people
 
 PEOPLE = people(np.random.default_rng(1), 80, unseen=False)
 FRAME = as_frame(PEOPLE)
 LABELS = [int(person["age"] > 40) for person in PEOPLE]  # type: ignore[operator]  # ages are numbers
+
+
+def load_model(path: Path | str) -> Any:
+    return load_object(model_file(path), Path(path).name)
+
+
+def read_tree(model: Any, schema: Schema) -> Tree:
+    return read_object(model, ModelRequest(schema)).tree
 
 
 class Bomb:
@@ -191,9 +202,9 @@ def test_a_forged_node_at_any_depth_is_refused(loader: str, module: str, name: s
 def test_a_file_that_is_too_large_or_unpacks_to_too_much_is_refused(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "FILE_BYTES_MAX", 100_000)
-    monkeypatch.setattr(reading, "UNPACKED_BYTES_MAX", 1_000_000)
-    monkeypatch.setattr(reading, "ENTRIES_MAX", 100)
+    monkeypatch.setattr(files, "FILE_BYTES_MAX", 100_000)
+    monkeypatch.setattr(skops_files, "UNPACKED_BYTES_MAX", 1_000_000)
+    monkeypatch.setattr(skops_files, "ENTRIES_MAX", 100)
     bombs = [
         bytes(100_001),
         zipped({"schema.json": bytes(1_000_001)}, zipfile.ZIP_DEFLATED),

@@ -1,8 +1,7 @@
-"""Reading a model from a file that may come from anybody: recognised by its content, never executed.
+"""Skops files, which may come from anybody: a zip of JSON and arrays, which names the types that it wants built.
 
-A pickle is a program; opening one runs it. So only skops files are read: a zip of JSON and arrays, which
-names the types that it wants built. They are checked here against our own list before skops sees the
-file, because skops by itself trusts every scikit-learn estimator and every numpy function.
+They are checked here against our own list before skops sees the file, because skops by itself trusts every
+scikit-learn estimator and every numpy function.
 """
 
 import io
@@ -10,7 +9,6 @@ import json
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import skops.io
@@ -32,12 +30,11 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from auditor_client.errors import ModelRefused, UnsafeModelFile
+from auditor_client.models.files import SAVE
 
-FILE_BYTES_MAX: Final = 64 * 1024 * 1024
 UNPACKED_BYTES_MAX: Final = 256 * 1024 * 1024
 ENTRIES_MAX: Final = 10_000
 
-_SAVE: Final = "Save the model with skops.io.dump(model, 'model.skops'), where you trust it, and give that file."
 _ESTIMATORS: Final = (
     ColumnTransformer,
     DecisionTreeClassifier,
@@ -87,61 +84,33 @@ _ALLOWED: Final[Mapping[str, re.Pattern[str]]] = {
     "TupleNode": re.compile(r"builtins\.tuple"),
     "TypeNode": re.compile(rf"builtins\.(bool|float|int|str)|{_NUMPY_SCALARS}"),
 }
-_PICKLE: Final = re.compile(rb"\x80[\x01-\x05]|\(?[ci][\w.]+\n[\w.]+\n|[(\]}][IKLVSFNdlpqt0]")
-_PACKED: Final = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x5d\x00\x00", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18")
-_ZLIB: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 
 
-def load_model(path: Path | str) -> Any:
-    """Read a model from a skops file, to be given to `read_tree`.
+def load_file(content: bytes, name: str) -> Any:
+    """A model out of a skops file, to be given to a reader.
 
-    Nothing in the file is executed. Do not call the model's own methods before `read_tree` has accepted
+    Nothing in the file is executed. Do not call the model's own methods before a reader has accepted
     it: a forged tree could make scikit-learn crash.
 
+    Args:
+        content: The file's bytes.
+        name: The file's name, for errors.
+
     Raises:
-        UnsafeModelFile: The file is a pickle, or names a type that is not on our list.
-        ModelRefused: It is missing, too large, damaged, or of another kind; the text says what to do.
+        UnsafeModelFile: The file names a type that is not on our list.
+        ModelRefused: It is damaged; the text says what to do.
     """
-    path = Path(path)
-    content = _content(path)
-    _require_skops(content, path.name)
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            types = _types(archive, path.name)
+            types = _types(archive, name)
         return skops.io.loads(content, trusted=sorted(types))
     except ModelRefused:
         raise
     except Exception as error:  # a hostile file may make the reader fail in any way: one answer
         raise ModelRefused(
-            f"{path.name} is damaged, or was saved by an incompatible version of skops or scikit-learn "
-            f"({type(error).__name__}: {str(error)[:200]}). {_SAVE}"
+            f"{name} is damaged, or was saved by an incompatible version of skops or scikit-learn "
+            f"({type(error).__name__}: {str(error)[:200]}). {SAVE}"
         ) from error
-
-
-def _content(path: Path) -> bytes:
-    try:
-        if not path.is_file():
-            raise ModelRefused(f"{path} is no file. {_SAVE}")
-        size = path.stat().st_size
-        if not 0 < size <= FILE_BYTES_MAX:
-            raise ModelRefused(f"{path.name} has {size} bytes; a model has from 1 to {FILE_BYTES_MAX}. {_SAVE}")
-        return path.read_bytes()
-    except OSError as error:
-        raise ModelRefused(f"{path} cannot be read: {error.strerror}. {_SAVE}") from error
-
-
-def _require_skops(content: bytes, name: str) -> None:
-    """Refuse whatever does not begin as a zip archive, each kind with its own advice."""
-    head = content[:512]
-    if head.startswith(b"PK\x03\x04"):
-        return
-    if _PICKLE.match(head):
-        raise UnsafeModelFile(f"{name} is a pickle, and opening a pickle runs whatever it holds. {_SAVE}")
-    if head.startswith((*_PACKED, *_ZLIB)):
-        raise UnsafeModelFile(f"{name} is compressed as joblib compresses pickles, and is not opened. {_SAVE}")
-    if b"PMML" in head or (head[:1] == b"\x08" and b"onnx" in head):
-        raise ModelRefused(f"{name} is a PMML or ONNX file: those are not supported yet. {_SAVE}")
-    raise ModelRefused(f"{name} is not a skops file. {_SAVE}")
 
 
 def _types(archive: zipfile.ZipFile, name: str) -> set[str]:
@@ -149,14 +118,14 @@ def _types(archive: zipfile.ZipFile, name: str) -> set[str]:
     entries = archive.infolist()
     names = [entry.filename for entry in entries]
     if any(entry.endswith((".pkl", ".pickle", ".joblib")) for entry in names):
-        raise UnsafeModelFile(f"{name} is an archive with a pickle in it, and is not opened. {_SAVE}")
+        raise UnsafeModelFile(f"{name} is an archive with a pickle in it, and is not opened. {SAVE}")
     if "schema.json" not in names:
-        raise ModelRefused(f"{name} is an archive, but not a skops file. {_SAVE}")
+        raise ModelRefused(f"{name} is an archive, but not a skops file. {SAVE}")
     plain = all(entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for entry in entries)
     unpacked = sum(entry.file_size for entry in entries)
     if not (plain and len(entries) <= ENTRIES_MAX and unpacked <= UNPACKED_BYTES_MAX):
         raise ModelRefused(
-            f"{name} unpacks to {unpacked} bytes in {len(entries)} entries: too large for a tree. {_SAVE}"
+            f"{name} unpacks to {unpacked} bytes in {len(entries)} entries: too large for a tree. {SAVE}"
         )
     types = set()
     for state in _states(json.loads(archive.read("schema.json"))):

@@ -1,0 +1,149 @@
+"""Who reads which model: from anything that is a model to a `ReadModel` (3-estimation §5, 5-decisions §3).
+
+An object in memory is recognised by the name of its class, a file by its content. So no library is imported but that
+of the model that is there, and nothing in a file is executed.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from auditor_client.errors import ModelRefused
+from auditor_client.models.files import model_file, refuse_file
+from auditor_client.models.read_model import ModelRequest, ReadModel
+from auditor_client.models.tree import Tree
+from shared.canonical import sha256_name
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A module of this package that reads models of one kind.
+
+    Attributes:
+        module: Its name. It is imported when it is needed, and has `read_object(model, request) -> ReadModel` if it
+            lists classes, and `load_file(content, name) -> object` if it lists a kind of file: what that returns is
+            then read like an object in memory.
+        classes: The beginnings of the names of the classes that it reads, "module.Class"; the longest beginning of
+            all readers decides. What wraps another model, such as a Pipeline, goes by the model that decides.
+        is_file: Whether some bytes are a file that it loads, which the beginning of a format should show.
+    """
+
+    module: str
+    classes: tuple[str, ...] = ()
+    is_file: Callable[[bytes], bool] = lambda _: False
+
+
+READERS: Final = (
+    Reader("skops_files", is_file=lambda content: content.startswith(b"PK\x03\x04")),
+    Reader("sklearn_tree", classes=("",)),  # refuses by name what no other reader reads
+)
+"""The first whose kind a file is loads it."""
+
+_WRAPPERS: Final = {
+    "sklearn.pipeline.Pipeline": lambda model: model.steps[-1][1],
+    "sklearn.frozen._frozen.FrozenEstimator": lambda model: model.estimator,
+    **dict.fromkeys(
+        (
+            "sklearn.model_selection._classification_threshold.FixedThresholdClassifier",
+            "sklearn.model_selection._classification_threshold.TunedThresholdClassifierCV",
+        ),
+        lambda model: getattr(model, "estimator_", model.estimator),
+    ),
+}
+"""What only hands on to another model, and to which."""
+_WRAPPED_MAX: Final = 32
+
+
+def read_model(model: Any, request: ModelRequest) -> tuple[ReadModel, str | None]:
+    """Read a model, whatever it is.
+
+    Args:
+        model: A fitted model in memory, the path of a model's file, a `Tree`, or a `ReadModel`.
+        request: The columns to read it over, and which decisions are favourable.
+
+    Returns:
+        The model, and the SHA-256 of its file, "sha256:<hex>", or None if it came from memory.
+
+    Raises:
+        ModelRefused: It cannot be read exactly; the text says what would help.
+    """
+    if isinstance(model, str | Path):
+        content, name = model_file(model), Path(model).name
+        return read_object(load_object(content, name), request), sha256_name(content)
+    return read_object(model, request), None
+
+
+def read_object(model: Any, request: ModelRequest) -> ReadModel:
+    """Read a model in memory.
+
+    Raises:
+        ModelRefused: It cannot be read exactly.
+    """
+    if isinstance(model, Tree):
+        model = ReadModel(model)
+    if isinstance(model, ReadModel):
+        if request.favourable is not None or request.columns is not None or request.above is not None:
+            raise ModelRefused("A Tree names its favourable leaves and its columns itself: leave the lists out.")
+        model.check(request.schema)
+        return model
+    reader = _reader_of(model)
+    try:
+        read: ReadModel = _module(reader).read_object(model, request)
+        read.check(request.schema)
+    except ModelRefused:
+        raise
+    except Exception as error:  # a model out of a file may be forged, and fail anywhere
+        raise ModelRefused(
+            "The model fails while it is read: save it again from its source. "
+            f"({type(error).__name__}: {str(error)[:200]})"
+        ) from error
+    return read
+
+
+def load_object(content: bytes, name: str) -> Any:
+    """The model in a file, as an object that `read_object` reads. Do not call its own methods: it may be forged.
+
+    Args:
+        content: The file's bytes.
+        name: The file's name, for errors.
+
+    Raises:
+        UnsafeModelFile: The file is of a kind that can run code when it is opened, or holds types not on the list.
+        ModelRefused: It is damaged, or of a kind that nobody reads.
+    """
+    reader = next((reader for reader in READERS if reader.is_file(content)), None)
+    if reader is None:
+        refuse_file(content, name)
+    return _module(reader).load_file(content, name)
+
+
+def _reader_of(model: Any) -> Reader:
+    name = _class_name(_deciding(model))
+    lengths = {
+        reader: max((len(start) for start in reader.classes if name.startswith(start)), default=-1)
+        for reader in READERS
+    }
+    return max(READERS, key=lengths.__getitem__)
+
+
+def _deciding(model: Any) -> Any:
+    """The model inside of those that only hand on to it."""
+    for _ in range(_WRAPPED_MAX):
+        inside = _WRAPPERS.get(_class_name(model))
+        if inside is None:
+            return model
+        try:
+            model = inside(model)
+        except (AttributeError, IndexError, TypeError):
+            return model  # the reader says what is wrong with it
+    return model
+
+
+def _class_name(model: Any) -> str:
+    return f"{type(model).__module__}.{type(model).__qualname__}"
+
+
+def _module(reader: Reader) -> Any:
+    return importlib.import_module(f"auditor_client.models.{reader.module}")
