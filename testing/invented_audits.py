@@ -80,7 +80,6 @@ def invented_audit(
     """An audit result with these figures; (value, low, high) each, NaN for what does not exist."""
     rates = SEX if rates is None else rates
     rules = decision_rules() if rules is None else rules
-    parity_ratio = _estimate(ratio, estimator)
     parity = ParityEstimate(
         groups=tuple(
             GroupEstimate(
@@ -91,10 +90,9 @@ def invented_audit(
             )
             for group, rate in rates.items()
         ),
-        ratio=parity_ratio,
+        ratio=_estimate(ratio, estimator),
         difference=_estimate(difference, estimator),
         threshold=threshold,
-        verdict=parity_ratio.against(threshold),
         warnings=warnings,
     )
     dataset = _dataset(tuple(rates), sensitive, rules, relation)

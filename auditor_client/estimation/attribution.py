@@ -169,7 +169,7 @@ def _pair(posterior: Posterior, pair: tuple[Group, Group] | None, reference: Gro
     if pair is not None:
         first, second = posterior.index(pair[0]), posterior.index(pair[1])
     else:
-        rates = [quantile_estimate(rates, posterior.level).value for rates in posterior.rates()[1].rates]
+        rates = [quantile_estimate(rates, posterior.level).value for rates in posterior.rates[1].rates]
         if np.isnan(rates).sum() > len(rates) - 2:
             raise EstimationRefused("Fewer than two groups have people, so there is no disparity to share out.")
         second = int(np.nanargmax(rates)) if reference is None else posterior.index(reference)

@@ -8,7 +8,7 @@ MOVER), which keeps what is asymmetric in them and rests on no further assumptio
 import math
 
 from auditor_client.estimation import caveats
-from auditor_client.estimation.results import Change, Comparison, Estimate, ParityEstimate
+from auditor_client.estimation.results import Comparison, Estimate, ParityEstimate, ParityFigures
 
 
 def compare_estimates(first: ParityEstimate, second: ParityEstimate, *, same_answer: bool = False) -> Comparison:
@@ -19,17 +19,12 @@ def compare_estimates(first: ParityEstimate, second: ParityEstimate, *, same_ans
         second: The later one.
         same_answer: Whether both read one release, so that their noise is the same and not independent.
     """
-    ratio = _change_of(second.ratio, first.ratio, same_answer)
-    return Comparison(
-        first=first,
-        second=second,
-        ratio=ratio,
-        difference=_change_of(second.difference, first.difference, same_answer),
-        population_ratio=_change_of(second.population_ratio, first.population_ratio, same_answer),
-        population_difference=_change_of(second.population_difference, first.population_difference, same_answer),
-        change=_direction(ratio),
-        notes=tuple(caveats.of_comparison(ratio, same_answer=same_answer)),
-    )
+    changes = {
+        figure: _change_of(getattr(second, figure), getattr(first, figure), same_answer)
+        for figure in ParityFigures.__slots__
+    }
+    notes = caveats.of_comparison(changes["ratio"], same_answer=same_answer)
+    return Comparison(first=first, second=second, notes=tuple(notes), **changes)
 
 
 def _change_of(second: Estimate | None, first: Estimate | None, same_answer: bool) -> Estimate:
@@ -42,11 +37,3 @@ def _change_of(second: Estimate | None, first: Estimate | None, same_answer: boo
     below = together(second.value - second.low, first.high - first.value)
     above = together(second.high - second.value, first.value - first.low)
     return Estimate(value, value - below, value + above, min(first.level, second.level), second.method)
-
-
-def _direction(ratio: Estimate) -> Change:
-    if ratio.low > 0:
-        return Change.FAIRER
-    if ratio.high < 0:
-        return Change.LESS_FAIR
-    return Change.UNDECIDED

@@ -26,13 +26,7 @@ def estimate_equalized_odds(
 
     Post-processing: spends no budget. The two are drawn independently and combined draw by draw.
 
-    Args:
-        positive: Noisy counts of people with y = 1.
-        negative: Noisy counts of people with y = 0, of the same groups.
-        threshold: What the verdict on the ratio is about, within (0, 1].
-        level: Of each single interval, within (0, 1).
-        seed: Of the draws.
-        reference: A group to compare every other with, in either comparison.
+    Threshold, level, seed and reference are as `posterior.estimate_parity` has them, and the groups the same twice.
 
     Raises:
         EstimationRefused: The measurements are of different groups, or `estimate_parity` refuses one.
@@ -46,17 +40,11 @@ def estimate_equalized_odds(
         for index, measurement in enumerate((positive, negative))
     ]
     of_labels = [parity_of(posterior, threshold=threshold, reference=reference) for posterior in posteriors]
-    ratio, difference = worst_of(posteriors, [posterior.rates() for posterior in posteriors])
-    population = worst_of(posteriors, [posterior.population_rates() for posterior in posteriors])
     return OddsEstimate(
+        **worst_of(posteriors),
         true_positive=of_labels[0],
         false_positive=of_labels[1],
-        ratio=ratio,
-        difference=difference,
-        population_ratio=population[0],
-        population_difference=population[1],
         threshold=threshold,
-        verdict=ratio.against(threshold),
         warnings=tuple(
             f"People {label} the label: {warning}"
             for label, estimate in zip(("with", "without"), of_labels, strict=True)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.measurements import ComplementKind, IntArray, Measurement, Supports
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate, Verdict
+from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
 
 METHOD: Final = "plug-in"
 NEGATIVE_POLICIES: Final = ("zero", "one", "uniform", "total-valid")
@@ -121,7 +121,6 @@ def estimate_parity(
         ratio=_bare(counts.ratio()),
         difference=_bare(counts.difference()),
         threshold=threshold,
-        verdict=Verdict.UNDECIDED,
         warnings=(
             "These figures follow the published procedure: they have no interval, so they may be noise.",
             f"{invalid_share:.0%} of the answers were negative or above the number of people, and were replaced.",

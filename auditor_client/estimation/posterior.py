@@ -8,8 +8,8 @@ population come from draws of p given those people, and hold the noise of sampli
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from typing import Final
+from functools import cached_property, reduce
+from typing import Any, Final
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation import caveats
@@ -22,13 +22,13 @@ from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.plausibility import check_supports
 from auditor_client.estimation.results import Estimate, GroupComparison, GroupEstimate, ParityEstimate
 from auditor_client.estimation.totals import CountedTotals, KnownTotals
-from shared.noise import ExponentialNoise, RandomisedResponseNoise
+from shared.noise import AdditiveNoise, ExponentialNoise
 from shared.schema import Group
 
 DRAWS: Final = 4096
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Posterior:
     """The posterior of one measurement, drawn once: every figure comes from here.
 
@@ -62,10 +62,12 @@ class Posterior:
         summed = max(part.cells if isinstance(part.noise, ExponentialNoise) else 0 for part in parts)
         return cls(measurement.groups, (flat, pooled), level, seed, summed)
 
+    @cached_property
     def rates(self) -> list[RateDraws]:
         """Rates of the people in the data, under either prior."""
         return [draws.rates()[0] for draws in self.draws_by_prior]
 
+    @cached_property
     def population_rates(self) -> list[RateDraws]:
         """Rates of the population, under either prior."""
         return [draws.population_rates(self.seed)[0] for draws in self.draws_by_prior]
@@ -117,38 +119,41 @@ def estimate_parity(
 
 def parity_of(posterior: Posterior, *, threshold: float, reference: Group | None) -> ParityEstimate:
     """What a posterior says about parity; see `estimate_parity`."""
-    rates, population = posterior.rates(), posterior.population_rates()
-    groups = tuple(_group(posterior, rates, population, k) for k in range(len(posterior.groups)))
-    ratio, difference = worst_of([posterior], [rates])
-    population_ratio, population_difference = worst_of([posterior], [population])
+    groups = tuple(_group(posterior, k) for k in range(len(posterior.groups)))
+    figures = worst_of([posterior])
     flat, pooled = (
         quantile_estimate(of_prior.draws.overall()[0], posterior.level) for of_prior in posterior.draws_by_prior
     )
     return ParityEstimate(
+        **figures,
         groups=groups,
-        ratio=ratio,
-        difference=difference,
         threshold=threshold,
-        verdict=ratio.against(threshold),
-        warnings=(*caveats.of_parity(groups, ratio), *caveats.of_sums(posterior.summed)),
+        warnings=(*caveats.of_parity(groups, figures["ratio"]), *caveats.of_sums(posterior.summed)),
         overall=pooled.hull(flat),
-        population_ratio=population_ratio,
-        population_difference=population_difference,
         reference=reference,
-        comparisons=() if reference is None else _comparisons(posterior, rates, reference),
+        comparisons=() if reference is None else _comparisons(posterior, reference),
     )
 
 
-def worst_of(posteriors: Sequence[Posterior], rates: Sequence[Sequence[RateDraws]]) -> tuple[Estimate, Estimate]:
-    """The smallest ratio and the largest difference over one comparison, or over two (equalized odds).
+def worst_of(posteriors: Sequence[Posterior]) -> dict[str, Any]:
+    """The members of `ParityFigures` of one comparison, or the worst of two that were drawn independently (equalized odds)."""
+    ratio, difference = worst_ratio(posteriors)
+    population = _in_hull([posterior.population_rates for posterior in posteriors], posteriors[0].level)
+    return {
+        "ratio": ratio,
+        "difference": difference,
+        "population_ratio": population[0],
+        "population_difference": population[1],
+    }
 
-    A value is the pooled prior's, in the hull of both priors' intervals.
 
-    Args:
-        posteriors: One of each comparison, drawn independently.
-        rates: Of each comparison, under the flat and under the pooled prior.
-    """
-    level = posteriors[0].level
+def worst_ratio(posteriors: Sequence[Posterior]) -> tuple[Estimate, Estimate]:
+    """The smallest ratio and the largest difference, about the people in the data."""
+    return _in_hull([posterior.rates for posterior in posteriors], posteriors[0].level)
+
+
+def _in_hull(rates: Sequence[Sequence[RateDraws]], level: float) -> tuple[Estimate, Estimate]:
+    """Ratio and difference of the pooled prior, in the hull of both priors' intervals; rates of each comparison."""
     flat, pooled = (worst_parity(parts, level) for parts in zip(*rates, strict=True))
     return pooled[0].hull(flat[0]), pooled[1].hull(flat[1])
 
@@ -172,9 +177,7 @@ def totals_of(measurement: Measurement) -> CountedTotals | LocalTotals:
             complement_is=kind,
             known=known,
         )
-    if isinstance(favourable.noise, ExponentialNoise | RandomisedResponseNoise) or isinstance(
-        complement.noise, ExponentialNoise | RandomisedResponseNoise
-    ):
+    if not (isinstance(favourable.noise, AdditiveNoise) and isinstance(complement.noise, AdditiveNoise)):
         raise EstimationRefused("The answer's parts come from different mechanisms: ask all cells with one.")
     return CountedTotals.with_noise(
         favourable.totals[None],
@@ -192,7 +195,7 @@ def check_question(threshold: float, level: float) -> None:
         raise ValueError("The threshold lies within (0, 1], the level within (0, 1).")
 
 
-def _group(posterior: Posterior, rates: Sequence[RateDraws], population: Sequence[RateDraws], k: int) -> GroupEstimate:
+def _group(posterior: Posterior, k: int) -> GroupEstimate:
     """One group's rate, size and accepted people."""
     flat = posterior.draws_by_prior[0]
     none, everyone = bool(flat.none_possible[0, k]), bool(flat.all_possible[0, k])
@@ -215,7 +218,7 @@ def _group(posterior: Posterior, rates: Sequence[RateDraws], population: Sequenc
 
     rate, population_rate = (
         hull([[of_prior.rates[k], of_prior.lower[k], of_prior.upper[k]] for of_prior in of_rates])
-        for of_rates in (rates, population)
+        for of_rates in (posterior.rates, posterior.population_rates)
     )
     size, accepted = people("size"), people("accepted")
     return GroupEstimate(
@@ -227,10 +230,10 @@ def _group(posterior: Posterior, rates: Sequence[RateDraws], population: Sequenc
     )
 
 
-def _comparisons(posterior: Posterior, rates: Sequence[RateDraws], reference: Group) -> tuple[GroupComparison, ...]:
+def _comparisons(posterior: Posterior, reference: Group) -> tuple[GroupComparison, ...]:
     """Every other group against the reference."""
     index = posterior.index(reference)
-    flat, pooled = (of_prior.against(index, posterior.level) for of_prior in rates)
+    flat, pooled = (of_prior.against(index, posterior.level) for of_prior in posterior.rates)
     return tuple(
         GroupComparison(group, pooled[0][k].hull(flat[0][k]), pooled[1][k].hull(flat[1][k]))
         for k, group in enumerate(posterior.groups)

@@ -70,14 +70,16 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class GroupEstimate:
-    """One group's acceptance rate (within [0, 1]), size and number of accepted people (both in people)."""
+    """One group's acceptance rate (within [0, 1]), size and number of accepted people (both in people).
+
+    `population_rate` is the rate of the population that they represent; None where the method gives none.
+    """
 
     group: Group
     rate: Estimate
     size: Estimate
     accepted: Estimate
     population_rate: Estimate | None = None
-    """The rate of the population that the group's people represent; None where the method gives none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,41 +91,57 @@ class GroupComparison:
     difference: Estimate
 
 
-@dataclass(frozen=True, slots=True)
-class ParityEstimate:
-    """The rates of K groups compared, as ratio and difference, and the verdict on a threshold of the ratio.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityFigures:
+    """How far rates are apart, among the people in the data and in the population that they represent.
+
+    The intervals of the former hold the noise of privacy alone, those of the latter (`population_…`) that of sampling
+    too; None where the method gives none.
+    """
+
+    ratio: Estimate
+    difference: Estimate
+    population_ratio: Estimate | None = None
+    population_difference: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedFigures(ParityFigures):
+    """Figures with a verdict on the ratio.
+
+    Attributes:
+        threshold: What the verdict is about: 0.8 for the four-fifths rule.
+        warnings: What the reader has to know of these figures, in sentences.
+    """
+
+    threshold: float
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """*Meets* or *fails* only if the ratio's interval lies wholly on one side of the threshold."""
+        return self.ratio.against(self.threshold)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityEstimate(JudgedFigures):
+    """The rates of K groups compared: min p_k / max p_k and max p_k − min p_k, both within [0, 1].
 
     A rate is what the measurement makes it: of acceptance (statistical parity), of acceptance among those
-    with the label (equal opportunity), of the label among the accepted (predictive parity). Figures are about
-    the people in the data; `population_…` are about the population they represent, so that their intervals
-    hold the noise of sampling in addition to that of privacy.
+    with the label (equal opportunity), of the label among the accepted (predictive parity).
 
     Attributes:
         groups: One for each group, in the release's order.
-        ratio: min p_k / max p_k, within [0, 1].
-        difference: max p_k − min p_k, within [0, 1].
-        threshold: What the verdict is about: 0.8 for the four-fifths rule.
-        verdict: *meets* or *fails* only if the ratio's interval lies wholly on one side.
-        warnings: What the reader has to know of these figures, in sentences.
         invalid_share: How many of the answers were impossible and had to be replaced, within [0, 1]; None for
             a method that replaces none.
-        overall: The rate over all groups together; None where the method gives none, as for all that follow.
-        population_ratio: The ratio in the population.
-        population_difference: The difference in the population.
+        overall: The rate over all groups together; None where the method gives none.
         reference: The group that the others are compared with, if one was named.
         comparisons: Every other group against it, in the release's order; their ratio may be above 1.
     """
 
     groups: tuple[GroupEstimate, ...]
-    ratio: Estimate
-    difference: Estimate
-    threshold: float
-    verdict: Verdict
-    warnings: tuple[str, ...] = ()
     invalid_share: float | None = None
     overall: Estimate | None = None
-    population_ratio: Estimate | None = None
-    population_difference: Estimate | None = None
     reference: Group | None = None
     comparisons: tuple[GroupComparison, ...] = ()
 
@@ -133,31 +151,17 @@ class ParityEstimate:
         return {group.group: group.rate for group in self.groups}
 
 
-@dataclass(frozen=True, slots=True)
-class OddsEstimate:
-    """Equalized odds: the rates of acceptance among those with and among those without the label (1-method §3).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OddsEstimate(JudgedFigures):
+    """Equalized odds: the smaller ratio and the larger difference of two comparisons (1-method §3).
 
     Attributes:
-        true_positive: The comparison of the groups' rates among people with y = 1.
+        true_positive: The comparison of the groups' rates of acceptance among people with y = 1.
         false_positive: The same among people with y = 0.
-        ratio: The smaller of the two ratios.
-        difference: The larger of the two differences.
-        population_ratio: The ratio in the population that the people represent.
-        population_difference: The difference in it.
-        threshold: What the verdict is about.
-        verdict: Of the ratio.
-        warnings: What the reader has to know of these figures, in sentences.
     """
 
     true_positive: ParityEstimate
     false_positive: ParityEstimate
-    ratio: Estimate
-    difference: Estimate
-    population_ratio: Estimate
-    population_difference: Estimate
-    threshold: float
-    verdict: Verdict
-    warnings: tuple[str, ...] = ()
 
     @property
     def by_group(self) -> dict[Group, tuple[Estimate, Estimate]]:
@@ -223,26 +227,25 @@ class Change(StrEnum):
     UNDECIDED = "undecided"
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two audits side by side: what changed from the first to the second.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(ParityFigures):
+    """Two audits side by side: each figure of the second minus that of the first, within [−1, 1].
 
     Attributes:
         first: The earlier model, or the one to compare with.
         second: The later one.
-        ratio: The second's ratio minus the first's, within [−1, 1].
-        difference: The second's difference minus the first's, within [−1, 1].
-        population_ratio: The same of the ratios in the population.
-        population_difference: The same of the differences in it.
-        change: Of the ratio; *fairer* or *less fair* only if its interval lies wholly on one side of zero.
         notes: What the reader has to know of these figures, in sentences.
     """
 
     first: ParityEstimate
     second: ParityEstimate
-    ratio: Estimate
-    difference: Estimate
     population_ratio: Estimate
     population_difference: Estimate
-    change: Change
     notes: tuple[str, ...] = ()
+
+    @property
+    def change(self) -> Change:
+        """*Fairer* or *less fair* only if the ratio's interval lies wholly on one side of zero."""
+        if self.ratio.low > 0:
+            return Change.FAIRER
+        return Change.LESS_FAIR if self.ratio.high < 0 else Change.UNDECIDED

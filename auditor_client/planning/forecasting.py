@@ -16,7 +16,7 @@ from auditor_client.asking.question import Question
 from auditor_client.asking.request import PREDICTIVE, STRATEGIES
 from auditor_client.errors import AuditorError, QuestionRefused
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
-from auditor_client.estimation.posterior import Posterior, worst_of
+from auditor_client.estimation.posterior import Posterior, worst_ratio
 from auditor_client.exchange.expected_noise import expected_noise
 from auditor_client.findings.answers import RATES, AskedCells, BatchCells, CountSupport, Location, Rate
 from auditor_client.findings.finding import Finding
@@ -314,7 +314,7 @@ def _range(measured: Sequence[Measurement], level: float, seed: int) -> tuple[fl
     """Value and interval of the ratio, estimated as an audit is, with fewer draws."""
     try:
         posteriors = [Posterior.of(one, level=level, seed=seed, draws=SIMULATION_DRAWS) for one in measured]
-        ratio, _ = worst_of(posteriors, [posterior.rates() for posterior in posteriors])
+        ratio, _ = worst_ratio(posteriors)
     except AuditorError:
         return _NOTHING
     return (ratio.value, ratio.low, ratio.high) if ratio.defined else _NOTHING
