@@ -85,6 +85,7 @@ def invented_audit(
             GroupEstimate(
                 group=group,
                 rate=_estimate(rate, estimator),
+                population_rate=None,
                 size=_estimate((8000.0, 7990.0, 8010.0), estimator),
                 accepted=_estimate(tuple(8000 * part for part in rate), estimator),
             )

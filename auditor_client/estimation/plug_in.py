@@ -115,7 +115,7 @@ def estimate_parity(
     rates, invalid_share = counts.rates(), float(counts.invalid_share)
     return ParityEstimate(
         groups=tuple(
-            GroupEstimate(group, _bare(rates[k]), _bare(counts.sizes[k]), _bare(counts.accepted[k]))
+            GroupEstimate(group, _bare(rates[k]), None, _bare(counts.sizes[k]), _bare(counts.accepted[k]))
             for k, group in enumerate(measurement.groups)
         ),
         ratio=_bare(counts.ratio()),

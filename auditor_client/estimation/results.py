@@ -77,9 +77,9 @@ class GroupEstimate:
 
     group: Group
     rate: Estimate
+    population_rate: Estimate | None
     size: Estimate
     accepted: Estimate
-    population_rate: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True)

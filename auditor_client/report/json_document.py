@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 from auditor_client.asking.question import Question
 from auditor_client.errors import AuditorError
-from auditor_client.estimation.results import Attribution, Comparison, Estimate, OddsEstimate, ParityEstimate
+from auditor_client.estimation.results import Attribution, Comparison, OddsEstimate
 from auditor_client.findings import insight
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.planning.forecasts import Expectation, Forecast
@@ -15,6 +16,7 @@ from shared.datasets import Budget
 from shared.plans import Quote
 
 FORMAT: Final = "pafer-audit/2"
+_FIGURES: Final = ("ratio", "difference", "population_ratio", "population_difference")
 
 
 def audit_document(finding: Finding) -> dict[str, Any]:
@@ -65,21 +67,14 @@ def audit_document(finding: Finding) -> dict[str, Any]:
 
 def estimate_document(estimate: MetricEstimate) -> dict[str, Any]:
     """The figures of one metric as JSON values."""
-    document = {
-        "verdict": estimate.verdict.value,
-        "ratio": _estimate(estimate.ratio),
-        "difference": _estimate(estimate.difference),
-        "population_ratio": _estimate(estimate.population_ratio),
-        "population_difference": _estimate(estimate.population_difference),
-        "warnings": list(estimate.warnings),
-    }
+    document = {"verdict": estimate.verdict.value, **_members(estimate, *_FIGURES, "warnings")}
     if isinstance(estimate, OddsEstimate):
         return {
             **document,
             "true_positive": estimate_document(estimate.true_positive),
             "false_positive": estimate_document(estimate.false_positive),
         }
-    return {**document, **_groups(estimate)}
+    return {**document, **_members(estimate, "overall", "groups", "comparisons")}
 
 
 def comparison_document(first: Finding, second: Finding, metric: str, change: Comparison) -> dict[str, Any]:
@@ -87,11 +82,7 @@ def comparison_document(first: Finding, second: Finding, metric: str, change: Co
     return {
         "metric": metric,
         "change": change.change.value,
-        "ratio": _estimate(change.ratio),
-        "difference": _estimate(change.difference),
-        "population_ratio": _estimate(change.population_ratio),
-        "population_difference": _estimate(change.population_difference),
-        "notes": list(change.notes),
+        **_members(change, *_FIGURES, "notes"),
         "first": audit_document(first),
         "second": audit_document(second),
     }
@@ -141,26 +132,6 @@ def history_document(findings: Sequence[Finding], unreadable: int) -> dict[str, 
     }
 
 
-def _groups(estimate: ParityEstimate) -> dict[str, Any]:
-    return {
-        "overall": _estimate(estimate.overall),
-        "groups": [
-            {
-                "group": list(group.group),
-                "rate": _estimate(group.rate),
-                "population_rate": _estimate(group.population_rate),
-                "size": _estimate(group.size),
-                "accepted": _estimate(group.accepted),
-            }
-            for group in estimate.groups
-        ],
-        "comparisons": [
-            {"group": list(row.group), "ratio": _estimate(row.ratio), "difference": _estimate(row.difference)}
-            for row in estimate.comparisons
-        ],
-    }
-
-
 def _attribution(finding: Finding) -> tuple[dict[str, Any] | None, str | None]:
     """The rules' shares; where an answer rule by rule allows none, why."""
     if not insight.has_rules(finding):
@@ -174,42 +145,33 @@ def _attribution(finding: Finding) -> tuple[dict[str, Any] | None, str | None]:
 def _shares(finding: Finding, shares: Attribution) -> dict[str, Any]:
     names = next(iter(finding.counts.values())).favourable
     return {
-        "first": list(shares.first),
-        "second": list(shares.second),
-        "difference": _estimate(shares.difference),
-        "ratio": _estimate(shares.ratio),
+        **_members(shares, "first", "second", "difference", "ratio"),
         "shares": [
             {
                 "rule": names[share.rule],
-                "percentage_points": _estimate(share.share),
-                "ratio_share": _estimate(share.ratio_share),
+                "percentage_points": _json(share.share),
+                "ratio_share": _json(share.ratio_share),
             }
             for share in shares.ranking
         ],
     }
 
 
-def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
-    if estimate is None:
-        return None
-    return {
-        "value": _number(estimate.value),
-        "low": _number(estimate.low),
-        "high": _number(estimate.high),
-        "level": estimate.level,
-        "method": estimate.method,
-    }
+def _members(value: Any, *names: str) -> dict[str, Any]:
+    """Some members of a value, by their names, as JSON values."""
+    return {name: _json(getattr(value, name)) for name in names}
 
 
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def _json(value: Any) -> Any:
+    """A value as JSON has it: of a dataclass its fields, of a number that is not finite null."""
+    if is_dataclass(value):
+        return _members(value, *(field.name for field in fields(value)))
+    if isinstance(value, tuple):
+        return [_json(item) for item in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value
 
 
 def _expected(expectation: Expectation) -> dict[str, Any]:
-    return {
-        "strategy": expectation.strategy,
-        "epsilon": expectation.epsilon,
-        "width": expectation.width,
-        "error": expectation.error,
-        "undecided": expectation.undecided,
-    }
+    return _members(expectation, "strategy", "epsilon", "width", "error", "undecided")
