@@ -1,10 +1,11 @@
 """Two audits side by side, as data."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from auditor_client.estimation.results import Change, Comparison
 from auditor_client.findings.finding import Finding
-from auditor_client.report.figures import Mark, Tick, interval_text, mark, symmetric_axis
+from auditor_client.report.axes import Axis, Mark, Tick, interval_text
 from auditor_client.report.formats import points, ratio
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import level_words
@@ -49,36 +50,22 @@ _WORDS = {
 def comparison_data(first: Finding, second: Finding, metric: str, change: Comparison) -> ComparisonData:
     """Everything that is to be shown of a comparison."""
     title = METRIC_WORDS[metric].title
-    end, ticks = symmetric_axis([change.ratio.low, change.ratio.high])
-    interval = interval_text(change.ratio, _signed_ratio)
+    axis = Axis.around_zero([change.ratio.low, change.ratio.high])
+    interval = interval_text(change.ratio, _signed(ratio))
     level = level_words(change.ratio)
     in_brackets = f" ({level} interval {interval})" if interval else ""
     return ComparisonData(
         headline=f"{_WORDS[change.change]}: its {title.lower()} ratio is {ratio(change.second.ratio.value)} instead of "
-        f"{ratio(change.first.ratio.value)}, a change of {_signed_ratio(change.ratio.value)}{in_brackets}.",
+        f"{ratio(change.first.ratio.value)}, a change of {_signed(ratio)(change.ratio.value)}{in_brackets}.",
         change=change.change.value.replace(" ", "-"),
         level=level,
         first=_name(first),
         second=_name(second),
-        change_mark=mark(change.ratio, change.population_ratio, -end, end),
-        change_ticks=ticks,
+        change_mark=axis.mark(change.ratio, change.population_ratio),
+        change_ticks=axis.ticks,
         figures=(
-            ChangeRow(
-                f"{title} ratio",
-                ratio(change.first.ratio.value),
-                ratio(change.second.ratio.value),
-                _signed_ratio(change.ratio.value),
-                interval,
-                interval_text(change.population_ratio, _signed_ratio),
-            ),
-            ChangeRow(
-                f"{title} difference, in percentage points",
-                points(change.first.difference.value),
-                points(change.second.difference.value),
-                _signed_points(change.difference.value),
-                interval_text(change.difference, _signed_points),
-                interval_text(change.population_difference, _signed_points),
-            ),
+            _row(f"{title} ratio", "ratio", change, ratio),
+            _row(f"{title} difference, in percentage points", "difference", change, points),
         ),
         notes=change.notes,
         cost=_cost(first, second),
@@ -101,9 +88,18 @@ def _cost(first: Finding, second: Finding) -> str:
     return f"Spent: {loss_words(first.release.charge)} and {loss_words(second.release.charge)}."
 
 
-def _signed_ratio(number: float) -> str:
-    return ratio(number) if not number > 0 else f"+{ratio(number)}"
+def _row(name: str, figure: str, change: Comparison, words: Callable[[float], str]) -> ChangeRow:
+    signed = _signed(words)
+    moved, population = getattr(change, figure), getattr(change, f"population_{figure}")
+    return ChangeRow(
+        name,
+        words(getattr(change.first, figure).value),
+        words(getattr(change.second, figure).value),
+        signed(moved.value),
+        interval_text(moved, signed),
+        interval_text(population, signed),
+    )
 
 
-def _signed_points(number: float) -> str:
-    return points(number) if not number > 0 else f"+{points(number)}"
+def _signed(words: Callable[[float], str]) -> Callable[[float], str]:
+    return lambda number: words(number) if not number > 0 else f"+{words(number)}"

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC
 
 from auditor_client.findings.finding import Finding
-from auditor_client.report.figures import Mark, interval_text, mark
+from auditor_client.report.axes import Axis, Mark, interval_text
 from auditor_client.report.formats import ratio
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.text import loss_words
+
+_RATIOS = Axis(0.0, 1.0, 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ def history_rows(findings: Sequence[Finding]) -> tuple[HistoryRow, ...]:
             interval=interval_text(estimate.ratio, ratio),
             verdict=estimate.verdict.value,
             cost="reused" if finding.reused else loss_words(finding.release.charge),
-            mark=mark(estimate.ratio, None, 0.0, 1.0),
+            mark=_RATIOS.mark(estimate.ratio),
             threshold=100 * estimate.threshold,
         )
         for finding in findings

@@ -1,5 +1,6 @@
 """A planned audit as data: its price and what could be expected of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from auditor_client.asking.question import Question
@@ -15,18 +16,6 @@ from shared.plans import Quote
 
 
 @dataclass(frozen=True, slots=True)
-class StrategyRow:
-    """What one strategy would give at the same loss."""
-
-    strategy: str
-    gives: str
-    width: str
-    error: str
-    undecided: str
-    chosen: bool
-
-
-@dataclass(frozen=True, slots=True)
 class PlanData:
     """Everything that is shown of a plan."""
 
@@ -34,7 +23,9 @@ class PlanData:
     enough: bool
     facts: tuple[Fact, ...]
     table_title: str
-    rows: tuple[StrategyRow, ...]
+    rows: tuple[Expectation, ...]
+    chosen: str
+    gives: Mapping[str, str]
     curve: WidthCurve
     assumption: str
 
@@ -65,19 +56,10 @@ def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budg
             *(Fact(f"Noise on each count of {batch.name}", noise_words(batch.noise)) for batch in quote.batches),
         ),
         table_title=f"Expected of the {metric} ratio at {loss_words(charge)}, by strategy:",
-        rows=tuple(_row(expected, question.strategy) for expected in forecast.strategies),
+        rows=forecast.strategies,
+        chosen=question.strategy,
+        gives=_GIVES,
         curve=planned_curve(forecast),
         assumption=f"This supposes {forecast.assumption}"
         f"{', with the shares of your own data' if forecast.from_supports else ''}.",
-    )
-
-
-def _row(expected: Expectation, chosen: str) -> StrategyRow:
-    return StrategyRow(
-        strategy=expected.strategy,
-        gives=_GIVES[expected.strategy],
-        width=f"{expected.width:.3f}",
-        error=f"{expected.error:.3f}",
-        undecided=f"{100 * expected.undecided:.0f} %",
-        chosen=expected.strategy == chosen,
     )

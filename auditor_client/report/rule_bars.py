@@ -10,13 +10,14 @@ from auditor_client.estimation.results import Attribution, Estimate, ParityEstim
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import RULES_SHOWN_MAX, attribution, flipped, has_rules, leaf_names, parity_of
-from auditor_client.report.figures import Mark, Tick, interval_text, mark, symmetric_axis
+from auditor_client.report.axes import Axis, Mark, Tick, interval_text
 from auditor_client.report.formats import group_words, ratio, rule_words
 from auditor_client.report.metric_names import RATE_WORDS
 from shared.rules import Rule
 
 FLIPS_TRIED_MAX: Final = 32
 FLIPS_SHOWN_MAX: Final = 8
+_RATIOS: Final = Axis(0.0, 1.0, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,9 @@ def rule_bars(finding: Finding) -> RuleBars | None:
     now = parity_of(finding.first, rate).ratio.value
     shares = attribution(finding, rate=rate)
     ranked = shares.ranking[:RULES_SHOWN_MAX]
-    end, ticks = symmetric_axis([value for share in ranked for value in (share.share.low, share.share.high)])
+    axis = Axis.around_zero([value for share in ranked for value in (share.share.low, share.share.high)])
     names = finding.counts[rate].favourable
-    bars = tuple(_bar(finding, rate, names[share.rule], share.share, end) for share in ranked)
+    bars = tuple(_bar(finding, rate, names[share.rule], share.share, axis) for share in ranked)
     first, second = (", ".join(group_words(group)) for group in (shares.first, shares.second))
     return RuleBars(
         first=first,
@@ -88,9 +89,9 @@ def rule_bars(finding: Finding) -> RuleBars | None:
         difference_interval=interval_text(shares.difference, _signed),
         bars=bars,
         left_out=len(shares.shares) - len(ranked),
-        ticks=ticks,
+        ticks=axis.ticks,
         flips=_flips(finding, rate, now),
-        ratio_ticks=tuple(Tick(25.0 * part, f"{0.25 * part:g}") for part in range(5)),
+        ratio_ticks=_RATIOS.ticks,
         threshold=100 * finding.threshold,
         ratio=ratio(now, apart_from=finding.threshold),
         conclusion=_conclusion(shares, bars, first, second),
@@ -98,13 +99,13 @@ def rule_bars(finding: Finding) -> RuleBars | None:
     )
 
 
-def _bar(finding: Finding, rate: Rate, name: str, share: Estimate, end: float) -> RuleBar:
+def _bar(finding: Finding, rate: Rate, name: str, share: Estimate, axis: Axis) -> RuleBar:
     return RuleBar(
         name=name,
         conditions=tuple(rule_words(rule) for rule in _rules_of(finding, name)),
         share=_signed(share.value),
         interval=interval_text(share, _signed),
-        mark=mark(share, None, -end, end),
+        mark=axis.mark(share),
         clear=share.low > 0 or share.high < 0,
     )
 
@@ -124,7 +125,7 @@ def _flips(finding: Finding, rate: Rate, now: float) -> tuple[Flip, ...]:
             conditions=tuple(rule_words(rule) for rule in _rules_of(finding, name)),
             ratio=ratio(flip.ratio.value, apart_from=finding.threshold),
             interval=interval_text(flip.ratio, ratio),
-            mark=mark(flip.ratio, None, 0.0, 1.0),
+            mark=_RATIOS.mark(flip.ratio),
             verdict=flip.verdict.value,
         )
         for name, favourable, flip in moved[:FLIPS_SHOWN_MAX]

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from auditor_client.report.audit_data import AuditData
+from auditor_client.report.axes import interval_text
 from auditor_client.report.comparison_data import ComparisonData
 from auditor_client.report.figures import MetricSection, RateTable
+from auditor_client.report.formats import group_words, points, ratio
 from auditor_client.report.history_data import HistoryRow
 from auditor_client.report.plan_data import PlanData
 from auditor_client.report.rule_bars import RuleBars
@@ -28,7 +30,7 @@ def audit_lines(report: AuditData) -> list[str]:
 
 
 def _section_lines(section: MetricSection, level: str, *, titled: bool) -> list[str]:
-    lines = ["", section.title] if titled else [""]
+    lines = ["", section.words.title] if titled else [""]
     for table in section.rates:
         if len(section.rates) > 1:
             lines.append(f"  {table.words.name}:")
@@ -40,8 +42,9 @@ def _section_lines(section: MetricSection, level: str, *, titled: bool) -> list[
         if figure.population:
             lines.append(f"    in the population: {figure.population}")
     return lines + [
-        f"  {', '.join(row.values)} against {', '.join(section.reference)}: ratio {row.ratio} "
-        f"({row.ratio_interval}), difference {row.difference} points ({row.difference_interval})"
+        f"  {', '.join(group_words(row.group))} against {', '.join(section.reference)}: ratio {ratio(row.ratio.value)} "
+        f"({interval_text(row.ratio, ratio)}), difference {points(row.difference.value)} points "
+        f"({interval_text(row.difference, points)})"
         for row in section.comparisons
     ]
 
@@ -74,12 +77,12 @@ def plan_lines(plan: PlanData) -> list[str]:
     """A planned audit in a few lines."""
     lines = [plan.headline, *(f"{fact.term}: {fact.text}" for fact in plan.facts), "", plan.table_title]
     lines += [
-        f"  {row.strategy:<8}  interval {row.width:>6} wide  error {row.error:>6}  undecided {row.undecided:>4}"
-        f"{'  (chosen)' if row.chosen else ''}"
+        f"  {row.strategy:<8}  interval {row.width:>6.3f} wide  error {row.error:>6.3f}  "
+        f"undecided {100 * row.undecided:>2.0f} %{'  (chosen)' if row.strategy == plan.chosen else ''}"
         for row in plan.rows
     ]
-    points = ", ".join(f"{point.width} at ε = {point.epsilon}" for point in plan.curve.points)
-    return [*lines, f"Width of the interval: {points}.", plan.assumption, "Nothing was spent."]
+    curve = ", ".join(f"{point.width} at ε = {point.epsilon}" for point in plan.curve.points)
+    return [*lines, f"Width of the interval: {curve}.", plan.assumption, "Nothing was spent."]
 
 
 def comparison_lines(comparison: ComparisonData) -> list[str]:

@@ -17,6 +17,8 @@ from typing import Any, Final, Generic, TypeVar
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from auditor_client.report.axes import interval_text
+from auditor_client.report.formats import group_words, points, ratio
 from auditor_client.text import readable
 
 Data = TypeVar("Data")
@@ -25,6 +27,10 @@ _DIRECTION_CONTROLS: Final = dict.fromkeys(
     (*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\N{REPLACEMENT CHARACTER}"
 )
 """Characters that turn the direction of what follows: in a name they could turn a figure round."""
+
+
+_FORMATS: Final = {form.__name__: form for form in (group_words, interval_text, points, ratio)}
+"""What pages write figures with."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +138,8 @@ def _template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(name)
+    environment.filters |= _FORMATS
+    return environment.get_template(name, globals=_FORMATS)
 
 
 def _without_direction(value: Any) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auditor_client.planning.forecasts import Expectation, Forecast, Outlook
-from auditor_client.report.figures import Tick
+from auditor_client.report.axes import Axis, Tick
 from shared.amounts import NANO_PER_UNIT, format_nano
 
 
@@ -74,6 +74,7 @@ def _curve(expected: Sequence[Expectation], marked_nano: int, words: str) -> Wid
     top = max(point.width for point in expected)
     step = next(step for step in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5) if top <= 4 * step or step == 0.5)
     height = step * math.ceil(top / step - 1e-9) or step
+    heights = Axis(0.0, height, round(height / step), "{:.2g}".format)
     points = tuple(
         WidthPoint(
             x=round(100 * (math.log(point.epsilon_nano) - low) / (high - low or 1.0), 2),
@@ -89,9 +90,6 @@ def _curve(expected: Sequence[Expectation], marked_nano: int, words: str) -> Wid
         points=points,
         path=" ".join(f"{point.x},{point.y}" for point in points),
         x_ticks=tuple(Tick(point.x, point.epsilon) for point in points),
-        y_ticks=tuple(
-            Tick(round(100 - 100 * number * step / height, 2), f"{number * step:.2g}")
-            for number in range(round(height / step) + 1)
-        ),
+        y_ticks=tuple(Tick(round(100 - tick.position, 2), tick.label) for tick in heights.ticks),
         words=words,
     )

@@ -1,0 +1,71 @@
+"""Axes of pictures as data: positions in per cent of an axis, and texts, before anything is drawn."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from auditor_client.estimation.results import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A mark of an axis, in per cent of its length, and what it says."""
+
+    position: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An estimate on an axis, in per cent of its length; None where there is no value, or no interval.
+
+    `wide_low` and `wide_high` are the ends of a second interval, drawn thinner: of the population.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    wide_low: float | None = None
+    wide_high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A line from one value to another, in equal parts; `label` writes the value of a tick."""
+
+    low: float
+    high: float
+    parts: int
+    label: Callable[[float], str] = "{:g}".format
+
+    @classmethod
+    def around_zero(cls, values: Sequence[float]) -> "Axis":
+        """The shortest axis of round ends that holds some values and is as long on either side of zero."""
+        largest = max((abs(value) for value in values if math.isfinite(value)), default=1.0) or 1.0
+        step = 10.0 ** math.floor(math.log10(largest))
+        end = next(step * factor for factor in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if largest <= step * factor * (1 + 1e-9))
+        return cls(-end, end, 4, lambda value: f"{value:+.3g}".replace("-", "−") if value else "0")
+
+    @property
+    def ticks(self) -> tuple[Tick, ...]:
+        """A tick at either end and between the parts."""
+        return tuple(
+            Tick(100 * part / self.parts, self.label(self.low + (self.high - self.low) * part / self.parts))
+            for part in range(self.parts + 1)
+        )
+
+    def position(self, value: float | None) -> float | None:
+        """Where a value lies, within the axis."""
+        if value is None or not math.isfinite(value):
+            return None
+        return round(min(max(100 * (value - self.low) / (self.high - self.low), 0.0), 100.0), 3)
+
+    def mark(self, estimate: Estimate, population: Estimate | None = None) -> Mark:
+        """An estimate with the interval about the people, and perhaps the one about the population."""
+        wide = (None, None) if population is None else (population.low, population.high)
+        return Mark(*map(self.position, (estimate.value, estimate.low, estimate.high, *wide)))
+
+
+def interval_text(estimate: Estimate | None, words: Callable[[float], str]) -> str:
+    """An interval as "low to high"; empty if there is none."""
+    return "" if estimate is None or math.isnan(estimate.low) else f"{words(estimate.low)} to {words(estimate.high)}"
