@@ -162,7 +162,7 @@ class Auditor:
         people = None if data is None else data.count
         if target_width is not None:
             self._on_step("Looking for the smallest epsilon")
-            question = smallest_epsilon(question, target_width, supports=people, level=asking.reading.level)
+            question = smallest_epsilon(question, target_width, supports=people, reading=asking.reading)
         quote = self._quote(question)
         self._on_step("Simulating the audit")
         return PlannedAudit(

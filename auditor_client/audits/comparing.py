@@ -1,8 +1,8 @@
 """Two audits side by side: before and after a mitigation, one model and another (3-estimation §6)."""
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from auditor_client.asking.request import ODDS, AuditRequest
 from auditor_client.audits.result import AuditResult
@@ -11,8 +11,10 @@ from auditor_client.estimation.results import Comparison
 from auditor_client.findings.answers import RATES
 from auditor_client.findings.insight import parity_of
 from auditor_client.findings.reading import Reading
+from auditor_client.report.comparison_data import ComparisonData, comparison_data
+from auditor_client.report.json_document import comparison_document
+from auditor_client.report.terminal import comparison_lines
 from auditor_client.report.view import Shown, View
-from auditor_client.report.views import comparison_view
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,9 +37,11 @@ class ModelComparison(Shown):
     change: Comparison
 
     @cached_property
-    def view(self) -> View[Any]:
+    def view(self) -> View[ComparisonData]:
         """Both audits side by side; the document has both whole."""
-        return comparison_view(self.first, self.second, self.metric, self.change)
+        compared = self.first, self.second, self.metric, self.change
+        data, document = partial(comparison_data, *compared), partial(comparison_document, *compared)
+        return View("Comparison of two audits", "36rem", "comparison.html.j2", data, comparison_lines, document)
 
     def to_frame(self) -> "pd.DataFrame":
         """Both audits' rates as a pandas DataFrame, with a further level "audit" on the index."""

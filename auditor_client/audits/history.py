@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import finding, stored_answers
 from auditor_client.errors import AuditorError
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.findings.notes import Notes
+from auditor_client.report.history_data import HistoryRow, history_rows
+from auditor_client.report.json_document import history_document
+from auditor_client.report.terminal import history_lines
 from auditor_client.report.view import Shown, View
-from auditor_client.report.views import history_view
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,9 +38,10 @@ class History(Shown):
         return iter(self.audits)
 
     @cached_property
-    def view(self) -> View[Any]:
+    def view(self) -> View[tuple[HistoryRow, ...]]:
         """One line for each audit and metric."""
-        return history_view(self.audits, self.unreadable)
+        data, document = partial(history_rows, self.audits), partial(history_document, self.audits, self.unreadable)
+        return View("Audits over time", "30rem", "history.html.j2", data, history_lines, document)
 
     def to_frame(self) -> "pd.DataFrame":
         """One row for each audit and metric, as a pandas DataFrame."""

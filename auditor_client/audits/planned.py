@@ -1,13 +1,14 @@
 """An audit before it is asked: its price, and what could be expected of it (3-estimation §3)."""
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
 
 from auditor_client.asking.question import Question
 from auditor_client.planning.forecasts import Expectation, Forecast
+from auditor_client.report.json_document import plan_document
+from auditor_client.report.plan_data import PlanData, plan_data
+from auditor_client.report.terminal import plan_lines
 from auditor_client.report.view import Shown, View
-from auditor_client.report.views import plan_view
 from shared.datasets import Budget
 from shared.plans import Plan, Quote
 
@@ -41,6 +42,8 @@ class PlannedAudit(Shown):
         return self.forecast.chosen
 
     @cached_property
-    def view(self) -> View[Any]:
+    def view(self) -> View[PlanData]:
         """Price and forecast, with the picture of width against ε."""
-        return plan_view(self.question, self.quote, self.forecast, self.budget, self.target_width)
+        planned = self.question, self.quote, self.forecast, self.budget
+        data, document = partial(plan_data, *planned), partial(plan_document, *planned, self.target_width)
+        return View("Planned audit", "44rem", "plan.html.j2", data, plan_lines, document)

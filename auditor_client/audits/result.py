@@ -2,18 +2,20 @@
 
 import platform
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from auditor_client.findings import insight
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.notes import Note
 from auditor_client.planning.forecasts import Outlook
+from auditor_client.report.audit_data import AuditData, audit_data, with_outlook
+from auditor_client.report.json_document import audit_document
 from auditor_client.report.prose import headline
+from auditor_client.report.terminal import audit_lines
 from auditor_client.report.view import Shown, View
-from auditor_client.report.views import audit_view, outlook_view
 from shared.schema import Group
 
 if TYPE_CHECKING:  # importing the estimators takes a second, pandas and matplotlib another
@@ -85,14 +87,15 @@ class AuditResult(Shown, Finding):
         return rates_figure(self, metric)
 
     @cached_property
-    def view(self) -> View[Any]:
+    def view(self) -> View[AuditData]:
         """The finding."""
-        return audit_view(self)
+        data, document = partial(audit_data, self), partial(audit_document, self)
+        return View("Fairness audit", "60rem", "audit.html.j2", data, audit_lines, document)
 
     @cached_property
-    def report(self) -> View[Any]:
+    def report(self) -> View[AuditData]:
         """The finding, with what more budget would give, which takes a second to simulate."""
-        return outlook_view(self.view, self.outlook())
+        return replace(self.view, make_data=partial(with_outlook, self.view.data, self.outlook()))
 
     def outlook(self) -> Outlook | None:
         """What more budget would give: expected widths at larger ε, by simulation; None without intervals or noise."""

@@ -57,12 +57,10 @@ class ExponentialAnswers:
 
     @classmethod
     def of(cls, answers: IntArray, noise: ExponentialNoise) -> Self:
-        """Tabulate the likelihood of every total.
+        """Tabulate the likelihood of every total, of the cells' answers, shape (T, R, K), in people.
 
-        Args:
-            answers: The cells' answers, shape (T, R, K), in people. Where the second of two groups has what the
-                first leaves of the supports they may be negative, and count as zero.
-            noise: Of each.
+        Where the second of two groups has what the first leaves of the supports, an answer may be negative; it counts
+        as zero.
         """
         answers = np.maximum(answers, 0)
         releases, cells, groups = answers.shape
@@ -154,12 +152,7 @@ def concentration_weights(cells: int) -> tuple[float, ...]:
 
 
 def _of_total(answers: IntArray, noise: ExponentialNoise) -> tuple[int, FloatArray]:
-    """The first possible total of one group and the log-likelihood of totals from there on.
-
-    Args:
-        answers: Of the R cells, shape (R,).
-        noise: Of each.
-    """
+    """The first possible total of one group's R answers, shape (R,), and the log-likelihood of totals from there on."""
     reach = math.ceil(_REACH_SCALES * noise.scale) + 1
     lowest = np.maximum(answers - reach, 0)
     counts = lowest[:, None] + np.arange(2 * reach + 1)
@@ -175,16 +168,10 @@ def _of_total(answers: IntArray, noise: ExponentialNoise) -> tuple[int, FloatArr
 
 
 def _of_spread(cells: FloatArray, counts: IntArray, concentration: float, scale: float) -> tuple[int, FloatArray]:
-    """The log-likelihood of totals whose people are spread over the cells by a Dirichlet-multinomial distribution.
+    """The first total, and the log-likelihood from there on, of people in a Dirichlet-multinomial distribution.
 
-    Args:
-        cells: Each cell's log-likelihood, shape (R, W).
-        counts: Of these counts, the same shape; each row without gaps.
-        concentration: The Dirichlet distribution's parameter.
-        scale: Of the noise, in people.
-
-    Returns:
-        The first total, and the log-likelihood from there on, one-dimensional.
+    `cells` has each cell's log-likelihood of its `counts`, shape (R, W) each; the counts of a row have no gaps. The
+    scale is the noise's, in people.
     """
     reach, lowest = counts.shape[1] // 2, counts[:, 0]
     weighted = cells + gammaln(counts + concentration) - gammaln(counts + 1.0) - gammaln(concentration)
@@ -199,31 +186,21 @@ def _of_spread(cells: FloatArray, counts: IntArray, concentration: float, scale:
 
 
 def _log_likelihoods(answers: IntArray, counts: IntArray, noise: ExponentialNoise) -> FloatArray:
-    """`ExponentialNoise.log_likelihood` for arrays, of the counts' shape; minus infinity above the upper end."""
-    likelihood = -np.abs(answers - counts) / noise.scale - np.log(_all_answers(counts, noise))
-    possible: FloatArray = np.where(counts <= noise.upper, likelihood, -np.inf)
-    return possible
-
-
-def _all_answers(counts: IntArray, noise: ExponentialNoise) -> FloatArray:
-    """The sum of q^|c − r| over all answers r, times 1 − q, of the counts' shape; those above `upper` count as it."""
+    """`ExponentialNoise.log_likelihood` for arrays, of the counts' shape, less a constant; −∞ above the upper end."""
     above = -np.expm1(-(counts + 1) / noise.scale)
     below = -np.expm1(-np.maximum(noise.upper - counts, 0) / noise.scale)
-    total: FloatArray = above + math.exp(-1 / noise.scale) * below
-    return total
+    likelihood = -np.abs(answers - counts) / noise.scale - np.log(above + math.exp(-1 / noise.scale) * below)
+    possible: FloatArray = np.where(counts <= noise.upper, likelihood, -np.inf)
+    return possible
 
 
 def _tilt(cells: FloatArray, counts: IntArray, people: float, *, minimum: float) -> tuple[float, float, float]:
     """The tilt that centres the convolution on the likely totals, by fixed-point iteration.
 
     A total A has Γ(A + people)/Γ(A + 1) weighted ways, by which the convolution is divided: their logarithm grows by
-    about log((A + people)/A) a person. The tilt is half the sum of itself and that at the tilted mean.
-
-    Args:
-        cells: Weighted log-likelihoods, shape (R, W).
-        counts: Of these counts, the same shape.
-        people: The sum of the Dirichlet distribution's parameters over the cells.
-        minimum: Totals up to here have to be resolved even where hardly anybody is.
+    about log((A + people)/A) a person. The tilt is half the sum of itself and that at the tilted mean. Here `people` is
+    the sum of the Dirichlet parameters over the cells; totals up to `minimum` are resolved even where hardly anybody
+    is.
 
     Returns:
         The tilt for each person, and the tilted total's mean and standard deviation, in people.
@@ -241,13 +218,9 @@ def _tilt(cells: FloatArray, counts: IntArray, people: float, *, minimum: float)
 
 
 def _convolved(cells: FloatArray, lowest: IntArray, first: int, length: int) -> FloatArray:
-    """The log of the convolution of exp(cells) over totals from `first` on, shape (length,).
+    """The log of the convolution of exp(cells), shape (R, W), over totals from `first` on, shape (length,).
 
-    Args:
-        cells: Log masses, shape (R, W); row r starts at `lowest[r]`.
-        lowest: Shape (R,), in people.
-        first: The first total.
-        length: How many totals.
+    Row r starts at the count `lowest[r]`.
     """
     size = int(next_fast_len(max(length, cells.shape[1]) + cells.shape[1], real=True))
     transformed, scale = np.ones(size // 2 + 1, dtype=np.complex128), 0.0

@@ -136,7 +136,7 @@ def parity_of(posterior: Posterior, *, threshold: float, reference: Group | None
 
 
 def worst_of(posteriors: Sequence[Posterior]) -> dict[str, Any]:
-    """The members of `ParityFigures` of one comparison, or the worst of two that were drawn independently (equalized odds)."""
+    """The members of `ParityFigures`: of one comparison, or the worst of two independent ones (equalized odds)."""
     ratio, difference = worst_ratio(posteriors)
     population = _in_hull([posterior.population_rates for posterior in posteriors], posteriors[0].level)
     return {

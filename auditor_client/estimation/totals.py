@@ -92,12 +92,7 @@ class Totals(Protocol):
 class CountedTotals:
     """Totals of groups that the holder counted, so that each group's answers have a likelihood of their own.
 
-    Attributes:
-        accepted: Answers about the accepted.
-        complement: Answers about the refused, or about everybody.
-        refused: What the answers say about the refused: the complement, or everybody minus the accepted.
-        complement_is: What the complement counts.
-        known: Exact numbers of people over all groups, if they are known.
+    `refused` is what the answers say about the refused: the complement, or everybody minus the accepted.
     """
 
     accepted: CountLikelihood
@@ -117,15 +112,10 @@ class CountedTotals:
         complement_is: ComplementKind,
         known: KnownTotals | None = None,
     ) -> Self:
-        """Totals of answers to which noise was added.
+        """Totals of answers to which noise was added: noisy numbers of accepted and complement, shape (T, K) each.
 
-        Args:
-            accepted: Noisy numbers of accepted people, shape (T, K).
-            complement: Noisy numbers of the complement's people, the same shape.
-            noises: On each count of a favourable cell, and of a cell of the complement.
-            cells: How many counts either total adds up.
-            complement_is: What the complement counts.
-            known: Exact numbers of people over all groups.
+        `noises` are on each count of a favourable cell and of one of the complement, `cells` how many counts either
+        total adds up.
         """
         answers = AdditiveAnswers(accepted, noise_sum(noises[0], cells[0]))
         other = refused = AdditiveAnswers(complement, noise_sum(noises[1], cells[1]))
@@ -150,7 +140,7 @@ class CountedTotals:
 
     @property
     def estimates(self) -> tuple[FloatArray, FloatArray]:
-        """Estimates of the accepted and of the refused, shape (T, K) each, in people; may be negative."""
+        """As `Totals` has them."""
         return self.accepted.estimate, self.refused.estimate
 
     @property

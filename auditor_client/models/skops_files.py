@@ -12,22 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import skops.io
-from sklearn.compose import ColumnTransformer, make_column_selector
-from sklearn.frozen import FrozenEstimator
-from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    KBinsDiscretizer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    OneHotEncoder,
-    OrdinalEncoder,
-    RobustScaler,
-    StandardScaler,
-)
-from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+from sklearn import compose, frozen, impute, model_selection, pipeline, preprocessing, tree
 
 from auditor_client.errors import ModelRefused, UnsafeModelFile
 from auditor_client.models.files import SAVE
@@ -36,24 +21,13 @@ UNPACKED_BYTES_MAX: Final = 256 * 1024 * 1024
 ENTRIES_MAX: Final = 10_000
 
 _ESTIMATORS: Final = (
-    ColumnTransformer,
-    DecisionTreeClassifier,
-    ExtraTreeClassifier,
-    FixedThresholdClassifier,
-    FrozenEstimator,
-    FunctionTransformer,
-    KBinsDiscretizer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    MissingIndicator,
-    OneHotEncoder,
-    OrdinalEncoder,
-    Pipeline,
-    RobustScaler,
-    SimpleImputer,
-    StandardScaler,
-    TunedThresholdClassifierCV,
-    make_column_selector,
+    *(compose.ColumnTransformer, compose.make_column_selector, frozen.FrozenEstimator, pipeline.Pipeline),
+    *(impute.MissingIndicator, impute.SimpleImputer),
+    *(model_selection.FixedThresholdClassifier, model_selection.TunedThresholdClassifierCV),
+    *(preprocessing.FunctionTransformer, preprocessing.KBinsDiscretizer),
+    *(preprocessing.OneHotEncoder, preprocessing.OrdinalEncoder),
+    *(preprocessing.MaxAbsScaler, preprocessing.MinMaxScaler, preprocessing.RobustScaler, preprocessing.StandardScaler),
+    *(tree.DecisionTreeClassifier, tree.ExtraTreeClassifier),
 )
 _BESIDES: Final = (  # what a TunedThresholdClassifierCV keeps of its search, and what older ColumnTransformers keep
     "sklearn.compose._column_transformer._RemainderColsList",

@@ -6,7 +6,7 @@ auditor's assumption, its own attribute-free data, or an audit's estimates.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,7 +25,6 @@ from auditor_client.findings.reading import Reading
 from auditor_client.planning.forecasts import Expectation, Forecast, Outlook
 from auditor_client.planning.simulation import simulated_answers
 from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN, NANO_PER_UNIT, format_nano
-from shared.plans import Plan
 from shared.schema import Schema
 
 RELEASES_AT_ONCE: Final = 10
@@ -80,29 +79,21 @@ def forecast(question: Question, *, supports: CountSupport | None = None, readin
     """
 
     def expected(put: Question) -> Expectation:
-        return expectation(put, supports=supports, threshold=reading.threshold, level=reading.level)
+        return chosen if put == question else expectation(put, supports=supports, reading=reading)
 
-    chosen = expected(question)
+    chosen = expectation(question, supports=supports, reading=reading)
     strategies = []
     for strategy in STRATEGIES:
         try:
-            put = question if strategy == question.strategy else question.changed(strategy=strategy)
-            strategies.append(chosen if put is question else expected(put))
+            strategies.append(expected(question.changed(strategy=strategy)))
         except QuestionRefused:
             continue  # for example half an ε that the holder does not accept
-    curve = []
-    for factor in CURVE if question.request.epsilon_nano else ():
-        nano = round(question.request.epsilon_nano * factor)
-        if EPSILON_NANO_MIN * 2 <= nano <= EPSILON_NANO_MAX:
-            put = question.at(nano)
-            curve.append(chosen if factor == 1.0 else expected(put))
-    return Forecast(
-        chosen, tuple(strategies), tuple(curve) or (chosen,), question.request.assumption, supports is not None
-    )
+    curve = tuple(expected(put) for put in _at_multiples(question, CURVE))
+    return Forecast(chosen, tuple(strategies), curve or (chosen,), question.request.assumption, supports is not None)
 
 
 def smallest_epsilon(
-    question: Question, width: float, *, supports: CountSupport | None = None, level: float = 0.95
+    question: Question, width: float, *, supports: CountSupport | None = None, reading: Reading = READING
 ) -> Question:
     """The question at the smallest ε whose expected interval is as narrow as wanted.
 
@@ -117,7 +108,7 @@ def smallest_epsilon(
 
     def at(nano: int) -> tuple[Question, float]:
         put = question.at(nano)
-        return put, expectation(put, supports=supports, level=level).width
+        return put, expectation(put, supports=supports, reading=reading).width
 
     low, high = 2 * EPSILON_NANO_MIN, EPSILON_NANO_MAX
     best, reached = at(high)
@@ -145,8 +136,7 @@ def expectation(
     supports: CountSupport | None = None,
     assumed: Sequence[AssumedCounts] | None = None,
     supported: bool = False,
-    threshold: float = 0.8,
-    level: float = 0.95,
+    reading: Reading = READING,
     seed: int = 0,
 ) -> Expectation:
     """What a question would show on average, for its first metric.
@@ -156,8 +146,7 @@ def expectation(
         supports: Counts a cell in the auditor's own data.
         assumed: The people of each of the metric's rates; by default as the question's assumption has them.
         supported: Whether the answer is estimated with the exact supports of its cells, as it is with `supports`.
-        threshold: Of the verdict.
-        level: Of the interval.
+        reading: How the answer would be read: its threshold and its level.
         seed: The same seed gives the same forecast.
     """
     metric = question.metrics[0]
@@ -179,7 +168,7 @@ def expectation(
                 _measurement(question, location, counts, supported, rng)
                 for location, counts in zip(locations, people, strict=True)
             ]
-            ranges.append(_range(measured, level, seed))
+            ranges.append(_range(measured, reading.level, seed))
     value, low, high = np.array(ranges).T
     true = min((counts.ratio for counts in people), default=np.nan)
     return Expectation(
@@ -187,7 +176,7 @@ def expectation(
         epsilon_nano=question.request.epsilon_nano,
         width=float((high - low).mean()),
         error=float(np.abs(value - true).mean()),
-        undecided=float(((low < threshold) & (high >= threshold)).mean()),
+        undecided=float(((low < reading.threshold) & (high >= reading.threshold)).mean()),
     )
 
 
@@ -207,30 +196,24 @@ def outlook(finding: Finding) -> Outlook | None:
     if question.request.mechanism == "randomised_response":
         spent = perturbation_nano(question.dataset.table, question.plan.sensitive)
         central = question.changed(mechanism="laplace", epsilon=format_nano(spent))
-        expected = expectation(central, assumed=people, threshold=finding.threshold, level=finding.ratio.level)
+        expected = expectation(central, assumed=people, reading=finding.reading)
         return Outlook(now=finding.ratio.width, epsilon_nano=0, curve=(), remaining_nano=None, central=expected)
     supported = next(iter(finding.counts.values())).measurement.supports is not None
-    curve = []
-    for factor in OUTLOOK:
-        nano = round(question.request.epsilon_nano * factor)
-        if nano <= EPSILON_NANO_MAX and all(np.isfinite(counts.ratio) for counts in people):
-            put = question.at(nano)
-            curve.append(
-                expectation(
-                    put,
-                    assumed=people,
-                    supported=supported,
-                    threshold=finding.threshold,
-                    level=finding.ratio.level,
-                )
-            )
+    larger = _at_multiples(question, OUTLOOK) if all(np.isfinite(counts.ratio) for counts in people) else ()
     budget = finding.budget
     return Outlook(
         now=finding.ratio.width,
         epsilon_nano=question.request.epsilon_nano,
-        curve=tuple(curve),
+        curve=tuple(expectation(put, assumed=people, supported=supported, reading=finding.reading) for put in larger),
         remaining_nano=None if budget is None else budget.remaining.epsilon_nano,
     )
+
+
+def _at_multiples(question: Question, factors: Sequence[float]) -> Iterator[Question]:
+    """The question at multiples of its ε, as far as halves of them are within the public range; none without ε."""
+    for nano in (round(question.request.epsilon_nano * factor) for factor in factors):
+        if 2 * EPSILON_NANO_MIN <= nano <= EPSILON_NANO_MAX:
+            yield question.at(nano)
 
 
 def perturbation_nano(schema: Schema, sensitive: Sequence[str]) -> int:
@@ -248,7 +231,8 @@ def _assumed(question: Question, metric: str, location: Location, supports: Coun
     groups = len(question.dataset.table.groups(question.plan.sensitive))
     if supports is not None:
         favourable, complement = (
-            sum(_supports(question.plan, cells, supports)) for cells in (location.favourable, location.complement)
+            sum(supports(question.plan.batches[asked.batch].cells[index]) for index in asked.cells)
+            for asked in (location.favourable, location.complement)
         )
         people = complement if location.complement_is == "everybody" else favourable + complement
         if not 0 < favourable < people:
@@ -272,36 +256,28 @@ def _estimated(finding: Finding, metric: str, rate: Rate) -> AssumedCounts:
     return AssumedCounts(np.minimum(accepted, sizes), np.maximum(sizes - accepted, 0))
 
 
-def _supports(plan: Plan, asked: BatchCells, supports: CountSupport) -> list[int]:
-    return [supports(plan.batches[asked.batch].cells[index]) for index in asked.cells]
-
-
 def _measurement(
     question: Question, location: Location, assumed: AssumedCounts, supported: bool, rng: np.random.Generator
 ) -> Measurement:
     """One simulated answer about assumed people."""
-    groups = question.dataset.table.groups(question.plan.sensitive)
+    schema, plan = question.dataset.table, question.plan
+    groups = schema.groups(plan.sensitive)
     halved = question.dataset.neighbouring.counts_first_group_alone(len(groups))
-    everybody = location.complement_is == "everybody"
-    counts = [
-        _spread(total, len(asked.cells))
-        for total, asked in (
-            (assumed.accepted, location.favourable),
-            (assumed.accepted + assumed.refused if everybody else assumed.refused, location.complement),
-        )
-    ]
-    noises = [
-        expected_noise(question.plan.batches[asked.batch], question.dataset, question.plan.sensitive)
-        for asked in (location.favourable, location.complement)
-    ]
-    answers = [
-        NoisyCounts(simulated_answers(cells, noise, question.dataset.table, question.plan.sensitive, rng), noise)
-        for cells, noise in zip(counts, noises, strict=True)
-    ]
-    if halved:
-        answers = [NoisyCounts(part.counts[:, :1], part.noise) for part in answers]
-    supports = Supports(*(tuple(cells.sum(axis=1).tolist()) for cells in counts)) if supported or halved else None
-    return Measurement(groups, answers[0], answers[1], location.complement_is, supports=supports)
+
+    def answered(total: IntArray, asked: BatchCells) -> tuple[NoisyCounts, tuple[int, ...]]:
+        """The answer about some people, evenly spread over cells, and the cells' supports."""
+        cells = _spread(total, len(asked.cells))
+        noise = expected_noise(plan.batches[asked.batch], question.dataset, plan.sensitive)
+        counts = simulated_answers(cells, noise, schema, plan.sensitive, rng)
+        return NoisyCounts(counts[:, :1] if halved else counts, noise), tuple(cells.sum(axis=1).tolist())
+
+    everybody = assumed.accepted + assumed.refused
+    favourable, accepted = answered(assumed.accepted, location.favourable)
+    complement, others = answered(
+        everybody if location.complement_is == "everybody" else assumed.refused, location.complement
+    )
+    supports = Supports(accepted, others) if supported or halved else None
+    return Measurement(groups, favourable, complement, location.complement_is, supports=supports)
 
 
 def _spread(total: IntArray, cells: int) -> IntArray:
