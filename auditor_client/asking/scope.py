@@ -6,7 +6,7 @@ one way is refused: a scope that is misunderstood would give a wrong figure.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -20,23 +20,21 @@ _TOKEN: Final = re.compile(
     r"""\s* (?:
         "(?P<double>[^"]*)" | '(?P<single>[^']*)'
         | (?P<sign> <= | >= | != | == | [<>=≤≥≠(),])
+        | (?P<phrase> (?: is\s+missing | is\s+not\s+missing | not\s+in | in | and
+            | or\s+missing (?=\s*$ | \s+and(?:\s|$)) ) (?![^\s<>=!≤≥≠(),"']) )
         | (?P<word> [^\s<>=!≤≥≠(),"']+)
     )""",
     re.VERBOSE,
 )
-_SIGNS: Final[Mapping[str, str]] = {
+_OPERATORS: Final[Mapping[str, str]] = {
     "<": "lt", "<=": "le", "≤": "le", ">": "gt", ">=": "ge", "≥": "ge", "=": "eq", "==": "eq", "!=": "ne", "≠": "ne",
+    "in": "in", "not in": "not_in", "is missing": "is_missing", "is not missing": "not_missing",
 }  # fmt: skip
-_TESTS: Final[Mapping[tuple[str, ...], str]] = {
-    ("is", "missing"): "is_missing",
-    ("is", "not", "missing"): "not_missing",
-    ("not", "in"): "not_in",
-    ("in",): "in",
-}
+_SAID: Final = ("sign", "phrase")
 _BOOLEANS: Final[Mapping[str, bool]] = {"true": True, "yes": True, "false": False, "no": False}
 
 Token = tuple[str, str]
-"""A kind, "sign", "word" or "quoted", and the text."""
+"""A kind, "sign", "phrase", "word" or "quoted", and the text."""
 
 
 def scope_predicates(conditions: Sequence[str], schema: Schema) -> tuple[Predicate, ...]:
@@ -69,15 +67,18 @@ def _json_rule(text: str) -> tuple[Predicate, ...]:
         raise QuestionRefused(f"The scope {text!r} is not a rule in JSON: {_first(error)}") from error
 
 
-def _conditions(text: str, schema: Schema) -> Iterator[Predicate]:
-    clause: list[Token] = []
-    for token in _tokens(text):
-        if token == ("word", "and"):
-            yield _condition(clause, schema, text)
-            clause = []
+def _conditions(text: str, schema: Schema) -> list[Predicate]:
+    return [_condition(clause, schema, text) for clause in _split(_tokens(text), ("phrase", "and"))]
+
+
+def _split(tokens: Iterable[Token], separator: Token) -> list[list[Token]]:
+    parts: list[list[Token]] = [[]]
+    for token in tokens:
+        if token == separator:
+            parts.append([])
         else:
-            clause.append(token)
-    yield _condition(clause, schema, text)
+            parts[-1].append(token)
+    return parts
 
 
 def _tokens(text: str) -> Iterator[Token]:
@@ -87,42 +88,29 @@ def _tokens(text: str) -> Iterator[Token]:
         if match is None:
             raise QuestionRefused(f"The scope {text!r} cannot be read from {text[start:].strip()!r} on.")
         kind = match.lastgroup or ""
-        yield ("quoted" if kind in ("double", "single") else kind), match[kind]
+        found = " ".join(match[kind].split()) if kind == "phrase" else match[kind]
+        yield ("quoted" if kind in ("double", "single") else kind), found
         start = match.end()
 
 
 def _condition(clause: Sequence[Token], schema: Schema, text: str) -> Predicate:
     """One condition: a column, a comparison, what it is compared with, and perhaps "or missing"."""
-    for index in range(1, len(clause)):
-        found = _operator(clause[index:])
-        if found is None:
-            continue
-        operator, length = found
-        column = schema.by_name.get(_text(clause[:index], text))
-        if column is None:
-            raise QuestionRefused(
-                f"The scope {text!r} names a column {_text(clause[:index], text)!r} that the dataset does not declare. "
-                f"It declares {', '.join(schema.by_name)}."
-            )
-        rest, or_missing = list(clause[index + length :]), False
-        if rest[-2:] == [("word", "or"), ("word", "missing")]:
-            rest, or_missing = rest[:-2], True
-        return _predicate(column, operator, rest, or_missing, text)
-    raise QuestionRefused(
-        f'The scope {text!r} has no comparison where one should be. Write conditions such as "age >= 18" or '
-        '"region in (North, South)", joined by "and"; put names and values that hold these words into quotes.'
-    )
-
-
-def _operator(tokens: Sequence[Token]) -> tuple[str, int] | None:
-    """The operator that some tokens begin with, and how many tokens it takes."""
-    kind, sign = tokens[0]
-    if kind == "sign":
-        return (_SIGNS[sign], 1) if sign in _SIGNS else None
-    for words, operator in _TESTS.items():
-        if list(tokens[: len(words)]) == [("word", word) for word in words]:
-            return operator, len(words)
-    return None
+    operators = [index for index, (kind, sign) in enumerate(clause) if kind in _SAID and sign in _OPERATORS]
+    first = next((index for index in operators if index > 0), None)
+    if first is None:
+        raise QuestionRefused(
+            f'The scope {text!r} has no comparison where one should be. Write conditions such as "age >= 18" or '
+            '"region in (North, South)", joined by "and"; put names and values that hold these words into quotes.'
+        )
+    name, rest = _text(clause[:first], text), list(clause[first + 1 :])
+    column = schema.by_name.get(name)
+    if column is None:
+        raise QuestionRefused(
+            f"The scope {text!r} names a column {name!r} that the dataset does not declare. "
+            f"It declares {', '.join(schema.by_name)}."
+        )
+    or_missing = rest[-1:] == [("phrase", "or missing")]
+    return _predicate(column, _OPERATORS[clause[first][1]], rest[:-1] if or_missing else rest, or_missing, text)
 
 
 def _predicate(column: Column, operator: str, tokens: list[Token], or_missing: bool, text: str) -> Predicate:
@@ -130,7 +118,8 @@ def _predicate(column: Column, operator: str, tokens: list[Token], or_missing: b
     if operator in ("in", "not_in"):
         if len(tokens) < 3 or tokens[0] != ("sign", "(") or tokens[-1] != ("sign", ")"):
             raise QuestionRefused(f"The scope {text!r}: {column.name!r} {operator} takes a list in brackets: (a, b).")
-        document["values"] = _list(column, tokens[1:-1], text)
+        items = _split(tokens[1:-1], ("sign", ","))
+        document["values"] = [_value(column, item, text) if column.ordered else _text(item, text) for item in items]
     elif operator not in ("is_missing", "not_missing"):
         document["value"] = _value(column, tokens, text)
     elif tokens:
@@ -139,16 +128,6 @@ def _predicate(column: Column, operator: str, tokens: list[Token], or_missing: b
         return Predicate.model_validate(document)
     except ValidationError as error:
         raise QuestionRefused(f"The scope {text!r}: {_first(error)}") from error
-
-
-def _list(column: Column, tokens: Sequence[Token], text: str) -> list[bool | int | float | str]:
-    items: list[list[Token]] = [[]]
-    for token in tokens:
-        if token == ("sign", ","):
-            items.append([])
-        else:
-            items[-1].append(token)
-    return [_value(column, item, text) if column.ordered else _text(item, text) for item in items]
 
 
 def _value(column: Column, tokens: Sequence[Token], text: str) -> bool | int | float | str:
@@ -170,7 +149,7 @@ def _text(tokens: Sequence[Token], text: str) -> str:
     """A name or value of one quoted text, or of words with single blanks between them."""
     if len(tokens) == 1 and tokens[0][0] == "quoted":
         return tokens[0][1]
-    if tokens and all(kind == "word" for kind, _ in tokens):
+    if tokens and all(kind in ("word", "phrase") for kind, _ in tokens):
         return " ".join(word for _, word in tokens)
     raise QuestionRefused(f"The scope {text!r} cannot be read: a name or a value is missing, or needs quotes.")
 
