@@ -30,7 +30,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class LinearAxis:
     """A line from one value to another, in equal parts; `label` writes the value of a tick."""
 
     low: float
@@ -39,7 +39,7 @@ class Axis:
     label: Callable[[float], str] = "{:g}".format
 
     @classmethod
-    def around_zero(cls, values: Sequence[float]) -> "Axis":
+    def around_zero(cls, values: Sequence[float]) -> "LinearAxis":
         """The shortest axis of round ends that holds some values and is as long on either side of zero."""
         largest = max((abs(value) for value in values if math.isfinite(value)), default=1.0) or 1.0
         step = 10.0 ** math.floor(math.log10(largest))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from auditor_client.estimation.results import Change, Comparison
 from auditor_client.findings.finding import Finding
-from auditor_client.report.axes import Axis, Mark, Tick, interval_text
+from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.formats import points, ratio
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import level_words
@@ -50,7 +50,7 @@ _WORDS = {
 def comparison_data(first: Finding, second: Finding, metric: str, change: Comparison) -> ComparisonData:
     """Everything that is to be shown of a comparison."""
     title = METRIC_WORDS[metric].title
-    axis = Axis.around_zero([change.ratio.low, change.ratio.high])
+    axis = LinearAxis.around_zero([change.ratio.low, change.ratio.high])
     interval = interval_text(change.ratio, _signed(ratio))
     level = level_words(change.ratio)
     in_brackets = f" ({level} interval {interval})" if interval else ""

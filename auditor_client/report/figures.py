@@ -17,14 +17,14 @@ from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.insight import parity_of
 from auditor_client.report import prose
-from auditor_client.report.axes import Axis, Mark, Tick, interval_text
+from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.formats import group_words, percent, points, ratio, threshold_percent, whole
 from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS, MetricWords, RateWords
 from shared.schema import Group
 
 _PARTS: Final = {0.05: 5, 0.1: 5, 0.2: 4, 0.3: 3, 0.4: 4, 0.5: 5, 0.6: 6, 0.8: 4, 1.0: 5}
 """The ends that the axis of the rates may have, and into how many equal parts each is divided."""
-_RATIOS: Final = Axis(0.0, 1.0, 5)
+_RATIOS: Final = LinearAxis(0.0, 1.0, 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def metric_section(finding: Finding, metric: str) -> MetricSection:
 def _rates(columns: tuple[str, ...], rate: Rate, parity: ParityEstimate, reference: Group | None) -> RateTable:
     ends = [end for group in parity.groups for end in _ends(group) if math.isfinite(end)]
     upper = next((end for end in _PARTS if max(ends, default=1.0) <= end), 1.0)
-    axis = Axis(0.0, upper, _PARTS[upper], lambda value: f"{100 * value:.3g}")
+    axis = LinearAxis(0.0, upper, _PARTS[upper], lambda value: f"{100 * value:.3g}")
     lowest, highest = prose.extremes(parity) or (None, None)
     rows = []
     for group in sorted(parity.groups, key=lambda group: -group.rate.value if group.rate.defined else math.inf):
@@ -139,7 +139,7 @@ def _ends(group: GroupEstimate) -> tuple[float, ...]:
     return (group.rate.value, group.rate.high, *(() if wide is None else (wide.high,)))
 
 
-def _group_row(group: GroupEstimate, axis: Axis, note: str) -> GroupRow:
+def _group_row(group: GroupEstimate, axis: LinearAxis, note: str) -> GroupRow:
     return GroupRow(
         values=group_words(group.group),
         rate=percent(group.rate.value),

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC
 
 from auditor_client.findings.finding import Finding
-from auditor_client.report.axes import Axis, Mark, interval_text
+from auditor_client.report.axes import LinearAxis, Mark, interval_text
 from auditor_client.report.formats import ratio
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.text import loss_words
 
-_RATIOS = Axis(0.0, 1.0, 5)
+_RATIOS = LinearAxis(0.0, 1.0, 5)
 
 
 @dataclass(frozen=True, slots=True)

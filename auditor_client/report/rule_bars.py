@@ -10,14 +10,14 @@ from auditor_client.estimation.results import Attribution, Estimate, ParityEstim
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import RULES_SHOWN_MAX, attribution, flipped, has_rules, leaf_names, parity_of
-from auditor_client.report.axes import Axis, Mark, Tick, interval_text
+from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.formats import group_words, ratio, rule_words
 from auditor_client.report.metric_names import RATE_WORDS
 from shared.rules import Rule
 
 FLIPS_TRIED_MAX: Final = 32
 FLIPS_SHOWN_MAX: Final = 8
-_RATIOS: Final = Axis(0.0, 1.0, 4)
+_RATIOS: Final = LinearAxis(0.0, 1.0, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def rule_bars(finding: Finding) -> RuleBars | None:
     now = parity_of(finding.first, rate).ratio.value
     shares = attribution(finding, rate=rate)
     ranked = shares.ranking[:RULES_SHOWN_MAX]
-    axis = Axis.around_zero([value for share in ranked for value in (share.share.low, share.share.high)])
+    axis = LinearAxis.around_zero([value for share in ranked for value in (share.share.low, share.share.high)])
     names = finding.counts[rate].favourable
     bars = tuple(_bar(finding, rate, names[share.rule], share.share, axis) for share in ranked)
     first, second = (", ".join(group_words(group)) for group in (shares.first, shares.second))
@@ -99,7 +99,7 @@ def rule_bars(finding: Finding) -> RuleBars | None:
     )
 
 
-def _bar(finding: Finding, rate: Rate, name: str, share: Estimate, axis: Axis) -> RuleBar:
+def _bar(finding: Finding, rate: Rate, name: str, share: Estimate, axis: LinearAxis) -> RuleBar:
     return RuleBar(
         name=name,
         conditions=tuple(rule_words(rule) for rule in _rules_of(finding, name)),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auditor_client.planning.forecasts import Expectation, Forecast, Outlook
-from auditor_client.report.axes import Axis, Tick
+from auditor_client.report.axes import LinearAxis, Tick
 from shared.amounts import NANO_PER_UNIT, format_nano
 
 
@@ -74,7 +74,7 @@ def _curve(expected: Sequence[Expectation], marked_nano: int, words: str) -> Wid
     top = max(point.width for point in expected)
     step = next(step for step in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5) if top <= 4 * step or step == 0.5)
     height = step * math.ceil(top / step - 1e-9) or step
-    heights = Axis(0.0, height, round(height / step), "{:.2g}".format)
+    heights = LinearAxis(0.0, height, round(height / step), "{:.2g}".format)
     points = tuple(
         WidthPoint(
             x=round(100 * (math.log(point.epsilon_nano) - low) / (high - low or 1.0), 2),
