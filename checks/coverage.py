@@ -36,15 +36,17 @@ from auditor_client.estimation.measurements import IntArray, Measurement, NoisyC
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.totals import CountedTotals, KnownTotals
+from checks.coverage_of_scores import figures_of, held, releases, scored
 from holder_service.mechanisms.exponential import ExponentialMechanism
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import Loss
+from shared.amounts import Loss, parse_nano
 from shared.noise import (
     KeptValue,
     RandomisedResponseNoise,
 )
 from testing.invented_registers import Register, parity_of
+from testing.invented_scores import ScoredRegister
 from testing.parity_ranges import ParityRange, parity_ranges, released
 
 LEVEL: Final = 0.95
@@ -221,6 +223,19 @@ def of_reports(task: Task) -> list[Covered]:
     return _parity_covered("reports", task, found, register.parity())
 
 
+def of_scores(task: Task) -> list[Covered]:
+    """Every figure of a score's bands, one by one or together."""
+    register = ScoredRegister.invented(task.seed)
+    mechanism = additive(task.seed, parse_nano(register.epsilon))
+    noise = mechanism.noise.model_copy(update=task.change(mechanism.scale))
+    found: dict[str, list[bool]] = {}
+    for run, answers in enumerate(releases(register, mechanism, task.runs)):
+        figures = figures_of(register, scored(register, answers, noise), seed=run, draws=4 * DRAWS)
+        for name, held_here in held(register, figures).items():
+            found.setdefault(name, []).extend(held_here)
+    return [Covered(f"{name} {task.seed}", sum(of_name), len(of_name), np.nan) for name, of_name in found.items()]
+
+
 PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     "registers": (of_registers, 1.0),
     "odds": (of_odds, 0.5),
@@ -231,6 +246,7 @@ PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     "exponential": (of_exponential, 0.1),
     "empty-rules": (partial(of_exponential, name="empty rules", empty=20), 0.05),
     "reports": (of_reports, 0.05),
+    "scores": (of_scores, 0.05),
 }
 """What is measured, and on what part of the registers: some take a hundred times as long as others."""
 

@@ -57,6 +57,19 @@ class RateDraws:
         )
         return of_ratios, of_differences
 
+    def over_highest(self, level: float) -> list[Estimate]:
+        """Every group's rate divided by the highest, within [0, 1]: medians and intervals, K of them."""
+        tail = (1 - level) / 2
+        _, high = self.contenders()
+        estimates = []
+        for k in range(len(self.rates)):
+            pairs = self.pairs(np.array([k]), high)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                of_highest = np.minimum(self.rates[k] / -_smallest(-self.rates), 1.0)
+            ends = pairs.ends(tail)[0]
+            estimates.append(_median_within(of_highest, (ends[0], 1.0 if k in high else ends[1]), level))
+        return estimates
+
     def extremes(self) -> tuple[FloatArray, FloatArray]:
         """The ratio and the difference in each draw, shape (M,); NaN where there is none."""
         smallest, largest = _smallest(self.rates), -_smallest(-self.rates)

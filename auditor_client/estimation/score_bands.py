@@ -1,0 +1,352 @@
+"""Figures of a score from one batch of disjoint bands: every threshold at once, distribution, calibration, AUC.
+
+One charge answers B bands × K groups (× the values of a label). From the same counts follow, for every edge as a
+threshold, the groups' rates above it and their ratio; the share of each band in each group; and with a label how often
+people of a band turn out positive, and how well the score separates (5-decisions §4). Post-processing: no budget.
+
+Each single figure is that of `posterior`. Many figures hold *together* at a level because each is made at a higher one:
+the noise of the sums is known exactly, so how high is found by drawing it. In every draw of all noises the figure whose
+error is rarest has a rank, and the ranks' quantile at the level is the level of each. That is the single-step maxT
+adjustment (Westfall and Young 1993, *Resampling-Based Multiple Testing*), by ranks because the errors' scales differ.
+
+Axes: B bands in ascending order of the score, K groups, M draws.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import numpy as np
+from scipy.stats import rankdata
+
+from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.intervals import quantile_estimate, undefined
+from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts
+from auditor_client.estimation.noise_sums import FloatArray, noise_sum
+from auditor_client.estimation.posterior import DRAWS, Posterior, check_question, parity_of
+from auditor_client.estimation.results import Estimate, ParityEstimate, Verdict
+from auditor_client.estimation.totals import BoolArray
+from shared.noise import AdditiveNoise, DiscreteGaussianNoise, DiscreteLaplaceNoise
+from shared.schema import Group
+
+NOISE_DRAWS: Final = 8192
+RATE_MIN: Final = 0.01
+"""A rate that is estimated to be nearer to 0 or 1 is taken for this far away where only errors are compared."""
+
+Population = Literal["everybody", "positive", "negative"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BandCounts:
+    """Noisy counts of disjoint bands of a score.
+
+    Attributes:
+        groups: The K groups.
+        edges: B − 1 ascending thresholds: a person of band b has `edges[b − 1] < score ≤ edges[b]`.
+        unlabelled: People of each band without a value of the label, or where none was asked for; None if there
+            are none. Shape (B, K) of the counts, as for the others.
+        positive: People with y = 1.
+        negative: People with y = 0.
+
+    Raises:
+        EstimationRefused: The parts differ in shape or noise, or did not get noise by adding it.
+    """
+
+    groups: tuple[Group, ...]
+    edges: tuple[float, ...]
+    unlabelled: NoisyCounts | None = None
+    positive: NoisyCounts | None = None
+    negative: NoisyCounts | None = None
+
+    def __post_init__(self) -> None:
+        parts = self._parts("everybody")
+        if not parts or (self.positive is None) != (self.negative is None):
+            raise EstimationRefused("Bands are counted of everybody, or by both values of the label.")
+        if any(part.counts.shape != (len(self.edges) + 1, len(self.groups)) for part in parts):
+            raise EstimationRefused("The answer's counts do not fit its bands and groups: do not use it.")
+        if not self.edges or any(low >= high for low, high in itertools.pairwise(self.edges)):
+            raise EstimationRefused("Edges ascend, and there is at least one.")
+        if len({part.noise for part in parts}) != 1 or not isinstance(
+            parts[0].noise, DiscreteLaplaceNoise | DiscreteGaussianNoise
+        ):
+            raise EstimationRefused("Bands need one mechanism that adds noise: laplace or gaussian.")
+
+    @property
+    def noise(self) -> AdditiveNoise:
+        """On every count."""
+        noise = self._parts("everybody")[0].noise
+        if isinstance(noise, DiscreteLaplaceNoise | DiscreteGaussianNoise):
+            return noise
+        raise TypeError("Checked when it was made.")
+
+    @property
+    def labelled(self) -> bool:
+        """Whether a label was asked for."""
+        return self.positive is not None
+
+    def _parts(self, of: Population) -> list[NoisyCounts]:
+        wanted = {
+            "everybody": (self.unlabelled, self.positive, self.negative),
+            "positive": (self.positive,),
+            "negative": (self.negative,),
+        }[of]
+        return [part for part in wanted if part is not None]
+
+    def counts(self, of: Population) -> IntArray:
+        """Of every band and group, shape (B, parts, K): the parts have noises of their own."""
+        return np.stack([part.counts for part in self._parts(of)], axis=1)
+
+    def split(self, of: Population, chosen: Sequence[bool]) -> Measurement:
+        """People of some bands against those of the others."""
+        counts, mask = self.counts(of), np.asarray(chosen)
+        favourable, complement = (
+            NoisyCounts(counts[rows].reshape(-1, len(self.groups)), self.noise) for rows in (mask, ~mask)
+        )
+        return Measurement(self.groups, favourable, complement, "unfavourable")
+
+    def above(self, of: Population, edge: int) -> Measurement:
+        """People whose score is above an edge, by its index, against all others."""
+        return self.split(of, [band > edge for band in range(len(self.edges) + 1)])
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdCurve:
+    """What holds for every threshold at once.
+
+    Attributes:
+        of: Of whom: everybody (acceptance), people with y = 1 (true positives), with y = 0 (false positives).
+        thresholds: The edges.
+        parities: For each the comparison of the groups' rates above it; their intervals hold together.
+        level: Of all the rates of one group together, and of all the ratios together.
+    """
+
+    of: Population
+    thresholds: tuple[float, ...]
+    parities: tuple[ParityEstimate, ...]
+    level: float
+
+    def meeting(self) -> tuple[float, ...]:
+        """The thresholds of which it is shown that the ratio reaches the one asked about; all of them hold together."""
+        found = zip(self.thresholds, self.parities, strict=True)
+        return tuple(threshold for threshold, parity in found if parity.verdict is Verdict.MEETS)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFigures:
+    """All that one batch of bands says.
+
+    Attributes:
+        groups: The K groups.
+        edges: The B − 1 edges.
+        acceptance: At every threshold.
+        distribution: The share of each band in each group, K rows of B; a group's hold together.
+        median: The index of the edge that lies nearest to the median of everybody's scores.
+        impact: The rate above the chosen threshold of each group over the highest; None without a chosen one.
+        true_positive, false_positive: At every threshold; None without a label.
+        calibration: Of each band, how often its people turn out positive, compared between the groups; a group's
+            hold together. None without a label.
+        auc: Of each group, the probability that of a positive and a negative person the positive one is in the
+            higher band, half of those in one band counted; None without a label.
+        level: Of each statement.
+    """
+
+    groups: tuple[Group, ...]
+    edges: tuple[float, ...]
+    acceptance: ThresholdCurve
+    distribution: tuple[tuple[Estimate, ...], ...]
+    median: int
+    impact: tuple[Estimate, ...] | None
+    true_positive: ThresholdCurve | None
+    false_positive: ThresholdCurve | None
+    calibration: tuple[ParityEstimate, ...] | None
+    auc: tuple[Estimate, ...] | None
+    level: float
+
+    @property
+    def scoring(self) -> ParityEstimate:
+        """The scoring rates: the share of each group above the edge that is nearest to the median."""
+        return self.acceptance.parities[self.median]
+
+
+def estimate_scores(
+    bands: BandCounts,
+    *,
+    chosen: float | None = None,
+    threshold: float = 0.8,
+    level: float = 0.95,
+    seed: int = 0,
+    draws: int = DRAWS,
+    reference: Group | None = None,
+) -> ScoreFigures:
+    """Everything that bands of a score say, with honest intervals.
+
+    Args:
+        bands: Noisy counts.
+        chosen: The edge that decisions are made at; None if there is none.
+        threshold: What the verdicts on ratios are about.
+        level: Of each statement, whether of one figure or of several together.
+        seed: Of the draws.
+        draws: How many, of each posterior.
+        reference: A group to compare every other with.
+
+    Raises:
+        EstimationRefused: The chosen threshold is no edge, or there is no group of the reference's name.
+        ValueError: Threshold or level out of range.
+    """
+    check_question(threshold, level)
+    if chosen is not None and chosen not in bands.edges:
+        raise EstimationRefused(f"The threshold {chosen} is no edge of the bands: name it among the edges.")
+    figures = _Figures(bands, threshold, level, seed, draws, reference)
+    acceptance = figures.curve("everybody")
+    return ScoreFigures(
+        groups=bands.groups,
+        edges=bands.edges,
+        acceptance=acceptance,
+        distribution=figures.distribution(),
+        median=_median_edge(bands),
+        impact=None if chosen is None else figures.impact(bands.edges.index(chosen)),
+        true_positive=figures.curve("positive") if bands.labelled else None,
+        false_positive=figures.curve("negative") if bands.labelled else None,
+        calibration=figures.calibration() if bands.labelled else None,
+        auc=figures.auc() if bands.labelled else None,
+        level=level,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """How figures of some bands are made."""
+
+    bands: BandCounts
+    threshold: float
+    level: float
+    seed: int
+    draws: int
+    reference: Group | None
+
+    def curve(self, of: Population) -> ThresholdCurve:
+        measured = [self.bands.above(of, edge) for edge in range(len(self.bands.edges))]
+        above = np.triu(np.ones((len(self.bands.edges), len(self.bands.edges) + 1), dtype=bool), k=1)
+        parities = self._together(of, measured, above)
+        return ThresholdCurve(of, self.bands.edges, parities, self.level)
+
+    def distribution(self) -> tuple[tuple[Estimate, ...], ...]:
+        each = np.eye(len(self.bands.edges) + 1, dtype=bool)
+        measured = [self.bands.split("everybody", row.tolist()) for row in each]
+        parities = self._together("everybody", measured, each)
+        return tuple(zip(*([group.rate for group in parity.groups] for parity in parities), strict=True))
+
+    def impact(self, edge: int) -> tuple[Estimate, ...]:
+        """Each group's rate over the highest."""
+        posterior = self._posterior(self.bands.above("everybody", edge), self.level)
+        flat, pooled = (of_prior.over_highest(self.level) for of_prior in posterior.rates)
+        return tuple(one.hull(other) for one, other in zip(pooled, flat, strict=True))
+
+    def calibration(self) -> tuple[ParityEstimate, ...]:
+        bands = len(self.bands.edges) + 1
+        positive, negative = self.bands.counts("positive"), self.bands.counts("negative")
+        measured = [
+            Measurement(
+                self.bands.groups,
+                NoisyCounts(positive[band], self.bands.noise),
+                NoisyCounts(negative[band], self.bands.noise),
+                "unfavourable",
+            )
+            for band in range(bands)
+        ]
+        # Bands have noises of their own, so all of a group's hold together if each holds at the root of the level.
+        level = self.level ** (1 / bands)
+        return tuple(self._parity(measurement, level) for measurement in measured)
+
+    def auc(self) -> tuple[Estimate, ...]:
+        """Draws of the counts are the answers less noise: unbiased, so that sums over many bands are."""
+        rng = np.random.default_rng((self.seed, 4))
+        positive, negative = self._drawn("positive", rng), self._drawn("negative", rng)
+        of_pairs = (positive * (np.cumsum(negative, axis=0) - negative / 2)).sum(axis=0)
+        return tuple(
+            itertools.starmap(self._auc, zip(of_pairs, positive.sum(axis=0), negative.sum(axis=0), strict=True))
+        )
+
+    def _drawn(self, of: Population, rng: np.random.Generator) -> FloatArray:
+        """Counts of the people with one value of the label, shape (B, K, M)."""
+        counts = self.bands.counts(of)[:, 0, :, None]
+        drawn: FloatArray = counts - _noises(self.bands.noise, (*counts.shape[:2], NOISE_DRAWS), rng)
+        return drawn
+
+    def _auc(self, of_pairs: FloatArray, positive: FloatArray, negative: FloatArray) -> Estimate:
+        """Of one group, from draws of its ordered pairs, its positive and its negative people, shape (M,) each."""
+        known = (positive >= 1) & (negative >= 1)
+        if (~known).mean() > (1 - self.level) / 4:  # perhaps there are no pairs at all
+            return replace(undefined(self.level), low=0.0, high=1.0)
+        return quantile_estimate(np.clip(of_pairs[known] / (positive * negative)[known], 0, 1), self.level)
+
+    def _together(self, of: Population, measured: Sequence[Measurement], sets: BoolArray) -> tuple[ParityEstimate, ...]:
+        """Comparisons whose intervals hold together; `sets` says which bands are accepted, shape (figures, B)."""
+        level = simultaneous_level(self.bands, of, sets, level=self.level, seed=self.seed)
+        return tuple(self._parity(measurement, level) for measurement in measured)
+
+    def _parity(self, measurement: Measurement, level: float) -> ParityEstimate:
+        return parity_of(self._posterior(measurement, level), threshold=self.threshold, reference=self.reference)
+
+    def _posterior(self, measurement: Measurement, level: float) -> Posterior:
+        return Posterior.of(measurement, level=level, seed=self.seed, draws=self.draws)
+
+
+def simultaneous_level(
+    bands: BandCounts,
+    of: Population,
+    sets: BoolArray,
+    *,
+    level: float,
+    seed: int = 0,
+) -> float:
+    """The level of each interval at which those of several rates, or of their ratios, hold together at `level`.
+
+    Args:
+        bands: Noisy counts.
+        of: The people whose rates are compared.
+        sets: For each figure the bands above its threshold, shape (F, B).
+        level: Of all together.
+        seed: Of the draws.
+
+    Returns:
+        At least `level`, below 1: the largest that any group's rates, or the extreme groups' ratios, need.
+    """
+    rng = np.random.default_rng((seed, 3))
+    counts = bands.counts(of).astype(np.float64)
+    totals = np.maximum(counts.sum(axis=1), 0)  # (B, K)
+    size = np.maximum(totals.sum(axis=0), 1.0)
+    rates = np.clip(np.einsum("fb,bk->fk", sets, totals) / size, RATE_MIN, 1 - RATE_MIN)
+    # The parts of a band have noises of their own, which add up.
+    errors = np.zeros((*rates.shape, NOISE_DRAWS))
+    for _ in range(counts.shape[1]):
+        noise = _noises(bands.noise, (counts.shape[0], counts.shape[2], NOISE_DRAWS), rng)
+        accepted = np.einsum("fb,bkm->fkm", sets, noise)
+        errors += accepted - rates[..., None] * noise.sum(axis=0)[None]
+    relative = errors / (rates * size)[..., None]
+    lowest, highest = rates.argmin(axis=1), rates.argmax(axis=1)
+    figures = np.arange(len(rates))
+    of_ratios = relative[figures, lowest] - relative[figures, highest]
+    needed = [_needed(errors[:, group], level) for group in range(rates.shape[1])]
+    return max(level, *needed, _needed(of_ratios, level))
+
+
+def _needed(errors: FloatArray, level: float) -> float:
+    """How high each of some errors' levels has to be for all of them to hold at `level`; errors of shape (F, M)."""
+    ranks = rankdata(np.abs(errors), axis=1, method="max")
+    rarest = np.sort(ranks.max(axis=0))
+    number = errors.shape[1]
+    return float(min(rarest[min(int(np.ceil(level * number)), number - 1)], number - 1) / number)
+
+
+def _median_edge(bands: BandCounts) -> int:
+    """The index of the edge that most nearly halves everybody, by the noisy counts."""
+    of_band = bands.counts("everybody").sum(axis=(1, 2)).astype(np.float64)
+    below = np.cumsum(of_band)[:-1]
+    return int(np.abs(below - of_band.sum() / 2).argmin())
+
+
+def _noises(noise: AdditiveNoise, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    """Independent noises of this shape, in people."""
+    return noise_sum(noise, 1).quantile(rng.random(shape)).astype(np.float64)

@@ -1,0 +1,98 @@
+"""How often the intervals of a score's figures hold the truth, one by one and together (5-decisions §4).
+
+Part of `checks.coverage`: every figure of `estimation.score_bands` on invented scores. What holds together counts as
+held if all of it is held: of one group at every threshold, all ratios, all bands of one group.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from auditor_client.estimation.measurements import IntArray, NoisyCounts
+from auditor_client.estimation.noise_sums import FloatArray
+from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.score_bands import BandCounts, ScoreFigures, ThresholdCurve, estimate_scores
+from holder_service.mechanisms.gaussian import GaussianMechanism
+from holder_service.mechanisms.laplace import LaplaceMechanism
+from shared.noise import AdditiveNoise
+from testing.invented_scores import ScoredRegister
+from testing.parity_ranges import released
+
+Truths = Iterable[tuple[Estimate, float]]
+
+
+def scored(register: ScoredRegister, answers: tuple[IntArray, ...], noise: AdditiveNoise) -> BandCounts:
+    """Answers as bands: of either label, or of everybody."""
+    parts = [NoisyCounts(part, noise) for part in answers]
+    if register.labelled:
+        return BandCounts(register.groups, register.edges, positive=parts[0], negative=parts[1])
+    return BandCounts(register.groups, register.edges, unlabelled=parts[0])
+
+
+def releases(
+    register: ScoredRegister, mechanism: LaplaceMechanism | GaussianMechanism, runs: int
+) -> Iterable[tuple[IntArray, ...]]:
+    """Noisy histograms of so many releases."""
+    parts = (register.positive, register.negative) if register.labelled else (register.everybody,)
+    return zip(*(released(mechanism, part, runs) for part in parts), strict=True)
+
+
+def held(register: ScoredRegister, figures: ScoreFigures) -> dict[str, list[bool]]:
+    """What of a register's truth the intervals of one release hold, by figure."""
+    bands, groups = register.everybody.shape
+    above = register.shares(register.everybody)
+    shares = register.everybody / register.everybody.sum(axis=0)
+    found = {
+        "rates together": _curve(figures.acceptance, above),
+        "ratios together": [_ratios(figures.acceptance, above)],
+        "distribution together": [
+            _all((figures.distribution[k][b], shares[b, k]) for b in range(bands)) for k in range(groups)
+        ],
+    }
+    if figures.impact is not None:
+        chosen = above[len(register.edges) // 2]
+        found["impact ratio"] = [
+            _holds(ratio, rate / chosen.max()) for ratio, rate in zip(figures.impact, chosen, strict=True)
+        ]
+    if figures.true_positive and figures.false_positive and figures.calibration and figures.auc:
+        found["odds together"] = [
+            *_curve(figures.true_positive, register.shares(register.positive)),
+            *_curve(figures.false_positive, register.shares(register.negative)),
+        ]
+        with np.errstate(invalid="ignore"):
+            positive = register.positive / register.everybody
+        found["calibration together"] = [
+            _all((of_band.groups[k].rate, positive[b, k]) for b, of_band in enumerate(figures.calibration))
+            for k in range(groups)
+        ]
+        found["AUC"] = [_holds(auc, true) for auc, true in zip(figures.auc, register.auc(), strict=True)]
+    return found
+
+
+def figures_of(register: ScoredRegister, bands: BandCounts, *, seed: int, draws: int) -> ScoreFigures:
+    """All figures of one release; decisions are made at the middle edge."""
+    return estimate_scores(bands, chosen=register.edges[len(register.edges) // 2], seed=seed, draws=draws)
+
+
+def _curve(curve: ThresholdCurve, shares: FloatArray) -> list[bool]:
+    return [
+        _all((parity.groups[k].rate, shares[edge, k]) for edge, parity in enumerate(curve.parities))
+        for k in range(shares.shape[1])
+    ]
+
+
+def _ratios(curve: ThresholdCurve, shares: FloatArray) -> bool:
+    with np.errstate(invalid="ignore"):
+        ratios = shares.min(axis=1) / shares.max(axis=1)
+    return _all(zip((parity.ratio for parity in curve.parities), ratios, strict=True))
+
+
+def _all(figures: Truths) -> bool:
+    return all(_holds(estimate, truth) for estimate, truth in figures)
+
+
+def _holds(estimate: Estimate, truth: float) -> bool:
+    """An undefined figure claims nothing, and an undefined truth is claimed by none; rounding is no error."""
+    if np.isnan(truth) or np.isnan(estimate.low):
+        return True
+    return bool(estimate.low - 1e-9 <= truth <= estimate.high + 1e-9)
