@@ -7,7 +7,7 @@ brought to the disk too. So neither a kill nor a loss of power leaves half a fil
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -37,6 +37,11 @@ def durable_file(path: Path, *, mode: int = 0o600, replaces: bool = True) -> Ite
     finally:
         partial.unlink(missing_ok=True)
     sync_folder(path.parent)
+
+
+def immutable_file(path: Path) -> AbstractContextManager[BinaryIO]:
+    """A file to write as `durable_file` is, which then nobody may change and only its owner may read."""
+    return durable_file(path, mode=0o400)
 
 
 def sync_folder(folder: Path) -> None:

@@ -75,14 +75,14 @@ BUGS: Final = (
                 "        column.model_copy(update=domain)\n"
                 "        if column.ordered and len(values) and values.min() >= 0 and values.max() < CODES_MAX\n"
                 "        and (values == np.floor(values)).all() else column\n"
-                "        for column, values in zip(schema.columns, staged, strict=True)\n"
+                "        for column, values in zip(schema.columns, values_of, strict=True)\n"
                 "    ]\n"
                 "    fields = [field for column in columns for field in _fields(column)]\n",
             ),
             Edit(
                 _ENCODED,
-                "                for column, values in zip(schema.columns, staged, strict=True)\n",
-                "                for column, values in zip(columns, staged, strict=True)\n",
+                "            for column, values in zip(schema.columns, values_of, strict=True)\n",
+                "            for column, values in zip(columns, values_of, strict=True)\n",
             ),
         ),
         ("tests/unit/holder_service/test_records.py::test_the_declaration_alone_decides_how_columns_are_encoded",),
@@ -339,7 +339,7 @@ BUGS: Final = (
     Bug(
         "records readable by others",
         (
-            Edit("holder_service/records/encoded.py", "mode=0o400", "mode=0o444"),
+            Edit("holder_service/durable_files.py", "mode=0o400", "mode=0o444"),
             Edit("holder_service/private_files.py", "    os.umask(_OTHERS)\n", "    os.umask(0o022)\n"),
         ),
         ("tests/integration/test_private_files.py::test_nothing_that_a_holder_writes_is_readable_by_others",),

@@ -74,7 +74,7 @@ def _ranks_above(cuts: _Array, name: str, records: Records) -> _Array:
     step = max(SEARCHES_AT_ONCE // max(len(cuts), 1), 1)
     for start in range(0, len(begins), step):
         some = slice(start, start + step)
-        ranks[some] = _ends_of_search(records.doubles, begins[some], ends[some], cuts) - begins[some]
+        ranks[some] = _ends_of_search(records.doubles[name], begins[some], ends[some], cuts) - begins[some]
     return ranks
 
 

@@ -9,30 +9,30 @@ so that the work of a count is the same whatever the records are (ADR 0015):
 - *ranked*: any other number's rank among those of its chunk, ties in any order. The chunk's numbers are
   in the file as well, sorted; missing counts as +infinity.
 
-It holds no person key and no text. Nothing in this module shows a value, or how many records there are.
+It holds no person key and no text, but 64 bits of each key's keyed hash in record order: they lead linked
+values to their records, and no rule can name them. A derived column of the same records is one more such file,
+with that one column, and divided into the same chunks (5-decisions §1). Nothing in this module shows a value, or
+how many records there are.
 """
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from operator import itemgetter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from holder_service.domain.errors import InvalidRecords, Unavailable
-from holder_service.durable_files import durable_file
-from holder_service.records.csv_records import csv_pieces
-from holder_service.records.parquet_records import parquet_pieces
-from holder_service.records.person_keys import PersonKeys, PersonSecret
-from holder_service.records.pieces import Piece
-from holder_service.records.values import checked_values, expectation, index_type
+from holder_service.domain.errors import Unavailable
+from holder_service.durable_files import immutable_file
+from holder_service.records.person_keys import PersonSecret
+from holder_service.records.staging import StagedFile
+from holder_service.records.values import index_type
 from shared import canonical
+from shared.columns import extended
 from shared.schema import Column, Schema
 
 CODES_MAX: Final = 2**16
@@ -41,15 +41,12 @@ CHUNK_RECORDS_MAX: Final = 2**15 - 1
 
 There are 8⁵ ranks to cut a chunk at, its beginning and end included (`records.atoms`).
 """
-ENCODING: Final = 2
+ENCODING: Final = 3
 """Raised when an encoded file begins to mean something else: older ones are refused."""
 
-_READERS: Final[Mapping[str, Callable[[Path, Schema], Iterator[Piece]]]] = {
-    "text/csv": csv_pieces,
-    "application/vnd.apache.parquet": parquet_pieces,
-}
 _CODE: Final = "code:"
 _SORTED: Final = "sorted:"
+_PERSON: Final = "person"
 
 _DOUBLE_BYTES: Final = 8
 
@@ -64,30 +61,34 @@ class Chunk:
     Attributes:
         index: How many chunks are before it.
         records: How many records it has.
-        codes: By column name, unsigned integers, shape (records,); read-only views of the file.
+        codes: By column name, unsigned integers, shape (records,); read-only views of a file.
         sorted_at: By name of a ranked column, the index of the chunk's smallest number in `Records.doubles`; the
             others follow, ascending.
+        people: 64 bits of the keyed hash of each record's person key, shape (records,).
     """
 
     index: int
     records: int
     codes: Mapping[str, npt.NDArray[np.unsignedinteger[Any]]]
     sorted_at: Mapping[str, int]
+    people: npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Records:
-    """One version of a dataset's records, memory-mapped.
+    """One version of a dataset's records, memory-mapped, with the derived columns that were put beside them.
 
     Attributes:
-        schema: The declared columns.
-        doubles: The whole file, read as numbers; read-only.
+        schema: The declared columns, and behind them the derived ones.
+        doubles: By name of a ranked column, the whole file that it is in, read as numbers; read-only.
         chunks: All records.
+        secret: The id of the secret that `Chunk.people` was made with.
     """
 
     schema: Schema
-    doubles: _Numbers
+    doubles: Mapping[str, _Numbers]
     chunks: tuple[Chunk, ...]
+    secret: str
 
     @classmethod
     def open(cls, path: Path, schema: Schema) -> "Records":
@@ -98,19 +99,58 @@ class Records:
             Unavailable: It is damaged, or was encoded for another declaration or by another version.
         """
         try:
-            mapped = pa.memory_map(str(path))
-            file = pa.ipc.open_file(mapped)
-            if (file.schema.metadata or {}).get(b"declaration") != _declaration(schema):
-                raise Unavailable(
-                    "The records were encoded for another declaration or by another version of the holder; they have "
-                    "to be loaded again."
-                )
-            mapped.seek(0)
-            doubles = np.frombuffer(mapped.read_buffer(), dtype=np.float64, count=mapped.size() // _DOUBLE_BYTES)
-            chunks = tuple(_chunk(number, file.get_batch(number), doubles) for number in range(file.num_record_batches))
+            file = _MappedFile.open(path, schema)
         except pa.ArrowInvalid:
             raise Unavailable("The encoded records are damaged; they have to be loaded again.") from None
-        return cls(schema, doubles, chunks)
+        if file is None:
+            raise Unavailable(
+                "The records were encoded for another declaration or by another version of the holder; they have to be "
+                "loaded again."
+            )
+        return cls(schema, file.doubles_by_column(), tuple(file.chunks()), file.metadata[b"secret"].decode())
+
+    def with_column(self, column: Column, path: Path) -> "Records":
+        """The same records with one more column, from the file that `encode_column` made for them.
+
+        Raises:
+            FileNotFoundError: There is none.
+            Unavailable: It is damaged, or was made for another column, for other records or by another version.
+            ValueError: The records have a column of that name.
+        """
+        unfit = Unavailable(f"The values of column {column.name!r} are not those of these records: make it again.")
+        try:
+            file = _MappedFile.open(path, column)
+        except pa.ArrowInvalid:
+            raise unfit from None
+        added = tuple(file.chunks()) if file is not None else ()
+        if file is None or [chunk.records for chunk in added] != [chunk.records for chunk in self.chunks]:
+            raise unfit
+        return replace(
+            self,
+            schema=extended(self.schema, {column.name: column}),
+            doubles={**self.doubles, **file.doubles_by_column()},
+            chunks=tuple(
+                replace(chunk, codes={**chunk.codes, **more.codes}, sorted_at={**chunk.sorted_at, **more.sorted_at})
+                for chunk, more in zip(self.chunks, added, strict=True)
+            ),
+        )
+
+    def values(self, chunk: Chunk, name: str) -> _Values:
+        """What one column holds for a chunk's records, as `encode_column` takes it, shape (records,).
+
+        Of a column of numbers doubles, with +infinity for missing; of a category or boolean column the values' indices
+        in declared order, and for missing the number of declared values.
+        """
+        column, codes = self.schema.by_name[name], chunk.codes[name]
+        count = code_count(column)
+        if not column.ordered:
+            return codes
+        if count is None:
+            return self.doubles[name].take(chunk.sorted_at[name] + codes.astype(np.intp), mode="clip")
+        values = np.arange(count, dtype=np.float64) + int(column.low)
+        if column.nullable:
+            values[-1] = np.inf
+        return values.take(codes, mode="clip")
 
 
 def code_count(column: Column) -> int | None:
@@ -151,82 +191,77 @@ def load_records(
         InvalidRecords: Naming the line (CSV; the header is line 1) or the record (Parquet), the column
             and what is expected there; never a value, nor how many records there are.
     """
-    reader = _READERS.get(media_type.partition(";")[0].strip().lower())
-    if reader is None:
-        raise InvalidRecords(f"Send the records as {' or '.join(_READERS)}.")
+    secret = secret or PersonSecret.forgotten()
+    too_many = (
+        f"The dataset declares at most {records_max} records, and the file has more: declare a larger `records_max` "
+        "first."
+    )
     with tempfile.TemporaryDirectory(dir=destination.parent, prefix=".loading-") as name:
-        folder = Path(name)
-        keys = PersonKeys(folder, secret or PersonSecret.forgotten())
-        try:
-            _stage(reader(source, schema), schema, records_max, folder, keys)
-        except pa.ArrowException:  # none is expected; its text might quote a record
-            raise InvalidRecords("The file cannot be read as what it says it is.") from None
-        with durable_file(destination, mode=0o400) as file:
-            _encode(schema, folder, file)
-            if hashes is not None:
-                shutil.move(keys.sorted_hashes, hashes)
-
-
-def _stage(pieces: Iterator[Piece], schema: Schema, records_max: int, folder: Path, keys: PersonKeys) -> None:
-    """Check all records, and append each column's values to a file of its own."""
-    unit, first, records = "", 0, 0
-    for piece in pieces:
-        if not records:
-            unit, first = piece.unit, piece.first
-        records += len(piece)
-        if records > records_max:
-            raise InvalidRecords(
-                f"The dataset declares at most {records_max} records, and the file has more: declare a larger "
-                "`records_max` first."
-            )
-        values = _checked(piece, schema)
-        keys.add(piece.columns[schema.person_key].to_pylist())
-        for index, column in enumerate(schema.columns):
-            with _staged(folder, index).open("ab") as file:
-                values[column.name].tofile(file)
-    repeated = keys.first_repeated()
-    if repeated is not None:
-        raise InvalidRecords(
-            f"{unit} {first + repeated}, column {schema.person_key!r}: the key of a person who has a record already; "
-            "everybody has exactly one."
+        staged = StagedFile.read(
+            source, media_type, schema, secret=secret, folder=Path(name), records_max=records_max, too_many=too_many
         )
+        with immutable_file(destination) as file:
+            _encode(schema, staged, secret.id, file)
+            if hashes is not None:
+                shutil.move(staged.keys.sorted_hashes, hashes)
 
 
-def _checked(piece: Piece, schema: Schema) -> dict[str, _Values]:
-    """The values of a piece's columns.
+def encode_column(column: Column, values: Iterable[_Values], destination: Path) -> None:
+    """Encode one derived column of records: all of it, or nothing is left.
+
+    Args:
+        column: What its values are.
+        values: As `Records.values` gives them, an array for each of the records' chunks, in their order.
+        destination: Where the encoded file appears, complete and durable; for `Records.with_column`.
 
     Raises:
-        InvalidRecords: For the first record with a value that does not fit, and the first such column in it.
+        ValueError: A value is none of the column's, or an array is longer than a chunk. No value is in the text.
     """
-    values, faults = {}, []
-    for name, array in piece.columns.items():
-        if name == schema.person_key:
-            fit = pc.not_equal(array, "").fill_null(False).to_numpy(zero_copy_only=False)
-            expected = "a person key"
-        else:
-            values[name], fit = checked_values(array, schema.by_name[name])
-            expected = expectation(schema.by_name[name])
-        if not fit.all():
-            faults.append((int(np.argmin(fit)), f"column {name!r}: expected {expected}."))
-    if faults:
-        index, text = min(faults, key=itemgetter(0))
-        raise InvalidRecords(f"{piece.unit} {piece.first + index}, {text}")
-    return values
+    arrow_schema = pa.schema(list(_fields(column)), metadata={"declaration": _declaration(column)})
+    with immutable_file(destination) as file:
+        _write(file, arrow_schema, (list(_encoded(column, _fitting(column, chunk))) for chunk in values))
 
 
-def _encode(schema: Schema, folder: Path, file: BinaryIO) -> None:
-    """Write the staged columns as one Arrow file."""
-    staged = [_read_staged(_staged(folder, index), column) for index, column in enumerate(schema.columns)]
+def _encode(schema: Schema, staged: StagedFile, secret: str, file: BinaryIO) -> None:
+    """Write staged records as one Arrow file."""
+    people, values_of = staged.keys.hashes, staged.values
     fields = [field for column in schema.columns for field in _fields(column)]
-    arrow_schema = pa.schema(fields, metadata={"declaration": _declaration(schema)})
-    with pa.ipc.new_file(file, arrow_schema) as writer:
-        for start in range(0, len(staged[0]), CHUNK_RECORDS_MAX):
-            arrays = [
-                pa.array(array)
-                for column, values in zip(schema.columns, staged, strict=True)
-                for array in _encoded(column, values[start : start + CHUNK_RECORDS_MAX])
-            ]
-            writer.write_batch(pa.record_batch(arrays, schema=arrow_schema))
+    arrow_schema = pa.schema(
+        [pa.field(_PERSON, pa.uint64()), *fields], metadata={"declaration": _declaration(schema), "secret": secret}
+    )
+
+    def chunk(some: slice) -> list[_Values]:
+        encoded = [
+            array
+            for column, values in zip(schema.columns, values_of, strict=True)
+            for array in _encoded(column, values[some])
+        ]
+        return [np.ascontiguousarray(people[some]), *encoded]
+
+    starts = range(0, len(people), CHUNK_RECORDS_MAX)
+    _write(file, arrow_schema, (chunk(slice(start, start + CHUNK_RECORDS_MAX)) for start in starts))
+
+
+def _write(file: BinaryIO, schema: pa.Schema, chunks: Iterable[Sequence[_Values]]) -> None:
+    with pa.ipc.new_file(file, schema) as writer:
+        for arrays in chunks:
+            writer.write_batch(pa.record_batch([pa.array(array) for array in arrays], schema=schema))
+
+
+def _fitting(column: Column, values: _Values) -> _Values:
+    """A chunk's values if all are the column's; −0.0 becomes 0.0."""
+    if column.ordered:
+        values = np.asarray(values, dtype=np.float64) + 0.0
+        missing = np.isposinf(values) & column.nullable
+        fit = missing | (np.isfinite(values) & (values >= column.low) & (values <= column.high))
+        if column.type == "integer":
+            fit &= values == np.floor(values)
+    else:
+        fit = (values >= 0) & (values < len(column.values) + column.nullable)
+        values = np.asarray(values).astype(index_type(column))
+    if len(values) > CHUNK_RECORDS_MAX or not fit.all():
+        raise ValueError(f"What is to be column {column.name!r} holds something else than a chunk of its values.")
+    return values
 
 
 def _fields(column: Column) -> Iterator[pa.Field]:
@@ -257,31 +292,53 @@ def _code_type(column: Column) -> np.dtype[Any]:
     return np.min_scalar_type((code_count(column) or CODES_MAX) - 1)
 
 
-def _staged(folder: Path, index: int) -> Path:
-    return folder / f"column-{index}"
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class _MappedFile:
+    """An encoded file, memory-mapped."""
+
+    file: pa.ipc.RecordBatchFileReader
+    doubles: _Numbers
+
+    @classmethod
+    def open(cls, path: Path, declared: Schema | Column) -> "_MappedFile | None":
+        """`None` if it is for something else; pyarrow.ArrowInvalid if it is damaged."""
+        mapped = pa.memory_map(str(path))
+        file = pa.ipc.open_file(mapped)
+        if (file.schema.metadata or {}).get(b"declaration") != _declaration(declared):
+            return None
+        mapped.seek(0)
+        doubles = np.frombuffer(mapped.read_buffer(), dtype=np.float64, count=mapped.size() // _DOUBLE_BYTES)
+        return cls(file, doubles)
+
+    @property
+    def metadata(self) -> Mapping[bytes, bytes]:
+        metadata: Mapping[bytes, bytes] = self.file.schema.metadata
+        return metadata
+
+    def doubles_by_column(self) -> dict[str, _Numbers]:
+        """The file as numbers, under the name of each ranked column."""
+        names = self.file.schema.names
+        return {name.removeprefix(_SORTED): self.doubles for name in names if name.startswith(_SORTED)}
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All chunks; pyarrow.ArrowInvalid if the file is damaged."""
+        for index in range(self.file.num_record_batches):
+            batch = self.file.get_batch(index)
+            # Not to_numpy: it imports pandas where that is installed, and the first release would wait seconds for it.
+            views: dict[str, Any] = {name: np.from_dlpack(batch.column(name)) for name in batch.schema.names}
+            yield Chunk(
+                index=index,
+                records=len(batch),
+                codes={name.removeprefix(_CODE): view for name, view in views.items() if name.startswith(_CODE)},
+                sorted_at={
+                    name.removeprefix(_SORTED): (view.ctypes.data - self.doubles.ctypes.data) // _DOUBLE_BYTES
+                    for name, view in views.items()
+                    if name.startswith(_SORTED)
+                },
+                people=views.get(_PERSON, np.empty(0, dtype=np.uint64)),
+            )
 
 
-def _read_staged(path: Path, column: Column) -> _Values:
-    kind = np.dtype(np.float64) if column.ordered else index_type(column)
-    if path.exists() and path.stat().st_size:
-        return np.memmap(path, dtype=kind, mode="r")
-    return np.empty(0, dtype=kind)
-
-
-def _chunk(index: int, batch: pa.RecordBatch, doubles: _Numbers) -> Chunk:
-    # Not to_numpy: it imports pandas where that is installed, and the first release would wait seconds for it.
-    views: dict[str, Any] = {name: np.from_dlpack(batch.column(name)) for name in batch.schema.names}
-    return Chunk(
-        index=index,
-        records=len(batch),
-        codes={name.removeprefix(_CODE): view for name, view in views.items() if name.startswith(_CODE)},
-        sorted_at={
-            name.removeprefix(_SORTED): (view.ctypes.data - doubles.ctypes.data) // _DOUBLE_BYTES
-            for name, view in views.items()
-            if name.startswith(_SORTED)
-        },
-    )
-
-
-def _declaration(schema: Schema) -> bytes:
-    return canonical.digest({"encoding": ENCODING, "schema": schema.model_dump(mode="json")}).encode()
+def _declaration(declared: Schema | Column) -> bytes:
+    what = "schema" if isinstance(declared, Schema) else "column"
+    return canonical.digest({"encoding": ENCODING, what: declared.model_dump(mode="json")}).encode()

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from holder_service.durable_files import durable_file
+from holder_service.durable_files import durable_file, immutable_file
 from holder_service.set_up_errors import SetUpError
 
 SECRET_BYTES: Final = 32
@@ -121,6 +121,15 @@ class PersonKeys:
         return int(later[0]) if len(later) else None
 
     @property
+    def hashes(self) -> _Hashes:
+        """64 bits of each hash, in file order; mapped."""
+        path = self._folder / "person-keys"
+        if not path.exists() or not path.stat().st_size:
+            return np.empty(0, dtype=_HASH)
+        hashes: _Hashes = np.memmap(path, dtype=_DIGEST, mode="r")["sorted"]
+        return hashes
+
+    @property
     def sorted_hashes(self) -> Path:
         """The file of 64 bits of each hash, sorted, which `first_repeated` makes."""
         return self._folder / "sorted-hashes"
@@ -128,7 +137,7 @@ class PersonKeys:
 
 def join_hashes(sources: Sequence[Path], destination: Path) -> None:
     """Write the hashes of several files as one that nobody may change, each once and sorted; memory is bounded."""
-    with durable_file(destination, mode=0o400) as file:
+    with immutable_file(destination) as file:
         for parts in _in_step([_hashes(source) for source in sources]):
             _distinct(parts).tofile(file)
 

@@ -15,7 +15,7 @@ import holder_service.records
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records import counting
 from holder_service.records.counting import count_cells
-from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records
+from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records, encode_column
 from shared.rules import Cell, Predicate, Rule
 from shared.schema import Column, Schema
 from testing.encoded_records import encoded_columns
@@ -30,6 +30,7 @@ SCHEMA = Schema(
         Column(name="sex", type="category", categories=("F", "M"), sensitive=True),
     ),
 )
+SCORE = Column(name="score", type="number", nullable=True)
 KERNEL = str(Path(holder_service.records.__file__).parent)
 PEOPLE = CHUNK_RECORDS_MAX + 3000
 
@@ -66,10 +67,24 @@ def loaded(values: npt.NDArray[np.float64], folder: Path) -> Records:
     return encoded_columns(folder, SCHEMA, {**columns, "age": ages, "sex": ["F", *["M"] * (size - 1)]})
 
 
+def with_score(records: Records, values: npt.NDArray[np.float64], folder: Path) -> Records:
+    """The same register with a derived column of some values."""
+    chunks = np.array_split(values, np.cumsum([chunk.records for chunk in records.chunks])[:-1])
+    encode_column(SCORE, chunks, folder / "score")
+    return records.with_column(SCORE, folder / "score")
+
+
 def one_rule() -> list[Cell]:
     """Everybody below the frequent value."""
     tests = tuple(Predicate(column=f"x{n}", op="lt", value=V) for n in range(COLUMNS))
     return [Cell(id="below", any_of=(Rule(all_of=tests),))]
+
+
+def scored() -> list[Cell]:
+    """Two disjoint bands of the derived column, above and below all cuts of a declared one."""
+    tests = (Predicate(column="score", op="lt", value=V / 2), Predicate(column="score", op="ge", value=V / 2))
+    other = Predicate(column="x0", op="le", value=V / 2)
+    return [Cell(id=test.op, any_of=(Rule(all_of=(test, other)),)) for test in tests]
 
 
 def tree() -> list[Cell]:
@@ -92,7 +107,7 @@ def overlapping() -> list[Cell]:
 
 def trace_of(records: Records, cells: Sequence[Cell]) -> Trace:
     """What a count does; what it keeps from one count to the next is at hand before. The mapped file is left out."""
-    classes = disjoint_classes(cells, SCHEMA)
+    classes = disjoint_classes(cells, records.schema)
     count_cells(records, cells, classes, ["sex"])
     trace: Trace = []
 
@@ -102,7 +117,7 @@ def trace_of(records: Records, cells: Sequence[Cell]) -> Trace:
         arrays = {
             name: value.shape
             for name, value in frame.f_locals.items()
-            if isinstance(value, np.ndarray) and value is not records.doubles
+            if isinstance(value, np.ndarray) and all(value is not mapped for mapped in records.doubles.values())
         }
         trace.append((frame.f_code.co_qualname, frame.f_lineno, arrays))
         return tracer
@@ -142,6 +157,17 @@ def test_registers_that_differ_in_everything_make_the_same_work(
 
     assert trace_of(loaded(REGISTERS[other], tmp_path / "other"), cells()) == trace
     assert {len(arrays) for _, _, arrays in trace} > {0, 3}, "the arrays of the kernel were seen"
+    assert set(threads) == {2}
+
+
+@pytest.mark.parametrize("other", REGISTERS)
+def test_scores_that_differ_in_everything_make_the_same_work(other: str, tmp_path: Path, threads: list[int]) -> None:
+    records = loaded(crowded(PEOPLE), tmp_path)
+    (tmp_path / "other").mkdir()
+
+    trace = trace_of(with_score(records, crowded(PEOPLE), tmp_path), scored())
+
+    assert trace_of(with_score(records, REGISTERS[other], tmp_path / "other"), scored()) == trace
     assert set(threads) == {2}
 
 

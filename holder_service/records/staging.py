@@ -1,0 +1,143 @@
+"""Files that are sent, checked record by record and put aside column by column (2-privacy §8).
+
+Memory is bounded whatever a file's size. Person keys are hashed as they arrive, and nowhere put aside in clear.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from holder_service.domain.errors import InvalidRecords
+from holder_service.records.csv_records import csv_pieces
+from holder_service.records.parquet_records import parquet_pieces
+from holder_service.records.person_keys import PersonKeys, PersonSecret
+from holder_service.records.pieces import Piece
+from holder_service.records.values import checked_values, expectation, index_type
+from shared.schema import Column, Schema
+
+_READERS: Final[Mapping[str, Callable[[Path, Schema], Iterator[Piece]]]] = {
+    "text/csv": csv_pieces,
+    "application/vnd.apache.parquet": parquet_pieces,
+}
+
+_Values = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class StagedFile:
+    """The checked records of a file, in a folder that goes with the work on it.
+
+    Attributes:
+        keys: The keyed hashes of the person keys.
+        values: Of each column in declared order, mapped: what `checked_values` makes of it, shape (records,).
+    """
+
+    keys: PersonKeys
+    values: tuple[_Values, ...]
+
+    @classmethod
+    def read(
+        cls,
+        source: Path,
+        media_type: str,
+        schema: Schema,
+        *,
+        secret: PersonSecret,
+        folder: Path,
+        records_max: int,
+        too_many: str,
+    ) -> "StagedFile":
+        """Check all records of a file.
+
+        Args:
+            source: A CSV or Parquet file with the person key and every column, in any order.
+            media_type: "text/csv" or "application/vnd.apache.parquet".
+            schema: The person key and the columns.
+            secret: What person keys are hashed under.
+            folder: An empty folder.
+            records_max: How many records it may have.
+            too_many: What to say if it has more.
+
+        Raises:
+            InvalidRecords: Naming the line (CSV; the header is line 1) or the record (Parquet), the column
+                and what is expected there; never a value, nor how many records there are.
+        """
+        reader = _READERS.get(media_type.partition(";")[0].strip().lower())
+        if reader is None:
+            raise InvalidRecords(f"Send the records as {' or '.join(_READERS)}.")
+        keys = PersonKeys(folder, secret)
+        try:
+            _stage(_at_most(reader(source, schema), records_max, too_many), schema, folder, keys)
+        except pa.ArrowException:  # none is expected; its text might quote a record
+            raise InvalidRecords("The file cannot be read as what it says it is.") from None
+        values = [_read_staged(_staged(folder, index), column) for index, column in enumerate(schema.columns)]
+        return cls(keys, tuple(values))
+
+
+def _at_most(pieces: Iterator[Piece], records_max: int, too_many: str) -> Iterator[Piece]:
+    """The pieces, as long as they have no more records."""
+    records = 0
+    for piece in pieces:
+        records += len(piece)
+        if records > records_max:
+            raise InvalidRecords(too_many)
+        yield piece
+
+
+def _stage(pieces: Iterator[Piece], schema: Schema, folder: Path, keys: PersonKeys) -> None:
+    """Check all records, and append each column's values to a file of its own."""
+    unit, first = "", 0
+    for piece in pieces:
+        if not unit:
+            unit, first = piece.unit, piece.first
+        values = _checked(piece, schema)
+        keys.add(piece.columns[schema.person_key].to_pylist())
+        for index, column in enumerate(schema.columns):
+            with _staged(folder, index).open("ab") as file:
+                values[column.name].tofile(file)
+    repeated = keys.first_repeated()
+    if repeated is not None:
+        raise InvalidRecords(
+            f"{unit} {first + repeated}, column {schema.person_key!r}: the key of an earlier {unit}; everybody has "
+            "exactly one."
+        )
+
+
+def _checked(piece: Piece, schema: Schema) -> dict[str, _Values]:
+    """The values of a piece's columns.
+
+    Raises:
+        InvalidRecords: For the first record with a value that does not fit, and the first such column in it.
+    """
+    values, faults = {}, []
+    for name, array in piece.columns.items():
+        if name == schema.person_key:
+            fit = pc.not_equal(array, "").fill_null(False).to_numpy(zero_copy_only=False)
+            expected = "a person key"
+        else:
+            values[name], fit = checked_values(array, schema.by_name[name])
+            expected = expectation(schema.by_name[name])
+        if not fit.all():
+            faults.append((int(np.argmin(fit)), f"column {name!r}: expected {expected}."))
+    if faults:
+        index, text = min(faults, key=itemgetter(0))
+        raise InvalidRecords(f"{piece.unit} {piece.first + index}, {text}")
+    return values
+
+
+def _staged(folder: Path, index: int) -> Path:
+    return folder / f"column-{index}"
+
+
+def _read_staged(path: Path, column: Column) -> _Values:
+    kind = np.dtype(np.float64) if column.ordered else index_type(column)
+    if path.exists() and path.stat().st_size:
+        return np.memmap(path, dtype=kind, mode="r")
+    return np.empty(0, dtype=kind)
