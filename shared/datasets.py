@@ -60,6 +60,22 @@ class DatasetDeclaration(RequestModel):
         return Schema(person_key=self.person_key, columns=self.columns)
 
 
+class ColumnLimits(BaseModel):
+    """The limits of derived columns, as the holder publishes them."""
+
+    model_config = ConfigDict(frozen=True)
+
+    body_bytes_max: int = limits.COLUMN_BODY_BYTES_MAX
+    lists_and_objects_max: int = limits.LISTS_AND_OBJECTS_PER_COLUMN_MAX
+    score_weight_max: int = limits.SCORE_WEIGHT_MAX
+    linked_bytes_max: int = limits.LINKED_BYTES_MAX
+    linked_rows_max: int = limits.LINKED_ROWS_MAX
+    columns_max: int = limits.DERIVED_COLUMNS_PER_AUDITOR_MAX
+    bytes_max: int = limits.DERIVED_BYTES_PER_AUDITOR_MAX
+    columns_per_plan_max: int = limits.DERIVED_COLUMNS_PER_PLAN_MAX
+    seconds_max: int = limits.COLUMN_S_MAX
+
+
 class Limits(BaseModel):
     """The limits that a plan has to respect, as the holder publishes them."""
 
@@ -84,6 +100,10 @@ class Limits(BaseModel):
     delta_min: str = format_nano(DELTA_NANO_MIN)
     delta_max: str = format_nano(DELTA_NANO_MAX)
     upper_max: int = limits.UPPER_MAX
+    derived_columns: ColumnLimits | None = Field(
+        default=None,
+        exclude_if=lambda derived: derived is None,  # a description that was kept before there were any stays as it was
+    )
 
 
 class DatasetDescription(BaseModel):

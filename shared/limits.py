@@ -39,10 +39,19 @@ UPPER_MAX: Final = RECORDS_MAX_MAX
 INTEGER_MAX: Final = 2**53
 COLUMN_BODY_BYTES_MAX: Final = 32 * 1024 * 1024
 """Of a request for a derived column, which holds a score document."""
+LISTS_AND_OBJECTS_PER_COLUMN_MAX: Final = 524_288
+"""Of the same; 10 000 trees whose tests have a column each have some 120 000."""
 DERIVED_COLUMNS_PER_AUDITOR_MAX: Final = 32
 """Of one dataset."""
+DERIVED_BYTES_PER_AUDITOR_MAX: Final = 2 * 1024 * 1024 * 1024
+"""Of one dataset: score documents and files of linked values together."""
+COLUMN_S_MAX: Final = 3600
+"""How long a derived column may be supposed to take, as a function of its size and the declared `records_max`."""
+COLUMN_QUEUE_S_MAX: Final = 7200
+"""How long all columns that are to be made may be supposed to take together; one auditor's have half of it."""
 DERIVED_COLUMNS_PER_PLAN_MAX: Final = 8
 LINKED_BYTES_MAX: Final = 1024 * 1024 * 1024
+LINKED_ROWS_MAX: Final = 20_000_000
 SCORE_NUMBER_MAX: Final = 1e30
 SCORE_NUMBERS_MAX: Final = 65_536
 """In one list of a score document."""

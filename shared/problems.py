@@ -32,6 +32,7 @@ TITLES: Final[Mapping[str, str]] = {
     "already-charged": "This can no longer change",
     "conflict": "In conflict with what is recorded",
     "invalid-records": "The records do not fit the declaration",
+    "column-not-ready": "The derived column's values are not there yet",
     "rate-limited": "Too many requests",
     "restore-unrecorded": "The database lacks an entry that the anchor holds",
     "unavailable": "The store is away",
@@ -88,6 +89,20 @@ class UnknownColumn(PlanRefused):
             f"The dataset declares no column {column!r}; GET /v1/datasets/{{dataset}} lists its columns.",
             path,
             column=column,
+        )
+
+
+class UnknownDerivedColumn(PlanRefused):
+    """A plan names a derived column that its auditor does not have about the dataset."""
+
+    code = "unknown-column"
+
+    def __init__(self, *, name: str) -> None:
+        super().__init__(
+            f"You have no derived column of that id and the name {name!r} about this dataset; "
+            "GET /v1/datasets/{dataset}/columns lists those you have.",
+            f"columns.{name}",
+            column=name,
         )
 
 

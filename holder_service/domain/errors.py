@@ -116,6 +116,10 @@ class InvalidRecords(HolderError, code="invalid-records"):
     """A file of records does not fit the declaration; names line and column, never a value."""
 
 
+class ColumnNotReady(HolderError, code="column-not-ready"):
+    """A plan names a derived column before its values are there: a public time."""
+
+
 class RateLimited(HolderError, code="rate-limited"):
     """Too much was asked in too short a time; waiting helps."""
 

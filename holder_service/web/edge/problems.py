@@ -39,6 +39,7 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = {
     "already-charged": 409,
     "conflict": 409,
     "invalid-records": 422,
+    "column-not-ready": 409,
     "rate-limited": 429,
     "restore-unrecorded": 503,
     "unavailable": 503,
@@ -72,8 +73,8 @@ def problem_response(
     headers = {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if status in (429, 503):
-        headers["Retry-After"] = str(RETRY_AFTER_S)
+    if status in (429, 503) or code == "column-not-ready":
+        headers["Retry-After"] = str((fields or {}).get("retry_after_s", RETRY_AFTER_S))
     if status == 408:
         headers["Connection"] = "close"  # the rest of the body may never come
     document = {

@@ -18,7 +18,7 @@ from holder_service.web.edge.public_times import wait_until_public
 from holder_service.web.edge.request_facts import note_release
 from holder_service.web.rest.documentation import PROBLEM_RESPONSES
 from shared import limits
-from shared.datasets import Budget, DatasetDescription, Limits
+from shared.datasets import Budget, ColumnLimits, DatasetDescription, Limits
 from shared.plans import Plan, Quote, mechanism_names
 from shared.releases import LedgerPosition, Release, SigningKeys
 
@@ -163,7 +163,7 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
         mechanisms=mechanism_names(dataset.schema),
         records_max=dataset.records_max,
         release_quantum_ms=holder.settings.release_quantum_ms,
-        limits=Limits(),
+        limits=Limits(derived_columns=ColumnLimits()),
     )
 
 
