@@ -35,10 +35,7 @@ def create_served_app() -> FastAPI:
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """Build the application of a holder that was set up.
-
-    Args:
-        settings: From the environment if they are not given.
+    """Build the application of a holder that was set up; its settings are the environment's if none are given.
 
     Raises:
         NotInitialised: `holder init` has to run first.

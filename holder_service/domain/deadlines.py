@@ -30,19 +30,14 @@ NOISE_COUNT_MS: Final[Mapping[str, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class PlanSize:
-    """What of a plan the deadline depends on.
+    """What of a plan the deadline depends on, over all batches.
 
     Attributes:
-        rules: Of all batches.
-        predicates: Of all rules.
         values: Of all predicates' lists.
-        cuts: At most how many cuts columns of numbers get, over all batches: two for each different threshold, and one
-            for missing.
-        columns: That rules name, over all batches.
+        cuts: At most how many cuts columns of numbers get: two for each different threshold, and one for missing.
         counts: By mechanism, how many counts get its noise: cells times groups.
         gaussians: Batches of Gaussian noise, whose scale has to be searched for.
-        classes: Of disjoint cells, over all batches.
-        words: At most how many words of rules are intersected for each record, over all batches.
+        words: At most how many words of rules are intersected for each record.
         word_columns: The same, times the columns that each batch's rules name.
     """
 
@@ -176,13 +171,10 @@ def release_deadline_s(work_s: float, *, quantum_ms: int) -> float:
 
 
 def public_time_s(*, begun_s: float, period_s: float, now_s: float) -> tuple[float, bool]:
-    """The next public time of work, by any clock.
+    """The next public time of work, by any clock, and whether the work overran.
 
     What overran its period waits for the double, and for the double of that if need be, so that
     even then its time is one of few public values.
-
-    Returns:
-        That time, and whether the work overran.
     """
     if period_s == 0:
         return now_s, False

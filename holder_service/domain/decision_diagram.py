@@ -39,7 +39,6 @@ class DecisionDiagram:
 
     Attributes:
         root: Where the way down begins, as in `Node.children`.
-        nodes: The tests.
         depth: The largest number of tests on a way.
     """
 
@@ -49,15 +48,7 @@ class DecisionDiagram:
 
     @classmethod
     def rebuilt(cls, partitions: Mapping[str, Partition], paths: Sequence[Path]) -> Self | None:
-        """Rebuild the diagram of some rules.
-
-        Args:
-            partitions: The columns that the rules name.
-            paths: The rules, as `admitted_paths` gives them.
-
-        Returns:
-            The diagram; `None` if the rules pass more nodes than they may.
-        """
+        """Rebuild the diagram of rules as `admitted_paths` gives them; `None` if they pass more nodes than they may."""
         everything = {name: (1 << partition.atoms) - 1 for name, partition in partitions.items()}
         sets = [_sets(path) for path in paths]
         root = [0]

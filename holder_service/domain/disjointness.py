@@ -20,12 +20,8 @@ from shared.schema import Schema
 def disjoint_classes(cells: Sequence[Cell], schema: Schema) -> tuple[tuple[int, ...], ...]:
     """Colour cells into classes of mutually disjoint ones, first fit in the order given.
 
-    Args:
-        cells: Cells that fit the schema.
-        schema: The dataset's declared columns.
-
     Returns:
-        The classes, each the ascending places of its cells; a batch of cells costs its ε once for each.
+        The classes, each the ascending indices of its cells; a batch of cells costs its ε once for each.
 
     Raises:
         TooLarge: As `admitted_sets`.

@@ -112,12 +112,10 @@ class Event:
     """What happened, before it is in the chain.
 
     Attributes:
-        kind: Of what sort.
         actor: Who did it: an account's name, or `COMMAND_LINE`.
         population, dataset, auditor: What it concerns, where it does.
         subject: The identity of the plan charged, the id of a key, the version loaded.
         answer: The digest of the released answer (`shared.releases.answer_digest`).
-        loss: What was charged.
         cap: The population's cap and total spending after it.
         account: The auditor's balance with the population after it.
         detail: Further public facts, JSON values.

@@ -17,7 +17,6 @@ class BatchPrice:
     """What one batch costs.
 
     Attributes:
-        batch: The batch.
         classes: Classes of provably disjoint cells, each as indices into `Batch.cells`.
         loss: That of the whole batch: of one class, as often as there are classes.
     """

@@ -15,13 +15,7 @@ from shared.schema import Schema
 def mechanism_of(
     batch: Batch, *, relation: NeighbouringRelation, schema: Schema, sensitive: Sequence[str]
 ) -> Mechanism:
-    """Calibrate a batch's mechanism: one class of its disjoint cells costs exactly `batch.loss`.
-
-    Args:
-        batch: Of a plan that fits the schema.
-        relation: The population's.
-        schema: The dataset's.
-        sensitive: The plan's sensitive columns.
+    """Calibrate the mechanism of a batch that fits the schema: a class of disjoint cells costs exactly `batch.loss`.
 
     Raises:
         ValueError: It would release counts as they are that were not perturbed at their source.

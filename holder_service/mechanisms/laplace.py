@@ -57,14 +57,7 @@ class LaplaceMechanism:
         return DiscreteLaplaceNoise(scale=self.scale)
 
     def release(self, counts: Sequence[int]) -> list[int]:
-        """Noisy counts.
-
-        Args:
-            counts: True counts, in people, in any number.
-
-        Returns:
-            As many integers, in people; they may be negative.
-        """
+        """Noisy counts, in people, from true ones; they may be negative."""
         answers: list[int] = self._measurement(counts)
         return answers
 

@@ -33,9 +33,7 @@ class AuditLine:
 
     Attributes:
         through: "core", "HTTP" or "time".
-        pair: The registers.
         what: The mechanism's name, or what was seen of releases (`timing`).
-        fault: The fault that was planted, if one was.
         bound: Of the loss, as it was seen.
     """
 

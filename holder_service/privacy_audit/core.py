@@ -75,9 +75,6 @@ def draw(
     """Draw answers to a batch on both registers.
 
     Args:
-        pair: The registers.
-        batch: Of their plan.
-        counts: Their true counts.
         runs: On either register.
         calibration: What draws; noise and charge are stated as those of `as_charged` all the same.
     """

@@ -33,8 +33,7 @@ class Drawn:
 
     Attributes:
         noise: As stated by quote and release.
-        epsilon: The charge.
-        delta: The charge.
+        epsilon, delta: The charge.
         counts: Of each count that the person can change, the true one in either register.
         answers: Of either register, the noisy ones, run by run.
     """
@@ -52,8 +51,7 @@ class LossBound:
 
     Attributes:
         runs: On either register.
-        epsilon: The charge.
-        delta: The charge.
+        epsilon, delta: The charge.
         stated: The loss at δ that the noise as stated has on this pair, exactly.
         bound: The loss at δ is at least this, with confidence.
         excess: By how much the loss is larger than that of the noise as stated, at least, with confidence.
@@ -134,8 +132,7 @@ def examine_values(
 
     Args:
         values: Of either register, run by run, in any unit; at least two.
-        epsilon: The charge of a run.
-        delta: The charge of a run.
+        epsilon, delta: The charge of a run.
         alpha: The probability, at most, that the bound of numbers that are distributed alike does not hold.
     """
     runs = min(map(len, values))

@@ -42,7 +42,6 @@ class Neighbours:
     """Two registers, and what the person that they differ by is in either.
 
     Attributes:
-        relation: What makes them neighbours.
         sensitive: The columns that the groups are made of: two groups or four.
         person: The person's values in one register.
         changed: In the other; `None` if absent there.

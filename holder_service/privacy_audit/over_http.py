@@ -101,17 +101,7 @@ def holder_under_audit(*, quantum_ms: int = 0, fault: Callable[[], None] | None 
 
 
 def draw_all(holder: HolderUnderAudit, pair: Neighbours, counts: TruePair, *, runs: int) -> dict[str, Drawn]:
-    """Draw answers to every batch on both registers, several of each in a release.
-
-    Args:
-        holder: A new one.
-        pair: The registers.
-        counts: Their true counts.
-        runs: On either register.
-
-    Returns:
-        What was drawn and stated, by the batch's name.
-    """
+    """Draw so many answers to every batch on either register, several in a release; by the batch's name."""
     key = holder.administer("POST", "/auditors", json={"name": AUDITOR})["key"]
     cost_nano = RUNS_PER_RELEASE * sum(batch.loss.epsilon_nano for batch in pair.plan().batches)
     releases_per_budget = parse_nano(BUDGET["epsilon"]) // cost_nano

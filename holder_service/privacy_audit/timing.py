@@ -133,7 +133,6 @@ class Watcher:
         """Ask so many releases of either register, in random order, and note what is seen of each.
 
         Args:
-            runs: Of either register.
             watched: Look on a second connection too.
             clients: Who ask at once; one alone if others' releases would be taken for its own.
             first: The number of the first plan; no plan is asked twice.

@@ -38,7 +38,6 @@ class Overlap:
     """Two populations that share person keys.
 
     Attributes:
-        populations: Their names.
         person_keys: The names of their key columns: numbers that two registers gave out are no same people.
         people: How many keys both have.
         mergeable: Whether relation and person key are the same, so that they can be merged.
@@ -55,13 +54,8 @@ class OverlapLook:
     """What an administrator is shown of two populations, at a loss of `charged` to each.
 
     Attributes:
-        populations: Their names.
-        person_keys: The names of their key columns.
-        people_from: Their noisy number of common keys is so large at least; 0 below the first band.
-        people_below: And smaller than this.
-        mergeable: Whether relation and person key are the same, so that they can be merged.
+        people_from, people_below: The band that their noisy number of common keys is in; from 0 below the first.
         not_compared: Datasets of them that cannot be compared until they are loaded again.
-        charged: The loss.
     """
 
     populations: tuple[str, str]

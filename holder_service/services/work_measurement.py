@@ -40,9 +40,6 @@ class Measured:
     """What one plan took.
 
     Attributes:
-        plan: Its name.
-        records: Of how many people.
-        size: Of the plan.
         took_ms: Each run's parts, in milliseconds; `pauses` is 0, because no part is one.
     """
 
@@ -65,8 +62,6 @@ def measure(home: Path, *, records: Sequence[int], runs: int) -> Iterator[Measur
 
     Args:
         home: A folder on the volume where the real holder keeps its home; what is made there is taken away.
-        records: How many people to invent, for each register.
-        runs: How often each plan is released.
     """
     with tempfile.TemporaryDirectory(dir=home, prefix="calibration-") as folder:
         root = Path(folder)

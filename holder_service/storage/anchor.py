@@ -42,7 +42,6 @@ class Anchor:
         answer may have left.
 
         Args:
-            head: The entry.
             has: Whether the database has some entry; asked while nobody else can write the file.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -19,9 +19,6 @@ async def receive_form(request: Request, path: Path, *, bytes_max: int, check: C
     """Write the file of a form to a new file.
 
     Args:
-        request: A form of the type multipart/form-data.
-        path: The new file.
-        bytes_max: Of the whole body.
         check: Is given the form's token, which stands before the file, and refuses a wrong one.
 
     Returns:

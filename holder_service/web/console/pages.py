@@ -102,14 +102,7 @@ class SecurityHeaders:
 
 
 def render(template: str, *, status: int = 200, refusal: Refusal | None = None, **context: Any) -> HTMLResponse:
-    """A page.
-
-    Args:
-        template: The template's file name.
-        status: Of the answer; of a refusal it is the refusal's.
-        refusal: What the page has to say first.
-        context: What the template shows.
-    """
+    """A page from a template's file; its status is the refusal's, if it has to say one first."""
     if refusal is not None:
         note_problem(refusal.code)
         status = refusal.status

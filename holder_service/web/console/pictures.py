@@ -67,7 +67,6 @@ def spending_chart(points: Sequence[tuple[datetime, Balance]], now: datetime, *,
 
     Args:
         points: The balance after each step of time that changed it, oldest first.
-        now: Where the picture ends.
         cap: Whether the cap is drawn too; not where it is published.
 
     Returns:

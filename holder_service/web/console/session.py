@@ -64,13 +64,7 @@ class Visit:
         return self.session.caller.name
 
     def page(self, template: str, *, section: str, **context: Any) -> Response:
-        """A page of the console: with the message that a redirect left for it, a refusal, and what was refused.
-
-        Args:
-            template: The template's file name.
-            section: Of the navigation.
-            context: What else the template shows.
-        """
+        """A page of the console: with the message that a redirect left for it, a refusal, and what was refused."""
         kept = read_cookie(self.request, MESSAGE_COOKIE)
         response = render(
             template, refusal=self.refusal, entered=self.form if self.refusal else None, section=section,

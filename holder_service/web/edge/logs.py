@@ -123,12 +123,7 @@ class Level(StrEnum):
 
 
 def configuration(level: Level, *, requests: bool = True) -> dict[str, Any]:
-    """Logging for `logging.config.dictConfig`: everybody's records through `JsonLines`, to standard error.
-
-    Args:
-        level: From which level on.
-        requests: Whether each request is logged.
-    """
+    """Logging for `logging.config.dictConfig`: everybody's records through `JsonLines`, to standard error."""
     loggers: dict[str, Any] = {
         name: {"level": level.upper(), "handlers": [], "propagate": True} for name in ("uvicorn", "uvicorn.error")
     }

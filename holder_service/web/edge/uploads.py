@@ -25,16 +25,10 @@ _log = logging.getLogger(__name__)
 async def load_upload(
     holder: Holder, *, actor: str, dataset: str, receive: Callable[[Path, int], Awaitable[str]]
 ) -> int:
-    """Receive a file and load it as a new version of a dataset; the file is gone afterwards in any case.
+    """Receive a file and load it as a new version of a dataset, whose number it gives; the file is gone in any case.
 
     Args:
-        holder: The holder.
-        actor: Who loads.
-        dataset: Into which dataset.
         receive: Writes what comes into a new file of at most so many bytes, and gives its media type.
-
-    Returns:
-        The number of the new version.
 
     Raises:
         NotFound, InvalidRecords, Conflict: As `services.loads.load`.
