@@ -6,15 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from holder_service.cli.calls import AdminKey, Url, call, chunks, clear_errors, download, new_file, path_of
-from holder_service.cli.output import (
-    OVERLAP_COLUMNS,
-    AsJson,
-    notify,
-    overlap_words,
-    show,
-    show_fields,
-    show_not_compared,
-)
+from holder_service.cli.output import AsJson, notify, show, show_fields, show_overlaps
 
 commands = typer.Typer()
 
@@ -77,10 +69,7 @@ def merge(into: str, source: str, url: Url = "", key: AdminKey = "") -> None:
 def look_at_overlap(population: str, other: str, url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
     """Look whether two populations share people: roughly, and charged to both caps; `holder overlaps` is exact."""
     found = call("POST", path_of("populations", "overlaps"), url, key, json={"population": population, "other": other})
-    row = (*found["populations"], *overlap_words(found), found["charged"]["epsilon"])
-    show(found, (*OVERLAP_COLUMNS, "charged to both, ε"), [row], as_json)
-    if not as_json:
-        show_not_compared(found)
+    show_overlaps(found, [found], as_json)
 
 
 @commands.command("report")
@@ -127,9 +116,5 @@ def _show_budgets(found: list[dict[str, Any]], as_json: bool) -> None:
          for name in ("limit", "spent", "remaining")), (one["expires"] or "never")[:10])
         for one in found
     ]  # fmt: skip
-    show(
-        {"budgets": found},
-        ("auditor", "population", "limit ε, δ", "spent ε, δ", "remaining ε, δ", "expires"),
-        rows,
-        as_json,
-    )
+    columns = ("auditor", "population", "limit ε, δ", "spent ε, δ", "remaining ε, δ", "expires")
+    show({"budgets": found}, columns, rows, as_json)

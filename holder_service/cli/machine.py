@@ -8,15 +8,7 @@ from typing import Annotated
 import typer
 
 from holder_service.cli.calls import clear_errors, own_holder
-from holder_service.cli.output import (
-    OVERLAP_COLUMNS,
-    AsJson,
-    notify,
-    overlap_words,
-    show,
-    show_not_compared,
-    show_verification,
-)
+from holder_service.cli.output import AsJson, notify, show_overlaps, show_verification
 from holder_service.services import holder, ledger
 from holder_service.services.backup import back_up
 from holder_service.services.overlaps import find_overlaps
@@ -66,10 +58,7 @@ def list_overlaps(as_json: AsJson = False) -> None:
     """List which populations share people, and exactly how many: derived from records, so keep it to yourself."""
     with clear_errors(), own_holder() as own:
         found = asdict(find_overlaps(own.store, own.files))
-    rows = [(*one["populations"], *overlap_words(one)) for one in found["overlaps"]]
-    show(found, OVERLAP_COLUMNS, rows, as_json)
-    if not as_json:
-        show_not_compared(found)
+    show_overlaps(found, found["overlaps"], as_json)
 
 
 @commands.command("backup")

@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 _errors = Console(stderr=True)
-OVERLAP_COLUMNS: Final = ("population", "and population", "person key", "people in both", "can be merged")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 
@@ -41,20 +40,25 @@ def show_verification(found: dict[str, Any], as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def overlap_words(found: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Of two populations: their person keys, how many people are in both, whether they can be merged."""
+def show_overlaps(document: Mapping[str, Any], overlaps: Sequence[Mapping[str, Any]], as_json: bool) -> None:
+    """Print which populations share people, what looking was charged, if it was, and what was not compared."""
+    columns = ("population", "and population", "person key", "people in both", "can be merged")
+    charged = ("charged to both, ε",) if "charged" in document else ()
+    show(document, columns + charged, [_overlap_row(one) for one in overlaps], as_json)
+    if document["not_compared"] and not as_json:
+        notify(f"Not compared until they are loaded again: {', '.join(document['not_compared'])}.")
+
+
+def _overlap_row(found: Mapping[str, Any]) -> tuple[str, ...]:
+    """Two populations, their person keys, how many people are in both, whether they can be merged, and the charge."""
     if "people" in found:
         people = str(found["people"])
     else:
         people = f"{found['people_from']} to {found['people_below']}" if found["people_from"] else "few or none"
     keys = " / ".join(dict.fromkeys(found["person_keys"]))
-    return keys, people, "yes" if found["mergeable"] else "no: relation or person key differ"
-
-
-def show_not_compared(found: Mapping[str, Any]) -> None:
-    """Name the datasets whose hashes are missing or under another secret."""
-    if found["not_compared"]:
-        notify(f"Not compared until they are loaded again: {', '.join(found['not_compared'])}.")
+    mergeable = "yes" if found["mergeable"] else "no: relation or person key differ"
+    charged = (found["charged"]["epsilon"],) if "charged" in found else ()
+    return *found["populations"], keys, people, mergeable, *charged
 
 
 def notify(text: str) -> None:

@@ -1,26 +1,18 @@
 """The whole audit: every relation with every mechanism, in the core and over HTTP; time; and faults, if asked."""
 
+import itertools
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from holder_service.privacy_audit.core import TruePair, draw, true_counts
+from holder_service.privacy_audit import timing
+from holder_service.privacy_audit.core import Calibration, TruePair, as_charged, draw, true_counts
 from holder_service.privacy_audit.faults import FAULTS, SLIGHT, count_large_registers_slowly
 from holder_service.privacy_audit.loss_bounds import LossBound, examine, examine_values
 from holder_service.privacy_audit.neighbours import EVERY_PAIR, Neighbours
 from holder_service.privacy_audit.over_http import draw_all, holder_under_audit
-from holder_service.privacy_audit.timing import (
-    ASKED,
-    EPSILON,
-    EVERYTHING,
-    TIMED_PAIRS,
-    WATCHED,
-    TimedPair,
-    Watcher,
-    values_of,
-)
 from holder_service.settings import QUANTUM_MS_DEFAULT
 
 WARM_UP: Final = 20
@@ -38,7 +30,7 @@ class AuditLine:
     """
 
     through: str
-    pair: Neighbours | TimedPair
+    pair: Neighbours | timing.TimedPair
     what: str
     fault: str | None
     bound: LossBound
@@ -68,13 +60,11 @@ def audit(
         counted = [(pair, true_counts(pair, Path(folder) / str(number))) for number, pair in enumerate(EVERY_PAIR)]
     mechanisms = len(EVERY_PAIR[0].plan().batches)
     lines = mechanisms * len(EVERY_PAIR) * ((core_runs > 0) + (http_runs > 0))
-    share = alpha / (lines + len(TIMED_PAIRS) * len(ASKED + WATCHED) * (time_runs > 0))
+    share = alpha / (lines + len(timing.TIMED_PAIRS) * len(timing.ASKED + timing.WATCHED) * (time_runs > 0))
+    planted: list[Mapping[Any, Calibration]] = [{None: as_charged}, FAULTS] if with_faults else [{None: as_charged}]
     if core_runs:
-        for pair, counts in counted:
-            yield from _through_core(pair, counts, core_runs, share)
-    if core_runs and with_faults:
-        for pair, counts in counted:
-            yield from _with_faults(pair, counts, core_runs, share)
+        for calibrations, (pair, counts) in itertools.product(planted, counted):
+            yield from _through_core(pair, counts, core_runs, share, calibrations)
     if http_runs:
         for pair, counts in counted:
             with holder_under_audit() as holder:
@@ -83,36 +73,33 @@ def audit(
                 yield AuditLine("HTTP", pair, name, None, examine(answers, alpha=share))
 
     if time_runs:
-        for timed in TIMED_PAIRS:
+        for timed in timing.TIMED_PAIRS:
             yield from _timed(timed, time_runs, share, quantum_ms=QUANTUM_MS_DEFAULT)
     if time_runs and with_faults:
-        for line in _timed(EVERYTHING, time_runs, share, quantum_ms=0, fault=count_large_registers_slowly):
+        for line in _timed(timing.EVERYTHING, time_runs, share, quantum_ms=0, fault=count_large_registers_slowly):
             if line.what in ("latency", "created"):
                 yield replace(line, fault="no quantum, slow counts")
 
 
 def _timed(
-    pair: TimedPair, runs: int, alpha: float, *, quantum_ms: int, fault: Callable[[], None] | None = None
+    pair: timing.TimedPair, runs: int, alpha: float, *, quantum_ms: int, fault: Callable[[], None] | None = None
 ) -> Iterator[AuditLine]:
     with holder_under_audit(quantum_ms=quantum_ms, fault=fault) as holder:
-        watcher = Watcher(holder, pair)
+        watcher = timing.Watcher(holder, pair)
         watcher.watch(runs=WARM_UP, watched=False)
         seen = watcher.watch(runs=runs, watched=True, first=WARM_UP)
-    for what in ASKED + WATCHED:
-        yield AuditLine(
-            "time", pair, what, None, examine_values(values_of(what, seen), epsilon=EPSILON, delta=0, alpha=alpha)
-        )
+    for what in timing.ASKED + timing.WATCHED:
+        bound = examine_values(timing.values_of(what, seen), epsilon=timing.EPSILON, delta=0, alpha=alpha)
+        yield AuditLine("time", pair, what, None, bound)
 
 
-def _through_core(pair: Neighbours, counts: TruePair, runs: int, alpha: float) -> Iterator[AuditLine]:
+def _through_core(
+    pair: Neighbours, counts: TruePair, runs: int, alpha: float, calibrations: Mapping[Any, Calibration]
+) -> Iterator[AuditLine]:
+    """The lines of every batch, drawn as charged or with each of some faults."""
+    several = len(counts.changed) > 1
     for batch in pair.plan().batches:
-        yield AuditLine("core", pair, batch.name, None, examine(draw(pair, batch, counts, runs=runs), alpha=alpha))
-
-
-def _with_faults(pair: Neighbours, counts: TruePair, runs: int, alpha: float) -> Iterator[AuditLine]:
-    for batch in pair.plan().batches:
-        for fault, calibration in FAULTS.items():
-            several = len(counts.changed) > 1
+        for fault, calibration in calibrations.items():
             # Where one count changes, sensitivity 1 is no fault.
             if several or fault != "sensitivity 1":
                 times = 4 if several and fault == SLIGHT else 1

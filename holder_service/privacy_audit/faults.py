@@ -2,35 +2,21 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from holder_service.mechanisms.base import Mechanism
-from holder_service.mechanisms.calibration import mechanism_of
-from holder_service.privacy_audit.core import Calibration
+from holder_service.privacy_audit.core import Calibration, as_charged
 from holder_service.privacy_audit.neighbours import Neighbours
 from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.records.encoded import Records
 from holder_service.services import releases
 from shared.plans import Batch
-from shared.relations import NeighbouringRelation, Relation
 
 
 def with_epsilon(pair: Neighbours, batch: Batch, factor: float) -> Mechanism:
     """The mechanism of another ε than is charged; twice as much is half the noise, for the Gaussian nearly."""
-    return _calibrated(pair, batch, pair.relation, factor)
-
-
-def with_sensitivity_one(pair: Neighbours, batch: Batch) -> Mechanism:
-    """The mechanism of `add_remove`, whatever the relation is."""
-    return _calibrated(pair, batch, "add_remove", 1)
-
-
-def _calibrated(pair: Neighbours, batch: Batch, name: Relation, factor: float) -> Mechanism:
-    epsilon_nano = int(batch.loss.epsilon_nano * factor)
-    return mechanism_of(
-        batch.model_copy(update={"epsilon": epsilon_nano}),
-        relation=NeighbouringRelation(name), schema=pair.declaration.table, sensitive=pair.sensitive,
-    )  # fmt: skip
+    return as_charged(pair, batch.model_copy(update={"epsilon": int(batch.loss.epsilon_nano * factor)}))
 
 
 def count_large_registers_slowly() -> None:
@@ -48,6 +34,6 @@ SLIGHT: Final = "epsilon 10 % too large"
 """Where two counts change, this fault needs four times the draws that find the others."""
 FAULTS: Final[Mapping[str, Calibration]] = {
     "half the noise": lambda pair, batch: with_epsilon(pair, batch, 2),
-    "sensitivity 1": with_sensitivity_one,
+    "sensitivity 1": lambda pair, batch: as_charged(replace(pair, relation="add_remove"), batch),
     SLIGHT: lambda pair, batch: with_epsilon(pair, batch, 1.1),
 }

@@ -34,6 +34,7 @@ from shared.noise import Noise, RandomisedResponseNoise
 from shared.releases import Release
 
 AUDITOR: Final = "privacy-audit"
+LOAD_S_MAX: Final = 600.0
 _START_S_MAX: Final = 120.0
 _CLIENTS: Final = 4
 RUNS_PER_RELEASE: Final = 5
@@ -71,6 +72,17 @@ class HolderUnderAudit:
         if not answer.is_success:
             raise AuditFailed(f"The holder answered {method} {path} with {answer.status_code}: {answer.text}")
         return answer.json()
+
+    def declare(self, dataset: str, declaration: dict[str, Any], csv: bytes, budget: dict[str, str]) -> None:
+        """Declare and load a register of a population of its own, with a budget for `AUDITOR`.
+
+        Raises:
+            AuditFailed: It refuses.
+        """
+        path, as_csv = f"/datasets/{dataset}", {"Content-Type": "text/csv"}
+        self.administer("PUT", path, json=declaration)
+        self.administer("PUT", f"{path}/records", content=csv, headers=as_csv, timeout=LOAD_S_MAX)
+        self.administer("PUT", f"{path}/budgets/{AUDITOR}", json=budget)
 
 
 @contextmanager
@@ -116,18 +128,11 @@ def draw_all(holder: HolderUnderAudit, pair: Neighbours, counts: TruePair, *, ru
     for side, content in enumerate(pair.registers):
         datasets = [f"register-{side}-{number}" for number in range(-(-releases // releases_per_budget))]
         for dataset in datasets:
-            _declare(holder, dataset, pair, content)
+            holder.declare(dataset, pair.declaration_document, content, BUDGET)
         asked = list(itertools.product(datasets, range(1, releases_per_budget + 1)))[:releases]
         with ThreadPoolExecutor(_CLIENTS) as clients:
             sides.append(list(clients.map(ask, asked)))
     return {batch.name: _drawn(batch.name, sides, counts) for batch in pair.plan().batches}
-
-
-def _declare(holder: HolderUnderAudit, dataset: str, pair: Neighbours, content: bytes) -> None:
-    """Declare and load a register of a population of its own, with a budget for the auditor."""
-    holder.administer("PUT", f"/datasets/{dataset}", json=pair.declaration_document)
-    holder.administer("PUT", f"/datasets/{dataset}/records", content=content, headers={"Content-Type": "text/csv"})
-    holder.administer("PUT", f"/datasets/{dataset}/budgets/{AUDITOR}", json=BUDGET)
 
 
 def _drawn(name: str, sides: list[list[Release]], counts: TruePair) -> Drawn:

@@ -123,11 +123,7 @@ class Watcher:
         self._pair = pair
         self._key = holder.administer("POST", "/auditors", json={"name": AUDITOR})["key"]
         for side in (0, 1):
-            path = f"/datasets/{self._dataset(side)}"
-            holder.administer("PUT", path, json=pair.declaration_document)
-            csv = {"Content-Type": "text/csv"}
-            holder.administer("PUT", f"{path}/records", content=pair.register(side), headers=csv, timeout=600)
-            holder.administer("PUT", f"{path}/budgets/{AUDITOR}", json=_BUDGET)
+            holder.declare(f"register-{side}", pair.declaration_document, pair.register(side), _BUDGET)
 
     def watch(self, *, runs: int, watched: bool, clients: int = 1, first: int = 0) -> tuple[list[Seen], list[Seen]]:
         """Ask so many releases of either register, in random order, and note what is seen of each.
@@ -161,61 +157,48 @@ class Watcher:
         headers = {"Authorization": f"Bearer {self._key}"}
         return httpx.Client(base_url=self._holder.client.base_url, timeout=60, headers=headers, trust_env=False)
 
-    @staticmethod
-    def _dataset(side: int) -> str:
-        return f"register-{side}"
-
     def _ask(self, asking: httpx.Client, looking: httpx.Client | None, side: int, number: int) -> Seen:
-        path = f"/v1/datasets/{self._dataset(side)}"
+        dataset = f"register-{side}"
+        path = f"/v1/datasets/{dataset}"
         body = self._pair.plan(side, number)
-        looks = _Looks(looking, path, self._name(side, body)) if looking is not None else None
-        sent_s, sent_at = time.monotonic(), time.time()
-        if looks is not None:
-            looks.begin(sent_s)
-        answer = asking.post(f"{path}/releases", json=body)
-        latency_s = time.monotonic() - sent_s
+        plan = Plan.model_validate({**body, "version": 1})
+        name = identity(auditor=AUDITOR, dataset=dataset, plan=plan)
+        looks = _Looks(looking, path, name) if looking is not None else None
+        with ThreadPoolExecutor(1) as watching:
+            sent_s, sent_at = time.monotonic(), time.time()
+            watched = None if looks is None else watching.submit(looks.changed_s, sent_s)
+            answer = asking.post(f"{path}/releases", json=body)
+            latency_s = time.monotonic() - sent_s
         if answer.status_code != 201:
             raise AuditFailed(f"The holder answered a plan with {answer.status_code}: {answer.text}")
         created_s = datetime.fromisoformat(answer.json()["created"]).timestamp() - sent_at
         found = {"latency": latency_s, "created": created_s, "text": _checksum(answer)}
-        return found if looks is None else {**found, **looks.end()}
-
-    def _name(self, side: int, body: dict[str, Any]) -> str:
-        plan = Plan.model_validate({**body, "version": 1})
-        return identity(auditor=AUDITOR, dataset=self._dataset(side), plan=plan)
+        return found if watched is None else {**found, **watched.result()}
 
 
 class _Looks:
     """Looks at everything that a release changes, in turn, until all of it has changed."""
 
     def __init__(self, client: httpx.Client, path: str, name: str) -> None:
+        after = client.get("/v1/ledger/head").json()["sequence"]
         self._looks: dict[str, Callable[[], str]] = {
             "stored": lambda: str(client.get(f"{path}/releases/{name}").status_code),
-            "listed": lambda: client.get(f"{path}/releases", params={"after": self._listed_after}).text,
+            "listed": lambda: client.get(f"{path}/releases", params={"after": after}).text,
             "head": lambda: client.get("/v1/ledger/head").text,
             "budget": lambda: client.get(f"{path}/budget").text,
         }
-        self._listed_after = client.get("/v1/ledger/head").json()["sequence"]
         self._before = {what: look() for what, look in self._looks.items()}
-        self._changed_s: dict[str, float] = {}
-        self._thread = threading.Thread(target=self._look)
 
-    def begin(self, sent_s: float) -> None:
-        self._sent_s = sent_s
-        self._thread.start()
-
-    def end(self) -> Seen:
-        self._thread.join()
-        if set(self._changed_s) != set(self._before):
-            raise AuditFailed("A release did not change all that it has to change.")
-        return self._changed_s
-
-    def _look(self) -> None:
-        until_s = self._sent_s + _WATCH_S_MAX
-        while time.monotonic() < until_s and len(self._changed_s) < len(self._before):
+    def changed_s(self, sent_s: float) -> Seen:
+        """When each of them was seen to have changed, in seconds after the request."""
+        changed_s: dict[str, float] = {}
+        while time.monotonic() < sent_s + _WATCH_S_MAX and len(changed_s) < len(self._looks):
             for what, look in self._looks.items():
-                if what not in self._changed_s and look() != self._before[what]:
-                    self._changed_s[what] = time.monotonic() - self._sent_s
+                if what not in changed_s and look() != self._before[what]:
+                    changed_s[what] = time.monotonic() - sent_s
+        if len(changed_s) < len(self._looks):
+            raise AuditFailed("A release did not change all that it has to change.")
+        return changed_s
 
 
 def _checksum(answer: httpx.Response) -> float:

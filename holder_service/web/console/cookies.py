@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import ipaddress
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request, Response
@@ -34,27 +35,29 @@ def check_origin(request: Request, secret: str, sent: str) -> None:
     raise Forbidden("This form is not of this session: go back, load the page again, and send it from there.")
 
 
-def delete_cookie(response: Response, request: Request, name: str) -> None:
-    """Take a cookie away."""
-    response.delete_cookie(cookie_name(request, name), secure=is_secure(request), httponly=True, samesite="strict")
+@dataclass(frozen=True, slots=True)
+class Cookie:
+    """A cookie of the console, by its name where it may go over a plain connection."""
 
+    name: str
 
-def read_cookie(request: Request, name: str) -> str:
-    """A cookie's value, empty if there is none."""
-    return request.cookies.get(cookie_name(request, name), "")
+    def read(self, request: Request) -> str:
+        """Its value, empty if there is none."""
+        return request.cookies.get(self._name(request), "")
 
+    def set(self, response: Response, request: Request, value: str, *, max_age_s: int) -> None:
+        """Give it to the browser."""
+        response.set_cookie(
+            self._name(request), value, max_age_s, secure=is_secure(request), httponly=True, samesite="strict"
+        )
 
-def set_cookie(response: Response, request: Request, name: str, value: str, *, max_age_s: int) -> None:
-    """Give the browser a cookie that no script and no other site gets."""
-    response.set_cookie(
-        cookie_name(request, name), value, max_age=max_age_s, secure=is_secure(request), httponly=True,
-        samesite="strict",
-    )  # fmt: skip
+    def delete(self, response: Response, request: Request) -> None:
+        """Take it away."""
+        response.delete_cookie(self._name(request), secure=is_secure(request), httponly=True, samesite="strict")
 
-
-def cookie_name(request: Request, name: str) -> str:
-    """`__Host-` makes a browser refuse such a cookie from any other host or from a plain connection."""
-    return f"__Host-{name}" if is_secure(request) else name
+    def _name(self, request: Request) -> str:
+        """`__Host-` makes a browser refuse the cookie from any other host or from a plain connection."""
+        return f"__Host-{self.name}" if is_secure(request) else self.name
 
 
 def is_secure(request: Request) -> bool:

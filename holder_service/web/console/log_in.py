@@ -15,20 +15,14 @@ from fastapi.responses import RedirectResponse
 from holder_service.domain.errors import Forbidden, HolderError, RateLimited, Unauthenticated
 from holder_service.services import sessions
 from holder_service.services.sessions import SESSION_LIFETIME
-from holder_service.web.console.cookies import (
-    check_origin,
-    delete_cookie,
-    form_token,
-    is_secure,
-    read_cookie,
-    set_cookie,
-)
+from holder_service.web.console.cookies import Cookie, check_origin, form_token, is_secure
 from holder_service.web.console.forms import Form, read_form
 from holder_service.web.console.pages import LOG_IN, ROOT, Refusal, render
 from holder_service.web.console.session import SESSION_COOKIE, CheckedForm, ConsoleRoute, Visitor
 from holder_service.web.edge.dependencies import TheHolder
 
-LOG_IN_COOKIE: Final = "holder-log-in"
+LOG_IN_COOKIE: Final = Cookie("holder-log-in")
+SESSION_LIFETIME_S: Final = int(SESSION_LIFETIME.total_seconds())
 FORM_BYTES_MAX: Final = 4096
 FAILURES_MAX: Final = 10
 FAILURES_WITHIN_S: Final = 60.0
@@ -81,7 +75,7 @@ def log_in(request: Request, holder: TheHolder, form: Annotated[Form, Depends(_l
     address = request.client.host if request.client else ""
     then = form.values.get("then", ROOT)
     try:
-        check_origin(request, read_cookie(request, LOG_IN_COOKIE), form.text("form_token"))
+        check_origin(request, LOG_IN_COOKIE.read(request), form.text("form_token"))
         if not limit.admits(address):
             raise RateLimited("Too many log-ins failed from this address. Wait a minute, then try again.")
         session = sessions.log_in(holder.store, form.text("key"))
@@ -96,8 +90,7 @@ def log_in(request: Request, holder: TheHolder, form: Annotated[Form, Depends(_l
     request.state.caller = session.caller
     _log.info("console log-in", extra={"actor": session.caller.name})
     response = RedirectResponse(then if _INSIDE.fullmatch(then) else ROOT, status_code=303)
-    lifetime_s = int(SESSION_LIFETIME.total_seconds())
-    set_cookie(response, request, SESSION_COOKIE, session.token, max_age_s=lifetime_s)
+    SESSION_COOKIE.set(response, request, session.token, max_age_s=SESSION_LIFETIME_S)
     return response
 
 
@@ -107,16 +100,16 @@ def log_out(visit: Visitor, _: CheckedForm) -> Response:
     sessions.log_out(visit.store, visit.session.token)
     _log.info("console log-out", extra={"actor": visit.actor})
     response = RedirectResponse(LOG_IN, status_code=303)
-    delete_cookie(response, visit.request, SESSION_COOKIE)
+    SESSION_COOKIE.delete(response, visit.request)
     return response
 
 
 def _log_in_page(request: Request, then: str, refusal: Refusal | None = None) -> Response:
-    secret = read_cookie(request, LOG_IN_COOKIE) or secrets.token_urlsafe(16)
+    secret = LOG_IN_COOKIE.read(request) or secrets.token_urlsafe(16)
     response = render(
         "log_in.html.j2", refusal=refusal, entered=None, form_token=form_token(secret),
         then=then if _INSIDE.fullmatch(then) else ROOT,
         plain=request.url.scheme != "https" and is_secure(request),
     )  # fmt: skip
-    set_cookie(response, request, LOG_IN_COOKIE, secret, max_age_s=int(SESSION_LIFETIME.total_seconds()))
+    LOG_IN_COOKIE.set(response, request, secret, max_age_s=SESSION_LIFETIME_S)
     return response

@@ -21,21 +21,13 @@ from holder_service.services import sessions
 from holder_service.services.holder import Holder
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.services.sessions import Session
-from holder_service.web.console.cookies import (
-    check_origin,
-    delete_cookie,
-    form_token,
-    opened,
-    read_cookie,
-    sealed,
-    set_cookie,
-)
+from holder_service.web.console.cookies import Cookie, check_origin, form_token, opened, sealed
 from holder_service.web.console.forms import Form, read_form
 from holder_service.web.console.pages import LOG_IN, ROOT, Refusal, render
 from holder_service.web.edge.dependencies import TheHolder
 
-SESSION_COOKIE: Final = "holder-session"
-MESSAGE_COOKIE: Final = "holder-message"
+SESSION_COOKIE: Final = Cookie("holder-session")
+MESSAGE_COOKIE: Final = Cookie("holder-message")
 MESSAGE_S_MAX: Final = 60
 
 
@@ -65,21 +57,21 @@ class Visit:
 
     def page(self, template: str, *, section: str, **context: Any) -> Response:
         """A page of the console: with the message that a redirect left for it, a refusal, and what was refused."""
-        kept = read_cookie(self.request, MESSAGE_COOKIE)
+        kept = MESSAGE_COOKIE.read(self.request)
         response = render(
             template, refusal=self.refusal, entered=self.form if self.refusal else None, section=section,
             session=self.session, message=opened(self.session.token, kept),
             form_token=form_token(self.session.token), here=self.request.url.path, **context,
         )  # fmt: skip
         if kept:
-            delete_cookie(response, self.request, MESSAGE_COOKIE)
+            MESSAGE_COOKIE.delete(response, self.request)
         return response
 
     def done(self, path: str, text: str, *, good: bool = True) -> Response:
         """Go to a page and say there, once, what was done."""
         response = RedirectResponse(path, status_code=303)
         message = sealed(self.session.token, {"text": text, "good": good})
-        set_cookie(response, self.request, MESSAGE_COOKIE, message, max_age_s=MESSAGE_S_MAX)
+        MESSAGE_COOKIE.set(response, self.request, message, max_age_s=MESSAGE_S_MAX)
         return response
 
     def refused(self, refusal: Refusal) -> Response:
@@ -142,7 +134,7 @@ def visitor(request: Request, holder: TheHolder) -> Visit:
         LogInNeeded: Nobody who is logged in; or the key that opened the session is no longer in force.
     """
     try:
-        session = sessions.resume(holder.store, read_cookie(request, SESSION_COOKIE))
+        session = sessions.resume(holder.store, SESSION_COOKIE.read(request))
     except (Unauthenticated, Forbidden):
         raise LogInNeeded from None
     request.state.caller = session.caller
