@@ -74,13 +74,10 @@ class Auditor:
             SettingsMissing: The address or the key is set nowhere.
             SettingsRefused: One of them cannot be used.
         """
-        given = {
-            "holder_url": holder_url,
-            "api_key": api_key,
-            "receipts": receipts,
-            "allow_plain_http": allow_plain_http,
-        }
-        settings = load_settings(given, os.environ)
+        settings = load_settings(
+            {"holder_url": holder_url, "api_key": api_key, "receipts": receipts, "allow_plain_http": allow_plain_http},
+            os.environ,
+        )
         self._holder = HolderClient(
             http,
             url=settings.holder_url,
@@ -94,13 +91,7 @@ class Auditor:
     @classmethod
     def from_settings(cls, settings: AuditorSettings, *, on_step: Step = lambda _: None) -> Self:
         """An auditor with settings that `load_settings` returned."""
-        return cls(
-            settings.holder_url,
-            settings.api_key.get_secret_value(),
-            receipts=settings.receipts,
-            allow_plain_http=settings.allow_plain_http,
-            on_step=on_step,
-        )
+        return cls(**{**dict(settings), "api_key": settings.api_key.get_secret_value()}, on_step=on_step)
 
     @property
     def receipts(self) -> Receipts:

@@ -14,6 +14,7 @@ from auditor_client.errors import QuestionRefused
 from auditor_client.models.read_model import ModelRequest
 from auditor_client.models.readers import read_model
 from auditor_client.models.tree import DecisionRule
+from auditor_client.text import first_fault
 from shared import canonical
 from shared.datasets import DatasetDescription
 from shared.plans import Plan, check_size
@@ -83,8 +84,7 @@ def _fitting_plan(inquiry: Inquiry) -> Plan:
         check_size(plan)
         plan.check(inquiry.dataset.table)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise QuestionRefused(f"{'.'.join(map(str, first['loc']))}: {first['msg']}".lstrip(": ")) from error
+        raise QuestionRefused(": ".join(first_fault(error)).lstrip(": ")) from error
     except PlanRefused as error:
         raise QuestionRefused(str(error)) from error
     return plan

@@ -12,6 +12,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from auditor_client.errors import QuestionRefused
+from auditor_client.text import first_fault
 from shared.problems import PlanRefused
 from shared.rules import Predicate, Rule
 from shared.schema import Column, Schema
@@ -64,7 +65,7 @@ def _json_rule(text: str) -> tuple[Predicate, ...]:
     try:
         return Rule.model_validate_json(text).all_of
     except ValidationError as error:
-        raise QuestionRefused(f"The scope {text!r} is not a rule in JSON: {_first(error)}") from error
+        raise QuestionRefused(f"The scope {text!r} is not a rule in JSON: {first_fault(error)[1]}") from error
 
 
 def _conditions(text: str, schema: Schema) -> list[Predicate]:
@@ -127,7 +128,7 @@ def _predicate(column: Column, operator: str, tokens: list[Token], or_missing: b
     try:
         return Predicate.model_validate(document)
     except ValidationError as error:
-        raise QuestionRefused(f"The scope {text!r}: {_first(error)}") from error
+        raise QuestionRefused(f"The scope {text!r}: {first_fault(error)[1]}") from error
 
 
 def _value(column: Column, tokens: Sequence[Token], text: str) -> bool | int | float | str:
@@ -152,7 +153,3 @@ def _text(tokens: Sequence[Token], text: str) -> str:
     if tokens and all(kind in ("word", "phrase") for kind, _ in tokens):
         return " ".join(word for _, word in tokens)
     raise QuestionRefused(f"The scope {text!r} cannot be read: a name or a value is missing, or needs quotes.")
-
-
-def _first(error: ValidationError) -> str:
-    return error.errors(include_url=False, include_input=False, include_context=False)[0]["msg"]

@@ -10,7 +10,7 @@ from auditor_client.audits.bundle import write_bundle
 from auditor_client.audits.history import stored_history
 from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import AuditOutput, Connection, Dataset, Directory, ModelFile, Output
-from auditor_client.cli.output import an_auditor, clear_errors, print_json, require_writable
+from auditor_client.cli.output import an_auditor, clear_errors, require_writable, show
 from auditor_client.estimation.results import Verdict
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.findings.reading import Reading
@@ -36,12 +36,7 @@ def plan(
     with an_auditor(connection) as auditor:
         require_writable(output.report)
         planned = auditor.plan(model, dataset, request, target_width=target_width, supports_from=own.supports_from)
-        if output.report is not None:
-            planned.write_report(output.report)
-        if output.as_json:
-            print_json(planned.to_document())
-        else:
-            typer.echo(planned.summary() + ("" if output.report is None else f"\nReport: {output.report}"))
+        show(planned, output, Report=output.report)
 
 
 @with_flags
@@ -62,20 +57,11 @@ def audit(
         result = auditor.audit(
             model, dataset, request, reading=reading, supports_from=own.supports_from, reuse=own.reuse
         )
-        if output.report is not None:
-            result.write_report(output.report)
         if output.report_json is not None:
             output.report_json.write_text(result.to_json(), encoding="utf-8")
         if output.bundle is not None:
             write_bundle(output.bundle, [result], auditor.receipts)
-        if output.as_json:
-            print_json(result.to_document())
-        else:
-            typer.echo(result.summary())
-            typer.echo(f"Receipt: {result.receipt}")
-            for name, path in (("Report", output.report), ("Bundle", output.bundle)):
-                if path is not None:
-                    typer.echo(f"{name}: {path}")
+        show(result, output, Receipt=result.receipt, Report=output.report, Bundle=output.bundle)
         fail_on = output.fail_on
         if fail_on is not None and (result.verdict is Verdict.FAILS or result.verdict == fail_on.value):
             raise typer.Exit(1)
@@ -97,12 +83,7 @@ def compare(
     with an_auditor(connection) as auditor:
         require_writable(output.report)
         comparison = auditor.compare(first, second, dataset, request, reading=reading, supports_from=own.supports_from)
-        if output.report is not None:
-            comparison.write_report(output.report)
-        if output.as_json:
-            print_json(comparison.to_document())
-        else:
-            typer.echo(comparison.summary())
+        show(comparison, output)
 
 
 @with_flags
@@ -116,10 +97,4 @@ def history(
     """The kept audits over time, computed again from their receipts; asks nobody and spends nothing."""
     with clear_errors():
         require_writable(output.report)
-        found = stored_history(Receipts(directory or DEFAULT_RECEIPTS), dataset=dataset, model=model)
-        if output.report is not None:
-            found.write_report(output.report)
-        if output.as_json:
-            print_json(found.to_document())
-        else:
-            typer.echo(found.summary())
+        show(stored_history(Receipts(directory or DEFAULT_RECEIPTS), dataset=dataset, model=model), output)

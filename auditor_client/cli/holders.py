@@ -47,17 +47,10 @@ def budget(*, dataset: Dataset, output: JsonOnly, connection: WithoutReceipts) -
         if output.as_json:
             print_json(account.model_dump(mode="json"))
             return
+        losses = map(loss_words, (account.limit, account.spent, account.remaining))
         print_table(
             ("Auditor", "Population", "Granted", "Spent", "Left"),
-            [
-                (
-                    account.auditor,
-                    account.population,
-                    loss_words(account.limit),
-                    loss_words(account.spent),
-                    loss_words(account.remaining),
-                )
-            ],
+            [(account.auditor, account.population, *losses)],
         )
 
 

@@ -13,9 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from auditor_client.auditor import Auditor
-from auditor_client.cli.options import Connection
+from auditor_client.cli.options import Connection, Output
 from auditor_client.errors import AuditorError, SettingsRefused
 from auditor_client.exchange.calls import report_retries
+from auditor_client.report.view import Shown
 from auditor_client.settings import load_settings
 from auditor_client.text import readable
 
@@ -25,11 +26,7 @@ _progress = Console(stderr=True)
 @contextmanager
 def an_auditor(connection: Connection) -> Iterator[Auditor]:
     """An auditor for one command."""
-    flags = {
-        "holder_url": connection.holder_url,
-        "api_key_file": connection.key_file,
-        "receipts": connection.receipts,
-    }
+    flags = {**dict(connection), "api_key_file": connection.key_file}
     with clear_errors():
         report_retries(_show_step)
         with Auditor.from_settings(load_settings(flags, os.environ, connection.config), on_step=_show_step) as auditor:
@@ -65,6 +62,16 @@ def require_writable(path: Path | None) -> None:
     """Refuse a report that could not be written, before anything is spent."""
     if path is not None and (path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK)):
         raise SettingsRefused(f"{path} cannot be written: name a file in a directory that you may write to.")
+
+
+def show(shown: Shown, output: Output, **files: Path | None) -> None:
+    """Write a result where the flags say, and print it; as text with the files that there are, by their names."""
+    if output.report is not None:
+        shown.write_report(output.report)
+    if output.as_json:
+        print_json(shown.to_document())
+    else:
+        typer.echo("\n".join([shown.summary(), *(f"{name}: {path}" for name, path in files.items() if path)]))
 
 
 def print_json(document: Any) -> None:

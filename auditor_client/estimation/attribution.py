@@ -227,10 +227,7 @@ def _ratio(numerator: float, denominator: float) -> float:
 def _within(value: float, priors: Sequence[tuple[FloatArray, FloatArray]], level: float) -> Estimate:
     """A value in the hull of both priors' intervals, which is stretched to it; undefined if they are.
 
-    Args:
-        value: The value.
-        priors: Of each prior the draws for lower and for upper ends, shape (M,) each.
-        level: Of the interval.
+    `priors` are each prior's draws for lower and for upper ends, shape (M,) each.
     """
     ends = [(quantile_estimate(lower, level).low, quantile_estimate(upper, level).high) for lower, upper in priors]
     if not (np.isfinite(value) and np.isfinite(ends).all()):

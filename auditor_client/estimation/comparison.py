@@ -14,10 +14,7 @@ from auditor_client.estimation.results import Comparison, Estimate, ParityEstima
 def compare_estimates(first: ParityEstimate, second: ParityEstimate, *, same_answer: bool = False) -> Comparison:
     """Compare two audits of the same groups, at the same level and by the posterior. Spends no budget.
 
-    Args:
-        first: The earlier audit, or the one to compare with.
-        second: The later one.
-        same_answer: Whether both read one release, so that their noise is the same and not independent.
+    `same_answer` says whether both read one release, so that their noise is the same and not independent.
     """
     changes = {
         figure: _change_of(getattr(second, figure), getattr(first, figure), same_answer)

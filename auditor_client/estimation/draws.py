@@ -35,10 +35,7 @@ from auditor_client.estimation.totals import BoolArray, CountedTotals, Totals, p
 class Draws:
     """Equally weighted draws from the posterior under one prior.
 
-    Attributes:
-        accepted: Whole numbers of people, shape (T, K, M).
-        size: The group's accepted and refused together, the same shape.
-        prior: The prior.
+    `accepted` and `size` (with the refused) are whole numbers of people, shape (T, K, M) each.
     """
 
     accepted: FloatArray
@@ -68,13 +65,11 @@ class DrawsWithBoundaryCases:
     """Draws under one prior, and what true totals on the boundary would make of them.
 
     Where perhaps nobody of a group is accepted, the draws have somebody all the same. If the number of accepted people
-    over all groups is known, those people are missing in the other groups. `upper` gives each group its part of
-    them, and `lower` likewise takes from it people whom other groups lack among the refused.
+    over all groups is known, those people are missing in the other groups. `upper`, for upper ends of one group's
+    figures, gives each group its part of them, and `lower` takes from it people whom other groups lack among the
+    refused; both are `draws` where the groups are drawn independently.
 
     Attributes:
-        draws: As drawn.
-        lower: For lower ends of one group's figures; `draws` itself where the groups are drawn independently.
-        upper: For upper ends, likewise.
         none_possible: Whether nobody of a group may be accepted, shape (T, K).
         all_possible: Whether nobody of a group may be refused, shape (T, K).
     """
@@ -120,14 +115,8 @@ class DrawsWithBoundaryCases:
 def _missing_elsewhere(people: FloatArray, may_be_none: BoolArray) -> FloatArray:
     """How many more people each group has if the other groups that may have nobody do have nobody.
 
-    The people drawn for those groups are shared out evenly among all the rest, this group included.
-
-    Args:
-        people: As drawn, shape (T, K, M).
-        may_be_none: Of each group, shape (T, K).
-
-    Returns:
-        Shape (T, K, M).
+    The people drawn for those groups, of shape (T, K, M), are shared out evenly among all the rest, this group
+    included. `may_be_none` has shape (T, K), the result (T, K, M).
     """
     to_share = np.where(may_be_none[..., None], people, 0.0)
     from_others = to_share.sum(axis=1, keepdims=True) - to_share
@@ -137,15 +126,9 @@ def _missing_elsewhere(people: FloatArray, may_be_none: BoolArray) -> FloatArray
 
 
 def posterior_draws(totals: CountedTotals | LocalTotals, *, number: int, seed: int) -> tuple[Draws, Draws]:
-    """Draw from the posterior under the flat and under the pooled prior.
+    """Draw M times, a power of two, from the posterior under the flat prior and under the pooled one.
 
-    Args:
-        totals: What was answered.
-        number: M, how many draws; a power of two.
-        seed: The same seed gives the same draws.
-
-    Returns:
-        Draws under the flat prior, draws under the pooled prior.
+    The same seed gives the same draws.
     """
     priors: tuple[Prior, Prior] = FlatPrior(), PooledPrior(pooled_rates(totals))
     if isinstance(totals, CountedTotals) and totals.known is None:
@@ -181,15 +164,10 @@ def _importance_draws(
 
 
 def _resampled(log_weight: FloatArray, order: IntArray, ranks: IntArray) -> NDArray[np.intp]:
-    """Indices of equally weighted draws: each group's weighted quantile function at points of given ranks.
+    """Indices of equally weighted draws, shape (T, K, M): each group's weighted quantiles at points of given ranks.
 
-    Args:
-        log_weight: Of the proposed draws, shape (T, K, M).
-        order: The draws' indices in ascending order of their rates, the same shape.
-        ranks: Of the points, shape (K, M).
-
-    Returns:
-        Shape (T, K, M).
+    `log_weight` is of the proposed draws, `order` their indices in ascending order of their rates, shape (T, K, M)
+    each; `ranks` of the points has shape (K, M).
     """
     weight = np.exp(log_weight - log_weight.max(axis=-1, keepdims=True))
     share = np.cumsum(np.take_along_axis(weight, order, axis=-1), axis=-1)

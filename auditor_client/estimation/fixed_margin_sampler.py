@@ -25,16 +25,11 @@ SNAPSHOT_SWEEPS: Final = 6
 
 
 def fixed_margin_draws(totals: Totals, prior: LogPrior, *, number: int, seed: int) -> tuple[IntArray, IntArray]:
-    """Draw true totals from the posterior under a prior.
-
-    Args:
-        totals: What was answered, with known numbers over all groups.
-        prior: Of each group's (accepted, refused).
-        number: How many draws, a multiple of `SNAPSHOTS`.
-        seed: The same seed gives the same draws.
+    """Draw true totals from the posterior under a prior; the same seed gives the same draws.
 
     Returns:
-        Accepted and refused people, shape (T, K, number) each; their sums over the groups are exact.
+        Accepted and refused people, shape (T, K, number) each; their sums over the groups are the known ones. The
+        number is a multiple of `SNAPSHOTS`.
 
     Raises:
         ValueError: The groups share no known number.
@@ -63,15 +58,7 @@ def fixed_margin_draws(totals: Totals, prior: LogPrior, *, number: int, seed: in
 
 
 def _step(totals: Totals, prior: LogPrior, state: TrueTotals, log_prior: FloatArray, rng: np.random.Generator) -> None:
-    """Try to move people between two groups in every chain; state and log prior are changed in place.
-
-    Args:
-        totals: What was answered.
-        prior: Of each group's (accepted, refused).
-        state: Where the chains are, shape (T, K, C).
-        log_prior: Of the state, the same shape.
-        rng: Where the chance comes from.
-    """
+    """Try to move people between two groups in every chain; state and log prior, shape (T, K, C), change in place."""
     releases, groups, chains = state.accepted.shape
     pair = rng.choice(groups, 2, replace=False)
     which = rng.integers(3)  # the accepted, the refused, or both
@@ -103,18 +90,7 @@ def _lengths(deviation: float, shape: tuple[int, int], rng: np.random.Generator)
 
 
 def _start(estimate: FloatArray, margin: IntArray, deviation: float, chains: int, rng: np.random.Generator) -> IntArray:
-    """Counts near an estimate that add up to the margin.
-
-    Args:
-        estimate: Shape (T, K), in people.
-        margin: Shape (T,), in people.
-        deviation: Of the estimate.
-        chains: C.
-        rng: Where the chance comes from.
-
-    Returns:
-        Shape (T, K, C).
-    """
+    """Counts, shape (T, K, C), near an estimate, shape (T, K), that add up to the margin, shape (T,); in people."""
     around = np.maximum(estimate[..., None] + deviation * rng.standard_normal((*estimate.shape, chains)), 0) + 1e-9
     counts: IntArray = np.floor(around * (margin[:, None] / around.sum(axis=1))[:, None]).astype(np.int64)
     rest = margin[:, None] - counts.sum(axis=1)

@@ -107,11 +107,8 @@ class RateDraws:
 class Pairs:
     """Draws for pairs of groups, the first of each perhaps the worst treated, shape (P, M) each.
 
-    Attributes:
-        ratios: The first's rate divided by the second's.
-        lower_ratios: For lower ends: with truths on the boundary where they are possible.
-        differences: The first's rate minus the second's.
-        lower_differences: For lower ends, likewise.
+    A ratio is the first's rate divided by the second's, a difference minus it. The `lower_…` are for lower ends: with
+    truths on the boundary where they are possible.
     """
 
     ratios: FloatArray

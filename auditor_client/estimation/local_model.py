@@ -28,8 +28,7 @@ class UnmixedCounts:
 
     Attributes:
         estimate: Q⁻ᵀy, shape (K,), in people; may be negative.
-        covariance: Of it, shape (K, K).
-        precision: The inverse of the covariance, the same shape.
+        covariance: Of it, shape (K, K); `precision` is the inverse.
         people: Of all groups together, exact.
     """
 
@@ -40,12 +39,7 @@ class UnmixedCounts:
 
     @classmethod
     def of(cls, reported: IntArray, response: FloatArray) -> Self:
-        """Undo the misreporting.
-
-        Args:
-            reported: Exact counts of reported groups, shape (K,).
-            response: Q, shape (K, K).
-        """
+        """Undo the misreporting of exact counts of reported groups, shape (K,), by the response Q, shape (K, K)."""
         if np.linalg.cond(response) > 1e6:
             raise EstimationRefused("The reports say next to nothing about the true groups: nothing to estimate.")
         inverse: FloatArray = np.linalg.inv(response).astype(np.float64)
@@ -68,10 +62,7 @@ class UnmixedCounts:
     def log_ratio(self, counts: IntArray, changed: IntArray, groups: IntArray) -> FloatArray:
         """The normal log-likelihood after some groups' counts have changed, minus that before, shape (T, M).
 
-        Args:
-            counts: Of all groups, shape (T, K, M), in people.
-            changed: Of the changed groups alone, shape (T, G, M).
-            groups: Their indices, shape (G,).
+        The counts are of all groups, shape (T, K, M), in people; `changed` has those of the G groups alone.
         """
         # −½(e + d)ᵀP(e + d) + ½eᵀPe = −dᵀP(e + ½d), where the difference d is zero but for these groups.
         difference = changed - counts[:, groups]
@@ -83,12 +74,7 @@ class UnmixedCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalTotals:
-    """Totals of one release in the local model: T = 1.
-
-    Attributes:
-        accepted: True counts of the accepted, estimated.
-        refused: Of the refused.
-    """
+    """Totals of one release in the local model: T = 1."""
 
     accepted: UnmixedCounts
     refused: UnmixedCounts

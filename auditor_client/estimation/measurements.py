@@ -66,9 +66,8 @@ class NoisyCounts:
 class Supports:
     """How many people each cell applies to, whatever their group: exact, from the auditor's own data.
 
-    Attributes:
-        favourable: One number for each favourable cell of a measurement, in its order.
-        complement: One number for each cell of its complement; for everybody that is N.
+    One number for each favourable cell of a measurement and for each cell of its complement, in their order; for
+    everybody that is N.
     """
 
     favourable: tuple[int, ...]
@@ -189,8 +188,7 @@ def response_matrix(
         Shape (K, K); every row adds up to 1.
 
     Raises:
-        EstimationRefused: The groups are no combinations of so many columns, or nothing can be learned: a column
-            whose value is kept as often as any other is reported.
+        EstimationRefused: The groups are no combinations of so many columns, or a column's reports say nothing of it.
     """
     keep_probability = {value.column: float(value.probability) for value in noise.kept}
     if any(len(group) != len(sensitive) for group in groups):

@@ -75,11 +75,7 @@ class NoiseSum:
 
 @lru_cache(maxsize=32)
 def noise_sum(noise: AdditiveNoise, terms: int) -> NoiseSum:
-    """The sum of `terms` independent noises of one kind.
-
-    Args:
-        noise: Of each term.
-        terms: How many, at least 1.
+    """The sum of `terms` independent noises of one kind, at least 1.
 
     Raises:
         EstimationRefused: No ε in the public range gives noise of this scale, or the sum is too wide to tabulate.

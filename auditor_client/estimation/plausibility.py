@@ -43,13 +43,9 @@ def check_supports(measurement: Measurement) -> None:
 
 
 def _p_values(part: NoisyCounts, answers: IntArray, supports: IntArray, terms: int) -> FloatArray:
-    """How likely noise takes the sum over the groups as far from the support; shape (R,).
+    """How likely noise takes the sum over the groups as far from the support, shape (R,).
 
-    Args:
-        part: For its noise.
-        answers: Shape (R, K'), each with so many noises.
-        supports: Shape (R,).
-        terms: How many cells each answer adds up.
+    The answers, shape (R, K'), add up `terms` noises of the part each; the supports have shape (R,).
     """
     noise, counted = part.noise, answers.shape[1]
     sums = answers.sum(axis=1)

@@ -28,12 +28,7 @@ TOO_LARGE_POLICIES: Final = ("uniform", "total-valid")
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What replaces an invalid answer.
-
-    Attributes:
-        negative: For an answer below zero: one of `NEGATIVE_POLICIES`.
-        too_large: For an answer above the number of people: one of `TOO_LARGE_POLICIES`.
-    """
+    """What replaces an answer below zero, and one above the number of people."""
 
     negative: str
     too_large: str
@@ -47,12 +42,9 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlugInCounts:
-    """Valid counts of K groups.
+    """Valid counts of K groups: accepted people and sizes, shape (..., K), not always whole.
 
-    Attributes:
-        accepted: Shape (..., K), in people; not always whole.
-        sizes: The same shape.
-        invalid_share: How many of the answers were invalid, within [0, 1], shape (...).
+    `invalid_share` is how many of the answers were invalid, within [0, 1], shape (...).
     """
 
     accepted: FloatArray
@@ -86,8 +78,8 @@ def estimate_parity(
 
     Args:
         measurement: Noisy counts of K groups.
-        negative: What replaces a negative answer: "zero", "one", "uniform", "total-valid".
-        too_large: What replaces an answer above the number of people: "uniform", "total-valid".
+        negative: What replaces a negative answer, of `NEGATIVE_POLICIES`.
+        too_large: What replaces an answer above the number of people, of `TOO_LARGE_POLICIES`.
         supports: Exact numbers of people from the auditor's own data, as the paper assumes; by default those of
             the measurement. Without any, the answers' own totals are used, which noise moves.
         threshold: Of the verdict, which is never given.
@@ -96,8 +88,7 @@ def estimate_parity(
         Estimates of method "plug-in" without intervals, the verdict *undecided*, and the share of invalid answers.
 
     Raises:
-        EstimationRefused: There is no policy of that name, the supports do not fit the measurement, or the answers are
-            randomised responses, which the published procedure does not know.
+        EstimationRefused: A policy is unknown, the supports do not fit, or the answers are randomised responses.
     """
     policy = Policy(negative, too_large)
     if measurement.is_local:
@@ -134,12 +125,8 @@ def plug_in_counts(
 ) -> PlugInCounts:
     """Replace the invalid answers of one release, or of many simulated ones.
 
-    Args:
-        favourable: Noisy histograms of the favourable cells, shape (..., R, K).
-        complement: Noisy histograms of the complement's cells, shape (..., R', K).
-        complement_is: What those count.
-        supports: Of all these cells.
-        policy: What replaces an invalid answer.
+    `favourable` and `complement` are noisy histograms, shape (..., R, K) and (..., R', K), the supports of all these
+    cells.
     """
     everybody = complement_is == "everybody"
     people = sum(supports.complement) if everybody else sum(supports.favourable) + sum(supports.complement)

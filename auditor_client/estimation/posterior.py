@@ -30,14 +30,9 @@ DRAWS: Final = 4096
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """The posterior of one measurement, drawn once: every figure comes from here.
+    """The posterior of one measurement, drawn once under the flat and the pooled prior: every figure comes from here.
 
-    Attributes:
-        groups: The K groups.
-        draws_by_prior: Draws under the flat and under the pooled prior, of one release.
-        level: Of every interval.
-        seed: Of the draws.
-        summed: How many answers of the exponential mechanism a total adds up; 0 where noise is added.
+    `summed` is how many answers of the exponential mechanism a total adds up; 0 where noise is added.
     """
 
     groups: tuple[Group, ...]
@@ -109,8 +104,7 @@ def estimate_parity(
         whom perhaps nobody is accepted has no upper end (infinity).
 
     Raises:
-        EstimationRefused: There is no group of the reference's name, the answers cannot be the mechanism's, or they
-            make the supports implausible.
+        EstimationRefused: There is no group of the reference's name, or the answers fit no mechanism or no supports.
         ValueError: Threshold or level out of range.
     """
     check_question(threshold, level)

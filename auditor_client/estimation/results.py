@@ -155,9 +155,7 @@ class ParityEstimate(JudgedFigures):
 class OddsEstimate(JudgedFigures):
     """Equalized odds: the smaller ratio and the larger difference of two comparisons (1-method §3).
 
-    Attributes:
-        true_positive: The comparison of the groups' rates of acceptance among people with y = 1.
-        false_positive: The same among people with y = 0.
+    They are of the groups' rates of acceptance among people with y = 1 (`true_positive`), and with y = 0.
     """
 
     true_positive: ParityEstimate
@@ -231,10 +229,7 @@ class Change(StrEnum):
 class Comparison(ParityFigures):
     """Two audits side by side: each figure of the second minus that of the first, within [−1, 1].
 
-    Attributes:
-        first: The earlier model, or the one to compare with.
-        second: The later one.
-        notes: What the reader has to know of these figures, in sentences.
+    `notes` are what the reader has to know of these figures, in sentences.
     """
 
     first: ParityEstimate

@@ -57,13 +57,9 @@ class RuleCounts:
         return cls(estimates[..., None] - noise, spread)
 
     def split(self, totals: FloatArray) -> FloatArray:
-        """Counts of every rule that add up to the groups' totals.
+        """Counts of every rule, shape (R, 2, M), in people, that add up to the groups' drawn totals, shape (2, M).
 
-        Args:
-            totals: Drawn accepted people of groups i and j, shape (2, M).
-
-        Returns:
-            Shape (R, 2, M), in people; may be negative.
+        They may be negative.
         """
         if self.people is None:
             return self._matched(totals)
@@ -93,13 +89,10 @@ class RuleCounts:
 
 
 def rule_counts(measurement: Measurement, pair: tuple[int, int], *, draws: int, seed: int) -> RuleCounts:
-    """Draw two groups' counts of every favourable rule.
+    """Draw two groups' counts of every favourable rule; the same seed gives the same draws.
 
-    Args:
-        measurement: Noisy counts with a favourable cell for each rule, with additive noise or of reported groups.
-        pair: The indices of the two groups.
-        draws: M, how many draws.
-        seed: The same seed gives the same draws.
+    The measurement has a favourable cell for each rule, with additive noise or of reported groups; `pair` holds the
+    indices of the two groups.
 
     Raises:
         EstimationRefused: The exponential mechanism answered.

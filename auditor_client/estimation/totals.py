@@ -36,13 +36,10 @@ class TrueTotals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownTotals:
-    """Exact numbers of people over all groups together.
+    """Exact numbers of people over all groups together, shape (T,) each.
 
-    Attributes:
-        accepted: Of the accepted, shape (T,).
-        refused: Of the refused, shape (T,).
-        counted: How many groups' answers carry noise of their own: K, or 1 where the second of two groups' answers
-            is what the first leaves of the people.
+    `counted` is how many groups' answers carry noise of their own: K, or 1 where the second of two groups' answers is
+    what the first leaves of the people.
     """
 
     accepted: IntArray
@@ -79,12 +76,9 @@ class Totals(Protocol):
         """How likely noise alone answers with so many accepted, and so many refused, of nobody; shape (T, K) each."""
 
     def log_ratio(self, totals: TrueTotals, changed: TrueTotals, groups: IntArray) -> FloatArray:
-        """The log-likelihood of totals in which some groups have changed, minus that of the totals, shape (T, M).
+        """The log-likelihood of all groups' totals after some have changed, minus that before, shape (T, M).
 
-        Args:
-            totals: Of all groups.
-            changed: Of the changed groups alone.
-            groups: Their indices, shape (G,).
+        `changed` has the totals of the changed groups alone, whose G indices are `groups`.
         """
 
 

@@ -50,12 +50,33 @@ class CallLimits:
     answer_bytes_max: int = 64 * 1024 * 1024
 
 
+_DEFAULT_LIMITS: Final = CallLimits()
+
+
 class HttpCaller:
     """Sends requests to one holder."""
 
     def __init__(
-        self, http: HttpClient | None, *, url: str, key: str, allow_plain_http: bool, limits: CallLimits
+        self,
+        http: HttpClient | None = None,
+        *,
+        url: str,
+        key: str,
+        allow_plain_http: bool = False,
+        limits: CallLimits = _DEFAULT_LIMITS,
     ) -> None:
+        """Prepare; sends nothing yet.
+
+        Args:
+            http: For a certificate authority or a proxy of your own; by default a plain client.
+            url: The holder's address, with or without a path in front of `/v1`.
+            key: The auditor's key.
+            allow_plain_http: Let the key travel unencrypted to another machine.
+            limits: Bounds on time, attempts and size.
+
+        Raises:
+            SettingsRefused: The address cannot be used, or is plain http to another machine.
+        """
         address = _checked_url(url, allow_plain_http)
         # A proxy from the environment reads a plain request, key included; it only forwards an encrypted one.
         self._http = http if http is not None else httpx.Client(trust_env=address.scheme == "https")

@@ -7,30 +7,24 @@ was asked for, before anything in it is used.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import quote as quoted
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from auditor_client.errors import HolderLied
-from auditor_client.exchange.calls import CallLimits, HttpCaller, HttpClient, parsed
-from auditor_client.text import readable
+from auditor_client.exchange.calls import HttpCaller, parsed
+from auditor_client.text import first_fault, readable
 from shared.datasets import Budget, DatasetDescription
 from shared.plans import Plan, Quote
 from shared.releases import LedgerPosition, SigningKeys
 
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
-_DEFAULT_LIMITS: Final = CallLimits()
 
 
 @dataclass(frozen=True, slots=True)
 class UnverifiedRelease:
-    """A release as it came: nothing in it may be used before `verification.verified_release` has checked it.
-
-    Attributes:
-        body: The bytes, to be kept as the receipt.
-        document: The same, parsed.
-    """
+    """A release as it came, its bytes and the same parsed: `verification.verified_release` has to check it first."""
 
     body: bytes = field(repr=False)
     document: Mapping[str, Any] = field(repr=False)
@@ -52,45 +46,13 @@ class _Datasets(BaseModel):
     datasets: tuple[_Description, ...]
 
 
-class HolderClient:
+class HolderClient(HttpCaller):
     """The holder's endpoints for an auditor.
 
-    Every method raises `HolderRefused` (the class of the refusal) for a problem document,
+    Every method for an endpoint raises `HolderRefused` (the class of the refusal) for a problem document,
     `HolderUnavailable` if no holder answers within the limits, and `HolderLied` for an answer that
     does not fit the contract.
     """
-
-    def __init__(
-        self,
-        http: HttpClient | None = None,
-        *,
-        url: str,
-        key: str,
-        allow_plain_http: bool = False,
-        limits: CallLimits = _DEFAULT_LIMITS,
-    ) -> None:
-        """Prepare; sends nothing yet.
-
-        Args:
-            http: For a certificate authority or a proxy of your own; by default a plain client.
-            url: The holder's address, with or without a path in front of `/v1`.
-            key: The auditor's key.
-            allow_plain_http: Let the key travel unencrypted to another machine.
-            limits: Bounds on time, attempts and size.
-
-        Raises:
-            SettingsRefused: The address cannot be used, or is plain http to another machine.
-        """
-        self._caller = HttpCaller(http, url=url, key=key, allow_plain_http=allow_plain_http, limits=limits)
-
-    @property
-    def url(self) -> str:
-        """The holder's address."""
-        return self._caller.url
-
-    def close(self) -> None:
-        """Close the connections; an `http` client of the caller's own stays open."""
-        self._caller.close()
 
     def __enter__(self) -> Self:
         return self
@@ -118,7 +80,7 @@ class HolderClient:
     def quote(self, dataset: str, plan: Plan) -> Quote:
         """A plan's price and noise; touches neither records nor budget."""
         path = f"{_dataset_path(dataset)}/quotes"
-        return _fitted(Quote, self._caller.call("POST", path, _body(plan)), path)
+        return _fitted(Quote, self.call("POST", path, _body(plan)), path)
 
     def release(self, dataset: str, plan: Plan) -> UnverifiedRelease:
         """Ask a plan: charged once, with the same answer however often it is asked.
@@ -130,7 +92,8 @@ class HolderClient:
         if plan.version is None:
             raise ValueError("Pin the plan to a version of the records before it is asked.")
         path = f"{_dataset_path(dataset)}/releases"
-        return _unverified(self._caller.call("POST", path, _body(plan)), path)
+        body = self.call("POST", path, _body(plan))
+        return UnverifiedRelease(body, parsed(body, path))
 
     def keys(self) -> SigningKeys:
         """The public keys that the holder says it signs with; pin them before use."""
@@ -145,7 +108,7 @@ class HolderClient:
         return self._get(LedgerPosition, f"/v1/ledger/entries/{sequence}")
 
     def _get(self, model: type[_ModelT], path: str) -> _ModelT:
-        return _fitted(model, self._caller.call("GET", path), path)
+        return _fitted(model, self.call("GET", path), path)
 
 
 def _dataset_path(name: str) -> str:
@@ -156,17 +119,12 @@ def _body(plan: Plan) -> bytes:
     return json.dumps(plan.document()).encode()
 
 
-def _unverified(body: bytes, path: str) -> UnverifiedRelease:
-    return UnverifiedRelease(body=body, document=parsed(body, path))
-
-
 def _fitted(model: type[_ModelT], body: bytes, path: str) -> _ModelT:
     try:
         return model.model_validate(parsed(body, path), extra="ignore")
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        path_of_fault = ".".join(map(str, first["loc"])) or "the answer"
+        where, why = map(readable, first_fault(error))
         raise HolderLied(
-            f"The holder's answer to {path} does not fit the contract: {readable(path_of_fault)}: "
-            f"{readable(first['msg'])}. It was not used; report it to the holder's administrator."
+            f"The holder's answer to {path} does not fit the contract: {where or 'the answer'}: {why}. It was not "
+            "used; report it to the holder's administrator."
         ) from error

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.expected_noise import expected_noise, is_expected
-from auditor_client.text import loss_words, readable
+from auditor_client.text import first_fault, loss_words, readable
 from shared.amounts import NO_LOSS, Loss, parse_nano
 from shared.datasets import DatasetDescription
 from shared.plans import Batch, BatchQuote, Plan, Quote, identity
@@ -73,9 +73,8 @@ def signed_release(document: Mapping[str, Any], keys: SigningKeys) -> Release:
     except BadSignature as error:
         raise HolderLied(f"{error} Do not use it, and report it to the holder's administrator.") from error
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        path = readable(".".join(map(str, first["loc"])))
-        raise _lie(f"it does not fit the contract at {path}: {readable(first['msg'])}") from error
+        path, why = map(readable, first_fault(error))
+        raise _lie(f"it does not fit the contract at {path}: {why}") from error
     except RecursionError as error:
         raise _lie("it is nested more deeply than the contract allows") from error
     _require(release.plan.version == release.version, "its plan is pinned to another version than it names")
