@@ -5,8 +5,9 @@ of constants: whoever evaluates it runs nothing of the auditor's. `shared.score_
 worth, record by record; the holder's evaluation agrees with it bit for bit.
 
 Arithmetic is that of IEEE 754 in the document's precision, operation by operation in the document's order, without
-fused steps. A value that is not finite at the end becomes 0 (not a number) or the largest finite one of its sign. A
-record's number enters in the document's precision, rounded to nearest.
+fused steps. A value that is not finite at the end becomes 0 (not a number) or the largest finite one of its sign.
+Constants and a record's numbers enter in the document's precision, rounded to nearest; but tests, rules and cuts
+compare a record's number itself, exactly.
 
 **How documents may grow.** A document's digest is part of its column's id, so of plans and receipts: no member changes
 its name, its meaning or its form. A new member is optional and None where it has no value, and None is left out.
@@ -15,6 +16,7 @@ its name, its meaning or its form. A new member is optional and None where it ha
 import itertools
 import math
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, model_validator
@@ -63,16 +65,23 @@ class ScoreTree(RequestModel):
             raise ValueError("`tests`, `yes` and `no` have one item for each node.")
         if not self.tests and len(self.values) != 1:
             raise ValueError("A tree without nodes has one leaf.")
-        depth = [0] * len(self.tests)
         for node, children in enumerate(zip(self.yes, self.no, strict=True)):
             for child in children:
                 if not (node < child < len(self.tests) or 0 <= ~child < len(self.values)):
                     raise ValueError(f"Node {node}: a child is a later node, or ~l for leaf l.")
-                if child >= 0:
-                    depth[child] = max(depth[child], depth[node] + 1)
-        if max(depth, default=0) >= limits.SCORE_TREE_DEPTH_MAX:
+        if self.depth > limits.SCORE_TREE_DEPTH_MAX:
             raise ValueError(f"A tree has at most {limits.SCORE_TREE_DEPTH_MAX} tests on a path.")
         return self
+
+    @cached_property
+    def depth(self) -> int:
+        """The number of tests on its longest path."""
+        depth = [1] * len(self.tests)
+        for node, children in enumerate(zip(self.yes, self.no, strict=True)):
+            for child in children:
+                if child >= 0:
+                    depth[child] = max(depth[child], depth[node] + 1)
+        return max(depth, default=0)
 
 
 class Trees(RequestModel):
@@ -184,7 +193,7 @@ class Dense(RequestModel):
     Attributes:
         weights: A row of weights for each unit.
         bias: Of each unit.
-        activation: relu is max(x, 0); tanh and logistic are those of `shared.elementary`.
+        activation: relu is x where x > 0, else 0; tanh and logistic are those of `shared.elementary`.
     """
 
     weights: tuple[Numbers, ...] = Field(min_length=1, max_length=limits.SCORE_UNITS_MAX, fail_fast=True)
