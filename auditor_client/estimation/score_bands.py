@@ -48,6 +48,7 @@ class BandCounts:
             are none. Shape (B, K) of the counts, as for the others.
         positive: People with y = 1.
         negative: People with y = 0.
+        upward: Whether the favourable decisions are above a threshold; else they are at it and below.
 
     Raises:
         EstimationRefused: The parts differ in shape or noise, or did not get noise by adding it.
@@ -58,6 +59,7 @@ class BandCounts:
     unlabelled: NoisyCounts | None = None
     positive: NoisyCounts | None = None
     negative: NoisyCounts | None = None
+    upward: bool = True
 
     def __post_init__(self) -> None:
         parts = self._parts("everybody")
@@ -105,9 +107,9 @@ class BandCounts:
         )
         return Measurement(self.groups, favourable, complement, "unfavourable")
 
-    def above(self, of: Population, edge: int) -> Measurement:
-        """People whose score is above an edge, by its index, against all others."""
-        return self.split(of, [band > edge for band in range(len(self.edges) + 1)])
+    def accepted(self, edge: int) -> list[bool]:
+        """Whether each band is on the favourable side of an edge, by its index."""
+        return [(band > edge) == self.upward for band in range(len(self.edges) + 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class ThresholdCurve:
     Attributes:
         of: Of whom: everybody (acceptance), people with y = 1 (true positives), with y = 0 (false positives).
         thresholds: The edges.
-        parities: For each the comparison of the groups' rates above it; their intervals hold together.
+        parities: For each the comparison of the groups' rates on its favourable side; their intervals hold together.
         level: Of all the rates of one group together, and of all the ratios together.
     """
 
@@ -142,7 +144,7 @@ class ScoreFigures:
         acceptance: At every threshold.
         distribution: The share of each band in each group, K rows of B; a group's hold together.
         median: The index of the edge that lies nearest to the median of everybody's scores.
-        impact: The rate above the chosen threshold of each group over the highest; None without a chosen one.
+        impact: The rate at the chosen threshold of each group over the highest; None without a chosen one.
         true_positive, false_positive: At every threshold; None without a label.
         calibration: Of each band, how often its people turn out positive, compared between the groups; a group's
             hold together. None without a label.
@@ -165,7 +167,7 @@ class ScoreFigures:
 
     @property
     def scoring(self) -> ParityEstimate:
-        """The scoring rates: the share of each group above the edge that is nearest to the median."""
+        """The share of each group on the favourable side of the edge nearest to the median: the *scoring rate*."""
         return self.acceptance.parities[self.median]
 
 
@@ -226,20 +228,16 @@ class _Figures:
     reference: Group | None
 
     def curve(self, of: Population) -> ThresholdCurve:
-        measured = [self.bands.above(of, edge) for edge in range(len(self.bands.edges))]
-        above = np.triu(np.ones((len(self.bands.edges), len(self.bands.edges) + 1), dtype=bool), k=1)
-        parities = self._together(of, measured, above)
-        return ThresholdCurve(of, self.bands.edges, parities, self.level)
+        accepted = np.array([self.bands.accepted(edge) for edge in range(len(self.bands.edges))])
+        return ThresholdCurve(of, self.bands.edges, self._together(of, accepted), self.level)
 
     def distribution(self) -> tuple[tuple[Estimate, ...], ...]:
-        each = np.eye(len(self.bands.edges) + 1, dtype=bool)
-        measured = [self.bands.split("everybody", row.tolist()) for row in each]
-        parities = self._together("everybody", measured, each)
+        parities = self._together("everybody", np.eye(len(self.bands.edges) + 1, dtype=bool))
         return tuple(zip(*([group.rate for group in parity.groups] for parity in parities), strict=True))
 
     def impact(self, edge: int) -> tuple[Estimate, ...]:
         """Each group's rate over the highest."""
-        posterior = self._posterior(self.bands.above("everybody", edge), self.level)
+        posterior = self._posterior(self.bands.split("everybody", self.bands.accepted(edge)), self.level)
         flat, pooled = (of_prior.over_highest(self.level) for of_prior in posterior.rates)
         return tuple(one.hull(other) for one, other in zip(pooled, flat, strict=True))
 
@@ -281,10 +279,10 @@ class _Figures:
             return replace(undefined(self.level), low=0.0, high=1.0)
         return quantile_estimate(np.clip(of_pairs[known] / (positive * negative)[known], 0, 1), self.level)
 
-    def _together(self, of: Population, measured: Sequence[Measurement], sets: BoolArray) -> tuple[ParityEstimate, ...]:
+    def _together(self, of: Population, sets: BoolArray) -> tuple[ParityEstimate, ...]:
         """Comparisons whose intervals hold together; `sets` says which bands are accepted, shape (figures, B)."""
         level = simultaneous_level(self.bands, of, sets, level=self.level, seed=self.seed)
-        return tuple(self._parity(measurement, level) for measurement in measured)
+        return tuple(self._parity(self.bands.split(of, accepted), level) for accepted in sets.tolist())
 
     def _parity(self, measurement: Measurement, level: float) -> ParityEstimate:
         return parity_of(self._posterior(measurement, level), threshold=self.threshold, reference=self.reference)

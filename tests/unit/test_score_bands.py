@@ -1,5 +1,7 @@
 """Figures of bands: what they are without noise, what they refuse, and that what holds together is wider."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -107,3 +109,15 @@ def test_auc_of_a_group_that_noise_swallows_is_not_given() -> None:
     assert not few.defined
     assert (few.low, few.high) == (0.0, 1.0)
     assert many.width < 0.5
+
+
+def test_where_low_scores_are_favourable_the_rates_are_those_below() -> None:
+    register = ScoredRegister.invented(1)
+    above, below = (
+        estimate_scores(replace(bands_of(register, labelled=False), upward=upward), draws=256).acceptance.parities
+        for upward in (True, False)
+    )
+
+    for one, other in zip(above, below, strict=True):
+        rates = [group.rate.value for group in one.groups]
+        assert [group.rate.value for group in other.groups] == pytest.approx([1 - rate for rate in rates], abs=1e-9)
