@@ -1,0 +1,108 @@
+"""Whose decision changes within reach: against a search of every record near, on integers and categories."""
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from auditor_client.errors import QuestionRefused
+from auditor_client.models.robustness import unstable_rules
+from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree
+from shared.rules import Predicate
+from shared.schema import Column, Schema, Value
+
+SCHEMA = Schema(
+    person_key="id",
+    columns=(
+        Column(name="age", type="integer", minimum=0, maximum=9),
+        Column(name="hours", type="integer", minimum=0, maximum=7, nullable=True),
+        Column(name="region", type="category", categories=("n", "s", "w")),
+        Column(name="sex", type="category", categories=("f", "m"), sensitive=True),
+    ),
+)
+DOMAIN: dict[str, list[Value | None]] = {"age": [*range(10)], "hours": [*range(8), None], "region": ["n", "s", "w"]}
+RECORDS = [dict(zip(DOMAIN, values, strict=True)) for values in itertools.product(*DOMAIN.values())]
+
+
+def predicate(column: str, op: str, value: Value, *, or_missing: bool = False) -> Predicate:
+    return Predicate.model_validate({"column": column, "op": op, "value": value, "or_missing": or_missing})
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> Tree:
+    """Trees of up to three levels that split each column where it is drawn."""
+    numbers = itertools.count()
+
+    def node(depth: int) -> Node:
+        name = f"node-{next(numbers)}"
+        if depth == 0 or draw(st.booleans()):
+            return Leaf(name, "decision", favourable=draw(st.booleans()))
+        column = draw(st.sampled_from(["age", "hours", "region"]))
+        if column == "region":
+            value = draw(st.sampled_from(["n", "s", "w"]))
+            tests = predicate(column, "eq", value), predicate(column, "ne", value)
+        else:
+            cut, left = draw(st.integers(0, 8)), draw(st.booleans())
+            nullable = column == "hours"
+            tests = (
+                predicate(column, "le", cut, or_missing=nullable and left),
+                predicate(column, "gt", cut, or_missing=nullable and not left),
+            )
+        return Split(name, tuple(Branch((test,), node(depth - 1)) for test in tests))
+
+    return Tree(node(3))
+
+
+def near(record: dict[str, Value | None], reach: dict[str, int], free: set[str]) -> list[dict[str, Value | None]]:
+    """Every record within reach, by looking at all of them."""
+
+    def close(column: str, one: Value | None, other: Value | None) -> bool:
+        if column in free or one == other:
+            return True
+        distance = reach.get(column, 0)
+        return isinstance(one, int) and isinstance(other, int) and abs(one - other) <= distance
+
+    return [other for other in RECORDS if all(close(column, record[column], other[column]) for column in DOMAIN)]
+
+
+@settings(max_examples=25, deadline=None)
+@given(trees(), st.sampled_from([({"age": 2}, set()), ({"age": 1, "hours": 1}, set()), ({"hours": 2}, {"region"})]))
+def test_the_rules_match_exactly_those_whose_decision_changes_within_reach(
+    tree: Tree, given_reach: tuple[dict[str, int], set[str]]
+) -> None:
+    reach, free = given_reach
+    rules = tree.rules()
+    reachable = [rule for rule in rules if any(rule.rule.matches(record) for record in RECORDS)]
+    found = unstable_rules(reachable, SCHEMA, reach, free)
+
+    for record in RECORDS[::3]:
+        decision = tree.decide(record).favourable
+        changes = any(tree.decide(other).favourable != decision for other in near(record, reach, free))
+        assert any(rule.matches(record) for rule in found[decision]) == changes
+        assert not any(rule.matches(record) for rule in found[not decision])
+
+
+@pytest.mark.parametrize(
+    ("reach", "free", "words"),
+    [
+        ({"sex": 1}, [], "none that rules can name"),
+        ({"height": 1}, [], "none that rules can name"),
+        ({"region": 1}, [], "no distances"),
+        ({"age": 0}, [], "above 0"),
+        ({"age": float("nan")}, [], "above 0"),
+        ({"age": 1}, ["age"], "has no distance"),
+    ],
+)
+def test_what_cannot_be_moved_is_refused(reach: dict[str, float], free: list[str], words: str) -> None:
+    with pytest.raises(QuestionRefused, match=words):
+        unstable_rules(Tree(Leaf("all", "yes", favourable=True)).rules(), SCHEMA, reach, free)
+
+
+def test_a_list_of_numbers_has_no_reach() -> None:
+    listed = Predicate.model_validate({"column": "age", "op": "in", "values": [1, 3]})
+    others = Predicate.model_validate({"column": "age", "op": "not_in", "values": [1, 3]})
+    tree = Tree(Split("root", (Branch((listed,), Leaf("a", "y", True)), Branch((others,), Leaf("b", "n", False)))))
+
+    with pytest.raises(QuestionRefused, match="single values"):
+        unstable_rules(tree.rules(), SCHEMA, {"age": 1})
