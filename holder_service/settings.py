@@ -56,6 +56,16 @@ class Settings:
         return self.home / "people"
 
     @property
+    def derived(self) -> Path:
+        """The folder of the encoded derived columns."""
+        return self.home / "derived"
+
+    @property
+    def linked(self) -> Path:
+        """The folder of the linked values as they were sent."""
+        return self.home / "linked"
+
+    @property
     def person_secret(self) -> Path:
         """The file of the secret that person keys are hashed under."""
         return self.home / "person-key-secret"

@@ -1,9 +1,9 @@
-"""The files that loads leave in the holder's home, and those that a killed one leaves behind.
+"""The files that loads and derived columns leave in the holder's home, and those that a killed process leaves behind.
 
 A file is whole and durable before the transaction that names it, and taken away after the one that names
-it no more. So a process that is killed in between leaves files that nothing names. Whoever loads holds a
-shared lock, which goes with the process; who can have it alone knows that nobody is at work, and may take
-away what the database does not name.
+it no more. So a process that is killed in between leaves files that nothing names. Whoever loads records or
+makes a column holds a shared lock, which goes with the process; who can have it alone knows that nobody is at work, and
+may take away what the database does not name.
 """
 
 import fcntl
@@ -19,11 +19,13 @@ from holder_service.records.person_keys import PersonSecret, join_hashes
 
 @dataclass(frozen=True, slots=True)
 class RecordFiles:
-    """Where a holder keeps what it loads.
+    """Where a holder keeps what it loads, and what it makes of it.
 
     Attributes:
         records: Encoded records, a file for each version.
         people: Sorted hashes of person keys, a file for each dataset.
+        derived: Encoded derived columns, a file for each column and version.
+        linked: Linked values as they were sent, a file for each column.
         incoming: Uploads until they are loaded.
         lock: The file that is locked.
         secret: What person keys are hashed under.
@@ -31,6 +33,8 @@ class RecordFiles:
 
     records: Path
     people: Path
+    derived: Path
+    linked: Path
     incoming: Path
     lock: Path
     secret: PersonSecret
@@ -57,7 +61,7 @@ class RecordFiles:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Have the files alone; waits until nobody loads."""
+        """Have the files alone; waits until nobody is at work on any."""
         with self._locked(fcntl.LOCK_EX):
             yield
 
@@ -68,17 +72,21 @@ class RecordFiles:
         path = self.people / name
         return path if path.exists() else None
 
-    def remove(self, *, records: str | None, people: str | None) -> None:
+    def remove(
+        self, *, records: str | None = None, people: str | None = None, derived: str | None = None,
+        linked: str | None = None,
+    ) -> None:  # fmt: skip
         """Take files away that the database names no more."""
-        for folder, name in ((self.records, records), (self.people, people)):
+        names = ((self.records, records), (self.people, people), (self.derived, derived), (self.linked, linked))
+        for folder, name in names:
             if name:
                 (folder / name).unlink(missing_ok=True)
 
     def sweep(self, named: Callable[[], frozenset[str]]) -> int:
-        """Take away what killed loads left, unless somebody loads right now.
+        """Take away what killed processes left, unless somebody is at work right now.
 
         Args:
-            named: Gives the names of all files that the database names; asked once nobody can load.
+            named: Gives the names of all files that the database names; asked once nobody can be at work.
 
         Returns:
             How many files and folders were taken away.
@@ -88,7 +96,7 @@ class RecordFiles:
                 kept = named()
                 left = [
                     path
-                    for folder in (self.records, self.people, self.incoming)
+                    for folder in (self.records, self.people, self.derived, self.linked, self.incoming)
                     if folder.is_dir()
                     for path in folder.iterdir()
                     if path.name not in kept

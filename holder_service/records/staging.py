@@ -19,7 +19,7 @@ from holder_service.records.csv_records import csv_pieces
 from holder_service.records.parquet_records import parquet_pieces
 from holder_service.records.person_keys import PersonKeys, PersonSecret
 from holder_service.records.pieces import Piece
-from holder_service.records.values import checked_values, expectation, index_type
+from holder_service.records.values import checked_values, expectation, value_type
 from shared.schema import Column, Schema
 
 _READERS: Final[Mapping[str, Callable[[Path, Schema], Iterator[Piece]]]] = {
@@ -137,7 +137,6 @@ def _staged(folder: Path, index: int) -> Path:
 
 
 def _read_staged(path: Path, column: Column) -> _Values:
-    kind = np.dtype(np.float64) if column.ordered else index_type(column)
     if path.exists() and path.stat().st_size:
-        return np.memmap(path, dtype=kind, mode="r")
-    return np.empty(0, dtype=kind)
+        return np.memmap(path, dtype=value_type(column), mode="r")
+    return np.empty(0, dtype=value_type(column))

@@ -62,6 +62,11 @@ def index_type(column: Column) -> np.dtype[Any]:
     return np.min_scalar_type(len(column.values))
 
 
+def value_type(column: Column) -> np.dtype[Any]:
+    """The type of a column's checked values."""
+    return np.dtype(np.float64) if column.ordered else index_type(column)
+
+
 def type_fits(kind: pa.DataType, column: Column) -> bool:
     """Whether a typed column can hold a declared one's values, whatever they are. Null fits all."""
     if pa.types.is_null(kind):

@@ -152,7 +152,7 @@ def retire(store: LedgerStore, *, actor: str, name: str, files: RecordFiles) -> 
         return before.records_file
 
     with files.in_use():
-        files.remove(records=store.commit(work), people=None)
+        files.remove(records=store.commit(work))
 
 
 def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:

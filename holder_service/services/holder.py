@@ -188,7 +188,10 @@ def _record_files(settings: Settings) -> RecordFiles:
             f"The secret for person keys, {settings.person_secret}, is not there: put it back from a backup, or run "
             "`holder init` for a new one."
         ) from None
-    return RecordFiles(settings.records, settings.people, settings.incoming, settings.home / "loading.lock", secret)
+    return RecordFiles(
+        settings.records, settings.people, settings.derived, settings.linked, settings.incoming,
+        settings.home / "loading.lock", secret,
+    )  # fmt: skip
 
 
 def _refuse_lost_history(store: LedgerStore) -> None:
