@@ -39,7 +39,6 @@ class SigningKeyPair:
 
     @classmethod
     def of(cls, private: Ed25519PrivateKey) -> "SigningKeyPair":
-        """The pair of a private key."""
         public = private.public_key().public_bytes_raw()
         return cls(hashlib.sha256(public).hexdigest()[:16], public, private)
 

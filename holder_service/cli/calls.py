@@ -63,7 +63,6 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def own_holder() -> Iterator[Holder]:
-    """This machine's own holder, open."""
     holder = Holder.open(Settings.from_environment())
     try:
         yield holder

@@ -62,7 +62,6 @@ def _overlap_row(found: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def notify(text: str) -> None:
-    """Say something on standard error."""
     _errors.print(text, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -123,7 +123,6 @@ class Work:
         )  # fmt: skip
 
     def times(self, factors: "Work") -> "Work":
-        """Each part times its factor."""
         return Work(*map(operator.mul, astuple(self), astuple(factors)))
 
     @property

@@ -65,11 +65,9 @@ class Balance:
         return self.expires is not None and now >= datetime.fromisoformat(self.expires)
 
     def charged(self, loss: Loss) -> "Balance":
-        """The balance after a loss."""
         return replace(self, spent=self.spent + loss)
 
     def limited(self, limit: Loss, expires: str | None = None) -> "Balance":
-        """The balance under a new limit."""
         return replace(self, limit=limit, expires=expires)
 
     def document(self) -> dict[str, Any]:

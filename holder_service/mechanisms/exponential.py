@@ -54,7 +54,6 @@ class ExponentialMechanism:
 
     @property
     def noise(self) -> ExponentialNoise:
-        """What a client has to know of the answers."""
         return ExponentialNoise(scale=self.scale, upper=self.upper)
 
     def release(self, counts: Sequence[int]) -> list[int]:

@@ -58,7 +58,6 @@ class GaussianMechanism:
 
     @property
     def noise(self) -> DiscreteGaussianNoise:
-        """What a client has to know of the noise on each count."""
         return DiscreteGaussianNoise(scale=self.scale)
 
     def release(self, counts: Sequence[int]) -> list[int]:

@@ -53,7 +53,6 @@ class LaplaceMechanism:
 
     @property
     def noise(self) -> DiscreteLaplaceNoise:
-        """What a client has to know of the noise on each count."""
         return DiscreteLaplaceNoise(scale=self.scale)
 
     def release(self, counts: Sequence[int]) -> list[int]:

@@ -41,12 +41,10 @@ class RandomisedResponseMechanism:
 
     @property
     def loss(self) -> Loss:
-        """None further."""
         return NO_LOSS
 
     @property
     def noise(self) -> RandomisedResponseNoise:
-        """What a client has to know of the reports."""
         return RandomisedResponseNoise(kept=self.kept)
 
     def release(self, counts: Sequence[int]) -> list[int]:

@@ -38,7 +38,6 @@ class TruePair:
 
     @property
     def changed(self) -> tuple[int, ...]:
-        """The indices of the counts that differ."""
         return tuple(
             index for index, (one, other) in enumerate(zip(self.here, self.there, strict=True)) if one != other
         )

@@ -54,7 +54,6 @@ class Neighbours:
 
     @property
     def registers(self) -> tuple[bytes, bytes]:
-        """Both as CSV."""
         everybody = [_HEADER]
         everybody += [f"o{number},{_OLD_MAN}" for number in range(UPPER - 1)]
         everybody += [f"y{number},{_YOUNG_MAN}" for number in range(UPPER - 1)]
@@ -77,12 +76,10 @@ class Neighbours:
 
     @property
     def label(self) -> str:
-        """The relation and the number of groups."""
         return f"{self.relation}, {self.groups}"
 
     @property
     def groups(self) -> int:
-        """How many there are."""
         return self.declaration.table.group_count(self.sensitive)
 
     def plan(self, draw: int = 1) -> Plan:

@@ -68,7 +68,6 @@ class TimedPair:
 
     @property
     def declaration_document(self) -> dict[str, Any]:
-        """What both are declared as, as JSON."""
         sex = {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True}
         return {
             "person_key": "id", "relation": self.relation, "records_max": max(self.people), "cap": _BUDGET,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, TextIO
 
-from holder_service.domain.ledger import Balance, Entry
+from holder_service.domain.ledger import Entry
 from holder_service.services import ledger
 from holder_service.services.ledger import EVERYTHING
 from holder_service.services.ledger_store import LedgerStore
@@ -61,7 +61,6 @@ class End:
     head: LedgerPosition
 
     def document(self) -> dict[str, Any]:
-        """As JSON values."""
         return {"entries": self.entries, "head": self.head.model_dump()}
 
 
@@ -102,19 +101,12 @@ def _pages(store: LedgerStore, *, after: int, upto: int | None, which: EntryFilt
     yield End(at, count, head)
 
 
-def _row(entry: Entry) -> tuple[Any, ...]:
-    event = entry.event
-    return (
-        entry.sequence, entry.at, event.kind, event.actor, event.population, event.dataset, event.auditor,
-        event.subject, event.answer, format_nano(event.loss.epsilon_nano), format_nano(event.loss.delta_nano),
-        _balance(event.cap), _balance(event.account),
-        json.dumps(event.detail, sort_keys=True) if event.detail else "", entry.nonce, entry.previous,
-        entry.hash,
-    )  # fmt: skip
-
-
-def _balance(balance: Balance | None) -> str:
-    return "" if balance is None else json.dumps(balance.document(), sort_keys=True)
+def _row(entry: Entry) -> list[Any]:
+    loss = entry.event.loss
+    amounts = {"epsilon": format_nano(loss.epsilon_nano), "delta": format_nano(loss.delta_nano)}
+    document = {**entry.document(), **amounts}
+    values = (document.get(name) or "" for name in COLUMNS)
+    return [json.dumps(value, sort_keys=True) if isinstance(value, dict) else value for value in values]
 
 
 def _lines(rows: Iterable[Iterable[Any]]) -> str:

@@ -22,7 +22,6 @@ _log = logging.getLogger(__name__)
 
 
 def utc_now() -> datetime:
-    """The time, with its zone."""
     return datetime.now(UTC)
 
 
@@ -36,7 +35,6 @@ class Transaction:
         self._head = head
 
     def append(self, event: Event) -> Entry:
-        """Put an event at the end of the ledger."""
         self.last = ledger.append(self.connection, event, now=self.now, after=self._head)
         self._head = self.last.position
         return self.last

@@ -67,7 +67,6 @@ def resume(store: LedgerStore, token: str) -> Session:
 
 
 def log_out(store: LedgerStore, token: str) -> None:
-    """End a session."""
     store.database.write(lambda connection: sessions.remove(connection, _hash(token)))
 
 

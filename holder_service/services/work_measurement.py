@@ -49,7 +49,6 @@ class Measured:
     took_ms: Sequence[Work]
 
     def median_ms(self) -> Work:
-        """Each part's median."""
         return Work(*map(statistics.median, zip(*map(astuple, self.took_ms), strict=True)))
 
     def modelled_ms(self) -> Work:

@@ -41,18 +41,15 @@ class ApiKey:
 
 
 def find_account(connection: Connection, name: str) -> Account | None:
-    """The account of a name, if there is one."""
     row = connection.execute(select(accounts).where(accounts.c.name == name)).one_or_none()
     return None if row is None else Account(**row._mapping)
 
 
 def every(connection: Connection) -> list[Account]:
-    """All accounts by name."""
     return [Account(**row._mapping) for row in connection.execute(select(accounts).order_by(accounts.c.name))]
 
 
 def add(connection: Connection, account: Account) -> None:
-    """Open an account."""
     connection.execute(insert(accounts), asdict(account))
 
 
@@ -71,13 +68,11 @@ def find_key(connection: Connection, key_id: str) -> tuple[ApiKey, Account] | No
 
 
 def keys_of(connection: Connection, account: str) -> list[ApiKey]:
-    """An account's keys, oldest first."""
     query = select(api_keys).where(api_keys.c.account == account).order_by(api_keys.c.created, api_keys.c.id)
     return [ApiKey(**row._mapping) for row in connection.execute(query)]
 
 
 def add_key(connection: Connection, key: ApiKey) -> None:
-    """Keep a new key."""
     connection.execute(insert(api_keys), asdict(key))
 
 

@@ -40,13 +40,10 @@ class EntryFilter:
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """The same for the database."""
-        found: list[ColumnElement[bool]] = []
-        for column, wanted in (
-            (entries.c.kind, self.kind), (entries.c.population, self.population),
-            (entries.c.dataset, self.dataset), (entries.c.auditor, self.auditor),
-        ):  # fmt: skip
-            if wanted is not None:
-                found.append(column == wanted)
+        wanted = {name: getattr(self, name) for name in ("kind", "population", "dataset", "auditor")}
+        found: list[ColumnElement[bool]] = [
+            entries.c[name] == value for name, value in wanted.items() if value is not None
+        ]
         if self.account is not None:
             # A key's entry names its account in the detail alone.
             named = f'"account": {json.dumps(self.account)}'

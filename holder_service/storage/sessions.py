@@ -25,15 +25,12 @@ def find_session(connection: Connection, token_hash: bytes) -> StoredSession | N
 
 
 def add(connection: Connection, session: StoredSession) -> None:
-    """Keep a new session."""
     connection.execute(insert(console_sessions), asdict(session))
 
 
 def remove(connection: Connection, token_hash: bytes) -> None:
-    """Forget a session."""
     connection.execute(delete(console_sessions).where(console_sessions.c.token_hash == token_hash))
 
 
 def remove_expired(connection: Connection, now: datetime) -> None:
-    """Forget every session that has run out."""
     connection.execute(delete(console_sessions).where(console_sessions.c.expires <= now.isoformat()))

@@ -23,7 +23,6 @@ _FIND = select(signing_keys).where(signing_keys.c.id == bindparam("key_id"))
 
 
 def every(connection: Connection) -> list[SigningKey]:
-    """All keys, oldest first."""
     query = select(signing_keys).order_by(signing_keys.c.valid_from, signing_keys.c.id)
     return [_key(row) for row in connection.execute(query)]
 

@@ -42,17 +42,14 @@ class Cookie:
     name: str
 
     def read(self, request: Request) -> str:
-        """Its value, empty if there is none."""
         return request.cookies.get(self._name(request), "")
 
     def set(self, response: Response, request: Request, value: str, *, max_age_s: int) -> None:
-        """Give it to the browser."""
         response.set_cookie(
             self._name(request), value, max_age_s, secure=is_secure(request), httponly=True, samesite="strict"
         )
 
     def delete(self, response: Response, request: Request) -> None:
-        """Take it away."""
         response.delete_cookie(self._name(request), secure=is_secure(request), httponly=True, samesite="strict")
 
     def _name(self, request: Request) -> str:

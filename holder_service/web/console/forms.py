@@ -21,56 +21,39 @@ FIELDS_MAX: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of a form; blanks around a value are the typist's, not the value's."""
+    """The fields of a form; blanks around a value are the typist's, not the value's.
+
+    Each method raises `InvalidRequest` where the field is not there, or is not what it is read as.
+    """
 
     values: Mapping[str, str]
 
     def text(self, name: str) -> str:
-        """A field that has to be there, and may be empty.
-
-        Raises:
-            InvalidRequest: It is not.
-        """
+        """A field that has to be there, and may be empty."""
         if name in self.values:
             return self.values[name].strip()
         raise InvalidRequest(f"The form lacks its field {name!r}: load the page again.")
 
     def name(self, name: str) -> str:
-        """A new dataset's or account's name.
-
-        Raises:
-            InvalidRequest: It is none.
-        """
+        """A new dataset's or account's name."""
         text = self.text(name)
         if re.fullmatch(NAME_PATTERN, text) and len(text) <= limits.NAME_CHARACTERS_MAX:
             return text
         raise InvalidRequest(NAME_WORDS)
 
     def whole_number(self, name: str) -> int:
-        """A whole number of at most fifteen digits.
-
-        Raises:
-            InvalidRequest: It is none.
-        """
+        """A whole number of at most fifteen digits."""
         text = self.text(name)
         if re.fullmatch("[0-9]{1,15}", text):
             return int(text)
         raise InvalidRequest(f"{name}: write a whole number.")
 
     def timestamp(self, name: str) -> datetime | None:
-        """A date and time, which the page says is in UTC; None if it is empty.
-
-        Raises:
-            InvalidRequest: It is neither.
-        """
+        """A date and time, which the page says is in UTC; None if it is empty."""
         return read_timestamp(name, self.text(name))
 
     def document(self, name: str) -> Any:
-        """A JSON document that somebody typed or pasted.
-
-        Raises:
-            InvalidRequest: It is no JSON, or names a field twice.
-        """
+        """A JSON document that somebody typed or pasted, which names no field twice."""
         try:
             return jiter.from_json(self.text(name).encode(), catch_duplicate_keys=True, allow_inf_nan=False)
         except ValueError as error:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Final, get_args
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from holder_service.domain.errors import Conflict, InvalidRequest
@@ -21,23 +21,14 @@ from shared import limits
 from shared.datasets import Restore
 
 PAGE_ENTRIES: Final = 50
+FILTERS: Final = ("kind", "population", "dataset", "account", "since", "until")
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)
 
 
-def _filter_text(
-    *,
-    kind: Annotated[str, Query()] = "",
-    population: Annotated[str, Query()] = "",
-    dataset: Annotated[str, Query()] = "",
-    account: Annotated[str, Query()] = "",
-    since: Annotated[str, Query()] = "",
-    until: Annotated[str, Query()] = "",
-) -> dict[str, str]:
-    return {
-        "kind": kind, "population": population, "dataset": dataset, "account": account, "since": since, "until": until,
-    }  # fmt: skip
+def _filter_text(request: Request) -> dict[str, str]:
+    return {name: request.query_params.get(name, "") for name in FILTERS}
 
 
 FilterText = Annotated[dict[str, str], Depends(_filter_text)]

@@ -71,7 +71,6 @@ class Refusal:
 
     @property
     def title(self) -> str:
-        """The problem's title."""
         return TITLES[self.code]
 
     @property
@@ -87,7 +86,6 @@ class SecurityHeaders:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve, with headers."""
         path = scope.get("path", "")
 
         async def with_headers(message: Message) -> None:
@@ -157,5 +155,4 @@ def _short(digest: str) -> str:
 
 
 def _segment(name: str) -> str:
-    """A name as one segment of a path."""
     return quote(name, safe="")

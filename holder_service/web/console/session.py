@@ -47,7 +47,6 @@ class Visit:
 
     @property
     def store(self) -> LedgerStore:
-        """The holder's store."""
         return self.holder.store
 
     @property

@@ -36,27 +36,22 @@ class BoundedConnection(HttpToolsProtocol):
         self._head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
-        """A connection is there: its first request has to come soon."""
         super().connection_made(transport)
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone."""
         self._stop_waiting()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
-        """A request begins."""
         super().on_message_begin()
         self._await_head()
 
     def on_headers_complete(self) -> None:
-        """A request's head is there."""
         self._stop_waiting()
         super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
-        """Some bytes of requests came."""
         super().data_received(data)
         if self._head_timer is None or self.transport.is_closing():
             return

@@ -85,7 +85,6 @@ class JsonLines(logging.Formatter):
     """Formats a record as a JSON object of admitted fields, on one line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as a line."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC)
             .isoformat(timespec="milliseconds")

@@ -61,7 +61,6 @@ class Metrics:
         return Counter(f"holder_{name}", text, labels, registry=self.registry)
 
     def count_request(self, *, method: str, route: str, status: int, elapsed_s: float, problem: str | None) -> None:
-        """Count an answered request."""
         self._requests.labels(method, route, str(status)).inc()
         if method == "GET" or route in TIMED_POSTS:
             self._answers.labels(method, route).observe(elapsed_s)
