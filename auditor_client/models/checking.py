@@ -1,0 +1,196 @@
+"""Comparing what was read with the model's maker: the same decisions on thousands of invented records.
+
+Every reader ends here. The maker (the fitted object, its library, or records that a file brings with it) decides about
+invented records that sit on and beside every threshold; what was read has to decide alike. Where rounding may differ
+(`terms`, `layers`), decisions have to be alike wherever the score is further from its threshold than the bound.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor_client.errors import ModelRefused
+from auditor_client.models.inventing import Invented, invent
+from auditor_client.models.read_model import Provenance, ReadModel
+from auditor_client.models.tree import Tree
+from shared.columns import DerivedColumn, extended
+from shared.rules import Predicate
+from shared.schema import Schema
+from shared.score_arrays import TableColumns, score_column
+from shared.scores import Choice, Document, Layers, RuleList, Terms, Trees
+
+Numbers = NDArray[np.float64]
+
+RECORDS_MIN: Final = 4_000
+RECORDS_MAX: Final = 40_000
+_STEPS_MAX: Final = 200_000_000
+"""Steps of all records through all trees: some seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class MakersAnswers:
+    """What a model's maker says of invented records.
+
+    Attributes:
+        favourable: Whether each is decided favourably, shape (records,).
+        scores: By derived column, the maker's own number at the document's scale, shape (records,), or (records,
+            categories) for a choice. None: the maker shows none.
+        bounds: By derived column, how far from the document's number rounding may take the maker's, shape (records,). A
+            column that is not there has to agree to the last bit.
+    """
+
+    favourable: NDArray[np.bool_]
+    scores: Mapping[str, Numbers] = field(default_factory=dict)
+    bounds: Mapping[str, Numbers] = field(default_factory=dict)
+
+
+Ask = Callable[[Invented], MakersAnswers]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What comparing gave.
+
+    Attributes:
+        probes: How many invented records there were.
+        differing: On how many the decision differs.
+        outside: On how many it differs although the score is further from the threshold than rounding can take it, or
+            on how many the score itself is further from the maker's than that.
+        inside: How many are as near to the threshold as rounding could take them.
+        bound: The largest bound; None if the scores have to agree to the last bit.
+        largest: The largest difference of scores; None if the maker shows none.
+    """
+
+    probes: int
+    differing: int
+    outside: int
+    inside: int
+    bound: float | None
+    largest: float | None
+
+
+def checked(read: ReadModel, schema: Schema, ask: Ask, *, records: Invented | None = None) -> ReadModel:
+    """Compare, and note in the provenance with how many records.
+
+    Args:
+        read: What was read; its provenance says by which reader, and whom it is compared with.
+        schema: The dataset's declared columns.
+        ask: The maker.
+        records: Compare on these; by default on as many invented ones as are compared in some seconds.
+
+    Raises:
+        ModelRefused: They decide differently.
+    """
+    if records is None:
+        records = invent(_documents(read), schema, records_count(read), predicates=predicates_of(read.tree))
+    found = compare(read, schema, ask, records)
+    if found.outside:
+        raise ModelRefused(
+            f"What was read decides otherwise than the model itself on {found.outside} of {found.probes} invented "
+            "records, so the model cannot be read exactly. If it is made of unchanged parts, please report this."
+        )
+    provenance = read.provenance or Provenance("a model", "by hand")
+    return replace(
+        read,
+        provenance=replace(
+            provenance,
+            probes=found.probes,
+            differing=found.differing,
+            bound=found.bound,
+            largest=found.largest,
+        ),
+    )
+
+
+def compare(read: ReadModel, schema: Schema, ask: Ask, records: Invented) -> Agreement:
+    """Compare decisions and scores on some records."""
+    answers = ask(records)
+    values: dict[str, list[Any]] = {}
+    near, far, largest = np.zeros(records.count, bool), np.zeros(records.count, bool), None
+    for column in read.columns:
+        document, bound = _document(column), answers.bounds.get(column.name)
+        values[column.name] = score_column(document, records.values, schema)
+        ours = _numbers(document, values[column.name], records, schema)
+        if bound is not None and isinstance(document, Choice):
+            near |= _gap(ours) <= 2 * bound
+        elif bound is not None and column.name == read.score:
+            near |= (np.abs(ours - np.array(read.thresholds)) <= bound[:, None]).any(axis=1)
+        theirs = answers.scores.get(column.name)
+        if theirs is not None:
+            theirs = theirs.reshape(ours.shape)
+            alike = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+            apart = np.where(alike, 0.0, np.abs(ours - theirs)).max(axis=1)
+            far |= ~(apart <= (0.0 if bound is None else bound))
+            largest = max(largest or 0.0, float(apart.max(initial=0.0)))
+    unlike = _decisions(read, schema, {**records.values, **values}) != answers.favourable
+    return Agreement(
+        probes=records.count,
+        differing=int(unlike.sum()),
+        outside=int(((unlike & ~near) | far).sum()),
+        inside=int(near.sum()),
+        bound=max((float(bound.max(initial=0.0)) for bound in answers.bounds.values()), default=None),
+        largest=largest,
+    )
+
+
+def _numbers(document: Document, values: list[Any], records: Invented, schema: Schema) -> Numbers:
+    """What is compared, shape (records, categories of a choice or 1); of a list, nothing: shape (records, 0)."""
+    match document:
+        case RuleList():
+            return np.empty((records.count, 0))
+        case Choice():
+            parts = [score_column(part, records.values, schema) for part in document.of]
+        case _:
+            parts = [values]
+    return np.array(parts, np.float64).T  # None becomes NaN
+
+
+def _decisions(read: ReadModel, schema: Schema, table: Mapping[str, Any]) -> NDArray[np.bool_]:
+    """Whether the tree decides favourably, shape (records,)."""
+    columns = TableColumns.of(table, extended(schema, {column.name: column.column for column in read.columns}))
+    favourable = [rule.rule for rule in read.tree.rules() if rule.favourable]
+    decided = np.zeros(columns.records, bool)
+    for matching in columns.matching(favourable):
+        decided |= matching
+    return decided
+
+
+def predicates_of(tree: Tree) -> set[Predicate]:
+    """All tests of a tree."""
+    return {predicate for rule in tree.rules() for predicate in rule.rule.all_of}
+
+
+def records_count(read: ReadModel) -> int:
+    """On how many records to compare: fewer, the longer a record takes."""
+    steps = 1
+    for document in _documents(read):
+        for part in document.of if isinstance(document, Choice) else (document,):
+            match part:
+                case Trees():
+                    steps += sum(len(tree.tests).bit_length() * 2 + 1 for tree in part.trees)
+                case Terms():
+                    steps += len(part.terms)
+                case Layers():
+                    steps += sum(len(layer.weights) * len(layer.weights[0]) for layer in part.layers)
+                case RuleList():
+                    steps += len(part.cases)
+    return min(max(_STEPS_MAX // steps, RECORDS_MIN), RECORDS_MAX)
+
+
+def _document(column: DerivedColumn) -> Document:
+    if isinstance(column.origin, str):
+        raise TypeError("A linked column has no document.")
+    return column.origin.score
+
+
+def _documents(read: ReadModel) -> list[Document]:
+    return [_document(column) for column in read.columns]
+
+
+def _gap(by_class: Numbers) -> Numbers:
+    """How far the largest number is above the next, shape (records,)."""
+    ordered = np.sort(by_class, axis=1)
+    return ordered[:, -1] - ordered[:, -2]
