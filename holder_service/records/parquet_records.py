@@ -49,10 +49,17 @@ def _check_type(name: str, kind: pa.DataType, schema: Schema) -> None:
     if column is None:
         if not (is_text(kind) or pa.types.is_integer(kind)):
             raise InvalidRecords(
-                f"column {name!r}: expected texts or integers, as person keys are; the file has {kind}."
+                f"column {name!r}: expected texts or integers, as person keys are; the file has {_shown(kind)}."
             )
     elif not type_fits(kind, column):
-        raise InvalidRecords(f"column {name!r}: its type {kind} cannot hold values of the declared type {column.type}.")
+        raise InvalidRecords(
+            f"column {name!r}: its type {_shown(kind)} cannot hold values of the declared type {column.type}."
+        )
+
+
+def _shown(kind: pa.DataType) -> str:
+    """The type in words; of one that is made of others, which may have any names, the beginning alone."""
+    return str(kind).partition("<")[0]
 
 
 def _plain(array: pa.Array) -> pa.Array:

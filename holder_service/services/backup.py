@@ -1,4 +1,4 @@
-"""A back-up of what a holder cannot do without: database, signing keys, secret, records, hashes of person keys.
+"""A back-up of what a holder cannot do without: database, signing keys, secret, records, derived columns, hashed keys.
 
 Not the anchor: it has to show that a database was rolled back, so it must not be rolled back with it.
 """
@@ -34,13 +34,14 @@ def back_up(holder: Holder, folder: Path) -> bool:
             complete = holder.store.database.copy(partial / DATABASE)
             with holder.store.database.read() as connection:
                 named = datasets.files(connection)
-            for source in (holder.settings.records, holder.settings.people):
+            settings = holder.settings
+            for source in (settings.records, settings.people, settings.derived, settings.linked):
                 (partial / source.name).mkdir()
                 for file in source.iterdir() if source.is_dir() else ():
                     if file.name in named:
                         shutil.copy2(file, partial / source.name / file.name)
-        shutil.copytree(holder.settings.signing_keys, partial / holder.settings.signing_keys.name)
-        shutil.copy2(holder.settings.person_secret, partial / holder.settings.person_secret.name)
+        shutil.copytree(settings.signing_keys, partial / settings.signing_keys.name)
+        shutil.copy2(settings.person_secret, partial / settings.person_secret.name)
         partial.rename(folder)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)

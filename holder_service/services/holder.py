@@ -85,7 +85,7 @@ class Holder:
             return SigningKeys(keys=tuple(signing_keys.every(connection)))
 
     def sweep(self) -> None:
-        """Take away what killed loads left, if nobody loads right now.
+        """Take away what killed processes left, if nobody is at work on files right now.
 
         A database that was rolled back names other files than the one that is to come back, so then nothing is.
         """
@@ -96,7 +96,7 @@ class Holder:
 
         try:
             if self.is_ready() and self.files.sweep(named):
-                _log.warning("leftovers of a killed load taken away")
+                _log.warning("leftovers of a killed process taken away")
         except (OSError, Unavailable) as error:  # it is no reason not to serve; the next start tries again
             _log.error("leftovers could not be looked for", extra={"error": type(error).__name__})
 

@@ -30,15 +30,19 @@ from testing.waits import wait_until
 
 
 def leave_things_behind(settings: Settings) -> list[Path]:
-    """What a load that is killed leaves: an upload, half-encoded columns, files that were not committed."""
-    folder = settings.records / ".loading-killed"
-    folder.mkdir()
-    (folder / "column-0").write_bytes(b"0" * 100)
-    left = [settings.incoming / "upload", settings.records / ("0" * 32), settings.people / f"{'0' * 32}-00000000"]
+    """What is left of a load and of a derived column when killed: uploads, halves, files that were not committed."""
+    folders = [settings.records / ".loading-killed", settings.linked / ".linking-killed"]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "column-0").write_bytes(b"0" * 100)
+    left = [
+        settings.incoming / "upload", settings.records / ("0" * 32), settings.people / f"{'0' * 32}-00000000",
+        settings.derived / ("1" * 32), settings.derived / f".{'2' * 32}-{'3' * 16}", settings.linked / ("4" * 32),
+    ]  # fmt: skip
     for file in left:
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(b"0" * 100)
-    return [folder, *left]
+    return [*folders, *left]
 
 
 @pytest.fixture

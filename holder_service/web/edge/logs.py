@@ -28,7 +28,7 @@ EVENTS: Final[Mapping[str, str]] = {
         "store unavailable",
         "anchor unavailable",
         "records could not be kept",
-        "leftovers of a killed load taken away",
+        "leftovers of a killed process taken away",
         "leftovers could not be looked for",
         "signing key unavailable",
         "internal error",

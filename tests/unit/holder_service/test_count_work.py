@@ -4,14 +4,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-import holder_service.records
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records import counting
 from holder_service.records.counting import count_cells
@@ -19,6 +17,7 @@ from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records, encode_co
 from shared.rules import Cell, Predicate, Rule
 from shared.schema import Column, Schema
 from testing.encoded_records import encoded_columns
+from testing.work_traces import Trace, traced
 
 V = 1e6
 COLUMNS = 3
@@ -31,11 +30,7 @@ SCHEMA = Schema(
     ),
 )
 SCORE = Column(name="score", type="number", nullable=True)
-KERNEL = str(Path(holder_service.records.__file__).parent)
 PEOPLE = CHUNK_RECORDS_MAX + 3000
-
-Trace = list[tuple[str, int, dict[str, tuple[int, ...]]]]
-"""Line by line: the function, the line, and the shapes of all arrays in its variables."""
 
 
 @pytest.fixture
@@ -109,26 +104,8 @@ def trace_of(records: Records, cells: Sequence[Cell]) -> Trace:
     """What a count does; what it keeps from one count to the next is at hand before. The mapped file is left out."""
     classes = disjoint_classes(cells, records.schema)
     count_cells(records, cells, classes, ["sex"])
-    trace: Trace = []
-
-    def tracer(frame: FrameType, _event: str, _value: object) -> Any:
-        if not frame.f_code.co_filename.startswith(KERNEL):
-            return None
-        arrays = {
-            name: value.shape
-            for name, value in frame.f_locals.items()
-            if isinstance(value, np.ndarray) and all(value is not mapped for mapped in records.doubles.values())
-        }
-        trace.append((frame.f_code.co_qualname, frame.f_lineno, arrays))
-        return tracer
-
-    before = sys.gettrace()
-    sys.settrace(tracer)
-    try:
-        count_cells(records, cells, classes, ["sex"])
-    finally:
-        sys.settrace(before)
-    return trace
+    mapped = list(records.doubles.values())
+    return traced(lambda: count_cells(records, cells, classes, ["sex"]), mapped=mapped)
 
 
 def crowded(people: int) -> npt.NDArray[np.float64]:
