@@ -23,6 +23,7 @@ from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import cell_supports, finding, reusable_answer, stored_supports
 from auditor_client.errors import HolderLied, HolderRefused, HolderUnavailable, QuestionRefused, ReceiptsDamaged
 from auditor_client.exchange.calls import HttpClient
+from auditor_client.exchange.columns import LinkedColumns, OwnColumns, require_ready
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.exchange.verification import check_quote, verified_release
@@ -86,6 +87,7 @@ class Auditor:
         )
         self._receipts = Receipts(settings.receipts)
         self._notes = Notes(settings.receipts)
+        self._linked = LinkedColumns(settings.receipts)
         self._on_step = on_step
 
     @classmethod
@@ -118,8 +120,8 @@ class Auditor:
 
     def plan(
         self,
-        model: Any,
-        dataset: str,
+        model: Any = None,
+        dataset: str | None = None,
         request: AuditRequest | Sequence[str] = (),
         epsilon: str | None = None,
         *,
@@ -139,15 +141,14 @@ class Auditor:
             QuestionRefused: No ε in the public range is expected to reach the target.
         """
         asking = Asking.of(request, epsilon, reading, keywords)
-        description = self._holder.dataset(dataset)
+        description = self._description(dataset)
         free = mechanism_of(asking.request, description) == "randomised_response"
         if (target_width is None) == (asking.request.epsilon is None) and not free:
             raise QuestionRefused("Give either epsilon or the width that the interval is to have.")
-        self._on_step("Reading the model")
-        data = _own_data(asking.own.supports_from, description)
-        question = make_question(
-            model, description, asking.request if target_width is None else asking.request.changed(epsilon="1")
-        )
+        budget = self._holder.budget(description.name)
+        asked = asking.request if target_width is None else asking.request.changed(epsilon="1")
+        question = self._question(model, description, asked, budget.auditor)
+        data = _own_data(asking.own.supports_from, question)
         from auditor_client.planning.forecasting import forecast, smallest_epsilon  # noqa: PLC0415 - see Reading
 
         people = None if data is None else data.count
@@ -160,14 +161,14 @@ class Auditor:
             question=question,
             quote=quote,
             forecast=forecast(question, supports=people, reading=asking.reading),
-            budget=self._holder.budget(dataset),
+            budget=budget,
             target_width=target_width,
         )
 
     def audit(
         self,
-        model: Any,
-        dataset: str,
+        model: Any = None,
+        dataset: str | None = None,
         request: AuditRequest | Sequence[str] = (),
         epsilon: str | None = None,
         *,
@@ -177,7 +178,8 @@ class Auditor:
         """Measure how a model treats the groups of a dataset. Spends ε, once for the same question.
 
         Args:
-            model: A fitted scikit-learn classifier, the path of a skops file, or a `Tree`.
+            model: A fitted model, the path of a model's file, a `Tree`, or a `ReadModel`; None if `decision` names a
+                column that holds the decisions.
             dataset: The dataset's name at the holder.
             request: What to ask; or the sensitive columns, several of which make a group of every combination of
                 their values, with the request's other fields as keywords.
@@ -247,14 +249,13 @@ class Auditor:
         self._on_step("Checking the receipts")
         return check_receipts(self._receipts, self._holder)
 
-    def _audit(self, model: Any, dataset: str, asking: Asking) -> AuditResult:
+    def _audit(self, model: Any, dataset: str | None, asking: Asking) -> AuditResult:
         """Ask or find the answer, keep what it was about, and only then estimate."""
-        description = self._holder.dataset(dataset)
-        self._on_step("Reading the model")
-        question = make_question(model, description, asking.request)
-        data = _own_data(asking.own.supports_from, description)
+        description = self._description(dataset)
+        budget = self._holder.budget(description.name)
+        question = self._question(model, description, asking.request, budget.auditor)
+        data = _own_data(asking.own.supports_from, question)
         known = cell_supports(question, asking.own.supports, data)
-        budget = self._holder.budget(dataset)
         count = None if data is None else data.count
         # Supports that were given by cell are of the question's own cells, not of a kept answer's.
         wanted = asking.own.reuse and asking.own.supports is None
@@ -267,10 +268,24 @@ class Auditor:
         stored = replace(stored, supports=known)
         self._on_step("Estimating")
         self._notes.keep(Note.of(question, stored, asking.reading))
-        return finding(question, stored, asking.reading, holder_url=self._holder.url, budget=self._budget_now(dataset))
+        return finding(
+            question, stored, asking.reading, holder_url=self._holder.url, budget=self._budget_now(description.name)
+        )
+
+    def _description(self, dataset: str | None) -> DatasetDescription:
+        if dataset is None:
+            raise QuestionRefused('Name the dataset, such as "adult"; `Auditor.datasets` lists them.')
+        return self._holder.dataset(dataset)
+
+    def _question(self, model: Any, description: DatasetDescription, request: AuditRequest, auditor: str) -> Question:
+        """A model or decisions, made into a plan."""
+        self._on_step("Reading the model" if request.decision is None else "Making the plan")
+        return make_question(model, description, request, OwnColumns(auditor, self._linked.of(description.name)))
 
     def _quote(self, question: Question) -> Quote:
-        """The price of a question, if it is the one that was meant."""
+        """The price of a question, if it is the one that was meant; what it needs is made first."""
+        for held in question.source.columns:
+            require_ready(self._holder, question.dataset.name, held, self._on_step)
         self._on_step("Asking for the price")
         quote = self._holder.quote(question.dataset.name, question.plan)
         check_quote(quote, plan=question.plan, dataset=question.dataset)
@@ -321,10 +336,10 @@ class Auditor:
             return None
 
 
-def _own_data(table: Any, dataset: DatasetDescription) -> "OwnData | None":
+def _own_data(table: Any, question: Question) -> "OwnData | None":
     if table is None:
         return None
     # pandas takes a second to import, and only counting needs it.
     from auditor_client.asking.own_data import OwnData  # noqa: PLC0415
 
-    return OwnData(table, dataset.table)
+    return OwnData(table, question.schema)

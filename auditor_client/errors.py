@@ -118,6 +118,14 @@ class InvalidPlanRefused(HolderRefused):
     """The holder refuses the plan; the text names the path of the fault."""
 
 
+class ColumnNotReady(HolderRefused):
+    """The holder still makes a derived column that the plan names; asking again is safe."""
+
+
+class ColumnRefused(HolderRefused):
+    """The holder refuses linked values, or has no room for another derived column; the text says why."""
+
+
 class RateLimited(HolderRefused):
     """Too many requests, even after waiting as long as the holder asked."""
 
@@ -135,6 +143,9 @@ _REFUSALS: Final[Mapping[str, type[HolderRefused]]] = {
     "cap-exhausted": CapExhausted,
     "version-gone": VersionGone,
     "no-records": NoRecords,
+    "column-not-ready": ColumnNotReady,
+    "conflict": ColumnRefused,
+    "invalid-records": ColumnRefused,
     "rate-limited": RateLimited,
     **dict.fromkeys(
         ("invalid-request", "invalid-amount", "invalid-plan", "unknown-column", "sensitive-column", "too-large"),

@@ -11,11 +11,12 @@ from typing import Any, Final
 
 from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, AuditRequest
 from auditor_client.asking.scope import scope_predicates
+from auditor_client.asking.source import TREE, RuleSource, column_named, extended_schema
 from auditor_client.errors import QuestionRefused
 from auditor_client.models.tree import DecisionRule
 from shared.datasets import DatasetDescription
 from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Group
+from shared.schema import Column, Group, Schema
 
 EVERYBODY: Final = Cell(id="everybody", any_of=(Rule(all_of=()),))
 
@@ -63,8 +64,9 @@ class Inquiry:
         dataset: The declaration of the people whom it is about.
         request: As it was asked, settled (`mechanisms.settled`).
         rules: All rules of the model after merging siblings with one decision: disjoint, and together they cover
-            everybody.
+            everybody whom it decides about.
         model: Which model they are of.
+        source: What stands behind them.
 
     Raises:
         QuestionRefused: There is nothing to compare, or the dataset lacks what the request names.
@@ -74,12 +76,14 @@ class Inquiry:
     request: AuditRequest
     rules: tuple[DecisionRule, ...]
     model: ModelDigest
+    source: RuleSource = TREE
 
     def __post_init__(self) -> None:
-        _ = self.scope, self.groups, self.reference  # refuses what the dataset lacks
+        _ = self.scope, self.groups, self.reference, self.label  # refuses what the dataset lacks
         if self.labelled and self.label is None:
             raise QuestionRefused(
-                "The dataset declares no label, and all figures but statistical-parity compare the decisions with one."
+                "The dataset declares no label, and all figures but statistical-parity compare the decisions with one: "
+                "name a column that is one (label)."
             )
 
     @property
@@ -90,7 +94,17 @@ class Inquiry:
     @cached_property
     def scope(self) -> tuple[Predicate, ...]:
         """Predicates that restrict every cell; none for everybody in the register."""
-        return scope_predicates(self.request.where, self.dataset.table)
+        return tuple(dict.fromkeys((*self.source.decided, *scope_predicates(self.request.where, self.schema))))
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The columns that rules may name: the dataset's, and the derived ones."""
+        return extended_schema(self.dataset, self.source.columns)
+
+    @property
+    def column_ids(self) -> dict[str, str]:
+        """The id of each derived column, by name."""
+        return {held.column.name: held.id for held in self.source.columns}
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
@@ -114,8 +128,13 @@ class Inquiry:
 
     @cached_property
     def label(self) -> Column | None:
-        """The dataset's label; needed for all figures but statistical parity."""
-        return next((column for column in self.dataset.columns if column.label), None)
+        """What people turned out to be; needed for all figures but statistical parity."""
+        if self.request.label is None:
+            return next((column for column in self.dataset.columns if column.label), None)
+        column = column_named(self.request.label, self.schema, "label")
+        if column.type != "boolean":
+            raise QuestionRefused(f"Column {column.name!r} is of type {column.type}: a label is boolean.")
+        return column
 
     @property
     def labelled(self) -> bool:

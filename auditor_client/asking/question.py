@@ -1,5 +1,6 @@
 """The question of an audit: a model read as rules, made into a plan that fits the dataset."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,10 +10,10 @@ from auditor_client.asking.choice import choose_strategy
 from auditor_client.asking.inquiry import Inquiry, ModelDigest
 from auditor_client.asking.mechanisms import at, settled
 from auditor_client.asking.request import AUTO, AuditRequest
+from auditor_client.asking.source import read_source
 from auditor_client.asking.strategies import build_plan
 from auditor_client.errors import QuestionRefused
-from auditor_client.models.read_model import ModelRequest
-from auditor_client.models.readers import read_model
+from auditor_client.exchange.columns import HeldColumn, OwnColumns
 from auditor_client.models.tree import DecisionRule
 from auditor_client.text import first_fault
 from shared import canonical
@@ -57,32 +58,36 @@ class Question(Inquiry):
         return replace(self, request=at(self.request, epsilon_nano))
 
 
-def make_question(model: Any, dataset: DatasetDescription, request: AuditRequest) -> Question:
-    """Read a model and put its rules into a plan; sends nothing.
+def make_question(
+    model: Any, dataset: DatasetDescription, request: AuditRequest, own: OwnColumns | None = None
+) -> Question:
+    """Read what is to be audited and put its rules into a plan; sends nothing.
 
     Args:
-        model: A fitted scikit-learn classifier, the path of a skops file, or a `Tree`.
+        model: Anything that `models.readers` reads; None if the request names a column with the decisions.
         dataset: Whom to ask about.
         request: What to ask.
+        own: The auditor's name and linked columns; without them nothing may be a score or linked.
 
     Raises:
         ModelRefused: The model cannot be read exactly.
         QuestionRefused: The plan would not fit the dataset.
     """
     request = settled(request, dataset)
-    read, digest = read_model(model, ModelRequest(dataset.table, request.favourable, request.columns))
+    read, source, file = read_source(model, dataset, request, own or OwnColumns())
     rules = read.tree.merged().rules()
-    inquiry = Inquiry(dataset, request, rules, ModelDigest(rules=rules_digest(rules), file=digest))
+    digest = ModelDigest(rules=rules_digest(rules, source.columns), file=file)
+    inquiry = Inquiry(dataset, request, rules, digest, source)
     if request.strategy == AUTO:
         request = request.changed(strategy=choose_strategy(inquiry))
-    return Question(dataset, request, rules, inquiry.model)
+    return Question(dataset, request, rules, digest, source)
 
 
 def _fitting_plan(inquiry: Inquiry) -> Plan:
     try:
         plan = build_plan(inquiry)
         check_size(plan)
-        plan.check(inquiry.dataset.table)
+        plan.check(inquiry.schema)
     except ValidationError as error:
         raise QuestionRefused(": ".join(first_fault(error)).lstrip(": ")) from error
     except PlanRefused as error:
@@ -90,11 +95,15 @@ def _fitting_plan(inquiry: Inquiry) -> Plan:
     return plan
 
 
-def rules_digest(rules: tuple[DecisionRule, ...]) -> str:
-    """The SHA-256 of a model's rules and what each decides, as "sha256:<hex>"."""
-    return canonical.digest(
-        [
-            {"rule": rule.rule.model_dump(mode="json", exclude_none=True), "favourable": rule.favourable}
-            for rule in rules
-        ]
-    )
+def rules_digest(rules: tuple[DecisionRule, ...], derived: Iterable[HeldColumn] = ()) -> str:
+    """The SHA-256 of a model's rules, what each decides, and the derived columns they name, as "sha256:<hex>"."""
+    document: list[Any] = [
+        {"rule": rule.rule.model_dump(mode="json", exclude_none=True), "favourable": rule.favourable} for rule in rules
+    ]
+    named = {predicate.column for rule in rules for predicate in rule.rule.all_of}
+    columns = [
+        {"id": held.id} if held.score is None else held.derived.document()
+        for held in derived
+        if held.column.name in named
+    ]
+    return canonical.digest([*document, {"columns": columns}] if columns else document)

@@ -4,6 +4,7 @@ It is made once, from keywords or from flags, travels unopened, and is kept in t
 request about the same model and the same version of the records is the same plan, and so costs nothing again.
 """
 
+import math
 from collections.abc import Iterable
 from typing import Annotated, Any, Final
 
@@ -53,6 +54,11 @@ def _amount(given: Any) -> Any:
     raise QuestionRefused(f'{given!r} is no decimal string: write an amount as a text, such as "0.1".')
 
 
+def _is_none(value: Any) -> bool:
+    """Whether a later field has no value: it is then left out, so that earlier notes keep their names."""
+    return value is None
+
+
 class AuditRequest(BaseModel):
     """What is asked about whom and at what price, whatever the model and the dataset are.
 
@@ -98,6 +104,21 @@ class AuditRequest(BaseModel):
     columns: Annotated[tuple[str, ...] | None, BeforeValidator(_plain)] = Field(
         default=None, description="The dataset's column for each input of a model that was fitted on an array."
     )
+    decision: str | None = Field(
+        default=None,
+        exclude_if=_is_none,
+        description="Instead of a model: the column that holds the decisions, declared or linked by `auditor link`.",
+    )
+    above: float | None = Field(
+        default=None,
+        exclude_if=_is_none,
+        description="Of a score: favourable is what lies above, in the model's own scale (0.5 of a probability, say).",
+    )
+    label: str | None = Field(
+        default=None,
+        exclude_if=_is_none,
+        description="The column that says what people turned out to be, declared or linked [the dataset's label].",
+    )
     version: int | None = Field(
         default=None, description="The version of the records, to repeat an earlier question; else the current one."
     )
@@ -111,6 +132,8 @@ class AuditRequest(BaseModel):
         unknown = [metric for metric in self.metrics if metric not in METRICS]
         if unknown or not self.metrics or len(set(self.metrics)) != len(self.metrics):
             raise QuestionRefused(f"Name metrics, each once, of {', '.join(METRICS)}.")
+        if self.above is not None and not math.isfinite(self.above):
+            raise QuestionRefused("What favourable scores lie above is a finite number.")
         return self
 
     @property

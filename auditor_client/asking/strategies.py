@@ -30,7 +30,13 @@ def build_plan(inquiry: Inquiry) -> Plan:
         )
     _require_a_question(inquiry)
     batches = tuple(builders[request.strategy](inquiry))
-    return Plan(sensitive=request.sensitive, version=request.version, draw=request.draw, batches=batches)
+    return Plan(
+        sensitive=request.sensitive,
+        version=request.version,
+        draw=request.draw,
+        columns=inquiry.column_ids or None,
+        batches=batches,
+    )
 
 
 def _require_a_question(inquiry: Inquiry) -> None:

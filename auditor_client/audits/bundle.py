@@ -228,7 +228,14 @@ def _recomputed(note: Note, files: Mapping[str, bytes], keys: SigningKeys, docum
     release = signed_release(answer, keys)
     _require(release.id == note.release, "its receipt is of another release than its note says")
     question = note.question()
-    _require(rules_digest(question.rules) == note.model.rules, "the rules are not those of the model's digest")
+    _require(
+        all(held.is_of(release.auditor, release.dataset) for held in note.source.columns),
+        "the id of a score is not that of its document",
+    )
+    _require(
+        rules_digest(question.rules, note.source.columns) == note.model.rules,
+        "the rules are not those of the model's digest",
+    )
     _require(question.plan == note.plan, "the plan is not the one that these rules make")
     _require(note.reused or release.plan == note.plan, "the receipt answers another plan")
     _require(release.dataset == note.dataset.name, "the receipt is about another dataset")

@@ -9,7 +9,7 @@ from auditor_client.audits.asking import OnHand
 from auditor_client.audits.bundle import write_bundle
 from auditor_client.audits.history import stored_history
 from auditor_client.cli.flags import with_flags
-from auditor_client.cli.options import AuditOutput, Connection, Dataset, Directory, ModelFile, Output
+from auditor_client.cli.options import AuditOutput, Connection, Dataset, Directory, ModelFile, ModelOrDecisions, Output
 from auditor_client.cli.output import an_auditor, clear_errors, require_writable, show
 from auditor_client.estimation.results import Verdict
 from auditor_client.exchange.receipts import Receipts
@@ -20,7 +20,7 @@ from shared.flags import Without
 
 @with_flags
 def plan(
-    model: ModelFile,
+    model: ModelOrDecisions = None,
     *,
     dataset: Dataset,
     request: AuditRequest,
@@ -41,7 +41,7 @@ def plan(
 
 @with_flags
 def audit(
-    model: ModelFile,
+    model: ModelOrDecisions = None,
     *,
     dataset: Dataset,
     request: Annotated[AuditRequest, Without(("assumption",))],
@@ -73,7 +73,7 @@ def compare(
     second: ModelFile,
     *,
     dataset: Dataset,
-    request: Annotated[AuditRequest, Without(("reference", "version", "draw", "assumption"))],
+    request: Annotated[AuditRequest, Without(("decision", "reference", "version", "draw", "assumption"))],
     reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "level"))],
     own: Annotated[OnHand, Without(("reuse",))],
     output: Output,

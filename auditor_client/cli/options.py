@@ -7,7 +7,10 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel, ConfigDict, Field
 
-ModelFile = Annotated[Path, typer.Argument(help="A fitted scikit-learn tree in a skops file.")]
+ModelFile = Annotated[Path, typer.Argument(help="A file of a fitted model.")]
+ModelOrDecisions = Annotated[
+    Path | None, typer.Argument(help="A file of a fitted model; none if --decision names a column.", show_default=False)
+]
 Dataset = Annotated[str, typer.Option(help="The dataset's name at the holder; `auditor datasets` lists them.")]
 Directory = Annotated[Path | None, typer.Argument(help="The receipts directory [./receipts].")]
 

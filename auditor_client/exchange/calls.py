@@ -1,20 +1,21 @@
 """Calls to the holder over HTTP: limits in bytes and seconds, bounded retries, one host.
 
 The holder is not trusted. An answer is read up to its limits, no redirect is followed, and the
-key is sent to the holder's own address alone. Every call may be repeated: reading changes nothing, and
-a plan is charged once, however often it is asked (2-privacy §3, *Identity*). So connection errors,
-timeouts, 429 and 503 are tried again, within a bound on attempts and on total time. No other
-file uses httpx.
+key is sent to the holder's own address alone. Every call may be repeated: reading changes nothing,
+a plan is charged once, however often it is asked (2-privacy §3, *Identity*), and the same derived column is made once.
+So connection errors, timeouts, 429, 503 and a column that is not ready yet are tried again, within a bound on attempts
+and on total time. No other file uses httpx.
 """
 
 import ipaddress
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from threading import Thread
 from typing import Any, Final, TypeVar
 
@@ -23,13 +24,14 @@ import stamina
 from pydantic import ValidationError
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
-from auditor_client.errors import HolderLied, HolderUnavailable, SettingsRefused, refusal
+from auditor_client.errors import ColumnNotReady, HolderLied, HolderUnavailable, SettingsRefused, refusal
 from auditor_client.text import readable
 from shared.problems import Problem
 
 HttpClient = httpx.Client
 
 _RETRIED_STATUSES: Final = (429, 503)
+_PIECE_BYTES: Final = 1024 * 1024
 _ResultT = TypeVar("_ResultT")
 
 
@@ -48,6 +50,8 @@ class CallLimits:
     first_wait_s: float = 0.2
     longest_wait_s: float = 30.0
     answer_bytes_max: int = 64 * 1024 * 1024
+    bytes_sent_per_s: int = 256 * 1024
+    """A body has so much more time."""
 
 
 _DEFAULT_LIMITS: Final = CallLimits()
@@ -90,42 +94,49 @@ class HttpCaller:
         if self._owns_http:
             self._http.close()
 
-    def call(self, method: str, path: str, content: bytes | None = None) -> bytes:
+    def call(
+        self, method: str, path: str, content: bytes | Path | None = None, *, media_type: str = "application/json"
+    ) -> bytes:
         """Send a request until it is answered.
 
         Args:
-            method: "GET" or "POST".
+            method: "GET", "POST", "PUT" or "DELETE".
             path: From "/v1" on, quoted.
-            content: A JSON body.
+            content: A body; of a file, which is streamed, the path.
+            media_type: Of the body.
 
         Returns:
-            The body of a 200 or 201.
+            The body of a 200 or 201; empty of a 204.
 
         Raises:
             HolderRefused: The holder sent a problem document; the class says which.
             HolderUnavailable: No answer within the limits, or what answered is no holder.
             HolderLied: The answer exceeds its limit or repeats the key.
         """
-        give_up_at = time.monotonic() + self._limits.total_s
+        sending = _Sending(method, path, content, media_type)
+        sent_s = sending.size / self._limits.bytes_sent_per_s
+        give_up_at = time.monotonic() + self._limits.total_s + sent_s
         try:
             for attempt in stamina.retry_context(
                 on=_BackOff(give_up_at, self._limits.longest_wait_s),
                 attempts=self._limits.attempts,
-                timeout=self._limits.total_s,
+                timeout=self._limits.total_s + sent_s,
                 wait_initial=self._limits.first_wait_s,
                 wait_max=self._limits.longest_wait_s,
                 wait_jitter=self._limits.first_wait_s,
             ):
                 with attempt:
-                    return self._attempt(method, path, content, give_up_at)
+                    return self._attempt(sending, give_up_at)
         except _TryAgain as again:
             raise again.failure from again.__cause__
         raise HolderUnavailable(f"The holder at {self.url} was not asked: no attempt is allowed.")
 
-    def _attempt(self, method: str, path: str, content: bytes | None, give_up_at: float) -> bytes:
-        seconds = max(min(self._limits.attempt_s, give_up_at - time.monotonic()), 0.001)
+    def _attempt(self, sending: "_Sending", give_up_at: float) -> bytes:
+        path = sending.path
+        attempt_s = self._limits.attempt_s + sending.size / self._limits.bytes_sent_per_s
+        seconds = max(min(attempt_s, give_up_at - time.monotonic()), 0.001)
         try:
-            answer = _within(seconds, lambda: self._exchange(method, path, content, seconds))
+            answer = _within(seconds, lambda: self._exchange(sending, seconds))
         except (httpx.TransportError, TimeoutError) as error:
             reason = readable(str(error)) or f"no whole answer within {seconds:.3g} s"
             raise _TryAgain(
@@ -136,23 +147,27 @@ class HttpCaller:
             ) from error
         if self._key.encode() in answer.body:
             raise HolderLied(f"The holder's answer to {path} repeats your key. Do not use it, and ask for a new key.")
-        if answer.status in (200, 201):
+        if answer.status in (200, 201, 204):
             return answer.body
         failure = self._failure(answer, path)
-        if answer.status in _RETRIED_STATUSES:
+        if answer.status in _RETRIED_STATUSES or isinstance(failure, ColumnNotReady):
             raise _TryAgain(failure, after_s=answer.retry_after_s)
         raise failure
 
-    def _exchange(self, method: str, path: str, content: bytes | None, seconds: float) -> "_Answer":
+    def _exchange(self, sending: "_Sending", seconds: float) -> "_Answer":
         """One request and its answer, read up to the limits."""
         give_up_at = time.monotonic() + seconds
         # `identity`: a small compressed body can grow without bound while it is unpacked.
         headers = {"Authorization": f"Bearer {self._key}", "Accept": "application/json", "Accept-Encoding": "identity"}
-        if content is not None:
-            headers["Content-Type"] = "application/json"
+        if sending.content is not None:
+            headers |= {"Content-Type": sending.media_type, "Content-Length": str(sending.size)}
         timeout = httpx.Timeout(seconds, connect=min(seconds, self._limits.connect_s))
         request = httpx.Request(
-            method, self.url + path, content=content, headers=headers, extensions={"timeout": timeout.as_dict()}
+            sending.method,
+            self.url + sending.path,
+            content=sending.pieces(),
+            headers=headers,
+            extensions={"timeout": timeout.as_dict()},
         )
         response = self._http.send(request, stream=True, follow_redirects=False)
         try:
@@ -161,8 +176,8 @@ class HttpCaller:
                 body += chunk
                 if len(body) > self._limits.answer_bytes_max:
                     raise HolderLied(
-                        f"The holder's answer to {path} exceeds {self._limits.answer_bytes_max} bytes, more than any "
-                        "answer of the contract. The rest was not read."
+                        f"The holder's answer to {sending.path} exceeds {self._limits.answer_bytes_max} bytes, "
+                        "more than any answer of the contract. The rest was not read."
                     )
                 if time.monotonic() > give_up_at:
                     raise TimeoutError
@@ -183,6 +198,33 @@ class HttpCaller:
         if problem.code in ("unavailable", "internal"):
             return HolderUnavailable(f"{detail} (The holder answered with status {answer.status}; try again later.)")
         return refusal(detail, code=problem.code, status=answer.status, fields=dict(problem.model_extra or {}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """A request; its body can be read again for another attempt."""
+
+    method: str
+    path: str
+    content: bytes | Path | None
+    media_type: str
+
+    @property
+    def size(self) -> int:
+        """How many bytes the body has."""
+        if isinstance(self.content, Path):
+            return self.content.stat().st_size
+        return len(self.content or b"")
+
+    def pieces(self) -> bytes | Iterator[bytes] | None:
+        """The body; that of a file piece by piece."""
+        return _pieces(self.content) if isinstance(self.content, Path) else self.content
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE_BYTES):
+            yield piece
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ was asked for, before anything in it is used.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self, TypeVar
 from urllib.parse import quote as quoted
 
@@ -15,6 +16,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.calls import HttpCaller, parsed
 from auditor_client.text import first_fault, readable
+from shared.canonical import canonical_bytes
+from shared.columns import ColumnDescription, DerivedColumn
 from shared.datasets import Budget, DatasetDescription
 from shared.plans import Plan, Quote
 from shared.releases import LedgerPosition, SigningKeys
@@ -44,6 +47,12 @@ class _Datasets(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     datasets: tuple[_Description, ...]
+
+
+class _Columns(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    columns: tuple[ColumnDescription, ...]
 
 
 class HolderClient(HttpCaller):
@@ -95,6 +104,35 @@ class HolderClient(HttpCaller):
         body = self.call("POST", path, _body(plan))
         return UnverifiedRelease(body, parsed(body, path))
 
+    def columns(self, dataset: str) -> tuple[ColumnDescription, ...]:
+        """This auditor's own derived columns of a dataset."""
+        return self._get(_Columns, f"{_dataset_path(dataset)}/columns").columns
+
+    def column(self, dataset: str, name: str) -> ColumnDescription:
+        """One of them, by its id."""
+        return self._get(ColumnDescription, _column_path(dataset, name))
+
+    def make_column(self, dataset: str, column: DerivedColumn) -> ColumnDescription:
+        """Have a derived column made; the same again is the same column. Nothing is charged."""
+        path = f"{_dataset_path(dataset)}/columns"
+        content = canonical_bytes(column.document())
+        return _fitted(ColumnDescription, self.call("POST", path, content), path)
+
+    def send_values(self, dataset: str, name: str, file: Path) -> ColumnDescription:
+        """Send the values of a linked column: all or nothing.
+
+        Args:
+            dataset: Whose people they are about.
+            name: The column's id.
+            file: A CSV file with a header: the person key and `value`.
+        """
+        path = f"{_column_path(dataset, name)}/values"
+        return _fitted(ColumnDescription, self.call("PUT", path, file, media_type="text/csv"), path)
+
+    def delete_column(self, dataset: str, name: str) -> None:
+        """Have a derived column deleted, by its id."""
+        self.call("DELETE", _column_path(dataset, name))
+
     def keys(self) -> SigningKeys:
         """The public keys that the holder says it signs with; pin them before use."""
         return self._get(SigningKeys, "/v1/keys")
@@ -113,6 +151,10 @@ class HolderClient(HttpCaller):
 
 def _dataset_path(name: str) -> str:
     return f"/v1/datasets/{quoted(name, safe='')}"
+
+
+def _column_path(dataset: str, name: str) -> str:
+    return f"{_dataset_path(dataset)}/columns/{quoted(name, safe=':')}"
 
 
 def _body(plan: Plan) -> bytes:

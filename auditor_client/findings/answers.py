@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from auditor_client.asking.inquiry import EVERYBODY, Inquiry, LabelValue
@@ -21,7 +22,7 @@ from shared.rules import Cell, Rule
 from shared.schema import Group, Schema
 
 RuleKey = frozenset[str]
-"""A rule by what it says: the canonical texts of its predicates, in no order."""
+"""A rule by what it says: the canonical texts of its predicates, in no order, with the ids of derived columns."""
 CountSupport = Callable[[Cell], int]
 """How many people a cell applies to in the auditor's own data, whatever their group."""
 
@@ -89,12 +90,20 @@ class AskedCells:
     """The cells of a plan, to be found by what they ask."""
 
     def __init__(self, plan: Plan) -> None:
-        self._keys = [[frozenset(map(_key, cell.any_of)) for cell in batch.cells] for batch in plan.batches]
+        ids = plan.columns or {}
+        self._keys = [
+            [frozenset(_key(rule, ids) for rule in cell.any_of) for cell in batch.cells] for batch in plan.batches
+        ]
 
-    def cover(self, alternatives: Iterable[Iterable[Rule]]) -> BatchCells | None:
-        """The cells that together ask for the first of some alternative sets of rules that was asked for."""
+    def cover(self, alternatives: Iterable[Iterable[Rule]], ids: Mapping[str, str]) -> BatchCells | None:
+        """The cells that together ask for the first of some alternative sets of rules that was asked for.
+
+        Args:
+            alternatives: Sets of rules that count the same people.
+            ids: The ids of the derived columns that these rules name.
+        """
         for rules in alternatives:
-            wanted = frozenset(map(_key, rules))
+            wanted = frozenset(_key(rule, ids) for rule in rules)
             for batch, keys in enumerate(self._keys):
                 cells = tuple(index for index, key in enumerate(keys) if key <= wanted)
                 # Each rule once: cells that share one would count its people twice.
@@ -106,25 +115,27 @@ class AskedCells:
 
     def locate(self, inquiry: Inquiry, rate: Rate) -> Location | None:
         """Where the plan asks for what a rate needs; None if it does not."""
+        cover = partial(self.cover, ids=inquiry.column_ids)
         favourable, unfavourable = (
             [rule.rule for rule in inquiry.rules if rule.favourable == decision] for decision in (True, False)
         )
         if rate is Rate.PRECISION:
-            accepted = self.cover(_alternatives(inquiry, favourable, LabelValue.POSITIVE))
-            complement = self.cover(_alternatives(inquiry, favourable, LabelValue.NEGATIVE))
+            accepted = cover(_alternatives(inquiry, favourable, LabelValue.POSITIVE))
+            complement = cover(_alternatives(inquiry, favourable, LabelValue.NEGATIVE))
             return None if accepted is None or complement is None else Location(accepted, complement, "unfavourable")
         value = {Rate.TRUE_POSITIVE: LabelValue.POSITIVE, Rate.FALSE_POSITIVE: LabelValue.NEGATIVE}.get(rate)
-        accepted = self.cover(_alternatives(inquiry, favourable, value))
-        refused = self.cover(_alternatives(inquiry, unfavourable, value))
+        accepted = cover(_alternatives(inquiry, favourable, value))
+        refused = cover(_alternatives(inquiry, unfavourable, value))
         if accepted is not None and refused is not None:
             return Location(accepted, refused, "unfavourable")
-        everybody = self.cover(_alternatives(inquiry, EVERYBODY.any_of, value))
+        everybody = cover(_alternatives(inquiry, EVERYBODY.any_of, value))
         return None if accepted is None or everybody is None else Location(accepted, everybody, "everybody")
 
     def has_each(self, plan: Plan, inquiry: Inquiry) -> bool:
         """Whether the cells of this plan give every cell of another plan for the same inquiry."""
         return all(
-            self.cover([cell.any_of, *_alternatives(inquiry, cell.any_of, None, restrict=False)]) is not None
+            self.cover([cell.any_of, *_alternatives(inquiry, cell.any_of, None, restrict=False)], inquiry.column_ids)
+            is not None
             for batch in plan.batches
             for cell in batch.cells
         )
@@ -241,8 +252,10 @@ def _alternatives(
     return [scoped, split]
 
 
-def _key(rule: Rule) -> RuleKey:
-    return frozenset(predicate.model_dump_json(exclude_none=True) for predicate in rule.all_of)
+def _key(rule: Rule, ids: Mapping[str, str]) -> RuleKey:
+    return frozenset(
+        f"{ids.get(predicate.column, '')}{predicate.model_dump_json(exclude_none=True)}" for predicate in rule.all_of
+    )
 
 
 def _require_its_answer(release: Release) -> None:

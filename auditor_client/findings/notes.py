@@ -14,11 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from auditor_client.asking.inquiry import ModelDigest
 from auditor_client.asking.question import Question
 from auditor_client.asking.request import AuditRequest
+from auditor_client.asking.source import TREE, RuleSource
 from auditor_client.durable_files import write_durably
 from auditor_client.errors import AuditorError, ReceiptsDamaged
 from auditor_client.findings.finding import StoredAnswer
@@ -53,6 +54,7 @@ class Note(BaseModel):
         plan: The plan that it became.
         reading: How the answer was read.
         supports: By cell id, how many people the cell applies to in the auditor's own data, if it has any.
+        source: What stands behind the rules; left out if that is nothing.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -67,6 +69,7 @@ class Note(BaseModel):
     model: ModelDigest
     rules: tuple[NotedRule, ...]
     supports: dict[str, int] | None
+    source: RuleSource = Field(default=TREE, exclude_if=lambda source: source == TREE)
 
     @classmethod
     def of(cls, question: Question, stored: StoredAnswer, reading: Reading) -> Self:
@@ -89,6 +92,7 @@ class Note(BaseModel):
                 for rule in question.rules
             ),
             supports=None if stored.supports is None else dict(stored.supports),
+            source=question.source,
         )
 
     @property
@@ -106,7 +110,7 @@ class Note(BaseModel):
             DecisionRule(noted.rule, Leaf(str(noted.rule.id), noted.decision, noted.favourable, noted.origin))
             for noted in self.rules
         )
-        return Question(self.dataset, self.request, rules, self.model)
+        return Question(self.dataset, self.request, rules, self.model, self.source)
 
     def answer(self, stored: StoredAnswer) -> StoredAnswer:
         """A kept answer as this note has it: what it was made for, and the auditor's own counts of its cells."""

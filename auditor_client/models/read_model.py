@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from auditor_client.errors import ModelRefused
+from auditor_client.models.domains import Domain
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
 from shared.columns import DerivedColumn, extended
 from shared.problems import PlanRefused
 from shared.rules import Predicate
-from shared.schema import Column, Schema
+from shared.schema import Column, Schema, Value
 
 SCORE: Final = "score"
 """The name of the derived column that a model's score gets, unless the dataset declares one of that name."""
@@ -123,20 +124,32 @@ def above(column: str, threshold: float, *, favourable: tuple[str, str], strict:
         raise ValueError("A threshold is a finite number.")
     over, under = ("gt", "le") if strict else ("ge", "lt")
     return _two_ways(
-        Predicate.model_validate({"column": column, "op": over, "value": threshold}),
-        Predicate.model_validate({"column": column, "op": under, "value": threshold}),
+        (Predicate.model_validate({"column": column, "op": over, "value": threshold}),),
+        (Predicate.model_validate({"column": column, "op": under, "value": threshold}),),
         favourable,
     )
 
 
 def among(column: str, categories: Sequence[str], favourable: Sequence[str]) -> Tree:
     """The tree of a category: favourable where it is one of some."""
-    others = [category for category in categories if category not in favourable]
-    return _two_ways(
-        Predicate.model_validate({"column": column, "op": "in", "values": list(favourable)}),
-        Predicate.model_validate({"column": column, "op": "in", "values": others}),
-        (" or ".join(favourable), " or ".join(others)),
-    )
+    return of_values(Column(name=column, type="category", categories=tuple(categories)), favourable)
+
+
+def of_values(column: Column, favourable: Collection[Value]) -> Tree:
+    """The tree of a boolean or category column: favourable where it is one of some values, but not of all.
+
+    Whoever has no value is not decided about.
+    """
+    domain = Domain(column)
+    wanted = sum(1 << index for index, value in enumerate(column.values) if value in favourable)
+    yes, no = sorted(domain.ways(wanted, domain.everything & ~domain.missing), key=lambda way: not way.left)
+    words = [
+        " or ".join(
+            str(value).lower() if isinstance(value, bool) else value for value in column.values if chosen(value)
+        )
+        for chosen in (favourable.__contains__, lambda value: value not in favourable)
+    ]
+    return _two_ways(yes.predicates, no.predicates, (words[0], words[1]))
 
 
 def decided(column: Column) -> tuple[Predicate, ...]:
@@ -148,13 +161,13 @@ def _score_names() -> itertools.chain[str]:
     return itertools.chain((SCORE,), (f"{SCORE}-{number}" for number in itertools.count(2)))
 
 
-def _two_ways(yes: Predicate, no: Predicate, decisions: tuple[str, str]) -> Tree:
+def _two_ways(yes: tuple[Predicate, ...], no: tuple[Predicate, ...], decisions: tuple[str, str]) -> Tree:
     return Tree(
         Split(
             "decision",
             (
-                Branch((yes,), Leaf("favourable", decisions[0], favourable=True)),
-                Branch((no,), Leaf("unfavourable", decisions[1], favourable=False)),
+                Branch(yes, Leaf("favourable", decisions[0], favourable=True)),
+                Branch(no, Leaf("unfavourable", decisions[1], favourable=False)),
             ),
         )
     )

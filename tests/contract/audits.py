@@ -5,7 +5,7 @@ import contextlib
 import random
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -32,25 +32,31 @@ COLUMNS: Final[list[dict[str, Any]]] = [
 _REPORTED: Final = {**COLUMNS[4], "randomised_response": {"kept": "0.8"}}
 
 
+AuditsMade = Callable[[Auditor, pd.DataFrame, Path], Iterator[AuditResult]]
+
+
 def main() -> int:
     """Record a set; gives the exit code."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("name", help="of the set, which may not be there yet")
-    folder = SETS / options.parse_args().name
+    options.add_argument("audits", nargs="?", default="trees", choices=AUDITS, help="what is audited")
+    given = options.parse_args()
+    folder = SETS / given.name
     folder.mkdir()  # what was recorded is never made anew
     with tempfile.TemporaryDirectory() as home:
         database_url = f"sqlite:///{Path(home) / 'holder.sqlite'}"
         with running_holder(Path(home), database_url, epsilon="50") as holder, contextlib.chdir(folder):
-            record(holder, Path(home))
+            record(holder, Path(home), AUDITS[given.audits])
     return 0
 
 
-def record(holder: TestedHolder, folder: Path) -> None:
+def record(holder: TestedHolder, folder: Path, audits_made: AuditsMade) -> None:
     """Audit, and write receipts and the files of a bundle into the working directory, by relative paths.
 
     Args:
         holder: A new one.
         folder: For what is not in the set.
+        audits_made: What is audited.
     """
     people = invented_people()
     declare(holder, people)
@@ -96,7 +102,7 @@ def invented_people() -> pd.DataFrame:
     )
 
 
-def audits_made(auditor: Auditor, people: pd.DataFrame, folder: Path) -> Iterator[AuditResult]:
+def audits_of_trees(auditor: Auditor, people: pd.DataFrame, folder: Path) -> Iterator[AuditResult]:
     """Audits in which every field of request and reading has another value than its default at least once."""
     scope: dict[str, Any] = {"where": ["age >= 18 and hours < 70 or missing", '"région" in (North, "élevé")']}
     yield auditor.audit(
@@ -117,6 +123,12 @@ def audits_made(auditor: Auditor, people: pd.DataFrame, folder: Path) -> Iterato
     yield auditor.audit(FOUR_LEAVES, "survey", ["sex"], metrics="equalized-odds", supports_from=own)
 
 
+def audits_of_decisions(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
+    """Audits of decisions that were made already."""
+    asked: dict[str, Any] = {"decision": "hours", "above": 20.5, "label": "repaid"}
+    yield auditor.audit(None, "loans", ["sex"], "1", metrics=["equal-opportunity"], **asked)
+
+
 def model_file(people: pd.DataFrame, folder: Path) -> Path:
     """A model's file. The set has its digest alone."""
     known = people.dropna()
@@ -126,6 +138,9 @@ def model_file(people: pd.DataFrame, folder: Path) -> Path:
     path = folder / "model.skops"
     skops.io.dump(tree, path)
     return path
+
+
+AUDITS: Final[Mapping[str, AuditsMade]] = {"trees": audits_of_trees, "decisions": audits_of_decisions}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,135 @@
+"""Where the rules of an inquiry come from: a tree, a model behind a score, or decisions that were made already."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from auditor_client.asking.request import AuditRequest
+from auditor_client.asking.scope import scope_predicates
+from auditor_client.errors import QuestionRefused
+from auditor_client.exchange.columns import HeldColumn, OwnColumns
+from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel, above, decided, of_values
+from auditor_client.models.readers import read_model
+from auditor_client.models.tree import Tree
+from shared.columns import extended
+from shared.datasets import DatasetDescription
+from shared.rules import Predicate
+from shared.schema import Column, Schema
+
+
+class RuleSource(BaseModel):
+    """What stands behind the rules of an inquiry: nothing of it for a tree by hand over declared columns.
+
+    Attributes:
+        columns: The derived columns that rules, scope or label name.
+        decided: Predicates that hold of the people about whom was decided, and of nobody else.
+        score: Among `columns`, the number that is compared with thresholds; None if there is none.
+        thresholds: Of that number.
+        provenance: How the model was read; None for a tree by hand, and for decisions.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    columns: tuple[HeldColumn, ...] = ()
+    decided: tuple[Predicate, ...] = ()
+    score: str | None = None
+    thresholds: tuple[float, ...] = ()
+    provenance: Provenance | None = None
+
+
+TREE: Final = RuleSource()
+"""Of a tree by hand over declared columns."""
+
+
+def read_source(
+    model: Any, dataset: DatasetDescription, request: AuditRequest, own: OwnColumns
+) -> tuple[ReadModel, RuleSource, str | None]:
+    """Read what is to be audited.
+
+    Args:
+        model: Anything that `read_model` reads; None if the request names a column with the decisions.
+        dataset: Whom to ask about.
+        request: What to ask.
+        own: The auditor's name and linked columns.
+
+    Returns:
+        The model, what stands behind its rules, and the SHA-256 of its file, if it came from one.
+
+    Raises:
+        ModelRefused: The model cannot be read exactly.
+        QuestionRefused: There is no model and no decision, or both, or a column does not fit what is asked of it.
+    """
+    if (model is None) == (request.decision is None):
+        raise QuestionRefused("Give a model, or name the column that holds the decisions (decision): one of the two.")
+    if request.decision is None:
+        asked = ModelRequest(dataset.table, request.favourable, request.columns, request.above)
+        read, digest = read_model(model, asked)
+    else:
+        read, digest = _decisions(request, extended_schema(dataset, own.linked.values())), None
+    scores = {
+        column.name: HeldColumn.of_score(column, auditor=own.auditor, dataset=dataset.name) for column in read.columns
+    }
+    known = {**own.linked, **scores}
+    scope = scope_predicates(request.where, extended_schema(dataset, known.values()))
+    named = [*scores, request.decision, request.label, *(predicate.column for predicate in scope)]
+    source = RuleSource(
+        columns=tuple(known[name] for name in dict.fromkeys(named) if name in known),
+        decided=read.decided,
+        score=read.score,
+        thresholds=read.thresholds,
+        provenance=read.provenance,
+    )
+    return read, source, digest
+
+
+def extended_schema(dataset: DatasetDescription, columns: Iterable[HeldColumn]) -> Schema:
+    """A dataset's declared columns, and derived ones behind them."""
+    return extended(dataset.table, {held.column.name: held.column for held in columns})
+
+
+def _decisions(request: AuditRequest, schema: Schema) -> ReadModel:
+    """The decisions in a column as a tree of one split."""
+    column = column_named(str(request.decision), schema, "decision")
+    if request.columns is not None:
+        raise QuestionRefused("Only a model has inputs: leave `columns` out.")
+    return ReadModel(_decision_tree(column, request), decided=decided(column))
+
+
+def _decision_tree(column: Column, request: AuditRequest) -> Tree:
+    name = column.name
+    if column.ordered:
+        if request.above is None or request.favourable is not None:
+            raise QuestionRefused(f"Column {name!r} holds numbers: say above which the decision is favourable (above).")
+        return above(name, request.above, favourable=(f"above {request.above:g}", f"at most {request.above:g}"))
+    if request.above is not None:
+        raise QuestionRefused(f"Column {name!r} holds no numbers: name its favourable values, and leave `above` out.")
+    values = column.values
+    wanted = ("true",) if request.favourable is None and column.type == "boolean" else request.favourable
+    texts = {_text(value): value for value in values}
+    if wanted is None or not all(_text(value) in texts for value in wanted) or not 0 < len(wanted) < len(values):
+        raise QuestionRefused(
+            f"Name some, but not all, of the values of column {name!r} as favourable: it has {', '.join(texts)}."
+        )
+    return of_values(column, [texts[_text(value)] for value in wanted])
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def column_named(name: str, schema: Schema, role: str) -> Column:
+    """A column that is neither sensitive nor unknown.
+
+    Raises:
+        QuestionRefused: It is.
+    """
+    column = schema.by_name.get(name)
+    if column is None:
+        raise QuestionRefused(
+            f"There is no column {name!r} to be the {role}: link your values first (auditor link), or name one of "
+            f"{', '.join(one.name for one in schema.columns if not one.sensitive)}."
+        )
+    if column.sensitive:
+        raise QuestionRefused(f"Column {name!r} is sensitive: no rule may name it, so it cannot be the {role}.")
+    return column
