@@ -71,9 +71,11 @@ class TooSlow(HolderError, code="too-slow"):
 
 
 class _Exhausted(HolderError):
-    def __init__(self, what: str, *, requested: Loss, remaining: Loss) -> None:
+    whose: ClassVar[str]
+
+    def __init__(self, *, requested: Loss, remaining: Loss) -> None:
         super().__init__(
-            f"The plan costs {requested} and {what} has {remaining} left. "
+            f"The plan costs {requested} and {self.whose} has {remaining} left. "
             "Lower epsilon, or ask the holder's administrator for more.",
             requested=requested.document(),
             remaining=remaining.document(),
@@ -85,15 +87,13 @@ class _Exhausted(HolderError):
 class BudgetExhausted(_Exhausted, code="budget-exhausted"):
     """The plan's loss exceeds what the auditor's account has left."""
 
-    def __init__(self, *, requested: Loss, remaining: Loss) -> None:
-        super().__init__("your budget", requested=requested, remaining=remaining)
+    whose = "your budget"
 
 
 class CapExhausted(_Exhausted, code="cap-exhausted"):
     """The plan's loss exceeds what the population's cap over all auditors has left."""
 
-    def __init__(self, *, requested: Loss, remaining: Loss) -> None:
-        super().__init__("the population's cap over all auditors", requested=requested, remaining=remaining)
+    whose = "the population's cap over all auditors"
 
 
 class VersionGone(HolderError, code="version-gone"):

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -35,10 +35,7 @@ class IssuedKey:
 
     account: str
     key_id: str
-    text: str
-
-    def __repr__(self) -> str:
-        return f"IssuedKey(account={self.account!r}, key_id={self.key_id!r})"
+    text: str = field(repr=False)
 
 
 def authenticate(store: LedgerStore, key_text: str) -> Caller:
@@ -50,8 +47,7 @@ def authenticate(store: LedgerStore, key_text: str) -> Caller:
     match = _KEY.fullmatch(key_text)
     if match is None:
         raise Unauthenticated
-    with store.database.read() as connection:
-        key, caller = require_in_force(connection, match[1], now=store.clock())
+    key, caller = store.look_up(require_in_force, match[1], now=store.clock())
     if hmac.compare_digest(_secret_hash(match[2]), key.secret_hash):
         return caller
     raise Unauthenticated
@@ -63,8 +59,7 @@ def caller_of_key(store: LedgerStore, key_id: str) -> Caller:
     Raises:
         Unauthenticated: The key was withdrawn or has expired since, or its account is disabled.
     """
-    with store.database.read() as connection:
-        return require_in_force(connection, key_id, now=store.clock())[1]
+    return store.look_up(require_in_force, key_id, now=store.clock())[1]
 
 
 def open_account(store: LedgerStore, *, actor: str, new: NewAuditor) -> IssuedKey:

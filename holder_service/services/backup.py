@@ -32,8 +32,7 @@ def back_up(holder: Holder, folder: Path) -> bool:
     try:
         with holder.files.alone():
             complete = holder.store.database.copy(partial / DATABASE)
-            with holder.store.database.read() as connection:
-                named = datasets.files(connection)
+            named = holder.store.look_up(datasets.files)
             settings = holder.settings
             for source in (settings.records, settings.people, settings.derived, settings.linked):
                 (partial / source.name).mkdir()

@@ -45,8 +45,7 @@ class RecordedRestore:
 
 def head(store: LedgerStore) -> LedgerPosition:
     """The newest entry."""
-    with store.database.read() as connection:
-        return ledger.head(connection)
+    return store.look_up(ledger.head)
 
 
 def hash_at(store: LedgerStore, sequence: int) -> str:
@@ -56,8 +55,7 @@ def hash_at(store: LedgerStore, sequence: int) -> str:
         NotFound: There is no such entry.
     """
     try:
-        with store.database.read() as connection:
-            entry = ledger.entry_at(connection, sequence)
+        entry = store.look_up(ledger.entry_at, sequence)
         recomputed = None if entry is None else entry.recomputed_hash
     except _UNREADABLE:
         recomputed = None
@@ -70,8 +68,7 @@ def page(
     store: LedgerStore, *, after: int, limit: int, upto: int | None = None, which: EntryFilter = EVERYTHING
 ) -> list[Entry]:
     """Entries that pass a filter, in order, from after one sequence number up to another."""
-    with store.database.read() as connection:
-        return ledger_views.in_order(connection, which, after=after, upto=upto, limit=limit)
+    return store.look_up(ledger_views.in_order, which, after=after, upto=upto, limit=limit)
 
 
 def verify(store: LedgerStore, *, chain_only: bool = False) -> Verification:

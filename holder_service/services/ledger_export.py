@@ -8,16 +8,13 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, TextIO
 
-from holder_service.domain.ledger import Entry
 from holder_service.services import ledger
 from holder_service.services.ledger import EVERYTHING
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage.ledger_views import EntryFilter
 from shared.amounts import format_nano
-from shared.releases import LedgerPosition
 
 EXPORT_PAGE_ENTRIES: Final = 1000
 END: Final = "end-of-export"
@@ -34,11 +31,7 @@ def csv_pages(
     """A header, the entries, and the last line, whose kind is "end-of-export"; a piece for each page of the store."""
     yield _lines([COLUMNS])
     for page in _pages(store, after=after, upto=upto, which=which):
-        if isinstance(page, End):
-            detail = json.dumps(page.document(), sort_keys=True)
-            yield _lines([tuple({"at": page.at, "kind": END, "detail": detail}.get(name, "") for name in COLUMNS)])
-        else:
-            yield _lines(_row(entry) for entry in page)
+        yield _lines(map(_row, page))
 
 
 def json_pages(
@@ -46,22 +39,7 @@ def json_pages(
 ) -> Iterator[str]:
     """A line for each entry, and the last one, whose kind is "end-of-export"."""
     for page in _pages(store, after=after, upto=upto, which=which):
-        if isinstance(page, End):
-            yield json.dumps({"at": page.at, "kind": END, "detail": page.document()}) + "\n"
-        else:
-            yield "".join(json.dumps(entry.document(), ensure_ascii=False) + "\n" for entry in page)
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """What the last line says: when the export began, how many entries it has, the ledger's head then."""
-
-    at: str
-    entries: int
-    head: LedgerPosition
-
-    def document(self) -> dict[str, Any]:
-        return {"entries": self.entries, "head": self.head.model_dump()}
+        yield "".join(json.dumps(document, ensure_ascii=False) + "\n" for document in page)
 
 
 def is_whole(export: BinaryIO) -> bool:
@@ -88,24 +66,23 @@ def _csv_lines(text: TextIO) -> Iterator[dict[str, Any]]:
     return ({**row, "detail": json.loads(row["detail"] or "{}")} for row in csv.DictReader(text, strict=True))
 
 
-def _pages(store: LedgerStore, *, after: int, upto: int | None, which: EntryFilter) -> Iterator[list[Entry] | End]:
-    """The entries that there are when it begins, page by page, and the end."""
+def _pages(store: LedgerStore, *, after: int, upto: int | None, which: EntryFilter) -> Iterator[list[dict[str, Any]]]:
+    """The entries that there are when it begins, page by page, and what the last line says."""
     at = store.clock().isoformat()
     head = ledger.head(store)
     last = head.sequence if upto is None else min(upto, head.sequence)
     count = 0
     while page := ledger.page(store, after=after, upto=last, limit=EXPORT_PAGE_ENTRIES, which=which):
-        yield page
+        yield [entry.document() for entry in page]
         count += len(page)
         after = page[-1].sequence
-    yield End(at, count, head)
+    yield [{"at": at, "kind": END, "detail": {"entries": count, "head": head.model_dump()}}]
 
 
-def _row(entry: Entry) -> list[Any]:
-    loss = entry.event.loss
-    amounts = {"epsilon": format_nano(loss.epsilon_nano), "delta": format_nano(loss.delta_nano)}
-    document = {**entry.document(), **amounts}
-    values = (document.get(name) or "" for name in COLUMNS)
+def _row(document: Mapping[str, Any]) -> list[Any]:
+    amounts = {name: document.get(f"{name}_nano") for name in ("epsilon", "delta")}
+    shown = {**document, **{name: format_nano(nano) for name, nano in amounts.items() if nano is not None}}
+    values = (shown.get(name) or "" for name in COLUMNS)
     return [json.dumps(value, sort_keys=True) if isinstance(value, dict) else value for value in values]
 
 

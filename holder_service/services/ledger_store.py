@@ -7,7 +7,7 @@ let it leave the holder.
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from holder_service.domain.errors import Conflict, RestoreUnrecorded, Unavailable
 from holder_service.domain.ledger import Entry, Event
@@ -17,6 +17,7 @@ from holder_service.storage.database import Connection, Database
 from shared.releases import LedgerPosition
 
 T = TypeVar("T")
+P = ParamSpec("P")
 Clock = Callable[[], datetime]
 _log = logging.getLogger(__name__)
 
@@ -70,6 +71,15 @@ class LedgerStore:
         """
         return self._commit(work, restoring=True)
 
+    def look_up(self, work: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
+        """What a function finds in the database.
+
+        Raises:
+            Unavailable: The database does not answer.
+        """
+        with self.database.read() as connection:
+            return work(connection, *given, **named)
+
     def anchored(self) -> LedgerPosition | None:
         """The anchored entry, None if the anchor is lost.
 
@@ -83,8 +93,7 @@ class LedgerStore:
 
     def is_anchored(self) -> bool:
         """Whether the database has the anchored entry, so that the holder may release."""
-        with self.database.read() as connection:
-            return self._has_anchored_entry(connection)
+        return self.look_up(self._has_anchored_entry)
 
     def ensure_anchored(self, sequence: int) -> None:
         """Anchor an entry whose own process may have died between commit and anchor.
@@ -128,8 +137,7 @@ class LedgerStore:
         return anchored is not None and ledger.hash_at(connection, anchored.sequence) == anchored.hash
 
     def _has_entry(self, position: LedgerPosition) -> bool:
-        with self.database.read() as connection:
-            return ledger.hash_at(connection, position.sequence) == position.hash
+        return self.look_up(ledger.hash_at, position.sequence) == position.hash
 
     def _advance(self, head: LedgerPosition, *, restoring: bool = False) -> None:
         try:

@@ -1,7 +1,6 @@
 """What administrators look at: populations with their balances, spending over time, the state of store and anchor."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from holder_service.domain.errors import NotFound
 from holder_service.domain.ledger import Balance, Entry
@@ -46,16 +45,9 @@ def every_population(store: LedgerStore) -> list[PopulationState]:
         ]
 
 
-def spending_over_time(store: LedgerStore, population: str) -> list[tuple[datetime, Balance]]:
-    """A population's balance as it was opened, and after each step of time that changed it, oldest first."""
-    with store.database.read() as connection:
-        return ledger_views.balances_over_time(connection, population)
-
-
 def newest_entries(store: LedgerStore, which: EntryFilter, *, before: int | None, limit: int) -> list[Entry]:
     """Entries that pass a filter, newest first, from below a sequence number on."""
-    with store.database.read() as connection:
-        return ledger_views.newest(connection, which, before=before, limit=limit)
+    return store.look_up(ledger_views.newest, which, before=before, limit=limit)
 
 
 def entry(store: LedgerStore, sequence: int) -> Entry:
@@ -64,8 +56,7 @@ def entry(store: LedgerStore, sequence: int) -> Entry:
     Raises:
         NotFound: There is none.
     """
-    with store.database.read() as connection:
-        found = ledger.entry_at(connection, sequence)
+    found = store.look_up(ledger.entry_at, sequence)
     if found is None:
         raise NotFound(f"The ledger has no entry {sequence}.")
     return found

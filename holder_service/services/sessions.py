@@ -57,8 +57,7 @@ def resume(store: LedgerStore, token: str) -> Session:
         Unauthenticated: There is none, it has ended, or the key that opened it is no longer in force.
         Forbidden: The key is no administrator's.
     """
-    with store.database.read() as connection:
-        stored = sessions.find_session(connection, _hash(token))
+    stored = store.look_up(sessions.find_session, _hash(token))
     if stored is not None:
         expires = datetime.fromisoformat(stored.expires)
         if store.clock() < expires:

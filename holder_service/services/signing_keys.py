@@ -53,8 +53,7 @@ def rotate(store: LedgerStore, signer: Signer, *, actor: str) -> SigningKey:
         Conflict: Somebody else rotates at the same time.
         Unavailable: This home lacks the private half of the key in force.
     """
-    with store.database.read() as connection:
-        signer.in_force(connection)  # without it nothing could be handed over, and a new file would be left behind
+    store.look_up(signer.in_force)  # without it nothing could be handed over, and a new file would be left behind
     pair = _unpublished(store, signer.folder)
 
     def work(transaction: Transaction) -> SigningKey:
@@ -70,8 +69,7 @@ def publish_first(store: LedgerStore, folder: SigningKeyFolder) -> bool:
     Raises:
         Conflict: It has one, and this home lacks the private half.
     """
-    with store.database.read() as connection:
-        key_id = signing_keys.in_force(connection)
+    key_id = store.look_up(signing_keys.in_force)
     if key_id is None:
         _publish_unvouched(store, folder, actor=COMMAND_LINE, reason=None, replacing=None)
         return True
@@ -93,8 +91,7 @@ def replace_lost(store: LedgerStore, folder: SigningKeyFolder, *, reason: str) -
     Raises:
         Conflict: The key is not lost, so it can hand over; or there never was one.
     """
-    with store.database.read() as connection:
-        key_id = signing_keys.in_force(connection)
+    key_id = store.look_up(signing_keys.in_force)
     if key_id is None or key_id in folder.ids():
         raise Conflict(
             "The signing key in force is not lost: let it hand over, with `holder admin rotate-signing-key`."
@@ -117,8 +114,7 @@ def _publish_unvouched(
 
 def _unpublished(store: LedgerStore, folder: SigningKeyFolder) -> SigningKeyPair:
     """A private key that the database does not know: one that a crash or a restore left, or a new one."""
-    with store.database.read() as connection:
-        published = {key.id for key in signing_keys.every(connection)}
+    published = {key.id for key in store.look_up(signing_keys.every)}
     left = next((key_id for key_id in folder.ids() if key_id not in published), None)
     return folder.create() if left is None else folder.load(left)
 

@@ -28,7 +28,6 @@ DECISIONS: Final[tuple[Kind, ...]] = (
     "overlap-look",
 )  # fmt: skip
 """Kinds of entries that say what was decided about the dataset's people, or that bear on trust in the ledger."""
-_PAGE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ def transparency_report(store: LedgerStore, dataset: str) -> TransparencyReport:
         if declared is None or population is None:
             raise NotFound(f"There never was a dataset {dataset!r}.")
         head = ledger.head(connection)
-        charges = list(_entries(connection, EntryFilter(kind="charge", dataset=dataset), upto=head.sequence))
+        charges = ledger_views.in_order(connection, EntryFilter(kind="charge", dataset=dataset), upto=head.sequence)
         others = [one for one in datasets.every(connection, population=population.name) if one.name != dataset]
         balance = ledger.population_balance(connection, population.name)
         return TransparencyReport(
@@ -108,20 +107,13 @@ def _meaning(population: Population, balance: Balance, dataset: Dataset, others:
     return meaning(population.relation, balance.spent, reported)
 
 
-def _entries(connection: Connection, which: EntryFilter, *, upto: int) -> Iterator[Entry]:
-    after = 0
-    while page := ledger_views.in_order(connection, which, after=after, upto=upto, limit=_PAGE):
-        yield from page
-        after = page[-1].sequence
-
-
 def _decisions(connection: Connection, dataset: Dataset, *, upto: int) -> Iterator[Entry]:
     """What was decided about the dataset, its population and those that joined it; and restores and signing keys."""
     lineage = {dataset.population}
     pending = [one for one in datasets.every_population(connection) if one.merged_into is not None]
     while joined := {one.name for one in pending if one.merged_into in lineage} - lineage:
         lineage |= joined
-    found = [entry for kind in DECISIONS for entry in _entries(connection, EntryFilter(kind=kind), upto=upto)]
+    found = [entry for kind in DECISIONS for entry in ledger_views.in_order(connection, EntryFilter(kind), upto=upto)]
     for entry in sorted(found, key=lambda entry: entry.sequence):
         event = entry.event
         # A budget is granted by way of some dataset of the population, and is one for all of them.

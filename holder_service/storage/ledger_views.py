@@ -69,7 +69,9 @@ def newest(connection: Connection, which: EntryFilter, *, before: int | None, li
     return [entry_of_row(row) for row in connection.execute(query)]
 
 
-def in_order(connection: Connection, which: EntryFilter, *, after: int, upto: int | None, limit: int) -> list[Entry]:
+def in_order(
+    connection: Connection, which: EntryFilter, *, after: int = 0, upto: int | None, limit: int | None = None
+) -> list[Entry]:
     """Entries that pass a filter, oldest first, from after one sequence number up to another."""
     query = select(entries).where(entries.c.sequence > after, *which.conditions()).order_by(entries.c.sequence)
     if upto is not None:

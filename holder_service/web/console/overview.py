@@ -9,7 +9,7 @@ from fastapi.staticfiles import StaticFiles
 
 from holder_service.domain.errors import NotFound
 from holder_service.services import overview
-from holder_service.storage.ledger_views import EntryFilter
+from holder_service.storage.ledger_views import EntryFilter, balances_over_time
 from holder_service.web.console import auditors, budgets, datasets, ledger, log_in
 from holder_service.web.console.log_in import LogInLimit
 from holder_service.web.console.pages import ROOT, STATIC, STATIC_FOLDER, SecurityHeaders
@@ -37,10 +37,8 @@ def show_overview(visit: Visitor) -> Response:
     """Everything at a glance."""
     now = visit.store.clock()
     populations = overview.every_population(visit.store)
-    charts = {
-        state.population.name: spending_chart(overview.spending_over_time(visit.store, state.population.name), now)
-        for state in populations
-    }
+    names = [state.population.name for state in populations]
+    charts = {name: spending_chart(visit.store.look_up(balances_over_time, name), now) for name in names}
     return visit.page(
         "overview.html.j2", section="overview", populations=populations, charts=charts,
         store=overview.store_state(visit.store), holder=visit.holder,

@@ -43,14 +43,9 @@ HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-NAVIGATION: Final = (
-    ("overview", ROOT, "Overview"),
-    ("datasets", f"{ROOT}/datasets", "Datasets"),
-    ("auditors", f"{ROOT}/auditors", "Auditors"),
-    ("budgets", f"{ROOT}/budgets", "Budgets"),
-    ("ledger", f"{ROOT}/ledger", "Ledger"),
-    ("restore", f"{ROOT}/restore", "Restore"),
-)
+SECTIONS: Final = {
+    "overview": ROOT, **{name: f"{ROOT}/{name}" for name in ("datasets", "auditors", "budgets", "ledger", "restore")},
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +116,7 @@ def _environment() -> Environment:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.globals.update(
-        root=ROOT, log_in=LOG_IN, navigation=NAVIGATION, stylesheet=_versioned("console.css"),
+        root=ROOT, log_in=LOG_IN, sections=SECTIONS, stylesheet=_versioned("console.css"),
         icon=_versioned("icon.svg"), balance_bar=balance_bar, what_happened=what_happened, loss=loss,
     )  # fmt: skip
     environment.filters.update(amount=format_nano, utc_time=_utc_time, clock=_clock, short=_short, segment=_segment)

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from holder_service.services import overview
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.services.transparency import ReportedRelease, TransparencyReport
+from holder_service.storage import ledger_views
 from holder_service.web.console.pages import STATIC_FOLDER, rendered
 from holder_service.web.console.pictures import spending_chart
 from holder_service.web.console.words import what_is_published
@@ -24,7 +24,7 @@ RESTORED: Final = (
 
 def transparency_page(store: LedgerStore, report: TransparencyReport) -> str:
     """A report as a whole HTML page, UTF-8; it loads nothing and runs nothing."""
-    points = overview.spending_over_time(store, report.population.name)
+    points = store.look_up(ledger_views.balances_over_time, report.population.name)
     return rendered(
         "transparency.html.j2", report=report, css=Markup((STATIC_FOLDER / "console.css").read_text("utf-8")),  # noqa: S704 - our own file
         chart_of_spending=spending_chart(points, report.made, cap=False), shown=report.releases[::-1][:RELEASES_SHOWN],

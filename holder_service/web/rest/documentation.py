@@ -11,16 +11,16 @@ from holder_service.domain.errors import NotFound
 from holder_service.web.edge.problems import STATUS_BY_CODE
 from shared.problems import PROBLEM_MEDIA_TYPE, TITLES, Problem
 
+_TITLES: Final = [
+    *((status, TITLES[code]) for code, status in STATUS_BY_CODE.items()),
+    (400, "The request could not be read"),
+]
 PROBLEM_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     status: {
-        "description": "; ".join(TITLES[code] for code, number in STATUS_BY_CODE.items() if number == status),
+        "description": "; ".join(title for number, title in _TITLES if number == status),
         "content": {PROBLEM_MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
-    for status in sorted({*STATUS_BY_CODE.values()} - {500})
-}
-PROBLEM_RESPONSES[400] = {
-    "description": "The request could not be read",
-    "content": {PROBLEM_MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    for status in sorted({status for status, _ in _TITLES} - {500})
 }
 
 PAGE_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
