@@ -61,7 +61,7 @@ class Auditor:
         http: HttpClient | None = None,
         on_step: Step = lambda _: None,
     ) -> None:
-        """Prepare; nothing is sent yet.
+        """Prepare; nothing is sent yet. What is left out comes from the environment (`settings`).
 
         Args:
             holder_url: Where the holder is; by default AUDITOR_HOLDER_URL.
@@ -72,8 +72,7 @@ class Auditor:
             on_step: Called with a few words before each step of the work.
 
         Raises:
-            SettingsMissing: The address or the key is set nowhere.
-            SettingsRefused: One of them cannot be used.
+            SettingsMissing, SettingsRefused: The address or the key is set nowhere, or a setting cannot be used.
         """
         settings = load_settings(
             {"holder_url": holder_url, "api_key": api_key, "receipts": receipts, "allow_plain_http": allow_plain_http},
@@ -131,11 +130,8 @@ class Auditor:
     ) -> PlannedAudit:
         """What an audit would cost and how wide its interval would be, for each strategy; spends nothing.
 
-        Takes and refuses what `audit` does, and in addition:
-
-        Args:
-            target_width: Instead of ε: the width of the first figure's interval to reach; the smallest ε
-                that is expected to reach it is planned.
+        Takes and refuses what `audit` does, and instead of ε the `target_width` of the first figure's interval: the
+        smallest ε that is expected to reach it is planned.
 
         Raises:
             QuestionRefused: No ε in the public range is expected to reach the target.
@@ -217,11 +213,7 @@ class Auditor:
         """Audit two models in the same way, for example before and after a mitigation, and compare. Spends ε for each.
 
         Cells that both models share are asked once if the first answer has what the second needs. Takes and refuses
-        what `audit` does, but for the models:
-
-        Args:
-            first: The model to compare with.
-            second: The other one.
+        what `audit` does, but for the models.
 
         Raises:
             QuestionRefused: The figure cannot be compared; nothing is spent.
@@ -233,9 +225,7 @@ class Auditor:
     def history(self, dataset: str | None = None, *, model: str | None = None) -> History:
         """The kept audits in the order of their answers, every figure computed again from its receipt.
 
-        Args:
-            dataset: Of one dataset alone.
-            model: Of one model alone: the digest of its rules or its file, or the beginning of one.
+        Of one dataset alone; of one model alone, by the beginning of the digest of its rules or of its file.
         """
         self._on_step("Reading the receipts")
         return stored_history(self._receipts, dataset=dataset, model=model)

@@ -53,10 +53,8 @@ def load_settings(
 ) -> AuditorSettings:
     """Read the settings from flags, then the environment, then a configuration file; the first that has one wins.
 
-    Args:
-        flags: Settings by name; `None` means that the flag was not given.
-        environment: `os.environ`, for example; an empty variable counts as not set.
-        config: A TOML file; by default the one that AUDITOR_CONFIG names, if any.
+    A flag that is `None` was not given, and an empty variable counts as not set. The file is TOML; by default the one
+    that AUDITOR_CONFIG names, if any.
 
     Raises:
         SettingsMissing: The address or the key is set nowhere.

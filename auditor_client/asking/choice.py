@@ -38,16 +38,10 @@ def choose_strategy(inquiry: Inquiry) -> str:
 
 
 def expected_error(cells: tuple[int, int], variance: float, groups: int, assumption: Assumption) -> float:
-    """The mean absolute error of the parity ratio to expect, to first order in the noise.
+    """The mean absolute error of the parity ratio to expect, to first order in the noise, within [0, 1].
 
-    Args:
-        cells: How many noisy counts are summed for the accepted, and for the refused.
-        variance: Of the noise on one count, in people squared.
-        groups: K.
-        assumption: About the people.
-
-    Returns:
-        Dimensionless, within [0, 1].
+    `cells` is how many noisy counts are summed for the accepted, and for the refused; `variance` is of the noise on one
+    count, in people squared.
     """
     accepted, sizes = assumption.counts(groups)
     relative = []
@@ -64,11 +58,7 @@ def expected_error(cells: tuple[int, int], variance: float, groups: int, assumpt
 def count_variance(mechanism: str, epsilon_nano: int, delta_nano: int, counts_that_change: int) -> float:
     """Of the noise on one count, in people squared, near enough to compare strategies.
 
-    Args:
-        mechanism: Its name.
-        epsilon_nano: In units of 10⁻⁹.
-        delta_nano: In units of 10⁻⁹; the Gaussian's.
-        counts_that_change: Between neighbouring records.
+    The loss is in units of 10⁻⁹; `counts_that_change` do so between neighbouring records.
     """
     if mechanism == "randomised_response":
         return 0.0

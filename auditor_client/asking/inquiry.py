@@ -37,11 +37,8 @@ class LabelValue(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ModelDigest:
-    """Which model was audited.
-
-    Attributes:
-        rules: SHA-256 of the canonical rules with their decisions, as "sha256:<hex>".
-        file: SHA-256 of the model's file, in the same form; None if the model came from memory.
+    """Which model was audited, by SHA-256 as "sha256:<hex>": of its canonical rules with their decisions, and of its
+    file; None if the model came from memory.
     """
 
     rules: str

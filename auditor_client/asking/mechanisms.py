@@ -23,14 +23,10 @@ DEFAULT_DELTA: Final = "0.000001"
 
 
 def settled(request: AuditRequest, dataset: DatasetDescription) -> AuditRequest:
-    """Fill in what a request leaves open: version, mechanism and its parameters, amounts in one spelling.
+    """The same request with what it left open: version, mechanism and its parameters, amounts in one spelling.
 
-    Args:
-        request: Where all sensitive columns were perturbed at their source, randomised response is its mechanism.
-        dataset: Its declared number of records is the exponential mechanism's default `upper`.
-
-    Returns:
-        The same request, but for the strategy "auto", which waits for the rules.
+    Where all sensitive columns were perturbed at their source, randomised response is its mechanism. The declared
+    number of records is the exponential mechanism's default `upper`. Strategy "auto" waits for the rules.
 
     Raises:
         QuestionRefused: The dataset has no records, no sensitive column is named, or the mechanism is unknown here or

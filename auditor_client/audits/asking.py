@@ -17,10 +17,8 @@ Values = TypeVar("Values", bound=BaseModel)
 class OnHand(BaseModel):
     """What the auditor has already; none of it is sent.
 
-    Attributes:
-        supports: How many people of the auditor's own data each cell applies to, by the cell's id.
-        supports_from: Those data instead: a DataFrame or a CSV or Parquet file.
-        reuse: Whether a kept receipt may answer.
+    `supports` are how many people of the auditor's own data each cell applies to, by the cell's id; `supports_from`
+    those data instead, a DataFrame or a file. `reuse`: whether a kept receipt may answer.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -52,13 +50,9 @@ class Asking:
         reading: Reading | None,
         keywords: Mapping[str, Any],
     ) -> Self:
-        """The values of a call.
+        """The values of a call: each given whole, or its fields among the keywords.
 
-        Args:
-            request: The request, or its sensitive columns with the rest among the keywords.
-            epsilon: The request's.
-            reading: How to read the answer; None with its parts among the keywords, or to read it as usual.
-            keywords: Fields of `AuditRequest`, `Reading` and `OnHand` by name.
+        `request` may be the sensitive columns alone.
 
         Raises:
             QuestionRefused: A keyword is unknown, is a field of a value that was given whole, or has a wrong value.

@@ -55,12 +55,7 @@ class Manifest(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class AuditCheck:
-    """What was found about one audit of a bundle.
-
-    Attributes:
-        fault: What is wrong with it; None if nothing is.
-        remark: What could not be compared; None if everything was.
-    """
+    """What was found about one audit of a bundle: a fault; or else what could not be compared, if anything."""
 
     name: str
     dataset: str
@@ -70,12 +65,9 @@ class AuditCheck:
 
 @dataclass(frozen=True, slots=True)
 class BundleReport:
-    """What was found about a bundle.
+    """What was found about a bundle: of each audit, and as a whole.
 
-    Attributes:
-        checks: One for each audit.
-        faults: What is wrong with the bundle as a whole.
-        fingerprints: The keys that the signatures were checked with, "id public_key": to compare with the holder's.
+    `fingerprints` are the keys that the signatures were checked with, "id public_key", to compare with the holder's.
     """
 
     checks: tuple[AuditCheck, ...]
@@ -98,12 +90,7 @@ class BundleReport:
 
 
 def write_bundle(path: Path | str, audits: Sequence[AuditResult], receipts: Receipts) -> Path:
-    """Write audits with all that is needed to check them.
-
-    Args:
-        path: The zip file; an existing one is replaced.
-        audits: At least one, of this receipts directory.
-        receipts: Has the pinned keys.
+    """Write one audit or more of a receipts directory with all that is needed to check them.
 
     Raises:
         ReceiptsDamaged: A receipt cannot be read, or there is nothing to write, or more than a bundle may hold.
@@ -264,11 +251,7 @@ def _require_same_document(again: AuditResult, document: Mapping[str, Any], same
 def _difference(made: Any, said: Any, path: str, ignored: Set[str]) -> str | None:
     """The path where two JSON values differ by more than rounding; None if they do not.
 
-    Args:
-        made: A value.
-        said: Another.
-        path: Of both.
-        ignored: Members of objects, at any depth, that may differ.
+    The `ignored` members of objects, at any depth, may differ.
     """
     if isinstance(made, dict) and isinstance(said, dict):
         if made.keys() != said.keys():

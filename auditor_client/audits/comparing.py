@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 class ModelComparison(Shown):
     """What changed from one audit to another.
 
-    Attributes:
-        first: The audit to compare with.
-        second: The other one.
-        metric: Which metric is compared: the first of both.
-        change: Ratio and difference of the second less those of the first, each with its interval.
+    `metric` is the first of both; `change` has the second's ratio and difference less those of the first.
     """
 
     first: AuditResult

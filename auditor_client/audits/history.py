@@ -56,10 +56,8 @@ class History(Shown):
 def stored_history(receipts: Receipts, *, dataset: str | None = None, model: str | None = None) -> History:
     """The audits that a receipts directory has notes of.
 
-    Args:
-        receipts: The directory.
-        dataset: Of one dataset alone.
-        model: Of one model alone: the beginning of the digest of its rules or of its file, with or without "sha256:".
+    Of one dataset alone; of one model alone, by the beginning of the digest of its rules or of its file, "sha256:" or
+    not.
     """
     answers = {stored.release.id: stored for stored in stored_answers(receipts)}
     audits, unreadable = [], 0

@@ -18,7 +18,6 @@ class PlannedAudit(Shown):
     """An audit before it is asked.
 
     Attributes:
-        question: What would be asked, about whom, of which model.
         quote: What the holder would charge, and its noise.
         forecast: How wide the interval of the ratio would be, for each strategy and ε, on what assumption.
         budget: The auditor's account.

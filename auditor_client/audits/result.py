@@ -47,17 +47,14 @@ class AuditResult(Shown, Finding):
             rate: "acceptance", "positive" (among y = 1) or "negative" (among y = 0); by default the first metric's.
 
         Raises:
-            QuestionRefused: The audit did not ask rule by rule.
-            EstimationRefused: The exponential mechanism answered.
+            QuestionRefused, EstimationRefused: It was not asked rule by rule, or of the exponential mechanism.
         """
         return insight.attribution(self, pair, rate)
 
     def flip(self, rule: str, *, rate: str | None = None) -> "ParityEstimate":
         """The figure if one rule decided the other way, for the same people; no further budget.
 
-        Args:
-            rule: The id of a leaf; `rule_ids` has them.
-            rate: See `attribution`.
+        The rule is the id of a leaf, of `rule_ids`; the rate is as `attribution` has it.
 
         Raises:
             QuestionRefused: The audit did not ask for that rule by itself.
@@ -104,11 +101,7 @@ class AuditResult(Shown, Finding):
         return outlook(self)
 
     def to_html(self, *, outlook: bool = False) -> str:
-        """The report: one page that needs nothing else.
-
-        Args:
-            outlook: Add what more budget would give.
-        """
+        """The report, one page that needs nothing else; on demand with what more budget would give."""
         return self.report.page if outlook else self.view.page
 
     def __repr__(self) -> str:

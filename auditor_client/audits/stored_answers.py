@@ -73,12 +73,7 @@ def finding(
 ) -> AuditResult:
     """The figures that a kept answer gives for a question: the one way from a release to figures.
 
-    Args:
-        question: What was asked.
-        stored: Its answer.
-        reading: How to read it.
-        holder_url: Who answered, to be shown.
-        budget: The auditor's account, to be shown.
+    Who answered and the auditor's account are only shown.
 
     Raises:
         EstimationRefused: The answer does not count what the question needs.

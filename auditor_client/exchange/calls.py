@@ -97,16 +97,9 @@ class HttpCaller:
     def call(
         self, method: str, path: str, content: bytes | Path | None = None, *, media_type: str = "application/json"
     ) -> bytes:
-        """Send a request until it is answered.
+        """Send a request until it is answered, and return the body of a 200 or 201; empty of a 204.
 
-        Args:
-            method: "GET", "POST", "PUT" or "DELETE".
-            path: From "/v1" on, quoted.
-            content: A body; of a file, which is streamed, the path.
-            media_type: Of the body.
-
-        Returns:
-            The body of a 200 or 201; empty of a 204.
+        The path is quoted, from "/v1" on. The content is a body; of a file, which is streamed, the path.
 
         Raises:
             HolderRefused: The holder sent a problem document; the class says which.

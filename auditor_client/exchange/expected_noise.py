@@ -28,13 +28,7 @@ _GAUSSIAN_TOLERANCE: Final = 1e-9
 
 
 def expected_noise(batch: Batch, dataset: DatasetDescription, sensitive: tuple[str, ...]) -> Noise:
-    """The noise on each count of a batch.
-
-    Args:
-        batch: What is asked.
-        dataset: Its declaration.
-        sensitive: The plan's sensitive columns.
-    """
+    """The noise on each count of a batch; `sensitive` are the plan's columns."""
     asked, loss, schema = batch.mechanism, batch.loss, dataset.table
     counts_that_change = dataset.neighbouring.counts_that_change(len(schema.groups(sensitive)))
     if isinstance(asked, Laplace):

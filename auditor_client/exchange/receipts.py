@@ -29,10 +29,7 @@ _REFUSED: Final = "refused"
 class ReceiptCheck:
     """What was found about one receipt.
 
-    Attributes:
-        file: Its path.
-        release: The release in it; None if it cannot be trusted.
-        fault: What is wrong with it, in a sentence; None if nothing is wrong.
+    `release` is None if it cannot be trusted; `fault` says what is wrong, in a sentence, and is None if nothing is.
     """
 
     file: Path
@@ -42,12 +39,9 @@ class ReceiptCheck:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptsReport:
-    """What was found about all receipts of a directory.
+    """What was found about all receipts of a directory, and about the holder's ledger as a whole.
 
-    Attributes:
-        checks: One for each receipt.
-        head: The newest entry of the holder's ledger; None if the holder was not asked.
-        fault: What is wrong with the ledger as a whole; None if nothing is wrong.
+    `head` is the newest entry of that ledger; None if the holder was not asked.
     """
 
     checks: tuple[ReceiptCheck, ...]
@@ -98,13 +92,10 @@ class Receipts:
             raise ReceiptsDamaged(f"The pinned keys in {path} cannot be read. Restore the file from a copy.") from error
 
     def pin(self, published: SigningKeys) -> SigningKeys:
-        """Compare the keys that the holder publishes with the pinned ones, and pin those that are new.
+        """Compare the keys that the holder publishes with the pinned ones, pin those that are new, and return all.
 
         A pinned key must hand over to a new key, directly or through other new keys. At first contact the key
         without a predecessor is trusted.
-
-        Returns:
-            The published keys, all of them pinned now.
 
         Raises:
             HolderLied: A pinned key changed or is gone, or no pinned key vouches for a new one: this is
@@ -137,11 +128,7 @@ class Receipts:
         return published
 
     def keep(self, release_id: str, body: bytes) -> Path:
-        """Keep a release, durably, under its identity.
-
-        Args:
-            release_id: "sha256:<hex>", verified.
-            body: The answer, as it came.
+        """Keep a release, verified and as it came, durably under its identity "sha256:<hex>".
 
         Raises:
             HolderLied: An earlier receipt of the same plan has other bytes.
@@ -192,9 +179,7 @@ class Receipts:
 def check_receipts(receipts: Receipts, holder: HolderClient | None) -> ReceiptsReport:
     """Check each receipt: its signature, its identity, and that the holder's ledger still has its entry.
 
-    Args:
-        receipts: The directory.
-        holder: Is asked for the entries; None to check signatures alone, with the pinned keys.
+    Without a holder, signatures alone are checked, with the pinned keys.
 
     Raises:
         HolderLied: The holder's keys are not the pinned ones.

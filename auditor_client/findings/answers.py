@@ -51,12 +51,7 @@ RATES: Final[Mapping[str, tuple[Rate, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class BatchCells:
-    """Cells of one batch that together count some rules' people, each of them once.
-
-    Attributes:
-        batch: The batch's index in its plan.
-        cells: The cells' indices in the batch.
-    """
+    """Cells of one batch, by their indices, that together count some rules' people, each of them once."""
 
     batch: int
     cells: tuple[int, ...]
@@ -73,13 +68,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class RateCounts:
-    """The counts of a release that measure one rate, and which cells they are of.
-
-    Attributes:
-        measurement: What the estimators take.
-        favourable: The ids of the favourable cells, one for each row.
-        complement: The ids of the complement's cells, one for each row.
-    """
+    """The counts of a release that measure one rate, and the ids of the cells they are of, one for each row."""
 
     measurement: Measurement
     favourable: tuple[str, ...]
@@ -142,15 +131,9 @@ class AskedCells:
 
 
 def read(release: Release, inquiry: Inquiry, *, supports: CountSupport | None = None) -> dict[Rate, RateCounts]:
-    """Read a verified release as the measurements of some rates.
+    """Read a verified release, to this question or to another, as the measurements of the inquiry's rates.
 
-    Args:
-        release: A verified answer, to this question or to another.
-        inquiry: What is to be found out.
-        supports: Counts a cell in the auditor's own data.
-
-    Returns:
-        The counts for each rate of the inquiry's metrics.
+    `supports` counts a cell in the auditor's own data.
 
     Raises:
         EstimationRefused: The release does not count what is needed.
@@ -185,11 +168,9 @@ def read(release: Release, inquiry: Inquiry, *, supports: CountSupport | None = 
 
 
 def merged_rows(has: tuple[str, ...], wanted: tuple[str, ...], schema: Schema) -> tuple[tuple[int, ...], ...] | None:
-    """How counts by more sensitive columns make rows of counts by fewer.
+    """How counts by more sensitive columns make rows of counts by fewer; None if the columns are the same.
 
-    Returns:
-        One row for each value of the other columns: for each wanted group the index of its count. None if the
-        columns are the same.
+    There is one row for each value of the other columns: for each wanted group the index of its count.
 
     Raises:
         EstimationRefused: Some wanted column was not counted by.

@@ -28,9 +28,7 @@ class StoredAnswer:
     """A verified release with its receipt.
 
     Attributes:
-        release: The answer.
-        answer: The same as it came, which is what the signature is over.
-        receipt: The file that keeps it.
+        answer: The release as it came, which is what the signature is over.
         key: The public key that signed it.
         reused: Whether it was made for another question, so that nothing was spent on this one.
         supports: By cell id, how many people the cell applies to in the auditor's own data, if it has any.
@@ -49,9 +47,7 @@ class Finding:
     """One audit: what was asked, what was answered, how it was read, what it means.
 
     Attributes:
-        question: What was asked, about whom, of which model.
         stored: The holder's verified answer; an earlier one where it was used again.
-        reading: How the figures were made.
         counts: What was answered, as the estimators saw it, by rate.
         estimates: The figures of each metric that was asked for, in that order.
         holder_url: Who answered.

@@ -30,13 +30,10 @@ def has_rules(finding: Finding, rate: str | None = None) -> bool:
 def attribution(
     finding: Finding, pair: tuple[Group | str, Group | str] | None = None, rate: str | None = None
 ) -> "Attribution":
-    """Each favourable rule's share in the disparity of two groups.
+    """Each favourable rule's share in the disparity of two groups, of an audit that was asked rule by rule.
 
-    Args:
-        finding: An audit that was asked rule by rule.
-        pair: Two groups by their values or names; by default those of the lowest and the highest rate,
-            or with a reference group the one farthest from it and that one.
-        rate: The name of a `Rate`; by default the first metric's.
+    The pair is named by values or names; by default it is that of the lowest and the highest rate, or with a reference
+    group the one farthest from it and that one. `rate` names a `Rate`; by default the first metric's.
 
     Raises:
         QuestionRefused: The answer does not distinguish rules, or has no such pair.
@@ -52,12 +49,10 @@ def attribution(
 
 
 def flipped(finding: Finding, rule: str, rate: str | None = None) -> ParityEstimate:
-    """The figure if one rule decided the other way, for the same people.
+    """The figure if one rule decided the other way, for the same people, of an audit that was asked rule by rule.
 
-    Args:
-        finding: An audit that was asked rule by rule.
-        rule: The name of a leaf; where its people were counted label by label, all of them change sides.
-        rate: The name of a `Rate`; by default the first metric's.
+    The rule is the name of a leaf; where its people were counted label by label, all of them change sides. `rate` names
+    a `Rate`; by default the first metric's.
 
     Raises:
         QuestionRefused: The answer does not distinguish that rule from the others.

@@ -124,12 +124,9 @@ class Domain:
         return list(dict.fromkeys(ends)) or [0.0]
 
     def ways(self, left: int, reach: int) -> list[Way]:
-        """Describe a split by predicates.
+        """Describe a split by predicates, where some atoms can arrive and some of them go left.
 
-        Args:
-            left: The atoms that go left.
-            reach: The atoms that can arrive at the split. What the predicates say of others is arbitrary,
-                which is what keeps them short.
+        What the predicates say of atoms that cannot arrive is arbitrary, which is what keeps them short.
 
         Returns:
             Two or more ways whose `admitted` atoms exclude each other and together are `reach`; a single

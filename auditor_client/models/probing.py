@@ -51,11 +51,9 @@ class Inputs:
     missing: dict[str, float | None] = field(default_factory=dict)
 
     def table(self, rows: int, values: Mapping[str, tuple[NDArray[np.intp], Sequence[Any] | NDArray[Any]]]) -> Any:
-        """Make rows, at the base value wherever nothing else is said.
+        """Make rows, at the base value wherever nothing else is said; `None` or NaN is missing.
 
-        Args:
-            rows: How many.
-            values: By column, some rows' numbers and the values they have there; `None` or NaN is missing.
+        `values` has, by column, some rows' numbers and the values they have there.
 
         Returns:
             A DataFrame if the model was fitted on one, else an array of shape (rows, inputs).

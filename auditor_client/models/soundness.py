@@ -54,11 +54,9 @@ def require_sound_tree(classifier: Any) -> None:
 
 
 def require_sound_encoder(encoder: Any, counts: Sequence[int]) -> None:
-    """Refuse a one-hot encoder that would write outside of its output, because its parts disagree.
+    """Refuse a fitted one-hot encoder that would write outside of its output, because its parts disagree.
 
-    Args:
-        encoder: Fitted.
-        counts: How many features each of its columns must make, by its public attributes.
+    `counts` is how many features each of its columns must make, by its public attributes.
     """
     state, none = vars(encoder), [None] * len(counts)
     drops = none if state["_drop_idx_after_grouping"] is None else state["_drop_idx_after_grouping"]

@@ -26,12 +26,7 @@ Reach = Mapping[str, int]
 
 
 class Splits:
-    """A fitted tree over the atoms of the dataset's columns.
-
-    Attributes:
-        domains: The atoms of each column that the tree splits on.
-        everybody: What arrives at the root.
-    """
+    """A fitted tree over the atoms of each column that it splits on; `everybody` is what arrives at the root."""
 
     def __init__(self, classifier: Any, preprocessing: Preprocessing) -> None:
         """Find the atoms, and which of them each split sends left.
@@ -64,11 +59,7 @@ class Splits:
         return reached
 
     def tree(self, decisions: Mapping[int, tuple[str, bool]]) -> Tree:
-        """The tree over the dataset's columns.
-
-        Args:
-            decisions: For each leaf that can be reached, what it decides and whether that is favourable.
-        """
+        """The tree over the dataset's columns, by what each leaf that can be reached decides, and if favourably."""
         self._leaves_made = 0
         return Tree(self._node(0, self.everybody, "", decisions))
 

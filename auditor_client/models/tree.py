@@ -20,13 +20,9 @@ from shared.schema import Column, Schema, Value
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A decision, as the model names it, and whether it is a favourable one.
+    """A decision, as the model names it, and whether people want it; the id is unique within the tree.
 
-    Attributes:
-        id: Unique within the tree.
-        decision: As the model names it.
-        favourable: Whether people want it.
-        origin: The model's own leaf, where the tree needs several to say it: they are counted together.
+    `origin` is the model's own leaf, where the tree needs several to say it: they are counted together.
     """
 
     id: str
@@ -137,14 +133,10 @@ def _merge(node: Node) -> Node:
 
 
 def _check(node: Node, path: tuple[Predicate, ...], arriving: Mapping[str, list[Value | None]], schema: Schema) -> None:
-    """Check the splits at and below a node.
+    """Check the splits at and below a node, which the predicates of a path lead to.
 
-    Args:
-        node: A split or leaf.
-        path: The predicates above it.
-        arriving: By column, values that arrive; some of them represents every value that does, as far as
-            the predicates above distinguish values. All that arrive, for a column that the path does not test.
-        schema: The dataset's declared columns.
+    `arriving` has by column values that arrive; some of them represents every value that does, as far as the predicates
+    above distinguish values. All that arrive, for a column that the path does not test.
     """
     if isinstance(node, Leaf):
         return

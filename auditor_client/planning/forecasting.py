@@ -48,12 +48,7 @@ _NOTHING: Final = (0.5, 0.0, 1.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AssumedCounts:
-    """The people whom one rate is about, as they are assumed to be.
-
-    Attributes:
-        accepted: Of each group, shape (K,), in people.
-        refused: The same shape.
-    """
+    """The people whom one rate is about, as they are assumed to be: of each group, shape (K,) each, in people."""
 
     accepted: IntArray
     refused: IntArray
@@ -69,10 +64,7 @@ class AssumedCounts:
 def forecast(question: Question, *, supports: CountSupport | None = None, reading: Reading = READING) -> Forecast:
     """Forecast a question, put by every strategy, and at smaller and larger ε.
 
-    Args:
-        question: As it would be asked.
-        supports: Counts a cell in the auditor's own data: people and acceptance are then taken from there.
-        reading: How the answer would be read: its threshold and its level.
+    People and acceptance are the question's assumption, or those of the auditor's own data, where `supports` counts.
 
     Raises:
         QuestionRefused: The assumption does not fit the groups, or supports are needed.
@@ -139,15 +131,13 @@ def expectation(
     reading: Reading = READING,
     seed: int = 0,
 ) -> Expectation:
-    """What a question would show on average, for its first metric.
+    """What a question would show on average, for its first metric; the same seed gives the same forecast.
 
     Args:
-        question: As it would be asked.
         supports: Counts a cell in the auditor's own data.
         assumed: The people of each of the metric's rates; by default as the question's assumption has them.
         supported: Whether the answer is estimated with the exact supports of its cells, as it is with `supports`.
         reading: How the answer would be read: its threshold and its level.
-        seed: The same seed gives the same forecast.
     """
     metric = question.metrics[0]
     cells = AskedCells(question.plan)

@@ -54,8 +54,7 @@ class Outlook:
     """What more budget would buy after an audit: the same question at larger ε, for people as they were estimated.
 
     Attributes:
-        now: The width that the audit's interval has.
-        epsilon_nano: What it cost.
+        now, epsilon_nano: The width that the audit's interval has, and what it cost.
         curve: What could be expected at larger ε, ascending.
         remaining_nano: How much ε is left of the budget; None if it is not known.
         central: In the local model: what the same question would show at the loss that the perturbation cost, if the

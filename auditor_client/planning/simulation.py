@@ -14,17 +14,9 @@ from shared.schema import Schema
 def simulated_answers(
     counts: IntArray, noise: Noise, schema: Schema, sensitive: tuple[str, ...], rng: np.random.Generator
 ) -> IntArray:
-    """One draw of the answer to some histograms.
+    """One draw of the answer to some histograms, of supposed true counts, shape (R, K), in people; the same shape.
 
-    Args:
-        counts: Supposed true counts, shape (R, K), in people.
-        noise: What the holder would add.
-        schema: The dataset's declaration.
-        sensitive: The columns that make the groups.
-        rng: Where the chance comes from.
-
-    Returns:
-        The same shape.
+    The schema and the sensitive columns say which groups there are.
     """
     if isinstance(noise, DiscreteLaplaceNoise):
         return counts + _discrete_laplace(noise.scale, counts.shape, rng)

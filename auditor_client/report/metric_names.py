@@ -10,13 +10,8 @@ from auditor_client.findings.answers import Rate
 
 @dataclass(frozen=True, slots=True)
 class MetricWords:
-    """A metric.
-
-    Attributes:
-        title: Its name at the beginning of a sentence.
-        section: The heading of its section.
-        other_names: What else it is called.
-        asks: What it asks, in a sentence.
+    """A metric: its name at the beginning of a sentence, the heading of its section, what else it is called, and
+    what it asks.
     """
 
     title: str
@@ -29,12 +24,8 @@ class MetricWords:
 class RateWords:
     """A rate that a metric compares.
 
-    Attributes:
-        name: Of the rate.
-        caption: The heading of its table.
-        predicate: What happens at that rate, in the passive: "the group is … at 80 % of the rate of".
-        counted: The heading of the numerator.
-        people: The heading of the denominator.
+    `predicate` is what happens at that rate, in the passive: "the group is … at 80 % of the rate of"; `counted` and
+    `people` are the headings of the numerator and of the denominator.
     """
 
     name: str

@@ -38,8 +38,7 @@ class View(Generic[Data]):
     """A result as it is shown. Its data and its document are made when they are first wanted, and once.
 
     Attributes:
-        title: Of the frame in a notebook.
-        height: Of the frame, in CSS units.
+        title, height: Of the frame in a notebook; the height in CSS units.
         template: The file of the page; it has the data as `shown`.
         make_data: What text and page say.
         make_lines: The data in lines for a terminal.
