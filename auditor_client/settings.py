@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, SecretStr, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
 from auditor_client.errors import SettingsMissing, SettingsRefused
 
@@ -73,12 +73,17 @@ def load_settings(
                 f"{what} is not set. Set the environment variable {_VARIABLES[name]}, or {name!r} in a "
                 "configuration file that --config names" + (", or pass --key-file." if name == "api_key" else ".")
             )
-    return AuditorSettings(
-        holder_url=str(values["holder_url"]),
-        api_key=SecretStr(_key(values["api_key"])),
-        receipts=Path(values.get("receipts", DEFAULT_RECEIPTS)),
-        allow_plain_http=_boolean("allow_plain_http", values.get("allow_plain_http", False)),
-    )
+    key, plain = SecretStr(_key(values["api_key"])), values.get("allow_plain_http", False)
+    try:
+        return AuditorSettings(
+            holder_url=str(values["holder_url"]),
+            api_key=key,
+            receipts=Path(values.get("receipts", DEFAULT_RECEIPTS)),
+            allow_plain_http=plain,
+        )
+    except ValidationError as error:
+        name = "allow_plain_http"
+        raise SettingsRefused(f"{_VARIABLES[name]} ({name}) is yes or no: write true or false.") from error
 
 
 def _first_of_each(sources: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
@@ -122,10 +127,3 @@ def _key(value: Any) -> str:
     if isinstance(value, str) and _KEY.fullmatch(value):
         return value
     raise SettingsRefused("The key must be 1 to 512 visible ASCII characters without blanks; copy it again.")
-
-
-def _boolean(name: str, value: Any) -> bool:
-    try:
-        return TypeAdapter(bool).validate_python(value)
-    except ValidationError as error:
-        raise SettingsRefused(f"{_VARIABLES[name]} ({name}) is yes or no: write true or false.") from error

@@ -6,10 +6,9 @@ import numpy as np
 
 from auditor_client.estimation.draws import DrawsWithBoundaryCases, posterior_draws
 from auditor_client.estimation.intervals import worst_parity
-from auditor_client.estimation.local_model import LocalTotals
+from auditor_client.estimation.local_model import Totals
 from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.results import Estimate
-from auditor_client.estimation.totals import CountedTotals
 from holder_service.mechanisms.base import Mechanism
 
 
@@ -27,9 +26,7 @@ def released(mechanism: Mechanism, counts: IntArray, runs: int) -> IntArray:
     return np.array(noisy, dtype=np.int64).reshape(runs, *counts.shape)
 
 
-def parity_ranges(
-    *comparisons: CountedTotals | LocalTotals, level: float, draws: int, seed: int = 0
-) -> list[ParityRange]:
+def parity_ranges(*comparisons: Totals, level: float, draws: int, seed: int = 0) -> list[ParityRange]:
     """Estimate T releases of K groups.
 
     Args:

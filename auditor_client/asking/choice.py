@@ -9,7 +9,7 @@ from typing import Final
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.inquiry import Inquiry
-from shared.amounts import NANO_PER_UNIT
+from shared.amounts import NANO_PER_UNIT, Loss
 
 GOOD_ENOUGH: Final = 0.01
 """An expected error of the ratio that changes hardly any verdict."""
@@ -26,12 +26,9 @@ def choose_strategy(inquiry: Inquiry) -> str:
     if inquiry.request.mechanism == "exponential":
         return "verdict"
     request, groups = inquiry.request, len(inquiry.groups)
-    variance = count_variance(
-        str(request.mechanism),
-        request.epsilon_nano,
-        request.delta_nano,
-        inquiry.dataset.neighbouring.counts_that_change(groups),
-    )
+    loss = Loss(request.epsilon_nano, request.delta_nano)
+    changed = inquiry.dataset.neighbouring.counts_that_change(groups)
+    variance = count_variance(str(request.mechanism), loss, changed)
     leaves = len(inquiry.leaves(favourable=True)), len(inquiry.leaves(favourable=False))
     together, apart = (expected_error(cells, variance, groups, request.assumption) for cells in ((1, 1), leaves))
     return "rules" if apart <= max(WORTH_IT * together, GOOD_ENOUGH) else "verdict"
@@ -55,15 +52,15 @@ def expected_error(cells: tuple[int, int], variance: float, groups: int, assumpt
     return min(deviation * math.sqrt(2 / math.pi), 1.0)
 
 
-def count_variance(mechanism: str, epsilon_nano: int, delta_nano: int, counts_that_change: int) -> float:
+def count_variance(mechanism: str, loss: Loss, counts_that_change: int) -> float:
     """Of the noise on one count, in people squared, near enough to compare strategies.
 
-    The loss is in units of 10⁻⁹; `counts_that_change` do so between neighbouring records.
+    `counts_that_change` do so between neighbouring records.
     """
     if mechanism == "randomised_response":
         return 0.0
-    epsilon = epsilon_nano / NANO_PER_UNIT
+    epsilon = loss.epsilon_nano / NANO_PER_UNIT
     if mechanism == "gaussian":
-        return 2 * counts_that_change * math.log(1.25 * NANO_PER_UNIT / delta_nano) / epsilon**2
+        return 2 * counts_that_change * math.log(1.25 * NANO_PER_UNIT / loss.delta_nano) / epsilon**2
     scale = (2 if mechanism == "exponential" else 1) * counts_that_change / epsilon
     return 2 * scale**2

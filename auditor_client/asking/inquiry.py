@@ -169,9 +169,7 @@ class Inquiry:
             return self.every_label_value()
         if metric == OPPORTUNITY:
             return (LabelValue.POSITIVE,)
-        if metric == ODDS:
-            return (LabelValue.POSITIVE, LabelValue.NEGATIVE)
-        return (LabelValue.POSITIVE, LabelValue.NEGATIVE) if favourable else ()
+        return (LabelValue.POSITIVE, LabelValue.NEGATIVE) if metric == ODDS or favourable else ()
 
     def restricted(self, rule: Rule, value: LabelValue | None) -> Rule:
         """A rule within the scope, and for the people of one value of the label."""

@@ -4,7 +4,6 @@ An auditor often has the features of the people whose sensitive attributes the h
 exact and cost no privacy, and the data are never sent.
 """
 
-from collections.abc import Mapping
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final
@@ -126,7 +125,4 @@ def _compared(values: "pd.Series[Any]", predicate: Predicate) -> Any:
     if predicate.values is not None:
         inside = values.isin(predicate.values)
         return inside if predicate.op == "in" else ~inside
-    operators: Mapping[str, Any] = {
-        "eq": values.eq, "ne": values.ne, "lt": values.lt, "le": values.le, "gt": values.gt, "ge": values.ge,
-    }  # fmt: skip
-    return operators[predicate.op](predicate.value).astype("boolean")
+    return getattr(values, predicate.op)(predicate.value).astype("boolean")  # pandas has the operators' names

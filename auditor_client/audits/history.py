@@ -56,8 +56,8 @@ class History(Shown):
 def stored_history(receipts: Receipts, *, dataset: str | None = None, model: str | None = None) -> History:
     """The audits that a receipts directory has notes of.
 
-    Of one dataset alone; of one model alone, by the beginning of the digest of its rules or of its file, "sha256:" or
-    not.
+    Of one dataset alone; of one model alone: the beginning of its rules' or its file's digest, with "sha256:" or
+    without.
     """
     answers = {stored.release.id: stored for stored in stored_answers(receipts)}
     audits, unreadable = [], 0

@@ -15,11 +15,11 @@ from auditor_client.errors import AuditorError, EstimationRefused, QuestionRefus
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import signed_release
-from auditor_client.findings.answers import RATES, AskedCells, CountSupport, Location, merged_rows, read
+from auditor_client.findings.answers import RATES, AskedCells, BatchCells, CountSupport, Location, merged_rows, read
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.reading import Reading
 from shared.datasets import Budget
-from shared.plans import Batch, Plan, identity
+from shared.plans import Plan, identity
 from shared.rules import Cell
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def reusable_answer(
         return None
     if (receipts.directory / f"{asked_before.removeprefix('sha256:')}.json").exists():
         return None
-    bought = _noise(plan, question, plan.sensitive)
+    bought = _noise(plan, question)
     found: tuple[float, StoredAnswer] | None = None
     for stored in stored_answers(receipts):
         release = stored.release
@@ -136,36 +136,33 @@ def _stored_noise(stored: StoredAnswer, question: Question, supports: CountSuppo
             return None
         if plan.sensitive != question.plan.sensitive and supports is not None:
             return None  # the counts of merged groups have no supports of their own
-        return _noise(plan, question, plan.sensitive)
+        return _noise(plan, question)
     except EstimationRefused:
         return None
 
 
-def _noise(plan: Plan, question: Question, sensitive: tuple[str, ...]) -> float:
+def _noise(plan: Plan, question: Question) -> float:
     """The variances of accepted and refused people that a plan's answers give, added up over the figures.
 
     Raises:
         EstimationRefused: The plan does not ask for what the question needs.
     """
     schema = question.dataset.table
-    merged = merged_rows(sensitive, question.plan.sensitive, schema)
-    changed = question.dataset.neighbouring.counts_that_change(len(schema.groups(sensitive)))
+    merged = merged_rows(plan.sensitive, question.plan.sensitive, schema)
+    changed = question.dataset.neighbouring.counts_that_change(len(schema.groups(plan.sensitive)))
     cells = AskedCells(plan)
 
     def variance(location: Location) -> float:
-        accepted, complement = (
-            len(where.cells) * (len(merged) if merged else 1)
-            * _count_variance(plan.batches[where.batch], changed)
-            for where in (location.favourable, location.complement)
-        )  # fmt: skip
-        return accepted + complement + (accepted if location.complement_is == "everybody" else 0.0)
+        def of(asked: BatchCells) -> float:
+            batch = plan.batches[asked.batch]
+            counts = len(asked.cells) * (len(merged) if merged else 1)
+            return counts * count_variance(batch.mechanism.name, batch.loss, changed)
+
+        everybody = location.complement_is == "everybody"
+        return (2 if everybody else 1) * of(location.favourable) + of(location.complement)
 
     locations = [cells.locate(question, rate) for metric in question.metrics for rate in RATES[metric]]
     known = [location for location in locations if location is not None]
     if len(known) < len(locations):
         raise EstimationRefused("The plan does not ask for what the question needs.")
     return sum(map(variance, known))
-
-
-def _count_variance(batch: Batch, counts_that_change: int) -> float:
-    return count_variance(batch.mechanism.name, batch.loss.epsilon_nano, batch.loss.delta_nano, counts_that_change)

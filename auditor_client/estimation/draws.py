@@ -24,11 +24,11 @@ from scipy.stats import qmc
 
 from auditor_client.estimation.fixed_margin_sampler import fixed_margin_draws
 from auditor_client.estimation.intervals import RateDraws
-from auditor_client.estimation.local_model import LocalTotals
+from auditor_client.estimation.local_model import Totals
 from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.priors import FlatPrior, PooledPrior, Prior
-from auditor_client.estimation.totals import BoolArray, CountedTotals, Totals, pooled_rates, possible_boundaries
+from auditor_client.estimation.totals import BoolArray, CountedTotals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +125,7 @@ def _missing_elsewhere(people: FloatArray, may_be_none: BoolArray) -> FloatArray
     return part
 
 
-def posterior_draws(totals: CountedTotals | LocalTotals, *, number: int, seed: int) -> tuple[Draws, Draws]:
+def posterior_draws(totals: Totals, *, number: int, seed: int) -> tuple[Draws, Draws]:
     """Draw M times, a power of two, from the posterior under the flat prior and under the pooled one.
 
     The same seed gives the same draws.
@@ -140,6 +140,29 @@ def posterior_draws(totals: CountedTotals | LocalTotals, *, number: int, seed: i
         for (accepted, refused), prior in zip(counts, priors, strict=True)
     )
     return flat, pooled
+
+
+def pooled_rates(totals: Totals) -> FloatArray:
+    """The acceptance rate over all groups, shape (T,), strictly within (0, 1).
+
+    On either side as many people are added as noise may hide (one standard deviation of it), so that a
+    total which noise swallowed does not make a prior that is sure of nobody.
+    """
+    accepted, refused = (
+        np.maximum(of_groups.sum(axis=1), 0) + np.sqrt(of_groups.shape[1]) * deviation
+        for of_groups, deviation in zip(totals.estimates, totals.deviations, strict=True)
+    )
+    rates: FloatArray = accepted / (accepted + refused)
+    return rates
+
+
+def possible_boundaries(totals: Totals, level: float) -> tuple[BoolArray, BoolArray]:
+    """Whether nobody of a group may be accepted, and whether nobody may be refused; shape (T, K) each.
+
+    Possible means not rejected: with probability (1 − level)/2 or more, noise alone reaches what was answered.
+    """
+    accepted, refused = totals.tail_probabilities()
+    return accepted >= (1 - level) / 2, refused >= (1 - level) / 2
 
 
 def _importance_draws(

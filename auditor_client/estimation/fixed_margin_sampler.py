@@ -13,10 +13,11 @@ from typing import Final
 
 import numpy as np
 
+from auditor_client.estimation.local_model import Totals
 from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.priors import LogPrior
-from auditor_client.estimation.totals import Totals, TrueTotals
+from auditor_client.estimation.priors import Prior
+from auditor_client.estimation.totals import TrueTotals
 
 WARM_UP_SWEEPS: Final = 40
 SNAPSHOTS: Final = 8
@@ -24,7 +25,7 @@ SNAPSHOT_SWEEPS: Final = 6
 """A sweep tries as many moves as there are groups, and half as many again."""
 
 
-def fixed_margin_draws(totals: Totals, prior: LogPrior, *, number: int, seed: int) -> tuple[IntArray, IntArray]:
+def fixed_margin_draws(totals: Totals, prior: Prior, *, number: int, seed: int) -> tuple[IntArray, IntArray]:
     """Draw true totals from the posterior under a prior; the same seed gives the same draws.
 
     Returns:
@@ -57,7 +58,7 @@ def fixed_margin_draws(totals: Totals, prior: LogPrior, *, number: int, seed: in
     return accepted, refused
 
 
-def _step(totals: Totals, prior: LogPrior, state: TrueTotals, log_prior: FloatArray, rng: np.random.Generator) -> None:
+def _step(totals: Totals, prior: Prior, state: TrueTotals, log_prior: FloatArray, rng: np.random.Generator) -> None:
     """Try to move people between two groups in every chain; state and log prior, shape (T, K, C), change in place."""
     releases, groups, chains = state.accepted.shape
     pair = rng.choice(groups, 2, replace=False)

@@ -157,10 +157,7 @@ def worst_parity(parts: Sequence[RateDraws], level: float) -> tuple[Estimate, Es
 
 def quantile_estimate(draws: FloatArray, level: float) -> Estimate:
     """Median and equal-tailed interval of draws of shape (M,), NaN left out; undefined if most are NaN."""
-    if _mostly_undefined(draws):
-        return undefined(level)
-    tail = (1 - level) / 2
-    return Estimate(_quantile(draws, 0.5), _quantile(draws, tail), _quantile(draws, 1 - tail), level, METHOD)
+    return _between(draws, draws, draws, level)
 
 
 def undefined(level: float) -> Estimate:

@@ -7,7 +7,6 @@ Axes: T releases, K groups, G some of them, M draws.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,47 +15,9 @@ from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray, NoiseSum
 
 
-class NoisyEstimate(Protocol):
-    """Estimates of true counts of K groups in T releases."""
-
-    @property
-    def estimate(self) -> FloatArray:
-        """Shape (T, K), in people; may be negative."""
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of an estimate, in people."""
-
-    def tail_probability(self) -> FloatArray:
-        """How likely an answer at least as large is if the true count is zero, shape (T, K)."""
-
-
-class CountLikelihood(NoisyEstimate, Protocol):
-    """The likelihood of true counts of K groups, given what was answered about them in T releases."""
-
-    def propose(self, minimum: IntArray, points: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Propose counts from the likelihood with tails twice as heavy.
-
-        Args:
-            minimum: The smallest possible counts, shape (T, K, 1) or (T, K, M).
-            points: Within (0, 1), shape (M,).
-
-        Returns:
-            Counts, shape (T, K, M), and the log of their likelihood over their proposal mass, the same shape.
-        """
-
-    def log_likelihood(self, counts: IntArray, groups: NDArray[np.intp]) -> FloatArray:
-        """Of counts of some groups, shape (T, G, M), up to a constant for each group; `groups` are their indices."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class AdditiveAnswers:
-    """Answers that are true counts plus independent noise.
-
-    Attributes:
-        answers: Shape (T, K), in people.
-        noise: What was added to each.
-    """
+    """Answers that are true counts plus independent noise, shape (T, K), in people."""
 
     answers: IntArray
     noise: NoiseSum
@@ -72,8 +33,17 @@ class AdditiveAnswers:
         return self.noise.deviation
 
     def propose(self, minimum: IntArray, points: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Propose counts, shape (T, K, M). An answer so far below the minimum that the table ends is taken to its end:
-        the posterior of the count hardly depends on it then, and for a single Laplace noise not at all.
+        """Propose counts from the likelihood with tails twice as heavy.
+
+        An answer so far below the minimum that the table ends is taken to its end: the posterior of the count hardly
+        depends on it then, and for a single Laplace noise not at all.
+
+        Args:
+            minimum: The smallest possible counts, shape (T, K, 1) or (T, K, M).
+            points: Within (0, 1), shape (M,).
+
+        Returns:
+            Counts, shape (T, K, M), and the log of their likelihood over their proposal mass, the same shape.
         """
         noise = self.noise
         largest = np.maximum(self.answers[..., None] - minimum, -noise.reach)

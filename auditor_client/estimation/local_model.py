@@ -16,7 +16,7 @@ from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.measurements import ComplementKind, IntArray, Measurement
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.plausibility import check_supports
-from auditor_client.estimation.totals import KnownTotals, TrueTotals
+from auditor_client.estimation.totals import CountedTotals, KnownTotals, TrueTotals
 
 _ROUNDING_VARIANCE: Final = 0.25
 """In people squared: keeps the precision finite where a column is reported as it is."""
@@ -122,7 +122,11 @@ class LocalTotals:
         return accepted, refused
 
     def log_ratio(self, totals: TrueTotals, changed: TrueTotals, groups: IntArray) -> FloatArray:
-        """The log-likelihood of totals in which some groups have changed, minus that of the totals, shape (1, M)."""
+        """As `CountedTotals` has it, shape (1, M)."""
         return self.accepted.log_ratio(totals.accepted, changed.accepted, groups) + self.refused.log_ratio(
             totals.refused, changed.refused, groups
         )
+
+
+Totals = CountedTotals | LocalTotals
+"""What was answered about T releases' K groups, whatever the mechanism."""

@@ -93,6 +93,13 @@ def noise_sum(noise: AdditiveNoise, terms: int) -> NoiseSum:
     )
 
 
+def discrete_laplace(scale: float, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draws of discrete Laplace noise, in people; of invented people, since pseudo-random numbers protect nobody."""
+    stop = -np.expm1(-1 / scale)
+    drawn: NDArray[np.int64] = rng.geometric(stop, shape) - rng.geometric(stop, shape)
+    return drawn
+
+
 def _laplace(noise: DiscreteLaplaceNoise, terms: int) -> FloatArray:
     """The log mass of a sum of discrete Laplace noises over −reach..reach, shape (2·reach + 1,)."""
     reach = _checked(noise.scale * (_SINGLE_REACH_SCALES + _SUM_REACH_DEVIATIONS * math.sqrt(2 * (terms - 1))))

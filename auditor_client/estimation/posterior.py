@@ -16,7 +16,7 @@ from auditor_client.estimation import caveats
 from auditor_client.estimation.draws import DrawsWithBoundaryCases, posterior_draws
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
 from auditor_client.estimation.intervals import RateDraws, quantile_estimate, worst_parity
-from auditor_client.estimation.local_model import LocalTotals
+from auditor_client.estimation.local_model import LocalTotals, Totals
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.plausibility import check_supports
@@ -152,7 +152,7 @@ def _in_hull(rates: Sequence[Sequence[RateDraws]], level: float) -> tuple[Estima
     return pooled[0].hull(flat[0]), pooled[1].hull(flat[1])
 
 
-def totals_of(measurement: Measurement) -> CountedTotals | LocalTotals:
+def totals_of(measurement: Measurement) -> Totals:
     """A measurement's totals over its cells, as one release.
 
     Raises:

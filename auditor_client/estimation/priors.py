@@ -4,9 +4,8 @@ A group's size n is flat on the integers from 0 on; the accepted a | n, p are bi
 function integrates p out, which leaves the mass of (a, n − a), and can draw p where a and n are drawn.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from scipy.special import betaln, expit, gammaln
@@ -14,23 +13,10 @@ from scipy.special import betaln, expit, gammaln
 from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray
 
-LogPrior = Callable[[IntArray, IntArray], FloatArray]
-"""Natural logarithm of the prior mass of (accepted, refused) of a group, shape (T, K, M)."""
-
 POOLING: Final = 20.0
 """κ: how many people's worth of the pooled rate the pooled prior adds to a group."""
 POOLED_SHARE: Final = 0.97
 """How much of the pooled prior is that Beta; the rest is flat, so that clear answers overrule it."""
-
-
-class Prior(Protocol):
-    """A prior of every group's rate."""
-
-    def __call__(self, accepted: IntArray, refused: IntArray) -> FloatArray:
-        """The log of the prior mass of whole people, shape (T, K, M)."""
-
-    def population_rates(self, accepted: FloatArray, refused: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Draw p given a group's people in the data, shape (T, K, M)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +68,7 @@ class PooledPrior:
         choose = gammaln(accepted + refused + 1.0) - gammaln(accepted + 1.0) - gammaln(refused + 1.0)
         around = choose + betaln(accepted + alpha, refused + beta) - betaln(alpha, beta)
         return np.log(POOLED_SHARE) + around, np.log1p(-POOLED_SHARE) - np.log(accepted + refused + 1.0)
+
+
+Prior = FlatPrior | PooledPrior
+"""A prior of every group's rate."""

@@ -18,7 +18,7 @@ from auditor_client.errors import EstimationRefused
 from auditor_client.estimation import caveats
 from auditor_client.estimation.local_model import UnmixedCounts
 from auditor_client.estimation.measurements import Measurement
-from auditor_client.estimation.noise_sums import FloatArray, noise_sum
+from auditor_client.estimation.noise_sums import FloatArray, discrete_laplace, noise_sum
 from shared.noise import AdditiveNoise, DiscreteGaussianNoise, ExponentialNoise, RandomisedResponseNoise
 
 
@@ -131,5 +131,4 @@ def _noise(noise: AdditiveNoise, shape: tuple[int, ...], rng: np.random.Generato
     """Independent noises of this shape, in people."""
     if isinstance(noise, DiscreteGaussianNoise):
         return noise_sum(noise, 1).quantile(rng.random(shape)).astype(np.float64)
-    stop = -np.expm1(-1 / noise.scale)
-    return (rng.geometric(stop, shape) - rng.geometric(stop, shape)).astype(np.float64)
+    return discrete_laplace(noise.scale, shape, rng).astype(np.float64)

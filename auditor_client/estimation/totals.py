@@ -8,18 +8,22 @@ left unused: with Gaussian noise it would add nothing to the sums, with Laplace 
 """
 
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers, ExponentialDifference
-from auditor_client.estimation.likelihoods import AdditiveAnswers, CountLikelihood, NoisyEstimate
+from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.measurements import ComplementKind, IntArray, Supports
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from shared.noise import AdditiveNoise
 
 BoolArray = NDArray[np.bool_]
+CountLikelihood = AdditiveAnswers | ExponentialAnswers
+"""The likelihood of true counts of K groups, given what was answered about them in T releases."""
+NoisyEstimate = CountLikelihood | ExponentialDifference
+"""Estimates of K groups' true counts in T releases."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,35 +55,6 @@ class KnownTotals:
         """The sums of the supports of one release's cells."""
         accepted, complement = (np.array([sum(part)], np.int64) for part in (supports.favourable, supports.complement))
         return cls(accepted, complement - accepted if complement_is == "everybody" else complement, counted)
-
-
-class Totals(Protocol):
-    """What was answered about T releases' K groups, whatever the mechanism."""
-
-    @property
-    def complement_is(self) -> ComplementKind:
-        """What was counted to find the refused: them, or everybody."""
-
-    @property
-    def known(self) -> KnownTotals | None:
-        """Exact numbers over all groups together; None if groups share no known number."""
-
-    @property
-    def estimates(self) -> tuple[FloatArray, FloatArray]:
-        """Estimates of the accepted and of the refused, shape (T, K) each, in people; may be negative."""
-
-    @property
-    def deviations(self) -> tuple[float, float]:
-        """Their standard deviations, in people."""
-
-    def tail_probabilities(self) -> tuple[FloatArray, FloatArray]:
-        """How likely noise alone answers with so many accepted, and so many refused, of nobody; shape (T, K) each."""
-
-    def log_ratio(self, totals: TrueTotals, changed: TrueTotals, groups: IntArray) -> FloatArray:
-        """The log-likelihood of all groups' totals after some have changed, minus that before, shape (T, M).
-
-        `changed` has the totals of the changed groups alone, whose G indices are `groups`.
-        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +109,7 @@ class CountedTotals:
 
     @property
     def estimates(self) -> tuple[FloatArray, FloatArray]:
-        """As `Totals` has them."""
+        """Estimates of the accepted and of the refused, shape (T, K) each, in people; may be negative."""
         return self.accepted.estimate, self.refused.estimate
 
     @property
@@ -147,7 +122,10 @@ class CountedTotals:
         return self.accepted.tail_probability(), self.refused.tail_probability()
 
     def log_ratio(self, totals: TrueTotals, changed: TrueTotals, groups: IntArray) -> FloatArray:
-        """The log-likelihood of totals in which some groups have changed, minus that of the totals, shape (T, M)."""
+        """The log-likelihood of all groups' totals after some have changed, minus that before, shape (T, M).
+
+        `changed` has the totals of the changed groups alone, whose G indices are `groups`.
+        """
         return self._log_likelihood(changed, groups) - self._log_likelihood(totals.of(groups), groups)
 
     def _log_likelihood(self, totals: TrueTotals, groups: IntArray) -> FloatArray:
@@ -161,26 +139,3 @@ class CountedTotals:
             likelihood = likelihood[:, groups < self.known.counted]
         of_groups: FloatArray = likelihood.sum(axis=1)
         return of_groups
-
-
-def pooled_rates(totals: Totals) -> FloatArray:
-    """The acceptance rate over all groups, shape (T,), strictly within (0, 1).
-
-    On either side as many people are added as noise may hide (one standard deviation of it), so that a
-    total which noise swallowed does not make a prior that is sure of nobody.
-    """
-    accepted, refused = (
-        np.maximum(of_groups.sum(axis=1), 0) + np.sqrt(of_groups.shape[1]) * deviation
-        for of_groups, deviation in zip(totals.estimates, totals.deviations, strict=True)
-    )
-    rates: FloatArray = accepted / (accepted + refused)
-    return rates
-
-
-def possible_boundaries(totals: Totals, level: float) -> tuple[BoolArray, BoolArray]:
-    """Whether nobody of a group may be accepted, and whether nobody may be refused; shape (T, K) each.
-
-    Possible means not rejected: with probability (1 − level)/2 or more, noise alone reaches what was answered.
-    """
-    accepted, refused = totals.tail_probabilities()
-    return accepted >= (1 - level) / 2, refused >= (1 - level) / 2

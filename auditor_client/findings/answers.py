@@ -56,6 +56,10 @@ class BatchCells:
     batch: int
     cells: tuple[int, ...]
 
+    def among(self, plan: Plan) -> list[Cell]:
+        """They themselves."""
+        return [plan.batches[self.batch].cells[index] for index in self.cells]
+
 
 @dataclass(frozen=True, slots=True)
 class Location:
@@ -140,31 +144,21 @@ def read(release: Release, inquiry: Inquiry, *, supports: CountSupport | None = 
         HolderLied: The answer does not fit the release's own plan.
     """
     _require_its_answer(release)
-    cells, merged = (
-        AskedCells(release.plan),
-        merged_rows(release.plan.sensitive, inquiry.request.sensitive, inquiry.dataset.table),
-    )
-    counts = {}
+    cells = AskedCells(release.plan)
+    merged = merged_rows(release.plan.sensitive, inquiry.request.sensitive, inquiry.dataset.table)
+    found = {}
     for rate in (rate for metric in inquiry.metrics for rate in RATES[metric]):
         location = cells.locate(inquiry, rate)
         if location is None:
             raise EstimationRefused("The release does not count the people that this rate needs.")
-        accepted, complement = (
-            _answered_cells(release, where, merged, supports) for where in (location.favourable, location.complement)
-        )
-        known = accepted.supports is not None and complement.supports is not None
-        counts[rate] = RateCounts(
-            Measurement(
-                inquiry.groups,
-                accepted.counts,
-                complement.counts,
-                location.complement_is,
-                supports=Supports(accepted.supports or (), complement.supports or ()) if known else None,
-            ),
-            accepted.names,
-            complement.names,
-        )
-    return counts
+        parts = location.favourable, location.complement
+        (favourable, accepted), (complement, others) = (_answered_cells(release, part, merged) for part in parts)
+        known = None
+        if supports is not None and merged is None:  # else a row is no whole cell
+            known = Supports(*(tuple(map(supports, part.among(release.plan))) for part in parts))
+        measurement = Measurement(inquiry.groups, favourable, complement, location.complement_is, supports=known)
+        found[rate] = RateCounts(measurement, accepted, others)
+    return found
 
 
 def merged_rows(has: tuple[str, ...], wanted: tuple[str, ...], schema: Schema) -> tuple[tuple[int, ...], ...] | None:
@@ -192,30 +186,18 @@ def _regrouped(has: tuple[str, ...], wanted: Sequence[str], group: Group, others
     return tuple(values[name] for name in has)
 
 
-@dataclass(frozen=True, slots=True)
-class _AnsweredCells:
-    """The answered counts of some cells of a batch; supports only where a row is a whole cell."""
-
-    counts: NoisyCounts
-    names: tuple[str, ...]
-    supports: tuple[int, ...] | None
-
-
 def _answered_cells(
-    release: Release, where: BatchCells, merged: tuple[tuple[int, ...], ...] | None, supports: CountSupport | None
-) -> _AnsweredCells:
-    answered, asked = release.batches[where.batch], release.plan.batches[where.batch]
+    release: Release, where: BatchCells, merged: tuple[tuple[int, ...], ...] | None
+) -> tuple[NoisyCounts, tuple[str, ...]]:
+    """The answered counts of some cells, and the cell of each row."""
+    answered = release.batches[where.batch]
     rows: list[tuple[int, ...]] = []
     names: list[str] = []
     for cell in (answered.cells[index] for index in where.cells):
         of_cell = [cell.counts] if merged is None else [tuple(cell.counts[index] for index in row) for row in merged]
         rows += of_cell
         names += [cell.id] * len(of_cell)
-    return _AnsweredCells(
-        NoisyCounts.of(rows, answered.noise),
-        tuple(names),
-        tuple(supports(asked.cells[index]) for index in where.cells) if supports and merged is None else None,
-    )
+    return NoisyCounts.of(rows, answered.noise), tuple(names)
 
 
 def _alternatives(

@@ -136,8 +136,7 @@ class Finding:
         Raises:
             QuestionRefused: It was not asked for.
         """
-        estimate = self.estimates.get(PARITY)
-        if isinstance(estimate, ParityEstimate):
+        if isinstance(estimate := self.estimates.get(PARITY), ParityEstimate):
             return estimate
         raise QuestionRefused(f"Statistical parity was not asked for, only {', '.join(self.metrics)}.")
 
@@ -148,8 +147,7 @@ class Finding:
         Raises:
             QuestionRefused: It was not asked for.
         """
-        estimate = self.estimates.get(ODDS)
-        if isinstance(estimate, OddsEstimate):
+        if isinstance(estimate := self.estimates.get(ODDS), OddsEstimate):
             return estimate
         raise QuestionRefused(f"Equalized odds were not asked for, only {', '.join(self.metrics)}.")
 

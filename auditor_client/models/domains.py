@@ -191,8 +191,8 @@ class Domain:
                 index = stretches.index(run)
                 low = stretches[index - 1].atoms[-1] if index > 0 else -1
                 high = run.atoms[-1] if index < len(stretches) - 1 else self.values_count
-                predicates = [self._above(low, admitted)] if low >= 0 else []
-                predicates += [self._below(high, admitted)] if high < self.values_count else []
+                predicates = [self._bounded("gt", "ge", low, admitted)] if low >= 0 else []
+                predicates += [self._bounded("le", "lt", high, admitted)] if high < self.values_count else []
                 inside = (point for point in points if low < point.atoms[0] < high)
                 predicates += [self._compare("ne", point.atoms[0], admitted) for point in inside]
             ways.append(Way(run.left, admitted, tuple(predicates)))
@@ -201,17 +201,12 @@ class Domain:
     def _compare(self, op: str, atom: int, admitted: int) -> Predicate:
         return self._predicate(op, admitted, value=Line(self.column).value(self._ends(atom)[0]))
 
-    def _below(self, atom: int, admitted: int) -> Predicate:
+    def _bounded(self, at_last: str, at_following: str, atom: int, admitted: int) -> Predicate:
+        """One side of the end of an atom, by its last value or by the one that follows, whichever is prettier."""
         last, following = self._boundary(atom)
         if following is None:
-            return self._predicate("le", admitted, value=last)
-        return self._predicate("lt", admitted, value=following)
-
-    def _above(self, atom: int, admitted: int) -> Predicate:
-        last, following = self._boundary(atom)
-        if following is None:
-            return self._predicate("gt", admitted, value=last)
-        return self._predicate("ge", admitted, value=following)
+            return self._predicate(at_last, admitted, value=last)
+        return self._predicate(at_following, admitted, value=following)
 
     def _boundary(self, atom: int) -> tuple[int | float, float | None]:
         """The last value of an atom; and the first one behind it, if that has fewer digits (29.999999999999996, 30)."""

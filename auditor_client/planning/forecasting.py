@@ -221,8 +221,7 @@ def _assumed(question: Question, metric: str, location: Location, supports: Coun
     groups = len(question.dataset.table.groups(question.plan.sensitive))
     if supports is not None:
         favourable, complement = (
-            sum(supports(question.plan.batches[asked.batch].cells[index]) for index in asked.cells)
-            for asked in (location.favourable, location.complement)
+            sum(map(supports, asked.among(question.plan))) for asked in (location.favourable, location.complement)
         )
         people = complement if location.complement_is == "everybody" else favourable + complement
         if not 0 < favourable < people:

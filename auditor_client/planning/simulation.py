@@ -7,6 +7,7 @@ invented people.
 import numpy as np
 
 from auditor_client.estimation.measurements import IntArray, response_matrix
+from auditor_client.estimation.noise_sums import discrete_laplace
 from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise, RandomisedResponseNoise
 from shared.schema import Schema
 
@@ -19,7 +20,7 @@ def simulated_answers(
     The schema and the sensitive columns say which groups there are.
     """
     if isinstance(noise, DiscreteLaplaceNoise):
-        return counts + _discrete_laplace(noise.scale, counts.shape, rng)
+        return counts + discrete_laplace(noise.scale, counts.shape, rng)
     if isinstance(noise, DiscreteGaussianNoise):
         rounded: IntArray = np.round(rng.normal(0.0, noise.scale, counts.shape)).astype(np.int64)
         return counts + rounded
@@ -28,16 +29,10 @@ def simulated_answers(
     return _reported(counts, noise, schema, sensitive, rng)
 
 
-def _discrete_laplace(scale: float, shape: tuple[int, ...], rng: np.random.Generator) -> IntArray:
-    stop = -np.expm1(-1 / scale)
-    drawn: IntArray = rng.geometric(stop, shape) - rng.geometric(stop, shape)
-    return drawn
-
-
 def _exponential(counts: IntArray, noise: ExponentialNoise, rng: np.random.Generator) -> IntArray:
-    answers = counts + _discrete_laplace(noise.scale, counts.shape, rng)
+    answers = counts + discrete_laplace(noise.scale, counts.shape, rng)
     while (outside := (answers < 0) | (answers > noise.upper)).any():
-        answers = np.where(outside, counts + _discrete_laplace(noise.scale, counts.shape, rng), answers)
+        answers = np.where(outside, counts + discrete_laplace(noise.scale, counts.shape, rng), answers)
     return answers
 
 

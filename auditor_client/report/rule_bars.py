@@ -13,7 +13,6 @@ from auditor_client.findings.insight import RULES_SHOWN_MAX, attribution, flippe
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.formats import group_words, ratio, rule_words
 from auditor_client.report.metric_names import RATE_WORDS
-from shared.rules import Rule
 
 FLIPS_TRIED_MAX: Final = 32
 FLIPS_SHOWN_MAX: Final = 8
@@ -102,7 +101,7 @@ def rule_bars(finding: Finding) -> RuleBars | None:
 def _bar(finding: Finding, rate: Rate, name: str, share: Estimate, axis: LinearAxis) -> RuleBar:
     return RuleBar(
         name=name,
-        conditions=tuple(rule_words(rule) for rule in _rules_of(finding, name)),
+        conditions=_conditions(finding, name),
         share=_signed(share.value),
         interval=interval_text(share, _signed),
         mark=axis.mark(share),
@@ -122,7 +121,7 @@ def _flips(finding: Finding, rate: Rate, now: float) -> tuple[Flip, ...]:
         Flip(
             name=name,
             change="refusing" if favourable else "accepting",
-            conditions=tuple(rule_words(rule) for rule in _rules_of(finding, name)),
+            conditions=_conditions(finding, name),
             ratio=ratio(flip.ratio.value, apart_from=finding.threshold),
             interval=interval_text(flip.ratio, ratio),
             mark=_RATIOS.mark(flip.ratio),
@@ -140,12 +139,12 @@ def _flip(finding: Finding, name: str, rate: Rate) -> ParityEstimate | None:
         return None
 
 
-def _rules_of(finding: Finding, name: str) -> tuple[Rule, ...]:
+def _conditions(finding: Finding, name: str) -> tuple[tuple[tuple[str, str], ...], ...]:
     """The model's rules of a leaf, or of a cell that is a leaf's people of one label."""
     question = finding.question
     wanted = leaf_of(name, question)
     leaves = (*question.leaves(favourable=True), *question.leaves(favourable=False))
-    return next((leaf.rules for leaf in leaves if leaf.name == wanted), ())
+    return next((tuple(map(rule_words, leaf.rules)) for leaf in leaves if leaf.name == wanted), ())
 
 
 def _conclusion(shares: Attribution, bars: tuple[RuleBar, ...], first: str, second: str) -> str:

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from auditor_client.estimation.draws import posterior_draws
+from auditor_client.estimation.draws import pooled_rates, posterior_draws
 from auditor_client.estimation.fixed_margin_sampler import fixed_margin_draws
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import Posterior, estimate_parity, totals_of
 from auditor_client.estimation.priors import FlatPrior, PooledPrior, Prior
-from auditor_client.estimation.totals import pooled_rates
 from shared.noise import Noise
 from testing.invented_measurements import GAUSSIAN, LAPLACE, REPORTS, measured
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor_client.errors import EstimationRefused
-from auditor_client.estimation.draws import posterior_draws
+from auditor_client.estimation.draws import pooled_rates, posterior_draws
 from auditor_client.estimation.intervals import RateDraws, worst_parity
 from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.measurements import ComplementKind, Measurement
@@ -17,7 +17,7 @@ from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.priors import FlatPrior, PooledPrior
 from auditor_client.estimation.results import ParityEstimate, Verdict
-from auditor_client.estimation.totals import CountedTotals, pooled_rates
+from auditor_client.estimation.totals import CountedTotals
 from shared.noise import DiscreteLaplaceNoise
 from testing import invented_measurements
 
