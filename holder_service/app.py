@@ -21,6 +21,7 @@ from holder_service.web.edge.rate_limits import RateLimits
 from holder_service.web.edge.release_slots import ReleaseSlots
 from holder_service.web.edge.telemetry import Telemetry
 from holder_service.web.rest import administrators, auditors, documentation, health, ledger
+from shared.problems import Problem
 
 GC_THRESHOLD = 10_000
 """A large plan is a million objects that all go together; looking for cycles among them took half of its time."""
@@ -83,7 +84,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         document = get_openapi(
             title=app.title, version=app.version, summary=app.summary, routes=app.routes, openapi_version="3.1.0"
         )
-        documentation.with_problem_schema(document)
+        document["components"]["schemas"]["Problem"] = Problem.model_json_schema()
         document["components"]["securitySchemes"] = SECURITY
         for path, methods in document["paths"].items():
             for operation in methods.values():

@@ -95,18 +95,14 @@ class SigningKeyFolder:
             UnusableSigningKey: Its file holds something else.
         """
         path = self.path / f"{key_id}{_ENDING}"
-        pair = SigningKeyPair.of(_read(path))
-        if pair.id == key_id:
-            return pair
-        raise UnusableSigningKey(f"{path} holds another signing key than the one it is named by.")
-
-
-def _read(path: Path) -> Ed25519PrivateKey:
-    content = path.read_bytes()
-    try:
-        private = serialization.load_pem_private_key(content, password=None)
-    except (TypeError, UnsupportedAlgorithm, ValueError):
-        private = None
-    if isinstance(private, Ed25519PrivateKey):
-        return private
-    raise UnusableSigningKey(f"{path} does not hold the holder's signing key: put it back from a backup.")
+        content = path.read_bytes()
+        try:
+            private = serialization.load_pem_private_key(content, password=None)
+        except (TypeError, UnsupportedAlgorithm, ValueError):
+            private = None
+        if not isinstance(private, Ed25519PrivateKey):
+            raise UnusableSigningKey(f"{path} does not hold the holder's signing key: put it back from a backup.")
+        pair = SigningKeyPair.of(private)
+        if pair.id != key_id:
+            raise UnusableSigningKey(f"{path} holds another signing key than the one it is named by.")
+        return pair

@@ -1,20 +1,17 @@
 """`holder calibrate`: how long releases take on this machine, and the public deadlines that follow."""
 
 import gc
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from holder_service.app import GC_THRESHOLD
 from holder_service.cli.calls import clear_errors
-from holder_service.cli.output import AsJson
+from holder_service.cli.output import AsJson, show
 from holder_service.private_files import make_home
 from holder_service.services.work_factors import write_factors
-from holder_service.services.work_measurement import Measured, factors, measure, shown
+from holder_service.services.work_measurement import factors, measure, shown
 from holder_service.settings import Settings
 
 commands = typer.Typer()
@@ -37,18 +34,13 @@ def calibrate(
     with clear_errors():
         settings = Settings.from_environment()
         make_home(settings.home)
-        found: list[Measured] = []
-        table = Table(*_COLUMNS, title="Measured / supposed, ms")
-        for one in measure(settings.home, records=(records // 10, records), runs=runs):
-            found.append(one)
-            table.add_row(*shown(one))
+        found = list(measure(settings.home, records=(records // 10, records), runs=runs))
         compared = factors(found)
         if write:
             write_factors(settings.calibration, compared)
+    show(asdict(compared), _COLUMNS, [shown(one) for one in found], as_json, title="Measured / supposed, ms")
     if as_json:
-        print(json.dumps(asdict(compared)))
         return
-    Console().print(table)
     print("Factors: " + ", ".join(f"{name} {factor:.2f}" for name, factor in asdict(compared).items()))
     if write:
         print(f"Written to {settings.calibration}; restart the holder.")

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final, NoReturn
 from urllib.parse import quote
@@ -61,13 +61,9 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         yield written
 
 
-@contextmanager
-def own_holder() -> Iterator[Holder]:
-    holder = Holder.open(Settings.from_environment())
-    try:
-        yield holder
-    finally:
-        holder.close()
+def own_holder() -> AbstractContextManager[Holder]:
+    """This machine's own holder, until the context ends."""
+    return closing(Holder.open(Settings.from_environment()))
 
 
 @contextmanager
@@ -133,9 +129,7 @@ async def _client(url: str) -> AsyncIterator[httpx.AsyncClient]:
             yield client
         return
     app = create_app()
-    try:
-        transport = httpx.ASGITransport(app)
+    transport = httpx.ASGITransport(app)
+    with closing(app.state.holder):
         async with httpx.AsyncClient(transport=transport, base_url="http://holder", timeout=timeout) as client:
             yield client
-    finally:
-        app.state.holder.close()

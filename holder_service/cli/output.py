@@ -12,12 +12,14 @@ _errors = Console(stderr=True)
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 
-def show(document: Any, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], as_json: bool) -> None:
+def show(
+    document: Any, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], as_json: bool, *, title: str | None = None
+) -> None:
     """Print a document, as JSON or as a table of its rows."""
     if as_json:
         print(json.dumps(document))
         return
-    table = Table(*columns)
+    table = Table(*columns, title=title)
     for row in rows:
         table.add_row(*row)
     Console().print(table)

@@ -109,8 +109,12 @@ def examine(drawn: Drawn, *, alpha: float) -> LossBound:
     strangest = max(events, key=lambda event: event.excess_seen)
 
     def shares(event: _Event) -> tuple[float, float]:
+        """A lower limit of the event's probability on the first register, and an upper limit on the second."""
         order = bounding if event.ratio.counts == first else bounding[::-1]
-        return _limits(event, order, alpha / _LIMITS_PER_BOUND)
+        tallies = [event.ratio.tally(side) for side in order]
+        hits = [sum(times for loss, times in tally.items() if loss >= event.least) for tally in tallies]
+        share = alpha / _LIMITS_PER_BOUND
+        return lower_limit(hits[0], len(order[0]), share), upper_limit(hits[1], len(order[1]), share)
 
     return LossBound(
         runs=runs,
@@ -183,12 +187,6 @@ def _share(hits: int, runs: int, deviations: float) -> float:
     share, square = hits / runs, deviations**2 / runs
     spread = deviations * math.sqrt(share * (1 - share) / runs + square / (4 * runs))
     return min(max((share + square / 2 + spread) / (1 + square), 0.0), 1.0)
-
-
-def _limits(event: _Event, answers: Sequence[Sequence[Answer]], alpha: float) -> tuple[float, float]:
-    """A lower limit of the event's probability on the first register, and an upper limit on the second."""
-    hits = [sum(times for loss, times in event.ratio.tally(side).items() if loss >= event.least) for side in answers]
-    return lower_limit(hits[0], len(answers[0]), alpha), upper_limit(hits[1], len(answers[1]), alpha)
 
 
 def _loss(shares: tuple[float, float], delta: float = 0.0) -> float:

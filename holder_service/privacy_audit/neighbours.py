@@ -82,17 +82,10 @@ class Neighbours:
     def groups(self) -> int:
         return self.declaration.table.group_count(self.sensitive)
 
-    def plan(self, draw: int = 1) -> Plan:
-        """A plan with a batch for each mechanism, of two disjoint cells."""
-        return self._plan(draw, _BATCHES)
-
-    def plan_of_runs(self, runs: int, draw: int) -> Plan:
-        """The same with each batch so many times, which makes as many independent runs."""
-        batches = [{**batch, "name": f"{batch['name']}-{run}"} for batch in _BATCHES for run in range(runs)]
-        return self._plan(draw, batches)
-
-    def _plan(self, draw: int, batches: list[dict[str, Any]]) -> Plan:
-        return Plan.model_validate({"sensitive": self.sensitive, "draw": draw, "batches": batches})
+    def plan(self, *, draw: int = 1, runs: int = 0) -> Plan:
+        """A plan with a batch for each mechanism, of two disjoint cells; each so many times for independent runs."""
+        repeated = [{**batch, "name": f"{batch['name']}-{run}"} for batch in _BATCHES for run in range(runs)]
+        return Plan.model_validate({"sensitive": self.sensitive, "draw": draw, "batches": repeated or _BATCHES})
 
 
 EVERY_PAIR: Final = (

@@ -47,25 +47,17 @@ class AuditFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HolderUnderAudit:
-    """A running holder and its callers' keys."""
+    """A running holder and its administrator's key; a call that is refused raises `AuditFailed`."""
 
     client: httpx.Client
     admin_key: str
 
     def administer(self, method: str, path: str, **request: Any) -> Any:
-        """Call as the administrator.
-
-        Raises:
-            AuditFailed: It refuses.
-        """
+        """Call as the administrator."""
         return self.call(self.admin_key, method, f"/v1/admin{path}", **request)
 
     def call(self, key: str, method: str, path: str, *, headers: dict[str, str] | None = None, **request: Any) -> Any:
-        """Call with a key.
-
-        Raises:
-            AuditFailed: It refuses.
-        """
+        """Call with a key."""
         answer = self.client.request(
             method, path, headers={"Authorization": f"Bearer {key}", **(headers or {})}, **request
         )
@@ -74,11 +66,7 @@ class HolderUnderAudit:
         return answer.json()
 
     def declare(self, dataset: str, declaration: dict[str, Any], csv: bytes, budget: dict[str, str]) -> None:
-        """Declare and load a register of a population of its own, with a budget for `AUDITOR`.
-
-        Raises:
-            AuditFailed: It refuses.
-        """
+        """Declare and load a register of a population of its own, with a budget for `AUDITOR`."""
         path, as_csv = f"/datasets/{dataset}", {"Content-Type": "text/csv"}
         self.administer("PUT", path, json=declaration)
         self.administer("PUT", f"{path}/records", content=csv, headers=as_csv, timeout=LOAD_S_MAX)
@@ -121,7 +109,7 @@ def draw_all(holder: HolderUnderAudit, pair: Neighbours, counts: TruePair, *, ru
 
     def ask(question: tuple[str, int]) -> Release:
         dataset, draw = question
-        body = pair.plan_of_runs(RUNS_PER_RELEASE, draw).document()
+        body = pair.plan(draw=draw, runs=RUNS_PER_RELEASE).document()
         return Release.model_validate(holder.call(key, "POST", f"/v1/datasets/{dataset}/releases", json=body))
 
     sides = []
@@ -136,11 +124,7 @@ def draw_all(holder: HolderUnderAudit, pair: Neighbours, counts: TruePair, *, ru
 
 
 def _drawn(name: str, sides: list[list[Release]], counts: TruePair) -> Drawn:
-    """One batch's answers, run by run, and what all releases stated of it.
-
-    Raises:
-        AuditFailed: They do not all state the same, or add no noise.
-    """
+    """One batch's answers, run by run, and what all releases stated of it."""
     stated: set[tuple[Noise, str, str]] = set()
     answers: tuple[list[Answer], list[Answer]] = ([], [])
     for side, releases in enumerate(sides):

@@ -134,9 +134,7 @@ def _band(noisy: int) -> tuple[int, int]:
     """Between which powers of ten a noisy count lies; below `SHOWN_FROM` it is not said to be any."""
     if noisy < SHOWN_FROM:
         return 0, SHOWN_FROM
-    low = SHOWN_FROM
-    while noisy >= 10 * low:
-        low *= 10
+    low = 10 ** (len(str(noisy)) - 1)
     return low, 10 * low
 
 

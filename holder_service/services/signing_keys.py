@@ -71,7 +71,7 @@ def publish_first(store: LedgerStore, folder: SigningKeyFolder) -> bool:
     """
     key_id = store.look_up(signing_keys.in_force)
     if key_id is None:
-        _publish_unvouched(store, folder, actor=COMMAND_LINE, reason=None, replacing=None)
+        _publish_unvouched(store, folder, replacing=None)
         return True
     try:
         folder.load(key_id)
@@ -96,18 +96,18 @@ def replace_lost(store: LedgerStore, folder: SigningKeyFolder, *, reason: str) -
         raise Conflict(
             "The signing key in force is not lost: let it hand over, with `holder admin rotate-signing-key`."
         )
-    return _publish_unvouched(store, folder, actor=COMMAND_LINE, reason=reason, replacing=key_id)
+    return _publish_unvouched(store, folder, replacing=key_id, **({"reason": reason} if reason else {}))
 
 
 def _publish_unvouched(
-    store: LedgerStore, folder: SigningKeyFolder, *, actor: str, reason: str | None, replacing: str | None
+    store: LedgerStore, folder: SigningKeyFolder, *, replacing: str | None, **detail: str
 ) -> SigningKey:
     pair = _unpublished(store, folder)
 
     def work(transaction: Transaction) -> SigningKey:
         if signing_keys.in_force(transaction.connection) != replacing:
             raise Conflict("Somebody else put a signing key in force meanwhile; nothing was changed.")
-        return _publish(transaction, _next_key(transaction, pair), actor, **({"reason": reason} if reason else {}))
+        return _publish(transaction, _next_key(transaction, pair), COMMAND_LINE, **detail)
 
     return store.commit(work)
 

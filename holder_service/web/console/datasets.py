@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
@@ -23,20 +23,6 @@ from holder_service.web.edge.dependencies import PathName
 from holder_service.web.edge.uploads import load_upload
 from shared.datasets import DatasetDeclaration
 
-EXAMPLE: Final = """{
-  "person_key": "id",
-  "relation": "add_remove",
-  "cap": {"epsilon": "10", "delta": "0"},
-  "records_max": 1000000,
-  "columns": [
-    {"name": "age", "type": "integer", "minimum": 0, "maximum": 120},
-    {"name": "hours", "type": "number", "nullable": true},
-    {"name": "education", "type": "category", "categories": ["low", "middle", "high"]},
-    {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": true}
-  ]
-}
-"""
-
 router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)
 
 
@@ -50,7 +36,7 @@ def list_datasets(visit: Visitor) -> Response:
 @router.get("/declare")
 def show_declare(visit: Visitor) -> Response:
     """The form to declare a dataset by."""
-    return visit.page("declare.html.j2", section="datasets", example=EXAMPLE)
+    return visit.page("declare.html.j2", section="datasets")
 
 
 @router.post("/declare")

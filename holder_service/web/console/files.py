@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from fastapi import Request
 from python_multipart.exceptions import MultipartParseError
@@ -34,17 +34,8 @@ async def receive_form(request: Request, path: Path, *, bytes_max: int, check: C
     with path.open("xb") as file:
         reader = _FormReader(file, check)
         try:
-            parser = MultipartParser(
-                parameters[b"boundary"],
-                {
-                    "on_header_field": reader.add_header_name,
-                    "on_header_value": reader.add_header_value,
-                    "on_header_end": reader.end_header,
-                    "on_part_data": reader.add_data,
-                    "on_part_end": reader.end_part,
-                    "on_end": reader.end,
-                },
-            )
+            callbacks: Any = {name: getattr(reader, name) for name in vars(_FormReader) if name.startswith("on_")}
+            parser = MultipartParser(parameters[b"boundary"], callbacks)
             async for chunk in bounded_stream(request, bytes_max):
                 await run_in_threadpool(parser.write, chunk)
         except MultipartParseError:
@@ -66,13 +57,13 @@ class _FormReader:
         self._header = self._value = self._token = b""
         self._in_file = False
 
-    def add_header_name(self, data: bytes, start: int, end: int) -> None:
+    def on_header_field(self, data: bytes, start: int, end: int) -> None:
         self._header += data[start:end]
 
-    def add_header_value(self, data: bytes, start: int, end: int) -> None:
+    def on_header_value(self, data: bytes, start: int, end: int) -> None:
         self._value += data[start:end]
 
-    def end_header(self) -> None:
+    def on_header_end(self) -> None:
         if self._header.lower() == b"content-disposition":
             options = parse_options_header(self._value)[1]
             self._in_file = b"filename" in options
@@ -81,7 +72,7 @@ class _FormReader:
             self.file_name = options.get(b"filename", b"")
         self._header = self._value = b""
 
-    def add_data(self, data: bytes, start: int, end: int) -> None:
+    def on_part_data(self, data: bytes, start: int, end: int) -> None:
         if self._in_file:
             self._file.write(data[start:end])
         elif not self._checked and len(self._token) + end - start <= TOKEN_BYTES_MAX:
@@ -89,10 +80,10 @@ class _FormReader:
         else:
             raise InvalidRequest("The form could not be read: load the page again.")
 
-    def end_part(self) -> None:
+    def on_part_end(self) -> None:
         if not self._in_file:
             self._check(self._token.decode("latin-1"))
             self._checked = True
 
-    def end(self) -> None:
+    def on_end(self) -> None:
         self.complete = True

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
 
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -23,7 +22,7 @@ from holder_service.domain.errors import HolderError
 from holder_service.web.console.pictures import balance_bar
 from holder_service.web.console.words import loss, what_happened
 from holder_service.web.edge.problems import RETRY_AFTER_S, STATUS_BY_CODE, validation_refusal
-from holder_service.web.edge.request_facts import note_problem
+from holder_service.web.edge.telemetry import note_problem
 from shared.amounts import format_nano
 from shared.problems import TITLES
 
@@ -119,7 +118,7 @@ def _environment() -> Environment:
         root=ROOT, log_in=LOG_IN, sections=SECTIONS, stylesheet=_versioned("console.css"),
         icon=_versioned("icon.svg"), balance_bar=balance_bar, what_happened=what_happened, loss=loss,
     )  # fmt: skip
-    environment.filters.update(amount=format_nano, utc_time=_utc_time, clock=_clock, short=_short, segment=_segment)
+    environment.filters.update(amount=format_nano, utc_time=_utc_time, clock=_clock, short=_short)
     environment.tests.update(past=_is_past)
     return environment
 
@@ -147,7 +146,3 @@ def _is_past(expires: str | None, now: str) -> bool:
 def _short(digest: str) -> str:
     """The beginning of a digest, enough to compare by eye."""
     return digest.removeprefix("sha256:")[:10]
-
-
-def _segment(name: str) -> str:
-    return quote(name, safe="")

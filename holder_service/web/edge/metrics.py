@@ -83,9 +83,7 @@ class Metrics:
         if SHARED_DIRECTORY in os.environ:
             counted = CollectorRegistry()
             MultiProcessCollector(counted)  # type: ignore[no-untyped-call]  # the library has types but here
-        ledger = CollectorRegistry()
-        ledger.register(_LedgerState(store))
-        return generate_latest(counted) + generate_latest(ledger)
+        return generate_latest(counted) + generate_latest(_LedgerState(store))
 
 
 class _LedgerState:

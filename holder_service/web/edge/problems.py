@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holder_service.domain.errors import HolderError
 from holder_service.web.edge.logs import described_error
-from holder_service.web.edge.request_facts import note_problem
+from holder_service.web.edge.telemetry import note_problem
 from shared.amounts import InvalidAmount
 from shared.problems import PROBLEM_MEDIA_TYPE, PROBLEM_TYPE_BASE, TITLES, PlanRefused
 from shared.text import NAME_PATTERN, NAME_WORDS

@@ -75,35 +75,25 @@ class RateLimits:
             await self._app(scope, receive, send)
             return
         address = scope["client"][0] if scope.get("client") else ""
-        if not needs_key(scope["path"]):
-            await self._serve_if(self._requests.take(address), scope, receive, send)
+        key = _digest_of_key(scope) if needs_key(scope["path"]) else None
+        attempted = key is not None and key not in self._valid_keys
+        admitted = self._attempts.take(address) if attempted else self._requests.take(key or address)
+        if not admitted:
+            refusal = problem_response("rate-limited", LIMITED.format(rate=self._rate_per_s), instance=scope["path"])
+            await refusal(scope, receive, send)
             return
-        key = _digest_of_key(scope)
-        if key in self._valid_keys:
-            await self._serve_if(self._requests.take(key), scope, receive, self._noticing(key, send))
-            return
-        await self._serve_if(self._attempts.take(address), scope, receive, self._noticing(key, send, scope, address))
-
-    async def _serve_if(self, admitted: bool, scope: Scope, receive: Receive, send: Send) -> None:
-        if admitted:
-            await self._app(scope, receive, send)
-            return
-        refusal = problem_response("rate-limited", LIMITED.format(rate=self._rate_per_s), instance=scope["path"])
-        await refusal(scope, receive, send)
-
-    def _noticing(self, key: str, send: Send, scope: Scope | None = None, address: str = "") -> Send:
-        """Learn from the answer whether a key is valid."""
 
         async def noticing(message: Message) -> None:
-            if message["type"] == "http.response.start":
+            """Learn from the answer whether a key is valid."""
+            if message["type"] == "http.response.start" and key is not None:
                 if message["status"] == 401:
                     self._valid_keys.pop(key, None)
-                elif scope is not None and "caller" in scope.get("state", {}):
+                elif attempted and "caller" in scope.get("state", {}):
                     self._attempts.give_back(address)
                     self._remember(key)
             await send(message)
 
-        return noticing
+        await self._app(scope, receive, noticing)
 
     def _remember(self, key: str) -> None:
         self._valid_keys[key] = None

@@ -1,17 +1,44 @@
 """Each request once in the log and once in the metrics, by its public side alone (2-privacy §7)."""
 
 import logging
+import secrets
 import time
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holder_service.web.edge import request_facts
 from holder_service.web.edge.metrics import Metrics
-from holder_service.web.edge.request_facts import RequestFacts
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class RequestFacts:
+    """A request's public side, in addition to method, route and caller; every layer of its handling adds to it."""
+
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    status: int = 0
+    problem: str | None = None
+    deadline_s: float | None = None
+    overran: bool = False
+
+
+_current: ContextVar[RequestFacts] = ContextVar("request_facts")
+
+
+def note_problem(code: str) -> None:
+    """The request is answered with a problem of this code."""
+    if facts := _current.get(None):
+        facts.problem = code
+
+
+def note_release(*, deadline_s: float, overran: bool) -> None:
+    """The request's answer leaves at a public deadline, or at a multiple of it."""
+    if facts := _current.get(None):
+        facts.deadline_s, facts.overran = deadline_s, overran
 
 
 class Telemetry:
@@ -35,11 +62,11 @@ class Telemetry:
                 message["headers"] = [*message.get("headers", ()), (b"x-request-id", facts.id.encode())]
             await send(message)
 
-        token = request_facts.current.set(facts)
+        token = _current.set(facts)
         try:
             await self._app(scope, receive, noticing)
         finally:
-            request_facts.current.reset(token)
+            _current.reset(token)
             self._record(scope, facts, time.monotonic() - began_s)
 
     def _record(self, scope: Scope, facts: RequestFacts, elapsed_s: float) -> None:

@@ -15,7 +15,7 @@ from holder_service.storage.releases import StoredRelease, releases_of
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import AnyCaller, Auditor, PathName, TheHolder, TheSlots
 from holder_service.web.edge.public_times import wait_until_public
-from holder_service.web.edge.request_facts import note_release
+from holder_service.web.edge.telemetry import note_release
 from holder_service.web.rest.documentation import PROBLEM_RESPONSES
 from shared import limits
 from shared.datasets import Budget, ColumnLimits, DatasetDescription, Limits

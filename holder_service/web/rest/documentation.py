@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 
 from holder_service.domain.errors import NotFound
 from holder_service.web.edge.problems import STATUS_BY_CODE
-from shared.problems import PROBLEM_MEDIA_TYPE, TITLES, Problem
+from shared.problems import PROBLEM_MEDIA_TYPE, TITLES
 
 _TITLES: Final = [
     *((status, TITLES[code]) for code, status in STATUS_BY_CODE.items()),
@@ -57,10 +57,3 @@ def _rows(document: dict[str, Any]) -> Iterator[str]:
         for method, operation in operations.items():
             cells = (", ".join(operation.get("tags", ())), f"{method.upper()} {path}", operation.get("description", ""))
             yield "<tr>" + "".join(f"<td>{escape(cell)}" for cell in cells)
-
-
-def with_problem_schema(document: dict[str, Any]) -> dict[str, Any]:
-    """Add the problem document's schema to an OpenAPI document."""
-    schemas = document.setdefault("components", {}).setdefault("schemas", {})
-    schemas["Problem"] = Problem.model_json_schema()
-    return document
