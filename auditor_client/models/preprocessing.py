@@ -14,19 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import preprocessing
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    KBinsDiscretizer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    OneHotEncoder,
-    OrdinalEncoder,
-    RobustScaler,
-    StandardScaler,
-)
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
@@ -34,7 +25,12 @@ from auditor_client.models.probing import Inputs, Matrix, Probe, ThresholdTest, 
 from auditor_client.models.soundness import require_fitted, require_sound_encoder
 from shared.text import normalise
 
-_SCALERS: Final = (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler)
+_SCALERS: Final = (
+    preprocessing.StandardScaler,
+    preprocessing.MinMaxScaler,
+    preprocessing.MaxAbsScaler,
+    preprocessing.RobustScaler,
+)
 SUPPORTED: Final = (
     "Supported are Pipeline, ColumnTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler, MinMaxScaler, "
     "MaxAbsScaler, RobustScaler, KBinsDiscretizer, SimpleImputer, passthrough and drop: each makes features of one "
@@ -74,7 +70,7 @@ class Preprocessing:
         """
         self.inputs = inputs
         self.features: Sequence[Feature] = [Feature(column) for column in inputs.columns]
-        self.transform: Transform = _identity
+        self.transform: Transform = lambda table: table
         for step in steps:
             self.features = self._trace(step, self.features, self.transform)
             self.transform = _then(self.transform, step)
@@ -114,7 +110,8 @@ class Preprocessing:
 
     def _trace(self, step: Any, features: Sequence[Feature], before: Transform) -> list[Feature]:
         require_fitted(step)
-        if step is None or isinstance(step, str) or (type(step) is FunctionTransformer and step.func is None):
+        untransformed = type(step) is preprocessing.FunctionTransformer and step.func is None
+        if step is None or isinstance(step, str) or untransformed:
             return list(features)
         if type(step) is Pipeline:
             for _, part in step.steps:
@@ -125,9 +122,9 @@ class Preprocessing:
             return self._trace_columns(step, features, before)
         tracers: Mapping[type, Callable[[Any, Sequence[Feature], Transform], list[Feature]]] = {
             SimpleImputer: self._trace_imputer,
-            KBinsDiscretizer: self._trace_bins,
-            OneHotEncoder: self._trace_one_hot,
-            OrdinalEncoder: self._trace_ordinal,
+            preprocessing.KBinsDiscretizer: self._trace_bins,
+            preprocessing.OneHotEncoder: self._trace_one_hot,
+            preprocessing.OrdinalEncoder: self._trace_ordinal,
             **dict.fromkeys(_SCALERS, _trace_scaler),
         }
         if type(step) not in tracers:
@@ -272,10 +269,6 @@ def quietly(transform: Transform, table: Any) -> Any:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return transform(table)
-
-
-def _identity(table: Any) -> Any:
-    return table
 
 
 def _then(before: Transform, step: Any) -> Transform:

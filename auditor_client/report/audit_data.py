@@ -10,24 +10,17 @@ from datetime import UTC
 
 from auditor_client.errors import AuditorError
 from auditor_client.findings.finding import Finding
+from auditor_client.models.tree import DecisionRule
 from auditor_client.planning.forecasts import Outlook
 from auditor_client.report import prose
 from auditor_client.report.figures import MetricSection, metric_section
-from auditor_client.report.formats import listed, rule_words, scope_words
+from auditor_client.report.formats import listed, scope_words
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import Paragraph
 from auditor_client.report.rule_bars import RuleBars, rule_bars
 from auditor_client.report.widths import WidthCurve, remaining_curve
 from auditor_client.text import loss_words
 from shared.amounts import NANO_PER_UNIT
-
-
-@dataclass(frozen=True, slots=True)
-class RuleRow:
-    """A rule: its decision, and (column, condition) pairs; none of them means everybody."""
-
-    decision: str
-    conditions: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +50,8 @@ class AuditData:
     bars: RuleBars | None
     no_bars: str
     scope: tuple[str, ...]
-    favourable: tuple[RuleRow, ...]
-    unfavourable: tuple[RuleRow, ...]
+    favourable: tuple[DecisionRule, ...]
+    unfavourable: tuple[DecisionRule, ...]
     cost: tuple[Fact, ...]
     more: WidthCurve | None
     meaning: tuple[Paragraph, ...]
@@ -85,8 +78,8 @@ def audit_data(finding: Finding) -> AuditData:
         bars=bars,
         no_bars=no_bars,
         scope=scope_words(finding.question.scope),
-        favourable=_rules(finding, favourable=True),
-        unfavourable=_rules(finding, favourable=False),
+        favourable=tuple(rule for rule in finding.rules if rule.favourable),
+        unfavourable=tuple(rule for rule in finding.rules if not rule.favourable),
         cost=_cost(finding),
         more=None,
         meaning=prose.paragraphs(finding),
@@ -137,12 +130,6 @@ def _question(finding: Finding) -> tuple[Fact, ...]:
         Fact("Estimator", finding.estimator),
         Fact("Asked by", release.auditor),
         Fact("Answered", f"{created.day} {created:%B %Y, %H:%M} UTC"),
-    )
-
-
-def _rules(finding: Finding, *, favourable: bool) -> tuple[RuleRow, ...]:
-    return tuple(
-        RuleRow(rule.leaf.decision, rule_words(rule.rule)) for rule in finding.rules if rule.favourable == favourable
     )
 
 

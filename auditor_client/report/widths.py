@@ -70,21 +70,22 @@ def _width(width: float) -> str:
 
 
 def _curve(expected: Sequence[Expectation], marked_nano: int, words: str) -> WidthCurve:
-    low, high = (math.log(end(point.epsilon_nano for point in expected)) for end in (min, max))
+    logarithms = [math.log(max(point.epsilon_nano, 1)) for point in expected]  # randomised response costs nothing
+    low, high = min(logarithms), max(logarithms)
     top = max(point.width for point in expected)
     step = next(step for step in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5) if top <= 4 * step or step == 0.5)
     height = step * math.ceil(top / step - 1e-9) or step
     heights = LinearAxis(0.0, height, round(height / step), "{:.2g}".format)
     points = tuple(
         WidthPoint(
-            x=round(100 * (math.log(point.epsilon_nano) - low) / (high - low or 1.0), 2),
+            x=round(100 * (logarithm - low) / (high - low or 1.0), 2),
             y=round(100 - 100 * point.width / height, 2),
             epsilon=f"{point.epsilon_nano / NANO_PER_UNIT:.3g}",
             width=f"{point.width:.3f}",
             undecided="" if math.isnan(point.undecided) else f"{100 * point.undecided:.0f}",
             marked=point.epsilon_nano == marked_nano,
         )
-        for point in expected
+        for point, logarithm in zip(expected, logarithms, strict=True)
     )
     return WidthCurve(
         points=points,

@@ -13,7 +13,8 @@ from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.posterior import estimate_parity
 from auditor_client.planning.forecasting import expectation, forecast, smallest_epsilon
-from auditor_client.planning.forecasts import Expectation
+from auditor_client.planning.forecasts import Expectation, Forecast
+from auditor_client.report.widths import planned_curve
 from shared.rules import Cell
 from shared.schema import Column
 from testing.invented_questions import FOUR_LEAVES, question
@@ -119,9 +120,11 @@ def test_randomised_response_has_a_forecast_at_no_cost() -> None:
     )
 
     found = expectation(question(dataset=dataset, epsilon=None))
+    made = Forecast(found, (found,), (found,), Assumption(), from_supports=False)
 
     assert found.epsilon_nano == 0
     assert 0 < found.width < 1
+    assert [point.epsilon for point in planned_curve(made).points] == ["0"]
 
 
 def test_the_same_forecast_comes_again() -> None:
