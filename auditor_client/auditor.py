@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from auditor_client.asking.mechanisms import mechanism_of
 from auditor_client.asking.question import Question, make_question
 from auditor_client.asking.request import AuditRequest
-from auditor_client.audits.asking import Asking
+from auditor_client.audits.asking import Asking, LinkRequest, made
 from auditor_client.audits.comparing import ModelComparison, compare_results, require_comparable
 from auditor_client.audits.history import History, stored_history
 from auditor_client.audits.planned import PlannedAudit
@@ -23,7 +23,7 @@ from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import cell_supports, finding, reusable_answer, stored_supports
 from auditor_client.errors import HolderLied, HolderRefused, HolderUnavailable, QuestionRefused, ReceiptsDamaged
 from auditor_client.exchange.calls import HttpClient
-from auditor_client.exchange.columns import LinkedColumns, OwnColumns, require_ready
+from auditor_client.exchange.columns import LinkedColumn, LinkedColumns, OwnColumns, require_ready, send_values
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.exchange.verification import check_quote, verified_release
@@ -33,6 +33,7 @@ from auditor_client.findings.reading import Reading
 from auditor_client.settings import AuditorSettings, load_settings
 from auditor_client.text import loss_words
 from shared.amounts import NO_LOSS
+from shared.columns import ColumnDescription
 from shared.datasets import Budget, DatasetDescription
 from shared.plans import Quote
 
@@ -198,6 +199,45 @@ class Auditor:
             HolderLied: The answer cannot be trusted; it is kept as evidence.
         """
         return self._audit(model, dataset, Asking.of(request, epsilon, reading, keywords))
+
+    def link(self, data: Any, dataset: str, request: LinkRequest | None = None, **keywords: Any) -> LinkedColumn:
+        """Send values of the auditor's own, one for each person key; charges nothing, and shows the auditor nothing.
+
+        They become a column that later questions name: decisions (`decision`), labels (`label`), or parts of the
+        population (`where`). How many of the keys the holder knows is not said: only a charged release shows it. The
+        holder keeps the values with a keyed hash of each key. Sending the same values again changes nothing.
+
+        Args:
+            data: A DataFrame, or the path of a CSV or Parquet file, with a row for each person.
+            dataset: The dataset's name at the holder.
+            request: What the values are; or its fields (`LinkRequest`) as keywords: name, key, value, type, categories,
+                label.
+
+        Returns:
+            The column with its id. Its record is kept with the receipts, so that it can be named.
+
+        Raises:
+            QuestionRefused: The data do not fit; nothing was sent.
+            ColumnRefused: The holder does not take them, or has no room for another column.
+        """
+        from auditor_client.audits.linking import linked_file  # noqa: PLC0415 - pandas takes a second
+
+        description = self._description(dataset)
+        self._on_step("Reading the values")
+        file = linked_file(data, description, made(LinkRequest, keywords) if request is None else request)
+        self._on_step(f"Sending {file.people} values")
+        linked = send_values(self._holder, description.name, file.column, file.content)
+        self._linked.keep(description.name, linked)
+        return linked
+
+    def columns(self, dataset: str) -> tuple[ColumnDescription, ...]:
+        """The derived columns that the holder has of this auditor about a dataset, oldest first."""
+        return self._holder.columns(dataset)
+
+    def delete_column(self, dataset: str, column: str) -> None:
+        """Have a derived column deleted, by its id; what was released about it stays."""
+        self._holder.delete_column(dataset, column)
+        self._linked.forget(dataset, column)
 
     def compare(
         self,

@@ -146,7 +146,10 @@ class ColumnDescription(BaseModel):
 def extended(schema: Schema, columns: Mapping[str, Column]) -> Schema:
     """A dataset's columns and some derived ones behind them.
 
+    At most one column of a schema is the label, and that is the dataset's: a question names the one that it means.
+
     Raises:
         ValueError: Two columns share a name.
     """
-    return Schema(person_key=schema.person_key, columns=(*schema.columns, *columns.values()))
+    derived = (column.model_copy(update={"label": False}) for column in columns.values())
+    return Schema(person_key=schema.person_key, columns=(*schema.columns, *derived))

@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
 from typing import Any
+from urllib.parse import unquote
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from shared.amounts import NANO_PER_UNIT, NO_LOSS, Loss, format_nano
+from shared.canonical import sha256_name
+from shared.columns import ColumnDescription, DerivedColumn, column_id
 from shared.datasets import DatasetDescription
 from shared.noise import DiscreteLaplaceNoise
 from shared.nonces import draw_nonce
@@ -59,6 +62,10 @@ class SimulatedHolder:
         entries: What the ledger says of an entry, instead of the truth; None for no such entry.
         head: What the ledger says of its head.
         answers_lost: So many releases are made and then not sent.
+        columns: The derived columns that it has, by id.
+        values: What was sent for linked ones, by id.
+        looks: After so many looks at a column its values are there.
+        change_column: Changes the description of a column.
         take_over: Answers a request itself, and says whether it did.
     """
 
@@ -73,10 +80,15 @@ class SimulatedHolder:
     entries: dict[int, Document | None] = field(default_factory=dict)
     head: Document | None = None
     answers_lost: int = 0
+    columns: dict[str, Document] = field(default_factory=dict)
+    values: dict[str, bytes] = field(default_factory=dict)
+    looks: int = 0
+    change_column: Change = _nothing
     take_over: Callable[[BaseHTTPRequestHandler], bool] = lambda _: False
     signing: Ed25519PrivateKey = field(default_factory=Ed25519PrivateKey.generate)
     ledger: list[str] = field(default_factory=list)
     answered: dict[str, bytes] = field(default_factory=dict)
+    began: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
 
     def count(self, method: str | None, ending: str) -> int:
         """How often something was asked, with one method or with any."""
@@ -107,6 +119,20 @@ class SimulatedHolder:
                 loss = {"epsilon": "1", "delta": "0"}
                 account = {"auditor": "ADR", "population": "register", "limit": loss, "spent": loss, "remaining": loss}
                 return _json(200, account)
+            case "POST", ["datasets", "register", "columns"]:
+                return self.make_column(DerivedColumn.model_validate_json(body))
+            case "GET", ["datasets", "register", "columns"]:
+                return _json(200, {"columns": list(self.columns.values())})
+            case _, ["datasets", "register", "columns", name, *_] if unquote(name) not in self.columns:
+                return problem(404, "not-found", "There is no such column.")
+            case "GET", ["datasets", "register", "columns", name]:
+                return _json(200, self.look(self.columns[unquote(name)]))
+            case "PUT", ["datasets", "register", "columns", name, "values"]:
+                self.values[unquote(name)] = body
+                return _json(200, self.prepared(self.columns[unquote(name)]))
+            case "DELETE", ["datasets", "register", "columns", name]:
+                del self.columns[unquote(name)]
+                return 204, b""
             case "POST", ["datasets", "register", "quotes"]:
                 return _json(200, self.quote(Plan.model_validate_json(body)))
             case "POST", ["datasets", "register", "releases"]:
@@ -121,10 +147,41 @@ class SimulatedHolder:
     def keys(self) -> Document:
         """The published keys."""
         public = base64.b64encode(self.signing.public_key().public_bytes_raw()).decode()
-        key = {"id": "k1", "algorithm": "ed25519", "public_key": public, "valid_from": _now(), "valid_to": None}
+        key = {"id": "k1", "algorithm": "ed25519", "public_key": public, "valid_from": self.began, "valid_to": None}
         document: Document = {"keys": [key]}
         self.change_keys(document)
         return document
+
+    def make_column(self, asked: DerivedColumn) -> tuple[int, bytes]:
+        """A derived column; one of linked values waits for them, under an id that only it can compute."""
+        secret = None if asked.values is None else sha256_name(b"a secret" + asked.values.encode())
+        name = column_id(asked, auditor="ADR", dataset="register", values=secret)
+        if name in self.columns:
+            return _json(200, self.columns[name])
+        described = ColumnDescription(
+            id=name,
+            column=asked.column,
+            origin="score" if secret is None else "linked",
+            bytes=1,
+            state="awaiting-values",
+        )
+        self.columns[name] = described.model_dump(mode="json")
+        if secret is None:
+            self.prepared(self.columns[name])
+        self.change_column(self.columns[name])
+        return _json(201, self.columns[name])
+
+    def prepared(self, column: Document) -> Document:
+        """A column whose values are made from now on."""
+        column |= {"state": "preparing" if self.looks else "ready", "ready_at": _now()}
+        return column
+
+    def look(self, column: Document) -> Document:
+        """A column as it is now: closer to being ready."""
+        if column["state"] == "preparing":
+            self.looks -= 1
+            self.prepared(column)
+        return column
 
     def quote(self, plan: Plan) -> Document:
         """A plan's price, its cells taken for disjoint."""
@@ -210,6 +267,12 @@ def simulated_holder() -> Iterator[SimulatedHolder]:
             self.serve()
 
         def do_POST(self) -> None:
+            self.serve()
+
+        def do_PUT(self) -> None:
+            self.serve()
+
+        def do_DELETE(self) -> None:
             self.serve()
 
         def serve(self) -> None:

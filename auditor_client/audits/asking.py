@@ -3,15 +3,19 @@
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from auditor_client.asking.request import AuditRequest
 from auditor_client.errors import QuestionRefused
 from auditor_client.findings.reading import Reading
+from shared.schema import ColumnType
 
 Values = TypeVar("Values", bound=BaseModel)
+
+COLUMN_TYPES: Final = get_args(ColumnType)
+"""What values can be."""
 
 
 class OnHand(BaseModel):
@@ -32,6 +36,28 @@ class OnHand(BaseModel):
     reuse: bool = Field(
         default=True, description="Answer from a kept receipt, at no cost, where one has it as exactly."
     )
+
+
+class LinkRequest(BaseModel):
+    """Which values are linked, and what they are.
+
+    The descriptions of the fields are the help of the flags that `auditor_client.cli` makes of them.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(description="What the column is to be called; commands then name it: --decision NAME.")
+    key: str | None = Field(
+        default=None, description="The data's column with the person keys [the dataset's name for it]."
+    )
+    value: str | None = Field(
+        default=None, description="The data's column with the values [NAME, or the only other one]."
+    )
+    type: str | None = Field(default=None, description=f"{', '.join(COLUMN_TYPES)} [what the values are].")
+    categories: tuple[str, ...] | None = Field(
+        default=None, description="All values that a category can have, with commas between them [those in the data]."
+    )
+    label: bool = Field(default=False, description="The values say what people turned out to be: true or false.")
 
 
 @dataclass(frozen=True, slots=True)

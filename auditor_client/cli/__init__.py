@@ -8,13 +8,13 @@ by everybody on the machine.
 
 import typer
 
-from auditor_client.cli import audits, bundles, holders
+from auditor_client.cli import audits, bundles, columns, holders
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Measure how fairly a decision tree treats groups of people, without seeing who belongs to which. "
+    help="Measure how fairly a model, or decisions, treat groups of people, without seeing who belongs to which. "
     "The holder's address and your key come from AUDITOR_HOLDER_URL and AUDITOR_API_KEY, or a configuration file.",
 )
 app.command()(holders.datasets)
@@ -22,6 +22,8 @@ app.command()(audits.plan)
 app.command()(audits.audit)
 app.command()(audits.compare)
 app.command()(audits.history)
+app.command()(columns.link)
+app.command()(columns.columns)
 app.command()(holders.budget)
 app.command()(holders.verify)
 app.add_typer(bundles.app, name="bundle")

@@ -4,6 +4,7 @@ A score's id follows from its document, so it can be computed again for ever. Th
 a digest that the holder alone can make, because whoever reads a plan must not be able to confirm a guess of the values.
 """
 
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from shared.scores import Document
 from shared.text import ColumnId
 
 _FOLDER: Final = "columns"
+_OTHER: Final = "The holder made another column than {!r} was to be. Report it to its administrator."
 _POLL_S_MIN: Final = 0.1
 _POLL_S_MAX: Final = 30.0
 _WAIT_S_MAX: Final = 6 * 3600.0
@@ -116,6 +118,12 @@ class LinkedColumns:
             raise ReceiptsDamaged(f"The record {path} cannot be written: {error.strerror}.") from error
         return path
 
+    def forget(self, dataset: str, column: str) -> None:
+        """Remove the record of a column, by its id, if there is one."""
+        for path in (self._directory / dataset).glob("*.json"):
+            if LinkedColumn.model_validate_json(path.read_bytes()).id == column:
+                path.unlink()
+
     def of(self, dataset: str) -> dict[str, HeldColumn]:
         """All of one dataset, by name.
 
@@ -165,6 +173,29 @@ def require_ready(holder: HolderClient, dataset: str, held: HeldColumn, on_step:
         found = holder.column(dataset, held.id)
 
 
+def send_values(holder: HolderClient, dataset: str, column: DerivedColumn, content: bytes) -> LinkedColumn:
+    """Send linked values, unless the holder has them already; charges nothing.
+
+    Args:
+        holder: Whom to send them to.
+        dataset: Whose people they are about.
+        column: Names the SHA-256 of the content.
+        content: The file.
+
+    Raises:
+        HolderLied: The holder makes another column than was asked for.
+    """
+    found = holder.make_column(dataset, column)
+    if found.column != column.column:
+        raise HolderLied(_OTHER.format(column.name))
+    if found.state == "awaiting-values":
+        with tempfile.NamedTemporaryFile() as file:  # nobody else can read it
+            file.write(content)
+            file.flush()
+            holder.send_values(dataset, found.id, Path(file.name))
+    return LinkedColumn(id=found.id, column=found.column, values=str(column.values))
+
+
 def _found(holder: HolderClient, dataset: str, held: HeldColumn, on_step: Callable[[str], None]) -> ColumnDescription:
     try:
         found = holder.column(dataset, held.id)
@@ -178,6 +209,4 @@ def _found(holder: HolderClient, dataset: str, held: HeldColumn, on_step: Callab
         found = holder.make_column(dataset, held.derived)
     if found.id == held.id and found.column == held.column:
         return found
-    raise HolderLied(
-        f"The holder made another column than {held.column.name!r} was to be. Report it to its administrator."
-    )
+    raise HolderLied(_OTHER.format(held.column.name))

@@ -1,0 +1,60 @@
+"""Commands about derived columns: values of the auditor's own, linked by person key."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from auditor_client.audits.asking import LinkRequest
+from auditor_client.cli.flags import with_flags
+from auditor_client.cli.options import Connection, Dataset, Output
+from auditor_client.cli.output import an_auditor, print_json, print_table
+from shared.columns import ColumnDescription
+from shared.flags import Without
+
+JsonOnly = Annotated[Output, Without(("report",))]
+
+
+@with_flags
+def link(
+    data: Annotated[Path, typer.Argument(help="CSV or Parquet: a person key and a value in each row.")],
+    *,
+    dataset: Dataset,
+    request: LinkRequest,
+    output: JsonOnly,
+    connection: Connection,
+) -> None:
+    """Send decisions, scores or labels by person key; costs nothing. Then audit them: --decision NAME."""
+    with an_auditor(connection) as auditor:
+        linked = auditor.link(data, dataset, request)
+        name, column = linked.column.name, linked.column
+        if output.as_json:
+            print_json(linked.model_dump(mode="json"))
+            return
+        domain = f": {', '.join(column.categories)}" if column.categories else ""
+        typer.echo(f"Linked: {name} ({column.type}{domain})")
+        typer.echo(f"Column: {linked.id}")
+        typer.echo(f"Name it with {f'--label {name}' if column.label else f'--decision {name}'}.")
+
+
+@with_flags
+def columns(
+    *,
+    dataset: Dataset,
+    delete: Annotated[str | None, typer.Option(help="Have the column of this id deleted; its releases stay.")] = None,
+    output: JsonOnly,
+    connection: Connection,
+) -> None:
+    """Your derived columns: scores that the holder computes, and values that you linked."""
+    with an_auditor(connection) as auditor:
+        if delete is not None:
+            auditor.delete_column(dataset, delete)
+        found = auditor.columns(dataset)
+        if output.as_json:
+            print_json({"columns": [column.model_dump(mode="json") for column in found]})
+        else:
+            print_table(("Column", "Type", "Values", "State", "Id"), [_row(column) for column in found])
+
+
+def _row(column: ColumnDescription) -> tuple[str, ...]:
+    return column.column.name, column.column.type, column.origin, column.state, column.id

@@ -1,0 +1,283 @@
+"""Audits of what is no tree over declared columns: scores, linked decisions, labels, decisions in a declared column."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from auditor_client import Auditor
+from auditor_client.asking.question import make_question
+from auditor_client.asking.request import AuditRequest
+from auditor_client.audits.bundle import check_bundle, write_bundle
+from auditor_client.errors import HolderLied, ModelRefused, QuestionRefused
+from auditor_client.exchange.columns import HeldColumn, OwnColumns
+from auditor_client.findings.notes import Notes
+from auditor_client.models.read_model import Provenance, ReadModel, above
+from shared.columns import DerivedColumn, column_id
+from shared.schema import Column
+from testing.invented_questions import FOUR_LEAVES
+from testing.registers import LOANS, REGISTER
+from testing.simulated_holder import KEY, SimulatedHolder, problem, simulated_holder
+
+DECISIONS = pd.DataFrame({"id": ["p1", "p2", "p3"], "decision": ["granted", "refused", None]})
+
+
+def score(slope: float = 2.0, threshold: float = 80.0, **more: Any) -> ReadModel:
+    terms = {"kind": "terms", "precision": "float64", "terms": [{"columns": ["age"], "slope": slope}]}
+    column = DerivedColumn.model_validate({"name": "score", "type": "number", "from": {"score": terms}, **more})
+    return ReadModel(
+        above("score", threshold, favourable=("yes", "no")),
+        (column,),
+        score="score",
+        thresholds=(threshold,),
+        provenance=Provenance("a logistic model", "by hand"),
+    )
+
+
+@pytest.fixture
+def holder() -> Iterator[SimulatedHolder]:
+    with simulated_holder() as server:
+        yield server
+
+
+@pytest.fixture
+def auditor(holder: SimulatedHolder, tmp_path: Path) -> Iterator[Auditor]:
+    with Auditor(holder.url, KEY, receipts=tmp_path / "receipts", on_step=steps.append) as auditor:
+        steps.clear()
+        yield auditor
+
+
+steps: list[str] = []
+
+
+def asked(model: Any = None, **request: Any) -> Any:
+    return make_question(
+        model, LOANS, AuditRequest(**{"sensitive": ["sex"], "epsilon": "1", **request}), OwnColumns("ADR", OWN)
+    )
+
+
+OWN = {
+    column.name: HeldColumn(id=f"sha256:{number:064x}", column=column)
+    for number, column in enumerate(
+        (
+            Column(name="decision", type="category", categories=("granted", "later", "refused"), nullable=True),
+            Column(name="paid", type="boolean", nullable=True, label=True),
+            Column(name="points", type="number", nullable=True),
+        )
+    )
+}
+
+
+def cells(question: Any) -> list[str]:
+    return [str(rule) for batch in question.plan.batches for cell in batch.cells for rule in cell.any_of]
+
+
+def test_a_declared_column_is_audited_as_it_is() -> None:
+    assert cells(asked(decision="citizen")) == ["citizen = True", "citizen = False"]
+    assert cells(asked(decision="citizen", favourable=["false"])) == ["citizen = False", "citizen = True"]
+    assert cells(asked(decision="education", favourable=["high", "low"])) == [
+        "education ≠ middle",
+        "education = middle",
+    ]
+    assert asked(decision="citizen").plan.columns is None
+
+
+def test_who_has_no_value_is_outside_of_the_audit() -> None:
+    assert cells(asked(decision="hours", above=20)) == [
+        "hours > 20 and hours not missing",
+        "hours ≤ 20 and hours not missing",
+    ]
+    question = asked(decision="decision", favourable="granted", strategy="pafer")
+
+    assert cells(question)[0] == "decision not missing"
+    assert [str(predicate) for predicate in question.scope] == ["decision not missing"]
+
+
+def test_a_plan_names_the_linked_columns_that_it_uses_and_no_other() -> None:
+    ids = {name: held.id for name, held in OWN.items()}
+
+    assert asked(FOUR_LEAVES).plan.columns is None
+    assert asked(decision="decision", favourable="granted").plan.columns == {"decision": ids["decision"]}
+    assert asked(FOUR_LEAVES, where="points > 3").plan.columns == {"points": ids["points"]}
+    assert asked(FOUR_LEAVES, label="paid").plan.columns == {"paid": ids["paid"]}
+    assert asked(decision="points", above=0.5, label="paid").plan.columns == {
+        "paid": ids["paid"],
+        "points": ids["points"],
+    }
+
+
+def test_a_label_of_the_auditors_choice_is_used() -> None:
+    declared, linked = (asked(FOUR_LEAVES, label=name, metrics=["equalized-odds"]) for name in ("citizen", "paid"))
+
+    assert {one.split(" and ")[-1] for one in cells(declared)} == {"citizen = True", "citizen = False"}
+    assert {one.split(" and ")[-1] for one in cells(linked)} == {"paid = True", "paid = False"}
+    assert cells(asked(FOUR_LEAVES, metrics=["equalized-odds"])) != cells(declared)
+
+
+def test_a_score_has_the_id_of_its_document() -> None:
+    question = asked(score())
+
+    [column] = score().columns
+    assert question.plan.columns == {"score": column_id(column, auditor="ADR", dataset="register")}
+    assert cells(question) == ["score > 80", "score ≤ 80"]
+    assert question.model != asked(score(slope=3.0)).model  # the rules are the same
+
+
+def test_a_score_may_be_missing_and_who_has_none_is_outside() -> None:
+    half = score(nullable=True)
+
+    with pytest.raises(ModelRefused, match="score = missing takes 0"):
+        asked(half)
+
+
+REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "nothing": (None, {}, "Give a model"),
+    "both": (FOUR_LEAVES, {"decision": "citizen"}, "one of the two"),
+    "no such column": (None, {"decision": "height"}, "link your values first"),
+    "a sensitive column": (None, {"decision": "sex"}, "sensitive"),
+    "a sensitive label": (FOUR_LEAVES, {"label": "sex"}, "sensitive"),
+    "a label of numbers": (FOUR_LEAVES, {"label": "age"}, "a label is boolean"),
+    "no such label": (FOUR_LEAVES, {"label": "height"}, "to be the label"),
+    "a number without a threshold": (None, {"decision": "age"}, "say above which"),
+    "a threshold of no number": (None, {"decision": "citizen", "above": 1}, "holds no numbers"),
+    "a threshold that is none": (None, {"decision": "age", "above": float("nan")}, "finite"),
+    "no favourable value": (None, {"decision": "decision"}, "granted, later, refused"),
+    "an unknown value": (None, {"decision": "decision", "favourable": ["Granted"]}, "granted, later, refused"),
+    "all values": (None, {"decision": "citizen", "favourable": ["true", "false"]}, "but not all"),
+    "values of a number": (None, {"decision": "age", "above": 1, "favourable": ["1"]}, "say above which"),
+    "inputs of no model": (None, {"decision": "citizen", "columns": ["age"]}, "leave `columns` out"),
+    "a threshold of a tree": (FOUR_LEAVES, {"above": 0.5}, "leave the lists out"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_does_not_fit_is_refused_before_anybody_is_asked(case: str) -> None:
+    model, request, text = REFUSED[case]
+
+    with pytest.raises((QuestionRefused, ModelRefused), match=text):
+        asked(model, **request)
+
+
+def test_what_a_question_needs_is_made_before_its_price_is_asked(auditor: Auditor, holder: SimulatedHolder) -> None:
+    holder.looks = 3
+    first = auditor.audit(score(), "register", ["sex"], "0.5")
+    again = auditor.audit(score(), "register", ["sex"], "0.4")
+    auditor.plan(score(), "register", ["sex"], "0.3")
+
+    assert first.plan.columns == again.plan.columns == {"score": next(iter(holder.columns))}
+    assert holder.count("POST", "/columns") == 1
+    assert [path.rsplit("/", 1)[-1] for method, path in holder.requests if method == "POST"][:3] == [
+        "columns",
+        "quotes",
+        "releases",
+    ]
+    assert any("made, which costs nothing" in step for step in steps)
+    assert sum("Waiting for the column 'score', which is ready at " in step for step in steps) == 3
+
+
+def test_a_holder_that_makes_another_column_is_not_asked(auditor: Auditor, holder: SimulatedHolder) -> None:
+    holder.change_column = lambda column: column.update(id=f"sha256:{0:064x}")
+
+    with pytest.raises(HolderLied, match="made another column than 'score'"):
+        auditor.audit(score(), "register", ["sex"], "0.5")
+    assert holder.count("POST", "/quotes") == holder.count("POST", "/releases") == 0
+
+
+def test_a_column_that_is_not_ready_is_waited_for(auditor: Auditor, holder: SimulatedHolder) -> None:
+    status, body = problem(409, "column-not-ready", "Not yet.")
+    holder.reply(status, body, to="/quotes", times=1, headers={"Retry-After": "0"})
+
+    assert auditor.audit(score(), "register", ["sex"], "0.5").plan.columns
+
+
+def test_linked_values_are_sent_once_and_named_later(auditor: Auditor, holder: SimulatedHolder, tmp_path: Path) -> None:
+    linked = auditor.link(DECISIONS, "register", name="decision")
+    assert auditor.link(DECISIONS, "register", name="decision") == linked
+
+    assert list(holder.values.values()) == [b"id,value\np1,granted\np2,refused\n"]
+    assert holder.count("PUT", "/values") == 1
+    with Auditor(holder.url, KEY, receipts=tmp_path / "receipts") as later:  # another process, another day
+        audit = later.audit(
+            dataset="register", sensitive=["sex"], epsilon="1", decision="decision", favourable=["granted"]
+        )
+    assert audit.plan.columns == {"decision": linked.id}
+
+
+def test_values_whose_sending_failed_are_sent_again(auditor: Auditor, holder: SimulatedHolder) -> None:
+    status, body = problem(422, "invalid-records", "No.")
+    holder.reply(status, body, to="/values", times=1)
+    with pytest.raises(Exception, match="No"):
+        auditor.link(DECISIONS, "register", name="decision")
+    with pytest.raises(QuestionRefused, match="link your values first"):
+        auditor.audit(dataset="register", sensitive=["sex"], epsilon="1", decision="decision", favourable=["granted"])
+
+    auditor.link(DECISIONS, "register", name="decision")
+
+    assert len(holder.values) == 1
+
+
+def test_a_linked_column_that_the_holder_lost_is_to_be_linked_again(auditor: Auditor, holder: SimulatedHolder) -> None:
+    linked = auditor.link(DECISIONS, "register", name="decision")
+    del holder.columns[linked.id]
+
+    with pytest.raises(QuestionRefused, match="link its values again"):
+        auditor.audit(dataset="register", sensitive=["sex"], epsilon="1", decision="decision", favourable=["granted"])
+    assert holder.count("POST", "/quotes") == 0
+
+
+def test_columns_are_listed_and_deleted(auditor: Auditor, holder: SimulatedHolder) -> None:
+    linked = auditor.link(DECISIONS, "register", name="decision")
+    assert [column.id for column in auditor.columns("register")] == [linked.id]
+
+    auditor.delete_column("register", linked.id)
+
+    assert auditor.columns("register") == ()
+    with pytest.raises(QuestionRefused, match="link your values first"):
+        auditor.audit(dataset="register", sensitive=["sex"], epsilon="1", decision="decision", favourable=["granted"])
+
+
+def test_an_answer_about_another_column_of_the_name_is_not_used_again(
+    auditor: Auditor, holder: SimulatedHolder
+) -> None:
+    """The rules read alike; only the ids differ."""
+    first = auditor.audit(score(), "register", ["sex"], "1")
+    same = auditor.audit(score(), "register", ["sex"], "0.5")
+    other = auditor.audit(score(slope=3.0), "register", ["sex"], "0.5")
+
+    assert (first.reused, same.reused, other.reused) == (False, True, False)
+    assert other.release.id != first.release.id
+
+
+def test_a_bundle_holds_the_documents_of_scores_and_no_digest_of_linked_values(
+    auditor: Auditor, tmp_path: Path
+) -> None:
+    linked = auditor.link(DECISIONS, "register", name="decision")
+    audits = [
+        auditor.audit(score(), "register", ["sex"], "1"),
+        auditor.audit(dataset="register", sensitive=["sex"], epsilon="1", decision="decision", favourable=["granted"]),
+    ]
+    path = write_bundle(tmp_path / "audits.zip", audits, auditor.receipts)
+
+    assert [check.fault for check in check_bundle(path).checks] == [None, None]
+    kept = "".join(note.model_dump_json() for note in Notes(tmp_path / "receipts").read())
+    assert '"slope":2.0' in kept
+    assert linked.id in kept
+    assert linked.values not in kept
+    assert auditor.history("register").audits[0].plan.columns
+
+
+def test_a_note_with_another_document_than_its_id_is_noticed(auditor: Auditor, tmp_path: Path) -> None:
+    audit = auditor.audit(score(), "register", ["sex"], "1")
+    note = audit.note
+    [held] = note.source.columns
+    assert held.is_of("ADR", "register")
+
+    document = json.loads(held.model_dump_json())
+    document["score"]["terms"][0]["slope"] = 5.0
+
+    assert not HeldColumn.model_validate(document).is_of("ADR", "register")
+    assert not held.is_of("BOB", "register")
+    assert REGISTER.name == "register"
