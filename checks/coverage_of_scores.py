@@ -25,8 +25,8 @@ def scored(register: ScoredRegister, answers: tuple[IntArray, ...], noise: Addit
     """Answers as bands: of either label, or of everybody."""
     parts = [NoisyCounts(part, noise) for part in answers]
     if register.labelled:
-        return BandCounts(register.groups, register.edges, positive=parts[0], negative=parts[1])
-    return BandCounts(register.groups, register.edges, unlabelled=parts[0])
+        return BandCounts(register.groups, register.edges, positive=(parts[0],), negative=(parts[1],))
+    return BandCounts(register.groups, register.edges, unlabelled=(parts[0],))
 
 
 def releases(
@@ -42,18 +42,17 @@ def held(register: ScoredRegister, figures: ScoreFigures) -> dict[str, list[bool
     bands, groups = register.everybody.shape
     above = register.shares(register.everybody)
     shares = register.everybody / register.everybody.sum(axis=0)
+    chosen = above[len(register.edges) // 2]
     found = {
+        "impact ratio": [
+            _holds(ratio, rate / chosen.max()) for ratio, rate in zip(figures.impact, chosen, strict=True)
+        ],
         "rates together": _curve(figures.acceptance, above),
         "ratios together": [_ratios(figures.acceptance, above)],
         "distribution together": [
             _all((figures.distribution[k][b], shares[b, k]) for b in range(bands)) for k in range(groups)
         ],
     }
-    if figures.impact is not None:
-        chosen = above[len(register.edges) // 2]
-        found["impact ratio"] = [
-            _holds(ratio, rate / chosen.max()) for ratio, rate in zip(figures.impact, chosen, strict=True)
-        ]
     if figures.true_positive and figures.false_positive and figures.calibration and figures.auc:
         found["odds together"] = [
             *_curve(figures.true_positive, register.shares(register.positive)),

@@ -44,10 +44,10 @@ class BandCounts:
     Attributes:
         groups: The K groups.
         edges: B − 1 ascending thresholds: a person of band b has `edges[b − 1] < score ≤ edges[b]`.
-        unlabelled: People of each band without a value of the label, or where none was asked for; None if there
-            are none. Shape (B, K) of the counts, as for the others.
-        positive: People with y = 1.
-        negative: People with y = 0.
+        unlabelled: People of each band without a value of the label, or where none was asked for: histograms of shape
+            (B, K) that add up, with noises of their own. Empty if there are none.
+        positive: People with y = 1, likewise.
+        negative: People with y = 0, likewise.
         upward: Whether the favourable decisions are above a threshold; else they are at it and below.
 
     Raises:
@@ -56,14 +56,14 @@ class BandCounts:
 
     groups: tuple[Group, ...]
     edges: tuple[float, ...]
-    unlabelled: NoisyCounts | None = None
-    positive: NoisyCounts | None = None
-    negative: NoisyCounts | None = None
+    unlabelled: tuple[NoisyCounts, ...] = ()
+    positive: tuple[NoisyCounts, ...] = ()
+    negative: tuple[NoisyCounts, ...] = ()
     upward: bool = True
 
     def __post_init__(self) -> None:
         parts = self._parts("everybody")
-        if not parts or (self.positive is None) != (self.negative is None):
+        if not parts or bool(self.positive) != bool(self.negative):
             raise EstimationRefused("Bands are counted of everybody, or by both values of the label.")
         if any(part.counts.shape != (len(self.edges) + 1, len(self.groups)) for part in parts):
             raise EstimationRefused("The answer's counts do not fit its bands and groups: do not use it.")
@@ -85,15 +85,12 @@ class BandCounts:
     @property
     def labelled(self) -> bool:
         """Whether a label was asked for."""
-        return self.positive is not None
+        return bool(self.positive)
 
-    def _parts(self, of: Population) -> list[NoisyCounts]:
-        wanted = {
-            "everybody": (self.unlabelled, self.positive, self.negative),
-            "positive": (self.positive,),
-            "negative": (self.negative,),
-        }[of]
-        return [part for part in wanted if part is not None]
+    def _parts(self, of: Population) -> tuple[NoisyCounts, ...]:
+        if of == "everybody":
+            return (*self.unlabelled, *self.positive, *self.negative)
+        return self.positive if of == "positive" else self.negative
 
     def counts(self, of: Population) -> IntArray:
         """Of every band and group, shape (B, parts, K): the parts have noises of their own."""
@@ -144,7 +141,7 @@ class ScoreFigures:
         acceptance: At every threshold.
         distribution: The share of each band in each group, K rows of B; a group's hold together.
         median: The index of the edge that lies nearest to the median of everybody's scores.
-        impact: The rate at the chosen threshold of each group over the highest; None without a chosen one.
+        impact: The rate of each group over the highest, at the chosen threshold; without one, at the median edge.
         true_positive, false_positive: At every threshold; None without a label.
         calibration: Of each band, how often its people turn out positive, compared between the groups; a group's
             hold together. None without a label.
@@ -158,7 +155,7 @@ class ScoreFigures:
     acceptance: ThresholdCurve
     distribution: tuple[tuple[Estimate, ...], ...]
     median: int
-    impact: tuple[Estimate, ...] | None
+    impact: tuple[Estimate, ...]
     true_positive: ThresholdCurve | None
     false_positive: ThresholdCurve | None
     calibration: tuple[ParityEstimate, ...] | None
@@ -200,14 +197,14 @@ def estimate_scores(
     if chosen is not None and chosen not in bands.edges:
         raise EstimationRefused(f"The threshold {chosen} is no edge of the bands: name it among the edges.")
     figures = _Figures(bands, threshold, level, seed, draws, reference)
-    acceptance = figures.curve("everybody")
+    acceptance, median = figures.curve("everybody"), _median_edge(bands)
     return ScoreFigures(
         groups=bands.groups,
         edges=bands.edges,
         acceptance=acceptance,
         distribution=figures.distribution(),
-        median=_median_edge(bands),
-        impact=None if chosen is None else figures.impact(bands.edges.index(chosen)),
+        median=median,
+        impact=figures.impact(median if chosen is None else bands.edges.index(chosen)),
         true_positive=figures.curve("positive") if bands.labelled else None,
         false_positive=figures.curve("negative") if bands.labelled else None,
         calibration=figures.calibration() if bands.labelled else None,
@@ -243,7 +240,7 @@ class _Figures:
 
     def calibration(self) -> tuple[ParityEstimate, ...]:
         bands = len(self.bands.edges) + 1
-        positive, negative = self.bands.counts("positive"), self.bands.counts("negative")
+        positive, negative = (self.bands.counts(of) for of in ("positive", "negative"))
         measured = [
             Measurement(
                 self.bands.groups,
@@ -268,8 +265,8 @@ class _Figures:
 
     def _drawn(self, of: Population, rng: np.random.Generator) -> FloatArray:
         """Counts of the people with one value of the label, shape (B, K, M)."""
-        counts = self.bands.counts(of)[:, 0, :, None]
-        drawn: FloatArray = counts - _noises(self.bands.noise, (*counts.shape[:2], NOISE_DRAWS), rng)
+        counts = self.bands.counts(of)[..., None]
+        drawn: FloatArray = (counts - _noises(self.bands.noise, (*counts.shape[:3], NOISE_DRAWS), rng)).sum(axis=1)
         return drawn
 
     def _auc(self, of_pairs: FloatArray, positive: FloatArray, negative: FloatArray) -> Estimate:

@@ -18,12 +18,12 @@ SLIGHT = DiscreteLaplaceNoise(scale=0.02)
 
 def bands_of(register: ScoredRegister, noise: Noise = SLIGHT, *, labelled: bool = True) -> BandCounts:
     if not labelled:
-        return BandCounts(register.groups, register.edges, unlabelled=NoisyCounts(register.everybody, noise))
+        return BandCounts(register.groups, register.edges, unlabelled=(NoisyCounts(register.everybody, noise),))
     return BandCounts(
         register.groups,
         register.edges,
-        positive=NoisyCounts(register.positive, noise),
-        negative=NoisyCounts(register.negative, noise),
+        positive=(NoisyCounts(register.positive, noise),),
+        negative=(NoisyCounts(register.negative, noise),),
     )
 
 
@@ -38,7 +38,6 @@ def test_without_noise_every_figure_is_that_of_the_people(seed: int) -> None:
         assert parity.ratio.value == pytest.approx(above[edge].min() / above[edge].max(), abs=1e-9)
     assert figures.true_positive is not None
     assert figures.auc is not None
-    assert figures.impact is not None
     of_positive = [[group.rate.value for group in parity.groups] for parity in figures.true_positive.parities]
     assert np.array(of_positive) == pytest.approx(register.shares(register.positive), abs=1e-9)
     assert [auc.value for auc in figures.auc] == pytest.approx(register.auc(), abs=1e-9)
@@ -59,7 +58,7 @@ def test_thresholds_that_meet_the_rule_are_those_whose_whole_interval_does() -> 
 
 def test_the_median_edge_halves_the_people() -> None:
     counts = np.array([[10, 10], [20, 20], [40, 40], [5, 5]])
-    bands = BandCounts((("a",), ("b",)), (0.1, 0.2, 0.3), unlabelled=NoisyCounts(counts, SLIGHT))
+    bands = BandCounts((("a",), ("b",)), (0.1, 0.2, 0.3), unlabelled=(NoisyCounts(counts, SLIGHT),))
 
     assert estimate_scores(bands).median == 1
 
@@ -88,20 +87,23 @@ def test_what_cannot_be_read_is_refused() -> None:
     with pytest.raises(EstimationRefused, match="is no edge"):
         estimate_scores(bands, chosen=123.0)
     with pytest.raises(EstimationRefused, match="Edges ascend"):
-        BandCounts(register.groups, register.edges[::-1], unlabelled=NoisyCounts(register.everybody, SLIGHT))
+        BandCounts(register.groups, register.edges[::-1], unlabelled=(NoisyCounts(register.everybody, SLIGHT),))
     with pytest.raises(EstimationRefused, match="adds noise"):
         bands_of(register, ExponentialNoise(scale=10.0, upper=100_000))
     with pytest.raises(EstimationRefused, match="do not fit"):
-        BandCounts(register.groups, register.edges, unlabelled=NoisyCounts(register.everybody[1:], SLIGHT))
+        BandCounts(register.groups, register.edges, unlabelled=(NoisyCounts(register.everybody[1:], SLIGHT),))
     with pytest.raises(EstimationRefused, match="both values"):
-        BandCounts(register.groups, register.edges, positive=NoisyCounts(register.positive, SLIGHT))
+        BandCounts(register.groups, register.edges, positive=(NoisyCounts(register.positive, SLIGHT),))
 
 
 def test_auc_of_a_group_that_noise_swallows_is_not_given() -> None:
     counts: IntArray = np.array([[3, 400], [2, 500]])
     noise = DiscreteLaplaceNoise(scale=20.0)
     bands = BandCounts(
-        (("few",), ("many",)), (0.0,), positive=NoisyCounts(counts, noise), negative=NoisyCounts(counts[::-1], noise)
+        (("few",), ("many",)),
+        (0.0,),
+        positive=(NoisyCounts(counts, noise),),
+        negative=(NoisyCounts(counts[::-1], noise),),
     )
 
     few, many = estimate_scores(bands, draws=512).auc or ()

@@ -1,0 +1,265 @@
+"""What bands of a score say, as data for pictures and tables, before anything is drawn."""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
+from auditor_client.estimation.score_bands import ScoreFigures, ThresholdCurve
+from auditor_client.report.axes import LinearAxis, Tick, interval_text
+from auditor_client.report.formats import group_words, listed, percent, ratio, threshold_percent, value_words, whole
+from auditor_client.report.prose import level_words
+
+_SHARES: Final = LinearAxis(0.0, 1.0, 5, lambda value: f"{100 * value:.0f}")
+_TICKS_MAX: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PictureLine:
+    """A line of a picture, or a region: points in per cent from the left and from the top, as SVG writes them."""
+
+    name: str
+    points: str
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePicture:
+    """Lines over the thresholds or the bands; `region` is what the interval covers, `reference` a height to compare."""
+
+    lines: tuple[PictureLine, ...]
+    region: PictureLine | None
+    reference: float | None
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    alternative: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdRow:
+    """One threshold: the ratio, its interval, its verdict, and every group's rate."""
+
+    threshold: str
+    ratio: str
+    interval: str
+    verdict: str
+    rates: tuple[str, ...]
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GroupBars:
+    """One group's distribution: of each band its share, the interval and the height of the bar in per cent."""
+
+    group: str
+    shares: tuple[tuple[str, str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ImpactRow:
+    """One group as the bias audits of New York's Local Law 144 list it, with intervals."""
+
+    group: str
+    people: str
+    rate: str
+    rate_interval: str
+    impact: str
+    interval: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledRow:
+    """One band's share of people with the label, by group, with intervals."""
+
+    band: str
+    rates: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreData:
+    """All that the report says of a score.
+
+    Attributes:
+        groups: Their names.
+        level: Of every statement, in words.
+        conclusion: At which thresholds the rule is met.
+        ratios: The ratio over the thresholds.
+        rates: The groups' rates over the thresholds.
+        thresholds: The same as a table.
+        distributions: By group.
+        bands: What each band holds.
+        impact: The table of impact ratios; its rates are at the decisions' own threshold, else at the median.
+        impact_title: Which of the two.
+        calibration: By band; empty without a label.
+        calibration_picture: The same as a picture; None without a label.
+        auc: By group, value and interval; empty without a label.
+    """
+
+    groups: tuple[str, ...]
+    level: str
+    conclusion: str
+    ratios: CurvePicture
+    rates: CurvePicture
+    thresholds: tuple[ThresholdRow, ...]
+    distributions: tuple[GroupBars, ...]
+    bands: tuple[str, ...]
+    impact: tuple[ImpactRow, ...]
+    impact_title: str
+    calibration: tuple[LabelledRow, ...]
+    calibration_picture: CurvePicture | None
+    auc: tuple[tuple[str, str, str], ...]
+
+
+def score_data(figures: ScoreFigures, *, chosen: float | None, threshold: float) -> ScoreData:
+    """Everything to be shown.
+
+    Args:
+        figures: What the bands say.
+        chosen: The edge that decisions are made at; None if there is none.
+        threshold: Of the ratio, that verdicts are about.
+    """
+    names = tuple(", ".join(group_words(group)) for group in figures.groups)
+    level = level_words(figures.acceptance.parities[0].ratio)
+    bands = _band_names(figures.edges)
+    compared = figures.acceptance.parities[figures.edges.index(chosen) if chosen is not None else figures.median]
+    return ScoreData(
+        groups=names,
+        level=level,
+        conclusion=_conclusion(figures.acceptance, threshold),
+        ratios=_ratio_picture(figures.acceptance, threshold, level),
+        rates=_rate_picture(
+            [[group.rate for group in parity.groups] for parity in figures.acceptance.parities],
+            names, [value_words(edge) for edge in figures.edges], "Rates of the groups at every threshold",
+        ),
+        thresholds=tuple(
+            _threshold_row(edge, parity, chosen=edge == chosen)
+            for edge, parity in zip(figures.edges, figures.acceptance.parities, strict=True)
+        ),
+        distributions=tuple(map(_bars, names, figures.distribution)),
+        bands=bands,
+        impact=tuple(map(_impact_row, names, compared.groups, figures.impact)),
+        impact_title=(
+            f"Selection rates and impact ratios at the threshold {value_words(chosen)}"
+            if chosen is not None
+            else f"Scoring rates and impact ratios: above {value_words(figures.edges[figures.median])}, near the median"
+        ),
+        calibration=tuple(map(_labelled_row, bands, figures.calibration or ())),
+        calibration_picture=None
+        if figures.calibration is None
+        else _rate_picture(
+            [[group.rate for group in parity.groups] for parity in figures.calibration],
+            names, bands, "People of each band with the label, by group",
+        ),
+        auc=tuple(map(_auc_row, names, figures.auc or ())),
+    )  # fmt: skip
+
+
+def _conclusion(curve: ThresholdCurve, threshold: float) -> str:
+    meeting = [value_words(edge) for edge in curve.meeting()]
+    rule = f"the lowest rate is at least {threshold_percent(threshold)} of the highest"
+    if not meeting:
+        return f"At none of the {len(curve.thresholds)} thresholds is it shown that {rule}."
+    first = f"The smallest threshold at which it is shown that {rule} is {meeting[0]}."
+    return first if len(meeting) == 1 else f"{first} It is shown at {listed(meeting)}, all of them together."
+
+
+def _threshold_row(edge: float, parity: ParityEstimate, *, chosen: bool) -> ThresholdRow:
+    return ThresholdRow(
+        value_words(edge),
+        ratio(parity.ratio.value),
+        interval_text(parity.ratio, ratio),
+        parity.verdict.value,
+        tuple(percent(group.rate.value) for group in parity.groups),
+        chosen,
+    )
+
+
+def _impact_row(name: str, group: GroupEstimate, impact: Estimate) -> ImpactRow:
+    return ImpactRow(
+        name, whole(group.size.value), percent(group.rate.value), interval_text(group.rate, percent),
+        ratio(impact.value), interval_text(impact, ratio),
+    )  # fmt: skip
+
+
+def _labelled_row(band: str, parity: ParityEstimate) -> LabelledRow:
+    rates = [group.rate for group in parity.groups]
+    return LabelledRow(band, tuple((percent(rate.value), interval_text(rate, percent)) for rate in rates))
+
+
+def _auc_row(name: str, auc: Estimate) -> tuple[str, str, str]:
+    return name, ratio(auc.value), interval_text(auc, ratio)
+
+
+def _ratio_picture(curve: ThresholdCurve, threshold: float, level: str) -> CurvePicture:
+    xs = _positions(len(curve.thresholds))
+    ratios = [parity.ratio for parity in curve.parities]
+    drawn = [(x, one) for x, one in zip(xs, ratios, strict=True) if one.defined]
+    region = [(x, one.high) for x, one in drawn] + [(x, one.low) for x, one in reversed(drawn)]
+    return CurvePicture(
+        lines=(PictureLine("Ratio", _points((x, one.value) for x, one in drawn)),),
+        region=PictureLine("Interval", _points(region)),
+        reference=_height(threshold),
+        x_ticks=_ticks(list(map(value_words, curve.thresholds))),
+        y_ticks=tuple(Tick(100 - tick.position, tick.label) for tick in LinearAxis(0.0, 1.0, 5).ticks),
+        alternative="The lowest rate divided by the highest, at every threshold",
+        caption=(
+            f"The lowest rate divided by the highest, at every threshold; the region is the {level} interval, which "
+            f"holds at all thresholds together. The dashed line is {threshold_percent(threshold)}."
+        ),
+    )
+
+
+def _rate_picture(
+    rates: Sequence[Sequence[Estimate]], names: Sequence[str], labels: Sequence[str], title: str
+) -> CurvePicture:
+    xs = _positions(len(rates))
+    lines = [
+        PictureLine(name, _points((x, of[k].value) for x, of in zip(xs, rates, strict=True) if of[k].defined))
+        for k, name in enumerate(names)
+    ]
+    return CurvePicture(
+        lines=tuple(lines),
+        region=None,
+        reference=None,
+        x_ticks=_ticks(labels),
+        y_ticks=tuple(Tick(100 - tick.position, tick.label) for tick in _SHARES.ticks),
+        alternative=title,
+        caption=f"{title}, in per cent. The table has every value and interval.",
+    )
+
+
+def _bars(name: str, shares: Sequence[Estimate]) -> GroupBars:
+    values = [share.value if share.defined else 0.0 for share in shares]
+    tallest = max(values) or 1.0
+    return GroupBars(
+        name,
+        tuple(
+            (percent(share.value), interval_text(share, percent), round(100 * value / tallest, 2))
+            for share, value in zip(shares, values, strict=True)
+        ),
+    )
+
+
+def _band_names(edges: Sequence[float]) -> tuple[str, ...]:
+    words = list(map(value_words, edges))
+    between = [f"{low} to {high}" for low, high in itertools.pairwise(words)]
+    return (f"at most {words[0]}", *between, f"above {words[-1]}")
+
+
+def _positions(number: int) -> list[float]:
+    return [round(100 * (index + 0.5) / number, 2) for index in range(number)]
+
+
+def _ticks(labels: Sequence[str]) -> tuple[Tick, ...]:
+    step = -(-len(labels) // _TICKS_MAX)
+    ticks = [Tick(x, label) for x, label in zip(_positions(len(labels)), labels, strict=True)]
+    return tuple(ticks[::step])
+
+
+def _height(share: float) -> float:
+    return round(100 - 100 * share, 2)
+
+
+def _points(pairs: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{x},{_height(value)}" for x, value in pairs)
