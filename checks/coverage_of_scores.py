@@ -8,10 +8,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.estimation.measurements import IntArray, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.results import Estimate
-from auditor_client.estimation.score_bands import BandCounts, ScoreFigures, ThresholdCurve, estimate_scores
+from auditor_client.estimation.score_bands import ScoreFigures, ThresholdCurve, estimate_scores
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.noise import AdditiveNoise

@@ -6,11 +6,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from auditor_client.asking.bands import banded
 from auditor_client.asking.choice import choose_strategy
 from auditor_client.asking.inquiry import Inquiry, ModelDigest
 from auditor_client.asking.mechanisms import at, settled
 from auditor_client.asking.request import AUTO, AuditRequest
-from auditor_client.asking.source import read_source
+from auditor_client.asking.source import extended_schema, read_source
 from auditor_client.asking.strategies import build_plan
 from auditor_client.errors import QuestionRefused
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
@@ -77,6 +78,8 @@ def make_question(
     read, source, file = read_source(model, dataset, request, own or OwnColumns())
     rules = read.tree.merged().rules()
     digest = ModelDigest(rules=rules_digest(rules, source.columns), file=file)
+    if request.edges is not None:
+        request, rules = banded(request, read.tree, extended_schema(dataset, source.columns))
     inquiry = Inquiry(dataset, request, rules, digest, source)
     if request.strategy == AUTO:
         request = request.changed(strategy=choose_strategy(inquiry))

@@ -119,6 +119,12 @@ class AuditRequest(BaseModel):
         exclude_if=_is_none,
         description="The column that says what people turned out to be, declared or linked [the dataset's label].",
     )
+    edges: Annotated[tuple[float, ...] | None, BeforeValidator(_plain)] = Field(
+        default=None,
+        exclude_if=_is_none,
+        description="Of a score: edges of bands, in its own scale, with commas between them; every one is answered as "
+        "a threshold, at one charge.",
+    )
     version: int | None = Field(
         default=None, description="The version of the records, to repeat an earlier question; else the current one."
     )
@@ -134,6 +140,8 @@ class AuditRequest(BaseModel):
             raise QuestionRefused(f"Name metrics, each once, of {', '.join(METRICS)}.")
         if self.above is not None and not math.isfinite(self.above):
             raise QuestionRefused("What favourable scores lie above is a finite number.")
+        if self.edges is not None and not (self.edges and all(map(math.isfinite, self.edges))):
+            raise QuestionRefused("Edges of bands are finite numbers.")
         return self
 
     @property

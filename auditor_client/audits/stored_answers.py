@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from auditor_client.asking.bands import chosen_edge
 from auditor_client.asking.choice import count_variance
 from auditor_client.asking.question import Question
 from auditor_client.audits.result import AuditResult, program_versions
@@ -15,7 +16,16 @@ from auditor_client.errors import AuditorError, EstimationRefused, QuestionRefus
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import signed_release
-from auditor_client.findings.answers import RATES, AskedCells, BatchCells, CountSupport, Location, merged_rows, read
+from auditor_client.findings.answers import (
+    RATES,
+    AskedCells,
+    BatchCells,
+    CountSupport,
+    Location,
+    merged_rows,
+    read,
+    read_bands,
+)
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.reading import Reading
 from shared.datasets import Budget
@@ -24,6 +34,7 @@ from shared.rules import Cell
 
 if TYPE_CHECKING:
     from auditor_client.asking.own_data import OwnData
+    from auditor_client.estimation.score_bands import ScoreFigures
 
 
 def stored_answers(receipts: Receipts) -> Iterator[StoredAnswer]:
@@ -89,7 +100,17 @@ def finding(
         holder_url=holder_url,
         budget=budget,
         versions=program_versions(),
+        scores=_scores(question, stored, reading),
     )
+
+
+def _scores(question: Question, stored: StoredAnswer, reading: Reading) -> "ScoreFigures | None":
+    """What the bands say, if the question has edges and the reading makes intervals."""
+    edges = question.request.edges
+    if edges is None or not reading.has_intervals:
+        return None
+    bands = read_bands(stored.release, question, edges)
+    return reading.scores(bands, chosen_edge(question), question.reference)
 
 
 def cell_supports(question: Question, given: Mapping[str, int] | None, data: "OwnData | None") -> dict[str, int] | None:

@@ -12,9 +12,12 @@ from enum import StrEnum
 from functools import partial
 from typing import Final
 
+import numpy as np
+
 from auditor_client.asking.inquiry import EVERYBODY, Inquiry, LabelValue
 from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, PREDICTIVE
 from auditor_client.errors import EstimationRefused, HolderLied
+from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts, Supports
 from shared.plans import Plan
 from shared.releases import Release
@@ -159,6 +162,43 @@ def read(release: Release, inquiry: Inquiry, *, supports: CountSupport | None = 
         measurement = Measurement(inquiry.groups, favourable, complement, location.complement_is, supports=known)
         found[rate] = RateCounts(measurement, accepted, others)
     return found
+
+
+def read_bands(release: Release, inquiry: Inquiry, edges: tuple[float, ...]) -> BandCounts:
+    """Read a verified release, to this question or to another, as the bands of a score.
+
+    Raises:
+        EstimationRefused: The release does not count every band by itself.
+    """
+    merged = merged_rows(release.plan.sensitive, inquiry.request.sensitive, inquiry.dataset.table)
+    cells = AskedCells(release.plan)
+
+    def counted(value: LabelValue | None) -> tuple[NoisyCounts, ...]:
+        """Histograms of all bands that add up: several where the answer counts by more columns."""
+        bands = []
+        for rule in inquiry.rules:
+            where = cells.cover([[inquiry.restricted(rule.rule, value)]], inquiry.column_ids)
+            if where is None:
+                raise EstimationRefused("The release does not count the bands of the score by themselves.")
+            bands.append(_answered_cells(release, where, merged, None).counts)
+        parts = zip(*(band.counts for band in bands), strict=True)
+        return tuple(NoisyCounts(np.stack(part), bands[0].noise) for part in parts)
+
+    by_value = {value: counted(value) for value in _counted_values(inquiry)}
+    return BandCounts(
+        inquiry.groups,
+        edges,
+        unlabelled=(*by_value.get(None, ()), *by_value.get(LabelValue.MISSING, ())),
+        positive=by_value.get(LabelValue.POSITIVE, ()),
+        negative=by_value.get(LabelValue.NEGATIVE, ()),
+        upward=inquiry.rules[-1].favourable,
+    )
+
+
+def _counted_values(inquiry: Inquiry) -> tuple[LabelValue | None, ...]:
+    """The values of the label that every band is counted by."""
+    favourable, unfavourable = inquiry.label_values(True), inquiry.label_values(False)
+    return tuple(value for value in favourable if value in unfavourable)
 
 
 def merged_rows(has: tuple[str, ...], wanted: tuple[str, ...], schema: Schema) -> tuple[tuple[int, ...], ...] | None:

@@ -6,7 +6,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from auditor_client.asking.inquiry import ModelDigest
 from auditor_client.asking.question import Question
@@ -19,6 +19,9 @@ from auditor_client.models.tree import DecisionRule
 from shared.datasets import Budget
 from shared.plans import Plan
 from shared.releases import Release, SigningKey
+
+if TYPE_CHECKING:  # importing the estimators takes a second
+    from auditor_client.estimation.score_bands import ScoreFigures
 
 MetricEstimate = ParityEstimate | OddsEstimate
 
@@ -50,6 +53,7 @@ class Finding:
         stored: The holder's verified answer; an earlier one where it was used again.
         counts: What was answered, as the estimators saw it, by rate.
         estimates: The figures of each metric that was asked for, in that order.
+        scores: What bands of a score say beside that; None without bands, or without intervals.
         holder_url: Who answered.
         budget: The auditor's account after the audit; None if the holder did not answer.
         versions: Names and versions of the programs that computed the figures.
@@ -63,6 +67,7 @@ class Finding:
     holder_url: str
     budget: Budget | None
     versions: Mapping[str, str]
+    scores: "ScoreFigures | None" = None
 
     @property
     def release(self) -> Release:

@@ -7,11 +7,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from auditor_client.asking.request import ODDS
 from auditor_client.errors import QuestionRefused
+from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.findings.answers import RATES, Rate, RateCounts
 from shared.schema import Group
 
 if TYPE_CHECKING:
     from auditor_client.estimation.results import OddsEstimate, ParityEstimate
+    from auditor_client.estimation.score_bands import ScoreFigures
 
 ESTIMATORS: Final = ("posterior", "plug-in")
 
@@ -65,6 +67,18 @@ class Reading(BaseModel):
 
     def __str__(self) -> str:
         return self.estimator if self.has_intervals else f"{self.estimator} ({self.negative}, {self.too_large})"
+
+    def scores(self, bands: BandCounts, chosen: float | None, reference: Group | None) -> "ScoreFigures":
+        """What bands of a score say.
+
+        Args:
+            bands: As they were answered.
+            chosen: The edge at which decisions are made; None if there is none, or there are several.
+            reference: The group to compare others with.
+        """
+        from auditor_client.estimation.score_bands import estimate_scores  # noqa: PLC0415 - see above
+
+        return estimate_scores(bands, chosen=chosen, threshold=self.threshold, level=self.level, reference=reference)
 
     def estimate(
         self, metric: str, counts: Mapping[Rate, RateCounts], reference: Group | None

@@ -8,6 +8,7 @@ import shlex
 from dataclasses import dataclass, replace
 from datetime import UTC
 
+from auditor_client.asking.bands import chosen_edge
 from auditor_client.errors import AuditorError
 from auditor_client.findings.finding import Finding
 from auditor_client.models.tree import DecisionRule
@@ -18,6 +19,7 @@ from auditor_client.report.formats import listed, scope_words
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import Paragraph
 from auditor_client.report.rule_bars import RuleBars, rule_bars
+from auditor_client.report.score_pictures import ScoreData, score_data
 from auditor_client.report.widths import WidthCurve, remaining_curve
 from auditor_client.text import loss_words
 from shared.amounts import NANO_PER_UNIT
@@ -47,6 +49,7 @@ class AuditData:
     level: str
     sensitive: tuple[str, ...]
     sections: tuple[MetricSection, ...]
+    scores: ScoreData | None
     bars: RuleBars | None
     no_bars: str
     scope: tuple[str, ...]
@@ -75,6 +78,9 @@ def audit_data(finding: Finding) -> AuditData:
         level=prose.level_words(first.ratio),
         sensitive=finding.plan.sensitive,
         sections=tuple(metric_section(finding, metric) for metric in finding.metrics),
+        scores=None
+        if finding.scores is None
+        else score_data(finding.scores, chosen=chosen_edge(finding.question), threshold=finding.threshold),
         bars=bars,
         no_bars=no_bars,
         scope=scope_words(finding.question.scope),

@@ -129,6 +129,12 @@ def audits_of_decisions(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
     yield auditor.audit(None, "loans", ["sex"], "1", metrics=["equal-opportunity"], **asked)
 
 
+def audits_of_bands(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
+    """Audits of a score at every threshold."""
+    asked: dict[str, Any] = {"decision": "hours", "above": 30, "edges": [10, 20, 40], "metrics": METRICS}
+    yield auditor.audit(None, "loans", ["sex"], "2", **asked)
+
+
 def model_file(people: pd.DataFrame, folder: Path) -> Path:
     """A model's file. The set has its digest alone."""
     known = people.dropna()
@@ -140,7 +146,11 @@ def model_file(people: pd.DataFrame, folder: Path) -> Path:
     return path
 
 
-AUDITS: Final[Mapping[str, AuditsMade]] = {"trees": audits_of_trees, "decisions": audits_of_decisions}
+AUDITS: Final[Mapping[str, AuditsMade]] = {
+    "trees": audits_of_trees,
+    "decisions": audits_of_decisions,
+    "bands": audits_of_bands,
+}
 
 
 if __name__ == "__main__":

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.estimation.measurements import IntArray, NoisyCounts
 from auditor_client.estimation.results import Verdict
-from auditor_client.estimation.score_bands import BandCounts, estimate_scores, simultaneous_level
+from auditor_client.estimation.score_bands import estimate_scores, simultaneous_level
 from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
 from testing.invented_scores import ScoredRegister
 
