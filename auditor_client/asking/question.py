@@ -77,9 +77,9 @@ def make_question(
     request = settled(request, dataset)
     read, source, file = read_source(model, dataset, request, own or OwnColumns())
     rules = read.tree.merged().rules()
-    digest = ModelDigest(rules=rules_digest(rules, source.columns), file=file)
     if request.edges is not None:
         request, rules = banded(request, read.tree, extended_schema(dataset, source.columns))
+    digest = ModelDigest(rules=rules_digest(rules, source.columns), file=file)
     inquiry = Inquiry(dataset, request, rules, digest, source)
     if request.strategy == AUTO:
         request = request.changed(strategy=choose_strategy(inquiry))

@@ -18,6 +18,12 @@ from shared.schema import Group
 Population = Literal["everybody", "positive", "negative"]
 
 
+def histograms(bands: Sequence[NoisyCounts]) -> tuple[NoisyCounts, ...]:
+    """Answers band by band, of shape (parts, K) each, as the parts' histograms of all bands, of shape (B, K) each."""
+    parts = zip(*(band.counts for band in bands), strict=True)
+    return tuple(NoisyCounts(np.stack(part), bands[0].noise) for part in parts)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BandCounts:
     """Noisy counts of disjoint bands of a score.

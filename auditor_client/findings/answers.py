@@ -12,12 +12,10 @@ from enum import StrEnum
 from functools import partial
 from typing import Final
 
-import numpy as np
-
 from auditor_client.asking.inquiry import EVERYBODY, Inquiry, LabelValue
 from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, PREDICTIVE
 from auditor_client.errors import EstimationRefused, HolderLied
-from auditor_client.estimation.band_counts import BandCounts
+from auditor_client.estimation.band_counts import BandCounts, histograms
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts, Supports
 from shared.plans import Plan
 from shared.releases import Release
@@ -180,9 +178,8 @@ def read_bands(release: Release, inquiry: Inquiry, edges: tuple[float, ...]) -> 
             where = cells.cover([[inquiry.restricted(rule.rule, value)]], inquiry.column_ids)
             if where is None:
                 raise EstimationRefused("The release does not count the bands of the score by themselves.")
-            bands.append(_answered_cells(release, where, merged, None).counts)
-        parts = zip(*(band.counts for band in bands), strict=True)
-        return tuple(NoisyCounts(np.stack(part), bands[0].noise) for part in parts)
+            bands.append(_answered_cells(release, where, merged)[0])
+        return histograms(bands)
 
     by_value = {value: counted(value) for value in _counted_values(inquiry)}
     return BandCounts(

@@ -24,6 +24,8 @@ def has_rules(finding: Finding, rate: str | None = None) -> bool:
     compared = _rate(finding, rate)
     counts = finding.counts[compared]
     whole = len(set(counts.favourable)) == len(counts.favourable)  # merged groups repeat their cell
+    if finding.question.request.edges is not None:
+        return False  # the rules are bands of one score, and `finding.scores` says more of them
     return whole and len(counts.favourable) > 1 and finding.reading.has_intervals and compared is not Rate.PRECISION
 
 

@@ -97,7 +97,9 @@ def audit_data(finding: Finding) -> AuditData:
 
 
 def _bars(finding: Finding) -> tuple[RuleBars | None, str]:
-    """The rules' shares; where the answers allow none, why."""
+    """The rules' shares; where the answers allow none, why; nothing of bands, which are no rules of a model."""
+    if finding.scores is not None:
+        return None, ""
     try:
         return rule_bars(finding), ""
     except AuditorError as refusal:

@@ -34,6 +34,7 @@ def audit_document(finding: Finding) -> dict[str, Any]:
         "explanation": prose.explanation(finding.first),
         "threshold": finding.threshold,
         "metrics": {metric: estimate_document(estimate) for metric, estimate in finding.estimates.items()},
+        **({} if finding.scores is None else {"scores": _json(finding.scores)}),
         "attribution": attribution,
         "attribution_refused": refused,
         "dataset": release.dataset,

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
@@ -120,7 +120,7 @@ def score_data(figures: ScoreFigures, *, chosen: float | None, threshold: float)
         threshold: Of the ratio, that verdicts are about.
     """
     names = tuple(", ".join(group_words(group)) for group in figures.groups)
-    level = level_words(figures.acceptance.parities[0].ratio)
+    level = level_words(replace(figures.acceptance.parities[0].ratio, level=figures.level))
     bands = _band_names(figures.edges)
     compared = figures.acceptance.parities[figures.edges.index(chosen) if chosen is not None else figures.median]
     return ScoreData(

@@ -10,6 +10,7 @@ from auditor_client.report.formats import group_words, points, ratio
 from auditor_client.report.history_data import HistoryRow
 from auditor_client.report.plan_data import PlanData
 from auditor_client.report.rule_bars import RuleBars
+from auditor_client.report.score_pictures import ScoreData
 
 
 def audit_lines(report: AuditData) -> list[str]:
@@ -19,6 +20,8 @@ def audit_lines(report: AuditData) -> list[str]:
         lines.append(report.reused)
     for section in report.sections:
         lines += _section_lines(section, report.level, titled=len(report.sections) > 1)
+    if report.scores is not None:
+        lines += _score_lines(report.scores)
     if report.bars is not None:
         lines += _rule_lines(report.bars, report.level)
     if report.no_bars:
@@ -47,6 +50,19 @@ def _section_lines(section: MetricSection, level: str, *, titled: bool) -> list[
         f"({interval_text(row.difference, points)})"
         for row in section.comparisons
     ]
+
+
+def _score_lines(scores: ScoreData) -> list[str]:
+    width = max(len(row.group) for row in scores.impact)
+    lines = ["", scores.conclusion, f"{scores.impact_title}:"]
+    lines += [
+        f"  {row.group:<{width}}  {row.rate:>8}  {row.impact}  ({scores.level}: {row.interval})"
+        for row in scores.impact
+    ]
+    if scores.auc:
+        lines.append("How well the score separates (AUC):")
+        lines += [f"  {group:<{width}}  {auc}  ({scores.level}: {interval})" for group, auc, interval in scores.auc]
+    return lines
 
 
 def _rate_lines(table: RateTable, level: str) -> list[str]:
