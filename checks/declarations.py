@@ -127,7 +127,9 @@ class _Trace:
         self._try(
             f"declare {name} {declaration.relation} "
             + ", ".join(f"{one.name}{'*' * one.sensitive}" for one in declaration.columns),
-            lambda store: service.declare(store, actor=ACTOR, name=name, declaration=declaration),
+            lambda store: service.declare(
+                store, actor=ACTOR, name=name, declaration=declaration, files=self._holder.files
+            ),
         )
 
     def retire(self) -> None:

@@ -20,11 +20,13 @@ from holder_service.web.edge.metrics import Metrics
 from holder_service.web.edge.rate_limits import RateLimits
 from holder_service.web.edge.release_slots import ReleaseSlots
 from holder_service.web.edge.telemetry import Telemetry
-from holder_service.web.rest import administrators, auditors, documentation, health, ledger
+from holder_service.web.rest import administrators, auditors, columns, documentation, health, ledger
 from shared.problems import Problem
 
 GC_THRESHOLD = 10_000
 """A large plan is a million objects that all go together; looking for cycles among them took half of its time."""
+COLUMN_CALLS = 4
+"""How many calls that bring a score document or linked values each process takes at once."""
 SECURITY = {"key": {"type": "http", "scheme": "bearer"}}
 
 
@@ -47,6 +49,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # What start-up made stays for good; without this a full collection pauses answers now and then.
         await run_in_threadpool(holder.sweep)
+        holder.preparation.wake()
         gc.collect()
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD)
@@ -66,7 +69,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.holder = holder
     app.state.metrics = Metrics()
     app.state.release_slots = ReleaseSlots(holder.settings.concurrent_releases)
-    for room in (auditors, administrators, ledger, health, documentation):
+    app.state.column_slots = ReleaseSlots(COLUMN_CALLS)
+    for room in (auditors, columns, administrators, ledger, health, documentation):
         app.include_router(room.router)
     console.install(app)
     problems.install(app)
@@ -84,7 +88,9 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         document = get_openapi(
             title=app.title, version=app.version, summary=app.summary, routes=app.routes, openapi_version="3.1.0"
         )
-        document["components"]["schemas"]["Problem"] = Problem.model_json_schema()
+        document["components"]["schemas"] = {
+            **documentation.COLUMN_PARTS, **document["components"]["schemas"], "Problem": Problem.model_json_schema(),
+        }  # fmt: skip
         document["components"]["securitySchemes"] = SECURITY
         for path, methods in document["paths"].items():
             for operation in methods.values():

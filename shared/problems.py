@@ -74,6 +74,15 @@ class PlanRefused(ValueError):
         self.path = path
         self.fields = fields
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As pickled by a process that works apart: made without the arguments of its class, which are its own."""
+        return _again, (type(self), str(self)), vars(self)
+
+
+def _again(kind: type[PlanRefused], text: str) -> PlanRefused:
+    """An unpickled refusal, before its fields are set."""
+    return kind.__new__(kind, text)
+
 
 class InvalidPlan(PlanRefused):
     """The plan contradicts the contract or the schema."""

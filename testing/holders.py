@@ -87,6 +87,31 @@ class TestedHolder:
         """Load records."""
         return self.admin("PUT", f"/datasets/{name}/records", content=content, headers={"Content-Type": media_type})
 
+    def derive(self, column: dict[str, Any], name: str = "register", *, key: str | None = None) -> httpx.Response:
+        """Make a derived column."""
+        return self.auditor("POST", f"/datasets/{name}/columns", key=key, json=column)
+
+    def link(self, content: bytes, column: str, name: str = "register", *, key: str | None = None) -> httpx.Response:
+        """Send the values of a linked column."""
+        headers = {"Content-Type": "text/csv"}
+        return self.auditor(
+            "PUT", f"/datasets/{name}/columns/{column}/values", key=key, content=content, headers=headers
+        )
+
+    def await_columns(self, name: str = "register", *, timeout_s: float = 60) -> None:
+        """Wait until all of the auditor's derived columns are ready.
+
+        Raises:
+            RuntimeError: They are not in time.
+        """
+        until_s = time.monotonic() + timeout_s
+        while time.monotonic() < until_s:
+            found = self.auditor("GET", f"/datasets/{name}/columns").json()["columns"]
+            if all(column["state"] == "ready" for column in found):
+                return
+            time.sleep(0.1)
+        raise RuntimeError("the derived columns did not become ready")
+
     def open_auditor(self, name: str, *, epsilon: str = "0", dataset: str = "register") -> str:
         """Open an auditor's account with a budget, and give its key."""
         key: str = self.admin("POST", "/auditors", json={"name": name}).json()["key"]

@@ -5,6 +5,7 @@ import random
 from collections.abc import Sequence
 from typing import Any, Final
 
+from shared.canonical import sha256_name
 from shared.datasets import DatasetDescription, Limits
 from shared.schema import Column
 
@@ -92,3 +93,25 @@ def numbered_plan(number: int, *, epsilon: str = "0.001") -> dict[str, Any]:
 
 EVERYBODY: Final[dict[str, Any]] = {"id": "everybody", "all_of": []}
 """The cell that all people are in."""
+
+
+def linked_values(records: bytes, *, known: float = 1.0, decision: str = "granted") -> bytes:
+    """A decision for each person of a register as CSV, every third one another; a share of the keys is the register's.
+
+    The file has the same size whatever the share is.
+    """
+    keys = [line.split(",")[0] for line in records.decode().splitlines()[1:]]
+    first_unknown = round(known * len(keys))
+    lines = ["id,value"]
+    for number, key in enumerate(keys):
+        named = key if number < first_unknown else key.replace(key[0], "?", 1)
+        lines.append(f"{named},{'refused' if number % 3 == 0 else decision}")
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def linked_column(values: bytes, *, name: str = "decision") -> dict[str, Any]:
+    """The linked column of such a file, as it is asked for."""
+    return {
+        "name": name, "type": "category", "categories": ["granted", "refused"], "nullable": True, "from": "linked",
+        "values": sha256_name(values),
+    }  # fmt: skip

@@ -27,6 +27,15 @@ class HolderError(Exception):
         self.detail = detail
         self.fields = fields
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As pickled by a process that works apart: made without the arguments of its class, which are its own."""
+        return _again, (type(self), self.detail), vars(self)
+
+
+def _again(kind: type[HolderError], detail: str) -> HolderError:
+    """An unpickled error, before its fields are set."""
+    return kind.__new__(kind, detail)
+
 
 class Unauthenticated(HolderError, code="unauthenticated"):
     """No key, or none that is known, in force and not withdrawn."""

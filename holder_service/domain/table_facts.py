@@ -1,10 +1,10 @@
-"""What the entries say about the other tables of the database: accounts, keys, populations, datasets.
+"""What the entries say about the other tables of the database: accounts, keys, populations, datasets, derived columns.
 
 The holder decides by those rows. One that was changed behind the ledger's back (a withdrawn key revived,
 a dataset moved to another population) is found by comparing them with what follows from the entries.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from holder_service.domain.ledger import BrokenLedger, Entry
@@ -47,6 +47,12 @@ class TableFacts:
                 self._say(entry, "datasets", event.dataset, version=version, version_last=version, **detail)
             case "retirement":
                 self._say(entry, "datasets", event.dataset, version=None, records_file=None, retired=True)
+                self._forget("derived_columns", lambda row: row["dataset"] == event.dataset)
+            case "column":
+                whose = {"auditor": event.actor, "dataset": event.dataset, "created": entry.at}
+                self._say(entry, "derived_columns", event.subject, id=event.subject, **whose, **detail)
+            case "column-deletion":
+                self._forget("derived_columns", lambda row: row["id"] == event.subject)
             case "merge" if event.auditor is None:
                 self._apply_merge(entry, str(detail["from"]))
             case _:
@@ -71,6 +77,11 @@ class TableFacts:
     def _say(self, entry: Entry, table: str, key: str | None, **columns: Any) -> None:
         self._rows.setdefault((table, str(key)), {}).update(columns)
         self._said_by[table, str(key)] = entry.sequence
+
+    def _forget(self, table: str, which: Callable[[dict[str, Any]], bool]) -> None:
+        """What no row speaks of any more."""
+        for key in [key for key, row in self._rows.items() if key[0] == table and which(row)]:
+            del self._rows[key]
 
     def _apply_signing_key(self, entry: Entry, detail: dict[str, Any]) -> None:
         detail.pop("reason", None)

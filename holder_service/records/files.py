@@ -1,17 +1,19 @@
 """The files that loads and derived columns leave in the holder's home, and those that a killed process leaves behind.
 
 A file is whole and durable before the transaction that names it, and taken away after the one that names
-it no more. So a process that is killed in between leaves files that nothing names. Whoever loads records or
-makes a column holds a shared lock, which goes with the process; who can have it alone knows that nobody is at work, and
-may take away what the database does not name.
+it no more; but the values of a derived column are named first, and made if they are not there. So a process that is
+killed in between leaves files that nothing names. Whoever loads records or takes linked values holds a shared lock,
+which goes with the process, and whoever makes derived columns has one alone; who can have both alone knows that nobody
+is at work, and may take away what the database does not name.
 """
 
 import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from holder_service.records.person_keys import PersonSecret, join_hashes
@@ -65,6 +67,24 @@ class RecordFiles:
         with self._locked(fcntl.LOCK_EX):
             yield
 
+    @contextmanager
+    def making(self) -> Iterator[bool]:
+        """Make derived columns alone, if nobody else does; whether that is so."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB, self.lock.with_suffix(".making")))
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+
+    def derived_at(self, name: str) -> datetime | None:
+        """When a derived column's values were made; None if they are not."""
+        try:
+            return datetime.fromtimestamp((self.derived / name).stat().st_mtime, UTC)
+        except FileNotFoundError:
+            return None
+
     def people_of(self, name: str | None) -> Path | None:
         """The file of keyed hashes that a dataset names, if it exists and is under the present secret."""
         if name is None or not self.secret.made(name):
@@ -92,14 +112,11 @@ class RecordFiles:
             How many files and folders were taken away.
         """
         try:
-            with self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB):
+            with self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB), self.making() as alone:
                 kept = named()
+                folders = [self.records, self.people, self.linked, self.incoming, *([self.derived] if alone else [])]
                 left = [
-                    path
-                    for folder in (self.records, self.people, self.derived, self.linked, self.incoming)
-                    if folder.is_dir()
-                    for path in folder.iterdir()
-                    if path.name not in kept
+                    path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.name not in kept
                 ]
                 for path in left:
                     if path.is_dir():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from holder_service.services.holder import Holder
-from holder_service.storage import datasets
+from holder_service.storage import columns, datasets
 
 DATABASE: Final = "holder.sqlite"
 
@@ -32,7 +32,7 @@ def back_up(holder: Holder, folder: Path) -> bool:
     try:
         with holder.files.alone():
             complete = holder.store.database.copy(partial / DATABASE)
-            named = holder.store.look_up(datasets.files)
+            named = holder.store.look_up(datasets.files) | holder.store.look_up(columns.files)
             settings = holder.settings
             for source in (settings.records, settings.people, settings.derived, settings.linked):
                 (partial / source.name).mkdir()

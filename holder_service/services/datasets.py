@@ -1,7 +1,8 @@
 """Datasets: declared, opened to be counted, retired; and the populations whose budgets they share (2-privacy §2)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Final
 
 from holder_service.domain.errors import (
     AlreadyCharged,
@@ -14,8 +15,11 @@ from holder_service.domain.ledger import Balance, Event
 from holder_service.domain.sensitive_columns import require_one_set
 from holder_service.records.encoded import Records
 from holder_service.records.files import RecordFiles
+from holder_service.services.column_jobs import delete_unfit, remove_files
 from holder_service.services.ledger_store import LedgerStore, Transaction
+from holder_service.storage import columns as derived_columns
 from holder_service.storage import datasets, ledger
+from holder_service.storage.columns import StoredColumn
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
 from shared import canonical
@@ -23,6 +27,9 @@ from shared.amounts import LARGEST_LOSS, NANO_PER_UNIT, format_nano
 from shared.datasets import DatasetDeclaration
 from shared.relations import NeighbouringRelation
 from shared.schema import Schema
+
+EXTENDED_MAX: Final = 32
+"""So many combinations of a dataset's records with derived columns stay mapped."""
 
 
 def require_dataset(connection: Connection, name: str, *, or_retired: bool = False) -> Dataset:
@@ -80,11 +87,13 @@ def warnings_about(dataset: Dataset, cap: Balance) -> tuple[str, ...]:
     return (warning,)
 
 
-def declare(store: LedgerStore, *, actor: str, name: str, declaration: DatasetDeclaration) -> Declared:
+def declare(
+    store: LedgerStore, *, actor: str, name: str, declaration: DatasetDeclaration, files: RecordFiles
+) -> Declared:
     """Declare a dataset, or change of it what may change.
 
     Changed columns or a smaller `records_max` make the loaded records unusable: they have to be loaded
-    again, as a new version.
+    again, as a new version. Derived columns that follow from what changed go.
 
     Raises:
         InvalidRequest: A new population comes without a cap.
@@ -93,7 +102,8 @@ def declare(store: LedgerStore, *, actor: str, name: str, declaration: DatasetDe
             columns that they contradict.
     """
 
-    def work(transaction: Transaction) -> Declared:
+    def work(transaction: Transaction) -> tuple[Declared, Sequence[StoredColumn]]:
+        unfit: Sequence[StoredColumn] = ()
         before = datasets.find_dataset(transaction.connection, name)
         population = _population_for(transaction, name, declaration, before)
         _record_population(transaction, actor, population, declaration, name)
@@ -126,22 +136,31 @@ def declare(store: LedgerStore, *, actor: str, name: str, declaration: DatasetDe
                     },
                 )
             )  # fmt: skip
-        return Declared(after, warnings_about(after, cap))
+            if before is not None:
+                unfit = delete_unfit(transaction, before, after, actor=actor)
+        return Declared(after, warnings_about(after, cap)), unfit
 
-    return store.commit(work)
+    with files.in_use():
+        declared, gone = store.commit(work)
+        remove_files(files, gone)
+    return declared
 
 
 def retire(store: LedgerStore, *, actor: str, name: str, files: RecordFiles) -> None:
-    """Take a dataset and its records away. What was spent stays spent: the budget follows the people.
+    """Take a dataset, its records and its derived columns away. What was spent stays spent.
 
-    The keyed hashes of who they were stay too, so that a population in which they come back is found.
+    The budget follows the people: the keyed hashes of who they were stay too, so that a population in which they come
+    back is found.
 
     Raises:
         NotFound: There is no such dataset.
     """
 
-    def work(transaction: Transaction) -> str | None:
+    def work(transaction: Transaction) -> tuple[str | None, Sequence[StoredColumn]]:
         before = require_dataset(transaction.connection, name)
+        gone = derived_columns.of_dataset(transaction.connection, name)
+        for column in gone:
+            derived_columns.remove(transaction.connection, column.id)
         datasets.put(transaction.connection, replace(before, version=None, records_file=None, retired=True))
         transaction.append(
             Event(
@@ -149,10 +168,12 @@ def retire(store: LedgerStore, *, actor: str, name: str, files: RecordFiles) -> 
                 cap=ledger.population_balance(transaction.connection, before.population),
             )
         )  # fmt: skip
-        return before.records_file
+        return before.records_file, gone
 
     with files.in_use():
-        files.remove(records=store.commit(work))
+        records_file, gone = store.commit(work)
+        files.remove(records=records_file)
+        remove_files(files, gone)
 
 
 def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
@@ -199,24 +220,44 @@ def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
 
 
 class OpenRecords:
-    """The encoded records that this process has mapped: one version for each dataset."""
+    """The encoded records that this process has mapped: one version for each dataset, and some derived columns."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, files: RecordFiles) -> None:
+        self._files = files
         self._open: dict[str, tuple[str, Records]] = {}
+        self._extended: dict[tuple[str | None, ...], Records] = {}
 
-    def of(self, dataset: Dataset) -> Records:
-        """The current records of a dataset.
+    def of(self, dataset: Dataset, columns: Sequence[StoredColumn] = ()) -> Records:
+        """The current records of a dataset, with derived columns whose values are there.
 
         Raises:
-            VersionGone: They were replaced just now.
+            VersionGone: They were replaced, or a derived column was taken away, just now.
         """
+        if not columns:
+            return self._declared(dataset)
+        names = dataset.records_file, *(column.values_file for column in columns)
+        extended = self._extended.get(names)
+        if extended is None:
+            extended = self._declared(dataset)
+            for column in columns:
+                try:
+                    extended = extended.with_column(
+                        column.definition.column, self._files.derived / str(column.values_file)
+                    )
+                except FileNotFoundError:
+                    raise VersionGone("A derived column was made anew or taken away just now; ask again.") from None
+            if len(self._extended) >= EXTENDED_MAX:
+                self._extended.clear()
+            self._extended[names] = extended
+        return extended
+
+    def _declared(self, dataset: Dataset) -> Records:
         if dataset.records_file is None:
             raise VersionGone("The dataset's records were taken away.")
         held = self._open.get(dataset.name)
         if held is None or held[0] != dataset.records_file:
             try:
-                held = dataset.records_file, Records.open(self._folder / dataset.records_file, dataset.schema)
+                held = dataset.records_file, Records.open(self._files.records / dataset.records_file, dataset.schema)
             except FileNotFoundError:
                 raise VersionGone("The records were replaced by a new version; ask again for that one.") from None
             self._open[dataset.name] = held

@@ -3,7 +3,6 @@
 import logging
 from dataclasses import dataclass
 
-from holder_service.domain.deadlines import Work
 from holder_service.domain.errors import Conflict, Unavailable
 from holder_service.domain.ledger import COMMAND_LINE
 from holder_service.private_files import make_home, require_closed
@@ -11,14 +10,17 @@ from holder_service.records.files import RecordFiles
 from holder_service.records.person_keys import PersonSecret
 from holder_service.services import accounts
 from holder_service.services.accounts import IssuedKey
+from holder_service.services.apart import Apart
+from holder_service.services.column_jobs import Pace
 from holder_service.services.datasets import OpenRecords
 from holder_service.services.ledger_store import LedgerStore
+from holder_service.services.preparation import Preparation
 from holder_service.services.signing_keys import Signer, publish_first, replace_lost
 from holder_service.services.work_factors import read_factors
 from holder_service.set_up_errors import SetUpError
 from holder_service.settings import Settings
 from holder_service.signing import SigningKeyFolder
-from holder_service.storage import datasets, ledger, signing_keys
+from holder_service.storage import columns, datasets, ledger, signing_keys
 from holder_service.storage.accounts import every as every_account
 from holder_service.storage.anchor import Anchor
 from holder_service.storage.database import Database
@@ -35,14 +37,21 @@ class NotInitialised(SetUpError):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Everything that answering needs; one for each process."""
+    """Everything that answering needs; one for each process.
+
+    Attributes:
+        preparation: Makes the values of derived columns.
+        reading: Where what auditors send for derived columns is read.
+    """
 
     settings: Settings
     store: LedgerStore
     signing: Signer
     records: OpenRecords
     files: RecordFiles
-    work_factors: Work
+    pace: Pace
+    preparation: Preparation
+    reading: Apart
 
     @classmethod
     def open(cls, settings: Settings) -> "Holder":
@@ -66,17 +75,15 @@ class Holder:
         except BaseException:
             database.close()
             raise
-        return cls(
-            settings,
-            LedgerStore(database, Anchor(settings.anchor)),
-            signer,
-            OpenRecords(settings.records),
-            files,
-            factors,
-        )
+        store = LedgerStore(database, Anchor(settings.anchor))
+        pace = Pace(factors, settings.release_quantum_ms)
+        preparation = Preparation(store, files, pace)
+        return cls(settings, store, signer, OpenRecords(files), files, pace, preparation, Apart())
 
     def close(self) -> None:
-        """Finish what is being written, and let go of the database."""
+        """Finish what is being written, break off what can be done again, and let go of the database."""
+        self.preparation.close()
+        self.reading.close()
         self.store.database.close()
 
     def public_keys(self) -> SigningKeys:
@@ -92,7 +99,7 @@ class Holder:
 
         def named() -> frozenset[str]:
             with self.store.database.read() as connection:
-                return datasets.files(connection)
+                return datasets.files(connection) | columns.files(connection)
 
         try:
             if self.is_ready() and self.files.sweep(named):

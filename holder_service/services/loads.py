@@ -8,19 +8,26 @@ from holder_service.domain.errors import Conflict, Unavailable
 from holder_service.domain.ledger import Event
 from holder_service.records.encoded import load_records
 from holder_service.records.files import RecordFiles
+from holder_service.services.column_jobs import Pace, begin_again
 from holder_service.services.datasets import read_dataset, require_dataset
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import datasets, ledger
+from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
 
 
-def load(store: LedgerStore, *, actor: str, name: str, source: Path, media_type: str, files: RecordFiles) -> int:
+def load(
+    store: LedgerStore, *, actor: str, name: str, source: Path, media_type: str, files: RecordFiles, pace: Pace
+) -> int:
     """Load records as a new version: all of them, or none and the version before stays.
+
+    The values of derived columns are to be made for them; whoever calls this sees to it (`services.preparation`).
 
     Args:
         source: The uploaded file.
         media_type: "text/csv" or "application/vnd.apache.parquet".
         files: Where encoded records are kept; the caller holds `files.in_use()`.
+        pace: Of this machine.
 
     Returns:
         The number of the new version.
@@ -42,10 +49,14 @@ def load(store: LedgerStore, *, actor: str, name: str, source: Path, media_type:
         )  # fmt: skip
         with files.joining():
             people = files.join(hashes, read_dataset(store, name).people_file)
-            version, replaced = store.commit(
-                lambda transaction: _record_version(transaction, actor, dataset, encoded=encoded, people=people)
+            version, replaced, derived = store.commit(
+                lambda transaction: _record_version(
+                    transaction, actor, dataset, encoded=encoded, people=people, pace=pace
+                )
             )
             files.remove(records=replaced.records_file, people=replaced.people_file)
+            for column in derived:
+                files.remove(derived=column.values_file)
     except BaseException:
         if not _is_current(store, name, encoded):
             files.remove(records=encoded, people=people)
@@ -56,17 +67,15 @@ def load(store: LedgerStore, *, actor: str, name: str, source: Path, media_type:
 
 
 def _record_version(
-    transaction: Transaction, actor: str, dataset: Dataset, *, encoded: str, people: str
-) -> tuple[int, Dataset]:
-    """Make encoded records the current version of a dataset; gives its number, and the dataset as it was."""
+    transaction: Transaction, actor: str, dataset: Dataset, *, encoded: str, people: str, pace: Pace
+) -> tuple[int, Dataset, tuple[StoredColumn, ...]]:
+    """Make encoded records the current version; gives its number, and dataset and derived columns as they were."""
     now = require_dataset(transaction.connection, dataset.name)
     if (now.schema, now.records_max) != (dataset.schema, dataset.records_max):
         raise Conflict("The dataset's declaration changed while its records were read: load them again.")
     version = now.version_last + 1
-    datasets.put(
-        transaction.connection,
-        replace(now, version=version, version_last=version, records_file=encoded, people_file=people),
-    )
+    after = replace(now, version=version, version_last=version, records_file=encoded, people_file=people)
+    datasets.put(transaction.connection, after)
     transaction.append(
         Event(
             "records", actor, population=now.population, dataset=now.name, subject=str(version),
@@ -74,7 +83,7 @@ def _record_version(
             detail={"records_file": encoded, "people_file": people},
         )
     )  # fmt: skip
-    return version, now
+    return version, now, begin_again(transaction, after, pace)
 
 
 def _is_current(store: LedgerStore, name: str, records_file: str) -> bool:

@@ -7,11 +7,14 @@ from holder_service.domain.deadlines import PlanSize, Work, require_bounded, wor
 from holder_service.domain.pricing import BatchPrice, price
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
+from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
 from shared.amounts import Loss, format_nano
+from shared.columns import extended
 from shared.plans import BatchQuote, Plan
+from shared.problems import InvalidPlan
 from shared.relations import NeighbouringRelation
-from shared.schema import Group
+from shared.schema import Group, Schema
 
 
 class Miscalibrated(RuntimeError):
@@ -45,6 +48,7 @@ class PricedPlan:
         charge: What the plan costs, whole.
         batches: In the plan's order.
         size: What the deadline follows from.
+        columns: The derived columns that the plan names, in its order.
     """
 
     plan: Plan
@@ -54,27 +58,38 @@ class PricedPlan:
     charge: Loss
     batches: tuple[PricedBatch, ...]
     size: PlanSize
+    columns: tuple[StoredColumn, ...] = ()
 
     @classmethod
-    def of(cls, plan: Plan, dataset: Dataset, relation: NeighbouringRelation) -> Self:
-        """Price a plan that fits the dataset's schema, and calibrate its noise.
+    def of(
+        cls, plan: Plan, dataset: Dataset, relation: NeighbouringRelation, columns: tuple[StoredColumn, ...] = ()
+    ) -> Self:
+        """Check a plan against the dataset's columns and its derived ones, price it, and calibrate its noise.
+
+        Args:
+            plan: Of the auditor; of a size that `check_size` takes.
+            dataset: What it is about.
+            relation: Of the people that the dataset is about.
+            columns: The derived ones that the plan names.
 
         Raises:
-            InvalidPlan: The price exceeds what an amount can say.
+            PlanRefused: It does not fit the columns, or its price exceeds what an amount can say.
             TooLarge: Pricing or counting it would take too long.
         """
-        groups = dataset.schema.groups(plan.sensitive)
-        cost = price(plan, dataset.schema)
+        schema = _schema(dataset, columns)
+        plan.check(schema)
+        groups = schema.groups(plan.sensitive)
+        cost = price(plan, schema)
         size = PlanSize.of(cost, len(groups))
         require_bounded(size, records_max=dataset.records_max)
         batches = tuple(
             PricedBatch(
                 one.batch, one.classes, one.loss,
-                mechanism_of(one.batch, relation=relation, schema=dataset.schema, sensitive=plan.sensitive),
+                mechanism_of(one.batch, relation=relation, schema=schema, sensitive=plan.sensitive),
             )
             for one in cost.batches
         )  # fmt: skip
-        return cls(plan, dataset, relation, groups, cost.charge, batches, size)
+        return cls(plan, dataset, relation, groups, cost.charge, batches, size, columns)
 
     def work_s(self, factors: Work) -> float:
         """How long the work on it is supposed to take at most, in seconds."""
@@ -96,6 +111,18 @@ class PricedPlan:
             counted_groups=self.relation.counted_groups(self.groups),
             noise=batch.mechanism.noise,
         )
+
+
+def _schema(dataset: Dataset, columns: tuple[StoredColumn, ...]) -> Schema:
+    """The declared columns and the derived ones behind them; a name that is declared no derived column has."""
+    if not columns:
+        return dataset.schema
+    try:
+        return extended(dataset.schema, {column.definition.column.name: column.definition.column for column in columns})
+    except ValueError:
+        raise InvalidPlan(
+            "One column alone can be the label: leave out a derived column that is one.", "columns"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)

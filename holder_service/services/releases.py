@@ -19,7 +19,8 @@ from holder_service.domain.errors import (
 )
 from holder_service.domain.ledger import Event
 from holder_service.records.counting import count_cells
-from holder_service.services import accounts
+from holder_service.records.files import RecordFiles
+from holder_service.services import accounts, columns
 from holder_service.services.datasets import OpenRecords, relation_of, require_dataset
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.services.priced import AskedPlan, PricedPlan
@@ -36,7 +37,7 @@ from shared.plans import Plan, Quote, check_size, identity_of_document
 from shared.releases import Answer, Entered, ReleasedBatch, ReleasedCell, SerialisedAnswer
 
 
-def quote(store: LedgerStore, *, dataset: str, plan: Plan) -> Quote:
+def quote(store: LedgerStore, *, auditor: str, dataset: str, plan: Plan) -> Quote:
     """Price a plan. Touches neither records nor budget, and is the same whatever the records are.
 
     Raises:
@@ -46,8 +47,8 @@ def quote(store: LedgerStore, *, dataset: str, plan: Plan) -> Quote:
     with store.database.read() as connection:
         declared = require_dataset(connection, dataset)
         relation = relation_of(connection, declared)
-    plan.check(declared.schema)
-    priced = PricedPlan.of(plan, declared, relation)
+        named = columns.resolved(connection, plan, declared, auditor=auditor)
+    priced = PricedPlan.of(plan, declared, relation, named)
     return Quote(
         dataset=dataset,
         version=plan.version if plan.version is not None else declared.version,
@@ -57,7 +58,9 @@ def quote(store: LedgerStore, *, dataset: str, plan: Plan) -> Quote:
     )
 
 
-def prepare(store: LedgerStore, *, auditor: str, dataset: str, plan: Plan) -> StoredRelease | AskedPlan:
+def prepare(
+    store: LedgerStore, files: RecordFiles, *, auditor: str, dataset: str, plan: Plan
+) -> StoredRelease | AskedPlan:
     """Everything that comes before the records: validate, find a stored answer, price, check the budget.
 
     Returns:
@@ -65,7 +68,8 @@ def prepare(store: LedgerStore, *, auditor: str, dataset: str, plan: Plan) -> St
 
     Raises:
         NotFound: No such dataset.
-        PlanRefused: The plan does not fit the contract, the limits or the schema.
+        PlanRefused: The plan does not fit the contract, the limits, the schema or the auditor's derived columns.
+        ColumnNotReady: It names a derived column whose values are not there yet.
         VersionGone: It pins a version that is neither current nor answered.
         NoRecords: Nothing is loaded.
         BudgetExhausted, CapExhausted: The loss does not fit into what is left.
@@ -83,9 +87,11 @@ def prepare(store: LedgerStore, *, auditor: str, dataset: str, plan: Plan) -> St
         stored = releases.find_release(connection, identity)
         if stored is None:
             _require_current(declared, version)
-            pinned.check(declared.schema)
+            named = columns.resolved(connection, plan, declared, auditor=auditor)
             state = _account_state(connection, declared, auditor)
-            asked = AskedPlan(PricedPlan.of(pinned, declared, state.relation), auditor, identity, document)
+            priced = PricedPlan.of(pinned, declared, state.relation, named)
+            columns.require_usable(named, declared, files, now=store.clock())
+            asked = AskedPlan(priced, auditor, identity, document)
             _require_funds(state, asked.priced.charge, now=store.clock())
             _require_free_share(connection, asked)
             return asked
@@ -151,7 +157,7 @@ def enter(store: LedgerStore, *, drawn: DrawnRelease, key_id: str, signing: Sign
 
     Raises:
         Unauthenticated: The key was withdrawn or has expired, or its account is disabled.
-        BudgetExhausted, CapExhausted, Conflict, VersionGone: Things changed since the plan was priced.
+        BudgetExhausted, CapExhausted, Conflict, VersionGone, PlanRefused: Things changed since the plan was priced.
         Unavailable: The store failed; the same plan asked again gets what was committed, or is charged once.
     """
     entered = store.commit(lambda transaction: _charge(transaction, drawn, key_id, signing))
@@ -168,6 +174,7 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
         return EnteredRelease(stored, new=False)
     dataset = require_dataset(transaction.connection, priced.dataset.name)
     _require_current(dataset, priced.plan.version)
+    columns.resolved(transaction.connection, priced.plan, dataset, auditor=asked.auditor)
     state = _account_state(transaction.connection, dataset, asked.auditor)
     if state.relation != priced.relation:
         raise Conflict("The population's neighbouring relation changed while the plan was answered: ask again.")
@@ -255,15 +262,15 @@ def _require_free_share(connection: Connection, asked: AskedPlan) -> None:
 
 def _noisy_batches(priced: PricedPlan, records: OpenRecords) -> tuple[ReleasedBatch, ...]:
     """Count every batch and add its noise."""
-    opened = records.of(priced.dataset)
-    columns = len(priced.counted_groups)
+    opened = records.of(priced.dataset, priced.columns)
+    groups = len(priced.counted_groups)
     released = []
     for batch in priced.batches:
         cells = batch.batch.cells
         true_counts = count_cells(opened, cells, batch.classes, priced.plan.sensitive)
-        noisy = batch.mechanism.release(true_counts.reveal_to_mechanism()[:, :columns].ravel().tolist())
+        noisy = batch.mechanism.release(true_counts.reveal_to_mechanism()[:, :groups].ravel().tolist())
         answered = tuple(
-            ReleasedCell(id=cell.id, counts=tuple(noisy[index * columns : (index + 1) * columns]))
+            ReleasedCell(id=cell.id, counts=tuple(noisy[index * groups : (index + 1) * groups]))
             for index, cell in enumerate(cells)
         )
         released.append(ReleasedBatch.of(priced.quoted(batch), answered))

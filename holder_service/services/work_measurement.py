@@ -98,7 +98,7 @@ def _run(holder: Holder, plan: Plan, dataset: str) -> tuple[PlanSize, Work]:
     Nothing is entered: what follows the deadline takes no part in it.
     """
     clock_s = [time.perf_counter()]
-    asked = releases.prepare(holder.store, auditor=AUDITOR, dataset=dataset, plan=plan)
+    asked = releases.prepare(holder.store, holder.files, auditor=AUDITOR, dataset=dataset, plan=plan)
     if isinstance(asked, StoredRelease):
         raise TypeError("No plan is asked twice here.")
     priced = asked.priced
@@ -122,7 +122,7 @@ def _load(holder: Holder, name: str, people: int, source: Path) -> None:
     declaration = DatasetDeclaration.model_validate(
         {"person_key": "id", "cap": AMPLE, "records_max": people, "columns": [*columns, groups]}
     )
-    datasets.declare(holder.store, actor=AUDITOR, name=name, declaration=declaration)
+    datasets.declare(holder.store, actor=AUDITOR, name=name, declaration=declaration, files=holder.files)
     rng = random.Random(people)  # noqa: S311 - invented people
     with source.open("w", encoding="utf-8") as file:
         file.write(",".join(["id", *(column["name"] for column in columns), "group"]) + "\n")
@@ -131,7 +131,8 @@ def _load(holder: Holder, name: str, people: int, source: Path) -> None:
             file.write(f"{person},{','.join(values)},{rng.choice('ABCDEFGH')}\n")
     with holder.files.in_use():
         loads.load(
-            holder.store, actor=AUDITOR, name=name, source=source, media_type="text/csv", files=holder.files
+            holder.store, actor=AUDITOR, name=name, source=source, media_type="text/csv", files=holder.files,
+            pace=holder.pace,
         )  # fmt: skip
     grant = BudgetGrant.model_validate(AMPLE)
     budgets.set_limit(holder.store, actor=AUDITOR, dataset=name, auditor=AUDITOR, grant=grant)

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from holder_service.storage import datasets, signing_keys
+from holder_service.storage import columns, datasets, signing_keys
 from holder_service.storage.tables import accounts, api_keys
 
 Row = dict[str, Any]
@@ -26,11 +26,13 @@ def rows(connection: Connection) -> dict[tuple[str, str], Row]:
         }
     schemas = datasets.schema_digests(connection)
     for dataset in datasets.every(connection):
-        columns = ("population", "records_max", "version", "version_last", "records_file", "people_file", "retired")
+        names = ("population", "records_max", "version", "version_last", "records_file", "people_file", "retired")
         found["datasets", dataset.name] = {
-            **{name: getattr(dataset, name) for name in columns},
+            **{name: getattr(dataset, name) for name in names},
             "schema": schemas[dataset.name],
         }
+    for identity, column in columns.rows(connection):
+        found["derived_columns", identity] = {"id": identity, **column}
     return found
 
 

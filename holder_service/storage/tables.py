@@ -122,3 +122,22 @@ console_sessions = Table(
     Column("key_id", String(16), ForeignKey("api_keys.id"), nullable=False),
     Column("expires", String(40), nullable=False),
 )
+
+derived_columns = Table(
+    "derived_columns",
+    metadata,
+    Column("id", String(80), primary_key=True),
+    Column("auditor", String(64), ForeignKey("accounts.name"), nullable=False),
+    Column("dataset", String(64), ForeignKey("datasets.name"), nullable=False),
+    Column("definition", Text, nullable=False),
+    Column("document", Text, nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("steps", BigInteger, nullable=False),
+    Column("linked_file", String(80)),
+    Column("version", BigInteger),
+    Column("begun", String(40)),
+    Column("due", String(40)),
+    Column("values_file", String(80)),
+    Index("derived_columns_by_auditor", "dataset", "auditor"),
+)

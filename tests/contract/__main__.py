@@ -10,7 +10,7 @@ from typing import Any, Final
 import httpx
 
 from testing.holders import TestedHolder, running_holder
-from testing.registers import DECLARATION, register_csv
+from testing.registers import DECLARATION, linked_column, linked_values, register_csv
 
 SETS: Final = Path(__file__).parent
 _AGE, _HOURS, _EDUCATION, _CITIZEN, _SEX, _ORIGIN = DECLARATION["columns"]
@@ -34,9 +34,10 @@ def main() -> int:
 def record(holder: TestedHolder, folder: Path) -> None:
     """Ask a holder all that a set has, and keep it."""
     prepare(holder)
+    derived = derive(holder)
     datasets = required(holder.auditor("GET", "/datasets")).json()["datasets"]
     plans, quotes, releases = [], [], []
-    for number, (dataset, sent) in enumerate(plans_sent()):
+    for number, (dataset, sent) in enumerate(plans_sent(derived)):
         if number == 2:
             required(holder.admin("POST", "/signing-keys"))
         release = required(holder.release(sent, dataset=dataset))
@@ -73,7 +74,16 @@ def prepare(holder: TestedHolder) -> None:
         required(holder.admin("PUT", f"/datasets/{dataset}/budgets/ADR", json=budget))
 
 
-def plans_sent() -> Iterator[tuple[str, Document]]:
+def derive(holder: TestedHolder) -> Document:
+    """Make derived columns of every origin, and wait until they are ready; gives their ids by name."""
+    linked = linked_values(register_csv(people=60))
+    column = required(holder.derive(linked_column(linked))).json()
+    required(holder.link(linked, column["id"]))
+    holder.await_columns()
+    return {column["column"]["name"]: column["id"]}
+
+
+def plans_sent(derived: Document) -> Iterator[tuple[str, Document]]:
     """Plans with every operator, mechanism, relation and spelling, by the dataset that they are about."""
     young = {"id": "young", "all_of": [{"column": "age", "op": "le", "value": 40}]}
     old = {"id": "old", "all_of": [{"column": "age", "op": "gt", "value": 40.0}]}
@@ -93,6 +103,10 @@ def plans_sent() -> Iterator[tuple[str, Document]]:
     yield "survey", {"sensitive": ["sex"], "batches": [{"name": "half", **_LAPLACE, "cells": [young, old]}]}
     reported = {"name": "reported", "mechanism": {"name": "randomised_response"}, "cells": [young]}
     yield "survey", {"sensitive": ["sex", "origin"], "batches": [reported]}
+    granted = {"id": "granted", "all_of": [{"column": "decision", "op": "eq", "value": "granted"}, young["all_of"][0]]}
+    unknown = {"id": "unknown", "all_of": [{"column": "decision", "op": "is_missing"}]}
+    decided = {"name": "decided", **_LAPLACE, "cells": [granted, unknown]}
+    yield "register", {"sensitive": ["sex"], "columns": derived, "batches": [decided]}
 
 
 def every_operator() -> Document:
@@ -130,6 +144,8 @@ def conclude(holder: TestedHolder) -> None:
     required(holder.admin("DELETE", "/datasets/fixed-size"))
     pair = {"population": "register", "other": "survey"}
     required(holder.admin("POST", "/populations/overlaps", json=pair))
+    columns = required(holder.auditor("GET", "/datasets/register/columns")).json()["columns"]
+    required(holder.auditor("DELETE", f"/datasets/register/columns/{columns[0]['id']}"))
     holder.settings.anchor.unlink()
     required(holder.admin("POST", "/ledger/restore", json={"reason": "recorded for the contract"}))
 

@@ -106,7 +106,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def open(self) -> None:
         self.holder = Holder.open(settings_in(self.home))
         self.store = LedgerStore(self.holder.store.database, self.holder.store.anchor, clock=lambda: self.now)
-        self.opened = OpenRecords(self.holder.settings.records)
+        self.opened = OpenRecords(self.holder.files)
 
     def teardown(self) -> None:
         found = ledger.verify(self.store)
@@ -132,7 +132,13 @@ class LedgerMachine(RuleBasedStateMachine):
 
         self.expect(
             None if allowed else Conflict,
-            lambda: datasets.declare(self.store, actor="administrator", name=name, declaration=declaration),
+            lambda: datasets.declare(
+                self.store,
+                actor="administrator",
+                name=name,
+                declaration=declaration,
+                files=self.holder.files,
+            ),
         )
 
     @rule(name=dataset_names)
@@ -146,7 +152,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 source.write_bytes(RECORDS)
                 return loads.load(
                     self.store, actor="administrator", name=name, source=source, media_type="text/csv",
-                    files=self.holder.files,
+                    files=self.holder.files, pace=self.holder.pace,
                 )  # fmt: skip
 
         loaded = self.expect(None if offered else NotFound, call)
@@ -201,7 +207,9 @@ class LedgerMachine(RuleBasedStateMachine):
         question, body = choice.choice(list(self.model.answered.items()))
         plan = Plan.model_validate_json(question.content).pinned(question.version)
 
-        stored = releases.prepare(self.store, auditor=question.auditor, dataset=question.dataset, plan=plan)
+        stored = releases.prepare(
+            self.store, self.holder.files, auditor=question.auditor, dataset=question.dataset, plan=plan
+        )
 
         assert isinstance(stored, StoredRelease)
         assert stored.body == body
@@ -269,11 +277,11 @@ class LedgerMachine(RuleBasedStateMachine):
         event(f"asked: {outcome}")
         if outcome in REFUSALS:
             with pytest.raises(REFUSALS[outcome]):
-                releases.prepare(self.store, auditor=auditor, dataset=name, plan=plan)
+                releases.prepare(self.store, self.holder.files, auditor=auditor, dataset=name, plan=plan)
             return
         assert question is not None
 
-        prepared = releases.prepare(self.store, auditor=auditor, dataset=name, plan=plan)
+        prepared = releases.prepare(self.store, self.holder.files, auditor=auditor, dataset=name, plan=plan)
         if isinstance(prepared, StoredRelease):
             assert outcome == "again"
             assert prepared.body == self.model.answered[question]

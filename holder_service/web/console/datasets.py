@@ -137,7 +137,9 @@ def look(visit: Visitor, form: CheckedForm) -> Response:
 def _declared(visit: Visit, name: str, document: Any) -> Response:
     """Declare what a document says."""
     declaration = DatasetDeclaration.model_validate(document)
-    declared = datasets.declare(visit.store, actor=visit.actor, name=name, declaration=declaration).dataset
+    declared = datasets.declare(
+        visit.store, actor=visit.actor, name=name, declaration=declaration, files=visit.holder.files
+    ).dataset
     loaded = "" if declared.version else " Its records are to be loaded."
     return visit.done(_path(name), f"Dataset {name} is declared, of population {declared.population}.{loaded}")
 

@@ -44,6 +44,13 @@ def what_happened(event: Event) -> str:
             return f"Population {detail.get('from')} joined {event.population}{whose}"
         case "overlap-look":
             return f"Looked at people of {event.population} in {detail.get('with')}, charged {loss(event.loss)}"
+        case "column":
+            return f"{event.actor} made derived column {detail.get('name')} of {event.dataset}"
+        case "column-deletion":
+            because = f": {detail['reason']}" if "reason" in detail else ""
+            return (
+                f"Derived column {detail.get('name')} of {detail.get('account')} about {event.dataset} deleted{because}"
+            )
         case "restore":
             return f"Restore recorded: {detail.get('reason')}"
         case other:

@@ -25,30 +25,42 @@ class StrictRequest(Request):
             TooLargeBody, TooSlow: As `read_bounded`.
             TooManyParts: It holds more lists and objects than any request needs.
         """
-        media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media_type != "application/json":
-            raise InvalidRequest("Send a JSON document with the content type application/json.")
-        self._body = await read_bounded(self, bytes_max=limits.BODY_BYTES_MAX)
-        if self._body.count(b"{") + self._body.count(b"[") > limits.LISTS_AND_OBJECTS_PER_BODY_MAX:
-            raise TooManyParts(limit=limits.LISTS_AND_OBJECTS_PER_BODY_MAX)
-        try:
-            self._document = jiter.from_json(self._body, catch_duplicate_keys=True, allow_inf_nan=False)
-        except ValueError as error:
-            # jiter quotes at most a key, which is the caller's own word.
-            raise InvalidRequest(f"The body is no admissible JSON: {error}.") from None
+        self._body = await read_bounded(self, bytes_max=limits.BODY_BYTES_MAX, media_type="application/json")
+        self._document = strict_document(self._body, parts_max=limits.LISTS_AND_OBJECTS_PER_BODY_MAX)
 
     async def json(self) -> Any:
         """The document that `read_document` read."""
         return self._document
 
 
-async def read_bounded(request: Request, *, bytes_max: int) -> bytes:
+def strict_document(body: bytes, *, parts_max: int) -> Any:
+    """The JSON document of a body, refusing what a lenient reader would let pass.
+
+    Raises:
+        InvalidRequest: It is no JSON, nests too deeply, or names a field twice.
+        TooManyParts: It holds more lists and objects than there may be.
+    """
+    if body.count(b"{") + body.count(b"[") > parts_max:
+        raise TooManyParts(limit=parts_max)
+    try:
+        return jiter.from_json(body, catch_duplicate_keys=True, allow_inf_nan=False)
+    except ValueError as error:
+        # jiter quotes at most a key, which is the caller's own word.
+        raise InvalidRequest(f"The body is no admissible JSON: {error}.") from None
+
+
+async def read_bounded(request: Request, *, bytes_max: int, media_type: str | None = None) -> bytes:
     """A whole body.
 
     Raises:
+        InvalidRequest: It is not of the media type.
         TooLargeBody: It is longer than the limit; refused unread where it says so, and else as soon as it is.
         TooSlow: It does not come in time.
     """
+    if media_type is not None:
+        sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if sent != media_type:
+            raise InvalidRequest(f"Send a JSON document with the content type {media_type}.")
     if int(request.headers.get("content-length", "0")) > bytes_max:  # the server has refused what is no number
         raise TooLargeBody(limit_bytes=bytes_max)
     body = bytearray()

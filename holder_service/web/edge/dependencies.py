@@ -66,6 +66,11 @@ async def _slots(request: Request) -> ReleaseSlots:
     return slots
 
 
+async def _column_slots(request: Request) -> ReleaseSlots:
+    slots: ReleaseSlots = request.app.state.column_slots
+    return slots
+
+
 async def _caller(request: Request) -> Caller:
     caller: Caller = request.state.caller
     return caller
@@ -88,5 +93,8 @@ TheSlots = Annotated[ReleaseSlots, Depends(_slots)]
 AnyCaller = Annotated[Caller, Depends(_caller)]
 Auditor = Annotated[Caller, Depends(_auditor)]
 Administrator = Annotated[Caller, Depends(_administrator)]
+TheColumnSlots = Annotated[ReleaseSlots, Depends(_column_slots)]
 PathName = Annotated[Name, Path()]
 """A name in the path of a call."""
+PathColumn = Annotated[str, Path(pattern="^sha256:[0-9a-f]{64}$")]
+"""The id of a derived column in the path of a call."""

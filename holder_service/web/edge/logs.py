@@ -28,6 +28,7 @@ EVENTS: Final[Mapping[str, str]] = {
         "store unavailable",
         "anchor unavailable",
         "records could not be kept",
+        "derived column could not be made",
         "leftovers of a killed process taken away",
         "leftovers could not be looked for",
         "signing key unavailable",

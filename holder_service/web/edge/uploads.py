@@ -5,14 +5,14 @@ import errno
 import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.domain.errors import TooLargeBody, TooSlow, Unavailable
+from holder_service.domain.errors import InvalidRequest, TooLargeBody, TooSlow, Unavailable
 from holder_service.services import datasets, loads
 from holder_service.services.holder import Holder
 from shared import limits
@@ -22,13 +22,15 @@ RECORD_BYTES_MAX: Final = 65_536
 _log = logging.getLogger(__name__)
 
 
-async def load_upload(
-    holder: Holder, *, actor: str, dataset: str, receive: Callable[[Path, int], Awaitable[str]]
-) -> int:
-    """Receive a file and load it as a new version of a dataset, whose number it gives; the file is gone in any case.
+Receive = Callable[[Path, int], Awaitable[str]]
+"""Writes what comes into a new file of at most so many bytes, and gives its media type."""
 
-    Args:
-        receive: Writes what comes into a new file of at most so many bytes, and gives its media type.
+
+async def load_upload(holder: Holder, *, actor: str, dataset: str, receive: Receive) -> int:
+    """Receive a file and load it as a new version of a dataset; the file is gone afterwards in any case.
+
+    Returns:
+        The number of the new version.
 
     Raises:
         NotFound, InvalidRecords, Conflict: As `services.loads.load`.
@@ -36,30 +38,55 @@ async def load_upload(
         Unavailable: The file could not be kept.
     """
     declared = await run_in_threadpool(datasets.read_dataset, holder.store, dataset)
+    async with received(holder, receive, bytes_max=RECORD_BYTES_MAX * declared.records_max) as (upload, media_type):
+        version = await run_in_threadpool(
+            loads.load, holder.store, actor=actor, name=dataset, source=upload, media_type=media_type,
+            files=holder.files, pace=holder.pace,
+        )  # fmt: skip
+    holder.preparation.wake()
+    return version
+
+
+@asynccontextmanager
+async def received(holder: Holder, receive: Receive, *, bytes_max: int) -> AsyncIterator[tuple[Path, str]]:
+    """A file that comes in, and its media type, while the holder's files are in use; it is gone afterwards.
+
+    Raises:
+        TooLargeBody: More comes than there may be.
+        Unavailable: The file could not be kept.
+    """
     upload = holder.files.incoming / secrets.token_hex(16)
     try:
         with ExitStack() as stack:
             await run_in_threadpool(stack.enter_context, holder.files.in_use())
             await run_in_threadpool(upload.parent.mkdir, parents=True, exist_ok=True)
             try:
-                media_type = await receive(upload, RECORD_BYTES_MAX * declared.records_max)
-                return await run_in_threadpool(
-                    loads.load, holder.store, actor=actor, name=dataset, source=upload, media_type=media_type,
-                    files=holder.files,
-                )  # fmt: skip
+                yield upload, await receive(upload, bytes_max)
             finally:
                 with suppress(OSError):
                     await run_in_threadpool(upload.unlink)
     except OSError as error:
         _log.error("records could not be kept", extra={"error": errno.errorcode.get(error.errno or 0, "OSError")})
-        raise Unavailable("The holder cannot keep the records now; nothing was changed. Load them again.") from None
+        raise Unavailable("The holder cannot keep the file now; nothing was changed. Send it again.") from None
 
 
-async def receive_body(request: Request, path: Path, *, bytes_max: int) -> None:
-    """Write a body to a new file as it comes."""
-    with path.open("xb") as file:
-        async for chunk in bounded_stream(request, bytes_max):
-            await run_in_threadpool(file.write, chunk)
+def body_of(request: Request) -> Receive:
+    """Receives a request's body, a file of records or of linked values.
+
+    Raises:
+        InvalidRequest: The content type is none of theirs.
+    """
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in MEDIA_TYPES:
+        raise InvalidRequest(f"Send the file with the content type {MEDIA_TYPES[0]} or {MEDIA_TYPES[1]}.")
+
+    async def receive(path: Path, bytes_max: int) -> str:
+        with path.open("xb") as file:
+            async for chunk in bounded_stream(request, bytes_max):
+                await run_in_threadpool(file.write, chunk)
+        return media_type
+
+    return receive
 
 
 async def bounded_stream(request: Request, bytes_max: int) -> AsyncIterator[bytes]:

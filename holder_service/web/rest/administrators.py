@@ -1,20 +1,19 @@
 """What administrators call: auditors and keys, datasets and records, populations, budgets (4-interface)."""
 
-from pathlib import Path as FilePath
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, StrictBool
 
-from holder_service.domain.errors import InvalidRequest
-from holder_service.services import accounts, budgets, datasets
+from holder_service.services import accounts, budgets, columns, datasets
 from holder_service.services.accounts import IssuedKey
 from holder_service.services.overlaps import OverlapLook, look_at_overlap
 from holder_service.storage.accounts import Account, ApiKey
 from holder_service.web.edge.bodies import StrictRoute
-from holder_service.web.edge.dependencies import Administrator, PathName, TheHolder
-from holder_service.web.edge.uploads import MEDIA_TYPES, load_upload, receive_body
-from holder_service.web.rest.documentation import PROBLEM_RESPONSES
+from holder_service.web.edge.dependencies import Administrator, PathColumn, PathName, TheHolder
+from holder_service.web.edge.uploads import body_of, load_upload
+from holder_service.web.rest.documentation import FILE_BODY, PROBLEM_RESPONSES
+from shared.columns import ColumnDescription
 from shared.datasets import Budget, BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.request_model import RequestModel
 from shared.text import Name
@@ -46,6 +45,12 @@ class PopulationPair(RequestModel):
 
     population: Name
     other: Name
+
+
+class AuditorsColumn(ColumnDescription):
+    """A derived column, and whose it is."""
+
+    auditor: str
 
 
 class ShownKey(BaseModel):
@@ -97,40 +102,41 @@ def declare_dataset(
     holder: TheHolder, caller: Administrator, dataset: PathName, declaration: DatasetDeclaration
 ) -> dict[str, Any]:
     """Declare a dataset and its population, or change of them what may change."""
-    declared = datasets.declare(holder.store, actor=caller.name, name=dataset, declaration=declaration)
+    declared = datasets.declare(
+        holder.store, actor=caller.name, name=dataset, declaration=declaration, files=holder.files
+    )
     now = declared.dataset
     return {
         "dataset": now.name, "population": now.population, "version": now.version, "warnings": declared.warnings,
     }  # fmt: skip
 
 
-@router.put(
-    "/datasets/{dataset}/records",
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {media: {"schema": {"type": "string", "format": "binary"}} for media in MEDIA_TYPES},
-        }
-    },
-)
+@router.put("/datasets/{dataset}/records", openapi_extra=FILE_BODY)
 async def load_records(holder: TheHolder, caller: Administrator, dataset: PathName, request: Request) -> dict[str, Any]:
     """Load records from CSV or Parquet as a new version: all of them, or none and the version before stays."""
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type not in MEDIA_TYPES:
-        raise InvalidRequest(f"Send records with the content type {MEDIA_TYPES[0]} or {MEDIA_TYPES[1]}.")
-
-    async def receive(path: FilePath, bytes_max: int) -> str:
-        await receive_body(request, path, bytes_max=bytes_max)
-        return media_type
-
-    version = await load_upload(holder, actor=caller.name, dataset=dataset, receive=receive)
+    version = await load_upload(holder, actor=caller.name, dataset=dataset, receive=body_of(request))
     return {"dataset": dataset, "version": version}
 
 
 @router.delete("/datasets/{dataset}", status_code=204)
 def retire_dataset(holder: TheHolder, caller: Administrator, dataset: PathName) -> None:
-    """Take a dataset and its records away; nothing that was spent comes back."""
+    """Take a dataset, its records and its derived columns away; nothing that was spent comes back."""
     datasets.retire(holder.store, actor=caller.name, name=dataset, files=holder.files)
+
+
+@router.get("/datasets/{dataset}/columns")
+def list_columns(holder: TheHolder, _: Administrator, dataset: PathName) -> dict[str, list[AuditorsColumn]]:
+    """All derived columns about a dataset, with the auditors that made them."""
+    found = columns.every_auditors(holder.store, holder.files, dataset=dataset)
+    return {"columns": [AuditorsColumn(auditor=auditor, **dict(column)) for auditor, column in found]}
+
+
+@router.delete("/datasets/{dataset}/columns/{column}", status_code=204)
+def delete_column(holder: TheHolder, caller: Administrator, dataset: PathName, column: PathColumn) -> None:
+    """Delete anybody's derived column with its values; what was released about it stays."""
+    columns.take_away(
+        holder.store, holder.files, actor=caller.name, dataset=dataset, identity=column, auditor=None
+    )  # fmt: skip
 
 
 @router.post("/populations/{population}/merge", status_code=204)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
+from holder_service.domain.errors import ColumnNotReady
 from holder_service.services import budgets, datasets, ledger, releases
 from holder_service.services.datasets import relation_of
 from holder_service.services.holder import Holder
@@ -60,9 +61,9 @@ async def show_budget(holder: TheHolder, caller: Auditor, dataset: PathName) -> 
 
 
 @router.post("/v1/datasets/{dataset}/quotes", tags=["auditor"])
-async def quote_plan(holder: TheHolder, _: Auditor, dataset: PathName, plan: Plan) -> Quote:
+async def quote_plan(holder: TheHolder, caller: Auditor, dataset: PathName, plan: Plan) -> Quote:
     """A plan's price and noise; touches neither records nor budget."""
-    return await run_in_threadpool(releases.quote, holder.store, dataset=dataset, plan=plan)
+    return await run_in_threadpool(releases.quote, holder.store, auditor=caller.name, dataset=dataset, plan=plan)
 
 
 @router.post(
@@ -79,12 +80,16 @@ async def release_plan(holder: TheHolder, slots: TheSlots, caller: Auditor, data
         # From here the deadline runs. Whoever asks cannot stretch the time that the work has: the body is there, and
         # how long a plan waits for its slot depends on public deadlines alone.
         begun_s = time.monotonic()
-        prepared = await run_in_threadpool(
-            releases.prepare, holder.store, auditor=caller.name, dataset=dataset, plan=plan
-        )
+        try:
+            prepared = await run_in_threadpool(
+                releases.prepare, holder.store, holder.files, auditor=caller.name, dataset=dataset, plan=plan
+            )
+        except ColumnNotReady:
+            holder.preparation.wake()  # the process that was at it may have been ended
+            raise
         if isinstance(prepared, StoredRelease):
             return Response(prepared.body, 200, media_type="application/json")
-        work_s = prepared.priced.work_s(holder.work_factors)
+        work_s = prepared.priced.work_s(holder.pace.factors)
         deadline_s = slots.draws.deadline_s(begun_s=begun_s, work_s=work_s, quantum_ms=quantum_ms)
         try:
             async with slots.draws.turn:

@@ -9,6 +9,8 @@ from fastapi.responses import HTMLResponse
 
 from holder_service.domain.errors import NotFound
 from holder_service.web.edge.problems import STATUS_BY_CODE
+from holder_service.web.edge.uploads import MEDIA_TYPES
+from shared.columns import DerivedColumn
 from shared.problems import PROBLEM_MEDIA_TYPE, TITLES
 
 _TITLES: Final = [
@@ -23,6 +25,23 @@ PROBLEM_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     for status in sorted({status for status, _ in _TITLES} - {500})
 }
 
+FILE_BODY: Final = {
+    "requestBody": {
+        "required": True,
+        "content": {media: {"schema": {"type": "string", "format": "binary"}} for media in MEDIA_TYPES},
+    }
+}
+"""What a call documents that takes a file as its body."""
+_COLUMN: Final = DerivedColumn.model_json_schema(ref_template="#/components/schemas/{model}")
+COLUMN_BODY: Final = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {name: _COLUMN[name] for name in _COLUMN if name != "$defs"}}},
+    }
+}
+"""What the call documents that takes a derived column; the framework does not see it, for it is read apart."""
+COLUMN_PARTS: Final[dict[str, Any]] = _COLUMN["$defs"]
+"""The schemas that it refers to, by name."""
 PAGE_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 PAGE: Final = """<!DOCTYPE html>
 <html lang="en"><meta charset="utf-8"><title>PAFER holder: the contract</title>

@@ -1,0 +1,138 @@
+"""Work apart: in a process of its own, at the lowest priority, so that no answer waits for it (5-decisions §1).
+
+Reading a document of many megabytes, or computing a score for every record, would keep the interpreter from everything
+else. So such work is sent to a child, which does one thing after the other on one processor, and yields that to
+whatever else has something to do. The child ends with its parent, and is started when there is work for it.
+"""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from holder_service.core_dumps import forbid_core_dumps
+from holder_service.domain.errors import HolderError, Unavailable
+from holder_service.private_files import keep_new_files_private
+from shared.problems import PlanRefused
+
+T = TypeVar("T")
+
+NICENESS: Final = 19
+PARENT_LOOKED_FOR_S: Final = 1.0
+_ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+class WorkFailed(RuntimeError):
+    """What was done apart failed in a way that nobody expected; names the kind of error alone."""
+
+
+class Apart:
+    """A child that does work for this process, one piece after the other."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._closed = False
+
+    def run(self, work: Callable[..., T], *arguments: Any, **named: Any) -> T:
+        """Do some work apart, after all that was asked for before, and wait for it.
+
+        Args:
+            work: A function of a module, which raises what it refuses; any other error is `WorkFailed`.
+            arguments, named: Picklable, as what it returns is.
+
+        Raises:
+            Unavailable: The child was ended, or could not be started.
+            WorkFailed: The work failed.
+        """
+        with self._turn:
+            try:
+                answers, questions = self._pipes()
+                pickle.dump(partial(work, *arguments, **named), questions)
+                questions.flush()
+                done, outcome = pickle.load(answers)  # noqa: S301 - of our own child
+            except (OSError, EOFError, pickle.UnpicklingError):
+                self._end()
+                raise Unavailable("The holder's work on this was broken off; nothing was changed. Ask again.") from None
+        if done:
+            return outcome  # type: ignore[no-any-return]  # what the function returned
+        raise outcome
+
+    def rest(self) -> None:
+        """End the child until there is work again."""
+        with self._turn:
+            self._end()
+
+    def close(self) -> None:
+        """End the child for good; work that is under way is broken off."""
+        self._closed = True
+        if child := self._child:
+            child.kill()
+        self.rest()
+
+    def _pipes(self) -> tuple[Any, Any]:
+        if self._closed:
+            raise OSError("closed")
+        if self._child is None or self._child.poll() is not None:
+            self._end()
+            kept = {name: value for name, value in os.environ.items() if not name.startswith("HOLDER_")}
+            self._child = subprocess.Popen(  # noqa: S603 - our own code
+                [sys.executable, "-c", f"from {__name__} import serve_parent; serve_parent({os.getpid()})"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**kept, **_ONE_THREAD},
+                cwd=Path(__file__).parents[2],
+            )
+        return self._child.stdout, self._child.stdin
+
+    def _end(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+            child.wait()
+            for pipe in (child.stdin, child.stdout):
+                with suppress(OSError):  # what was not written yet cannot be
+                    if pipe is not None:
+                        pipe.close()
+
+
+def serve_parent(parent: int) -> None:
+    """Do what the parent sends, until it ends; in a process of its own."""
+    forbid_core_dumps()
+    keep_new_files_private()
+    os.nice(NICENESS)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the parent too, which ends this process
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    questions, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever prints would break the answers
+    while True:
+        try:
+            work = pickle.load(questions)  # noqa: S301 - of our own parent
+        except EOFError:
+            return
+        answers.write(_outcome(work))
+        answers.flush()
+
+
+def _outcome(work: Callable[[], Any]) -> bytes:
+    try:
+        return pickle.dumps((True, work()))
+    except (HolderError, PlanRefused) as refusal:
+        return pickle.dumps((False, refusal))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the parent has to be informed
+        return pickle.dumps((False, WorkFailed(type(error).__name__)))
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_LOOKED_FOR_S)
+    os._exit(0)

@@ -1,0 +1,190 @@
+"""The values of derived columns are made here, one column after the other, for whichever records are current.
+
+What is to be made is in the database, and whether it was made is whether its file is there. So nothing is lost with a
+process: whoever comes next finds what is missing. The processes of a holder take turns by a lock on a file, which goes
+with a process; that two of them make the same file would do no harm. The work itself is done apart (`services.apart`),
+and leaves nothing that anybody sees but the file: no line in the log, no row, no metric. When a column may be used is
+decided by its public time alone (`services.column_jobs.readiness`).
+"""
+
+import logging
+import os
+import threading
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from holder_service.domain.errors import HolderError, Unavailable
+from holder_service.records.encoded import Records
+from holder_service.records.files import RecordFiles
+from holder_service.records.linked import LinkedValues
+from holder_service.services.apart import Apart, WorkFailed
+from holder_service.services.column_jobs import Pace, to_be_made
+from holder_service.services.ledger_store import LedgerStore, Transaction
+from holder_service.storage import columns, datasets
+from holder_service.storage.columns import StoredColumn
+from shared.columns import DerivedColumn
+from shared.schema import Schema
+
+LOOKED_AGAIN_S: Final = 0.2
+FAILED_WAITS_S: Final = 30.0
+ENDED_AFTER_S: Final = 1.0
+"""What a file's time is later than the end of the work on it, so that it has its name by its public time."""
+_log = logging.getLogger(__name__)
+
+
+class Preparation:
+    """Makes what is to be made, in a thread that comes and goes with the work."""
+
+    def __init__(self, store: LedgerStore, files: RecordFiles, pace: Pace) -> None:
+        self._store = store
+        self._files = files
+        self._pace = pace
+        self._apart = Apart()
+        self._guard = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._wanted = False
+        self._closed = threading.Event()
+
+    def wake(self) -> None:
+        """Have everything made that is missing; returns at once."""
+        with self._guard:
+            self._wanted = True
+            if self._thread is None and not self._closed.is_set():
+                self._thread = threading.Thread(target=self._run, name="preparation", daemon=True)
+                self._thread.start()
+
+    def wake_if_missing(self) -> None:
+        """The same, if something is missing: after a start, or when somebody asks for what another process left."""
+        if not self._closed.is_set() and self._missing():
+            self.wake()
+
+    def close(self) -> None:
+        """Break off what is under way; the next process finds it."""
+        self._closed.set()
+        self._apart.close()
+        if self._thread is not None:
+            self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        self._begin_anew_what_overran()
+        while self._is_wanted():
+            try:
+                complete = self._work_off()
+            except (OSError, HolderError):
+                complete = False
+            if not complete and not self._closed.wait(FAILED_WAITS_S):
+                with self._guard:
+                    self._wanted = True
+
+    def _is_wanted(self) -> bool:
+        """Whether there is something to do; if not the thread ends, and the next call of `wake` starts another."""
+        with self._guard:
+            wanted, self._wanted = self._wanted and not self._closed.is_set(), False
+            if not wanted:
+                self._thread = None
+        if not wanted:
+            self._apart.rest()
+        return wanted
+
+    def _begin_anew_what_overran(self) -> None:
+        """Give what was left behind a new public time, if nobody is at work on it.
+
+        Everybody sees that such a column overran its time, perhaps by days while no holder ran. This happens when a
+        thread starts, at a public time, and not between two columns: when one was done is nobody's to see.
+        """
+        if self._pace.quantum_ms == 0:
+            return
+        try:
+            with self._files.making() as alone:
+                for column in self._missing() if alone else ():
+                    if column.due is not None and column.due < self._store.clock():
+                        self._store.commit(partial(_begun_anew, column=column, pace=self._pace))
+        except (OSError, HolderError):
+            return  # the database is away: its time doubles, as that of others does
+
+    def _work_off(self) -> bool:
+        """Make all that is missing, one after the other; whether all of it was made."""
+        failed: set[str | None] = set()
+        while not self._closed.is_set():
+            with self._files.making() as alone:
+                while alone and not self._closed.is_set():
+                    missing = [one for one in self._missing() if one.values_file not in failed]
+                    if not missing:
+                        return not failed
+                    if not self._make(missing[0]):
+                        failed.add(missing[0].values_file)
+            self._closed.wait(LOOKED_AGAIN_S)
+        return True
+
+    def _missing(self) -> list[StoredColumn]:
+        with self._store.database.read() as connection:
+            prepared = columns.prepared(connection)
+            current = {one.name: one.version for one in datasets.every(connection)}
+        return [
+            one
+            for one in prepared
+            if one.values_file
+            and one.version == current[one.dataset]
+            and self._files.derived_at(one.values_file) is None
+        ]
+
+    def _make(self, column: StoredColumn) -> bool:
+        """Make one column's values; whether that was done, or is of no more use."""
+        with self._store.database.read() as connection:
+            dataset = datasets.find_dataset(connection, column.dataset)
+            document = columns.document(connection, column.id)
+        if dataset is None or dataset.version != column.version or dataset.records_file is None or document is None:
+            return True
+        self._files.derived.mkdir(exist_ok=True)
+        try:
+            self._apart.run(
+                make_values,
+                self._files.records / dataset.records_file,
+                dataset.schema,
+                document,
+                None if column.linked_file is None else self._files.linked / column.linked_file,
+                self._files.derived / str(column.values_file),
+            )
+        except (Unavailable, WorkFailed) as error:
+            if not self._closed.is_set() and self._is_named(column):
+                _log.error("derived column could not be made", extra={"error": type(error).__name__})
+            return not self._is_named(column)
+        if not self._is_named(column):
+            self._files.remove(derived=column.values_file)
+        return True
+
+    def _is_named(self, column: StoredColumn) -> bool:
+        with self._store.database.read() as connection:
+            now = columns.find(connection, column.id, dataset=column.dataset)
+        return now is not None and now.values_file == column.values_file
+
+
+def _begun_anew(transaction: Transaction, column: StoredColumn, pace: Pace) -> None:
+    """Begin the time of a column anew, for the same file."""
+    now = columns.find(transaction.connection, column.id, dataset=column.dataset)
+    dataset = datasets.find_dataset(transaction.connection, column.dataset)
+    if now is not None and dataset is not None and now.values_file == column.values_file:
+        anew = to_be_made(transaction, now, dataset, pace)
+        columns.change(transaction.connection, replace(anew, values_file=now.values_file))
+
+
+def make_values(records_file: Path, schema: Schema, document: str, linked: Path | None, destination: Path) -> None:
+    """Make the file of a derived column's values; done apart.
+
+    The file appears under its name all at once, with the time at which that was.
+
+    Raises:
+        FileNotFoundError: The records, or the linked values, were taken away.
+    """
+    records = Records.open(records_file, schema)
+    asked = DerivedColumn.model_validate_json(document)
+    unnamed = destination.with_name(f".{destination.name}.unnamed")
+    unnamed.unlink(missing_ok=True)
+    if linked is not None:
+        LinkedValues.open(linked, asked.column).join(records, unnamed)
+    ended_s = time.time() + ENDED_AFTER_S
+    os.utime(unnamed, (ended_s, ended_s))
+    unnamed.replace(destination)

@@ -1,0 +1,135 @@
+"""What auditors call about derived columns of their own: made, given linked values, shown, deleted (5-decisions §1)."""
+
+import asyncio
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
+
+from holder_service.domain.errors import TooSlow
+from holder_service.records.person_keys import PersonSecret
+from holder_service.services import columns, datasets
+from holder_service.services.columns import AskedColumn
+from holder_service.storage.columns import StoredColumn
+from holder_service.web.edge.bodies import StrictRoute, read_bounded, strict_document
+from holder_service.web.edge.dependencies import Auditor, PathColumn, PathName, TheColumnSlots, TheHolder
+from holder_service.web.edge.uploads import body_of, received
+from holder_service.web.rest.documentation import COLUMN_BODY, FILE_BODY, PROBLEM_RESPONSES
+from shared import limits
+from shared.columns import ColumnDescription, DerivedColumn
+from shared.schema import Schema
+
+LINKED_READ_S: Final = 1800.0
+"""How long a file of linked values may take to come."""
+
+
+def _own_column(holder: TheHolder, caller: Auditor, dataset: PathName, column: PathColumn) -> StoredColumn:
+    return columns.require_own(holder.store, auditor=caller.name, dataset=dataset, identity=column)
+
+
+OwnColumn = Annotated[StoredColumn, Depends(_own_column)]
+"""The caller's own derived column of the path's id; 404 for another's as for none."""
+
+router = APIRouter(
+    prefix="/v1/datasets/{dataset}/columns", tags=["auditor"], route_class=StrictRoute, responses=PROBLEM_RESPONSES
+)
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=ColumnDescription,
+    responses={200: {"model": ColumnDescription, "description": "The column was made before: the same"}},
+    openapi_extra=COLUMN_BODY,
+)
+async def make_column(
+    holder: TheHolder, slots: TheColumnSlots, caller: Auditor, dataset: PathName, request: Request
+) -> Response:
+    """Make a derived column: a score, or one whose linked values follow. It costs nothing; its values take a while."""
+    async with slots.taken(caller.name):
+        declared = await run_in_threadpool(datasets.read_dataset, holder.store, dataset)
+        body = await read_bounded(request, bytes_max=limits.COLUMN_BODY_BYTES_MAX, media_type="application/json")
+        # A document of many megabytes is read apart: nothing else would be answered meanwhile.
+        asked = await run_in_threadpool(
+            holder.reading.run, read_column, body, caller.name, dataset, declared.schema, holder.files.secret
+        )
+        if isinstance(asked, list):
+            raise RequestValidationError(asked)
+        made = await run_in_threadpool(
+            columns.make, holder.store, holder.files, holder.pace, auditor=caller.name, dataset=dataset, asked=asked
+        )
+    holder.preparation.wake()
+    return Response(made.description.model_dump_json(), 201 if made.new else 200, media_type="application/json")
+
+
+@router.put("/{column}/values", openapi_extra=FILE_BODY)
+async def link_values(holder: TheHolder, slots: TheColumnSlots, own: OwnColumn, request: Request) -> ColumnDescription:
+    """Send the values of a linked column by person key, CSV or Parquet: all of them are taken, or none.
+
+    Keys that the holder does not know are passed over without a word, and whoever is not sent is missing.
+    """
+    receive = body_of(request)
+    async with slots.taken(own.auditor):
+        try:
+            async with (
+                asyncio.timeout(LINKED_READ_S),
+                received(holder, receive, bytes_max=limits.LINKED_BYTES_MAX) as (upload, media_type),
+            ):
+                described = await run_in_threadpool(
+                    columns.link, holder.store, holder.files, holder.pace, column=own, source=upload,
+                    media_type=media_type, apart=holder.reading,
+                )  # fmt: skip
+        except TimeoutError:
+            raise TooSlow(limit_s=LINKED_READ_S) from None
+    holder.preparation.wake()
+    return described
+
+
+@router.get("")
+def list_columns(holder: TheHolder, caller: Auditor, dataset: PathName) -> dict[str, list[ColumnDescription]]:
+    """The caller's own derived columns about a dataset, oldest first."""
+    found = columns.every(holder.store, holder.files, dataset=dataset, auditor=caller.name)
+    if any(column.state == "preparing" for column in found):
+        holder.preparation.wake()  # the process that was at it may have been ended
+    return {"columns": found}
+
+
+@router.get("/{column}")
+def show_column(holder: TheHolder, own: OwnColumn) -> ColumnDescription:
+    """One of the caller's own derived columns."""
+    found = columns.describe(holder.store, holder.files, own)
+    if found.state == "preparing":
+        holder.preparation.wake()
+    return found
+
+
+@router.delete("/{column}", status_code=204)
+def delete_column(holder: TheHolder, own: OwnColumn) -> None:
+    """Delete a derived column with its values; what was released about it stays, and is answered again."""
+    columns.take_away(
+        holder.store, holder.files, actor=own.auditor, dataset=own.dataset, identity=own.id, auditor=own.auditor
+    )  # fmt: skip
+
+
+def read_column(
+    body: bytes, auditor: str, dataset: str, schema: Schema, secret: PersonSecret
+) -> AskedColumn | list[dict[str, Any]]:
+    """Read a request for a derived column; done apart.
+
+    Returns:
+        The column; or what of the request is not of its form, as the validator says it, without what was sent.
+
+    Raises:
+        InvalidRequest, TooManyParts, PlanRefused: It cannot be read, or does not fit the declared columns.
+    """
+    document = strict_document(body, parts_max=limits.LISTS_AND_OBJECTS_PER_COLUMN_MAX)
+    try:
+        asked = DerivedColumn.model_validate(document)
+    except ValidationError as error:
+        return [
+            {**one, "loc": ("body", *one["loc"]), "input": bool(one["input"])}
+            for one in error.errors(include_url=False)
+        ]
+    return AskedColumn.of(asked, auditor=auditor, dataset=dataset, schema=schema, secret=secret)

@@ -1,0 +1,336 @@
+"""Derived columns in a holder: made, waited for, asked about, deleted; whose they are, and what goes with them."""
+
+import sqlite3
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from holder_service.services.backup import back_up
+from shared import limits
+from testing.holders import TestedHolder, running_holder, serving, stopped_holder
+from testing.refusals import refused
+from testing.registers import linked_column, linked_values, plan, register_csv
+from testing.waits import wait_until
+
+RECORDS: Final = register_csv()
+VALUES: Final = linked_values(RECORDS)
+GRANTED: Final = {"id": "granted", "all_of": [{"column": "decision", "op": "eq", "value": "granted"}]}
+REFUSED: Final = {"id": "refused", "all_of": [{"column": "decision", "op": "eq", "value": "refused"}]}
+NOT_SENT: Final = {"id": "not sent", "all_of": [{"column": "decision", "op": "is_missing"}]}
+COLUMNS: Final = "/datasets/register/columns"
+
+
+def linked(holder: TestedHolder, values: bytes = VALUES, *, key: str | None = None) -> str:
+    """Make a linked column with values, ready or not; gives its id."""
+    made = holder.derive(linked_column(values), key=key)
+    assert made.status_code in (200, 201), made.text
+    column: str = made.json()["id"]
+    sent = holder.link(values, column, key=key)
+    assert sent.status_code == 200, sent.text
+    return column
+
+
+def asked(column: str, **changes: Any) -> dict[str, Any]:
+    """A plan about a linked decision, with so little noise that counts are exact but once in 10⁹ times."""
+    return plan(cells=[GRANTED, REFUSED, NOT_SENT], columns={"decision": column}, epsilon="10", **changes)
+
+
+def counts(release: dict[str, Any]) -> list[int]:
+    """Over both groups, of each cell: with noise of at most a few people."""
+    return [sum(cell["counts"]) for cell in release["batches"][0]["cells"]]
+
+
+def test_linked_values_are_counted_like_a_declared_column(holder: TestedHolder) -> None:
+    holder.grant("100")
+    column = linked(holder)
+    holder.await_columns()
+
+    release = holder.release(asked(column))
+
+    assert release.status_code == 201, release.text
+    assert all(abs(one - wanted) <= 20 for one, wanted in zip(counts(release.json()), (200, 100, 0), strict=True))
+    assert release.json()["plan"]["columns"] == {"decision": column}
+    assert holder.release(asked(column)).content == release.content
+    assert holder.spent() == "10"
+    assert holder.is_intact()
+
+
+def test_whoever_was_not_sent_is_missing(sqlite_holder: TestedHolder) -> None:
+    sqlite_holder.grant("100")
+    column = linked(sqlite_holder, linked_values(RECORDS, known=0.5))
+    sqlite_holder.await_columns()
+
+    found = counts(sqlite_holder.release(asked(column)).json())
+
+    assert all(abs(one - wanted) <= 20 for one, wanted in zip(found, (100, 50, 150), strict=True))
+
+
+def test_the_same_again_is_the_same_column(sqlite_holder: TestedHolder) -> None:
+    first = sqlite_holder.derive(linked_column(VALUES))
+    again = sqlite_holder.derive(dict(reversed(linked_column(VALUES).items())))
+
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.json() == first.json()
+    kinds = [entry["kind"] for entry in sqlite_holder.entries()]
+    assert kinds.count("column") == 1
+
+
+def test_sent_again_values_are_the_same_and_others_are_refused(sqlite_holder: TestedHolder) -> None:
+    column = linked(sqlite_holder)
+    before = sqlite_holder.auditor("GET", f"{COLUMNS}/{column}").json()
+
+    again = sqlite_holder.link(VALUES, column)
+    others = sqlite_holder.link(linked_values(RECORDS, known=0.5), column)
+
+    assert again.status_code == 200
+    assert {**again.json(), "state": None, "ready_at": None} == {**before, "state": None, "ready_at": None}
+    refused(others, "invalid-records", holder=sqlite_holder)
+
+
+def test_an_id_is_no_digest_that_somebody_else_could_compute(sqlite_holder: TestedHolder, tmp_path: Path) -> None:
+    """Two holders call the same column of the same auditor by two ids: it takes the holder's secret."""
+    with running_holder(tmp_path / "other") as other:
+        ids = {one.derive(linked_column(VALUES)).json()["id"] for one in (sqlite_holder, other)}
+
+    assert len(ids) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b"id,value\np0,granted\np0,refused\n", "line 3"),
+        (b"id,value\np0,granted\np1,perhaps\n", "line 3"),
+        (b"id,decision\np0,granted\n", "line 1"),
+        (b"id,value,sex\np0,granted,Male\n", "line 1"),
+    ],
+)
+def test_values_that_do_not_fit_are_refused_whole(lasting_holder: TestedHolder, content: bytes, named: str) -> None:
+    column = lasting_holder.derive(linked_column(content)).json()["id"]
+
+    problem = refused(lasting_holder.link(content, column), "invalid-records", holder=lasting_holder)
+
+    assert named in problem["detail"]
+    assert "perhaps" not in problem["detail"]
+    assert lasting_holder.auditor("GET", f"{COLUMNS}/{column}").json()["state"] == "awaiting-values"
+    for folder in (lasting_holder.settings.linked, lasting_holder.settings.incoming):
+        assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    "change", [{"name": "age"}, {"name": "id"}, {"nullable": False}, {"values": None}, {"sensitive": True}]
+)
+def test_a_column_that_does_not_fit_is_refused(lasting_holder: TestedHolder, change: dict[str, Any]) -> None:
+    refused(lasting_holder.derive({**linked_column(VALUES), **change}), "invalid-plan", holder=lasting_holder)
+
+
+def test_a_body_is_read_strictly(lasting_holder: TestedHolder) -> None:
+    headers = {"Content-Type": "application/json"}
+    for content, code in (
+        (b'{"name": "a", "name": "b"}', "invalid-request"),
+        (b"{", "invalid-request"),
+        (b"[" * 1000, "invalid-request"),
+        (b"[]," * (limits.LISTS_AND_OBJECTS_PER_COLUMN_MAX + 1), "too-large"),
+        (b" " * (limits.COLUMN_BODY_BYTES_MAX + 1), "too-large"),
+    ):
+        refused(lasting_holder.auditor("POST", COLUMNS, content=content, headers=headers), code, holder=lasting_holder)
+    refused(lasting_holder.auditor("POST", COLUMNS, content=b"{}"), "invalid-request", holder=lasting_holder)
+
+
+def test_another_auditor_cannot_learn_that_a_column_exists(sqlite_holder: TestedHolder) -> None:
+    holder = sqlite_holder
+    column = linked(holder)
+    holder.await_columns()
+    other = holder.open_auditor("other", epsilon="50")
+    unknown = f"sha256:{'0' * 64}"
+
+    seen: dict[str, list[Any]] = {}
+    for identity in (column, unknown):
+        body = plan(cells=[GRANTED], columns={"decision": identity})
+        calls = [
+            holder.auditor("GET", COLUMNS, key=other),
+            holder.auditor("GET", f"{COLUMNS}/{identity}", key=other),
+            holder.auditor("DELETE", f"{COLUMNS}/{identity}", key=other),
+            holder.link(VALUES, identity, key=other),
+            holder.auditor("POST", "/datasets/register/quotes", key=other, json=body),
+            holder.release(body, key=other),
+        ]
+        seen[identity] = [(call.status_code, call.text.replace(identity, "")) for call in calls]
+
+    assert seen[column] == seen[unknown]
+    assert [status for status, _ in seen[column]] == [200, 404, 404, 404, 422, 422]
+    made_again = holder.derive(linked_column(VALUES), key=other)
+    assert (made_again.status_code, made_again.json()["state"]) == (201, "awaiting-values")
+    assert made_again.json()["id"] != column
+
+
+def test_only_auditors_make_columns_and_administrators_see_and_delete_all(sqlite_holder: TestedHolder) -> None:
+    holder = sqlite_holder
+    column = linked(holder)
+    as_administrator = {"key": holder.admin_key}
+
+    assert holder.auditor("POST", COLUMNS, json=linked_column(VALUES), **as_administrator).status_code == 403
+    (shown,) = holder.admin("GET", COLUMNS).json()["columns"]
+    assert (shown["auditor"], shown["id"], shown["bytes"]) == ("ADR", column, len(VALUES))
+    assert holder.admin("DELETE", f"{COLUMNS}/{column}").status_code == 204
+
+    assert holder.auditor("GET", COLUMNS).json() == {"columns": []}
+    assert holder.admin("DELETE", f"{COLUMNS}/{column}").status_code == 404
+    assert holder.entries()[-1]["kind"] == "column-deletion"
+    assert holder.is_intact()
+
+
+def test_what_was_released_about_a_deleted_column_is_answered_again(sqlite_holder: TestedHolder) -> None:
+    holder = sqlite_holder
+    column = linked(holder)
+    holder.await_columns()
+    release = holder.release(asked(column))
+
+    assert holder.auditor("DELETE", f"{COLUMNS}/{column}").status_code == 204
+
+    assert holder.release(asked(column)).content == release.content
+    refused(holder.release(asked(column, draw=2)), "unknown-column", holder=holder)
+    assert not list(holder.settings.derived.iterdir())
+    assert not list(holder.settings.linked.iterdir())
+
+
+def test_a_plan_before_its_column_is_ready_costs_nothing(holder: TestedHolder) -> None:
+    column = holder.derive(linked_column(VALUES)).json()["id"]
+
+    answer = holder.release(asked(column))
+
+    problem = refused(answer, "column-not-ready", holder=holder)
+    assert "ready_at" not in problem
+    assert int(answer.headers["retry-after"]) >= 1
+    assert holder.spent() == "0"
+
+
+def test_a_name_that_is_not_the_columns_own_is_unknown(sqlite_holder: TestedHolder) -> None:
+    column = sqlite_holder.derive(linked_column(VALUES)).json()["id"]
+    other_name = {**asked(column), "columns": {"verdict": column}}
+
+    refused(sqlite_holder.release(other_name), "unknown-column", holder=sqlite_holder)
+
+
+def test_new_records_are_joined_again(holder: TestedHolder) -> None:
+    holder.grant("100")
+    column = linked(holder)
+    holder.await_columns()
+    holder.release(asked(column))
+    before = {path.name for path in holder.settings.derived.iterdir()}
+
+    assert holder.load(register_csv(people=90)).status_code == 200
+    holder.await_columns()
+
+    found = counts(holder.release(asked(column)).json())
+    assert all(abs(one - wanted) <= 20 for one, wanted in zip(found, (60, 30, 0), strict=True))
+    assert not before & {path.name for path in holder.settings.derived.iterdir()}
+
+
+def test_a_column_goes_with_what_it_follows_from(sqlite_holder: TestedHolder) -> None:
+    holder = sqlite_holder
+    linked(holder)
+    columns = holder.auditor("GET", "/datasets/register").json()["columns"]
+    declared = [{name: value for name, value in column.items() if value is not None} for column in columns]
+
+    holder.declare(columns=[*declared, {"name": "further", "type": "boolean"}])
+    assert len(holder.auditor("GET", COLUMNS).json()["columns"]) == 1
+    holder.declare(columns=[*declared, {"name": "decision", "type": "boolean"}])
+
+    assert holder.auditor("GET", COLUMNS).json() == {"columns": []}
+    assert not list(holder.settings.linked.iterdir())
+    last = holder.entries()[-1]
+    assert (last["kind"], last["detail"]["account"]) == ("column-deletion", "ADR")
+    assert holder.is_intact()
+
+
+def test_a_retired_dataset_takes_its_columns_along(holder: TestedHolder) -> None:
+    linked(holder)
+
+    assert holder.admin("DELETE", "/datasets/register").status_code == 204
+
+    assert holder.is_intact()
+    assert not list(holder.settings.linked.iterdir())
+    holder.declare()
+    assert holder.auditor("GET", COLUMNS).json() == {"columns": []}
+
+
+def test_one_auditor_gets_so_many_columns_about_a_dataset(sqlite_holder: TestedHolder) -> None:
+    names = [f"c{number}" for number in range(limits.DERIVED_COLUMNS_PER_AUDITOR_MAX + 1)]
+
+    *made, beyond = [sqlite_holder.derive(linked_column(VALUES, name=name)) for name in names]
+
+    assert {one.status_code for one in made} == {201}
+    refused(beyond, "conflict", holder=sqlite_holder)
+    assert sqlite_holder.derive(linked_column(VALUES, name="c0")).status_code == 200
+
+
+def test_two_labels_are_refused(sqlite_holder: TestedHolder) -> None:
+    column = {**linked_column(VALUES), "type": "boolean", "label": True}
+    del column["categories"]
+    ids = [sqlite_holder.derive({**column, "name": name}).json()["id"] for name in ("one", "two")]
+
+    refused(
+        sqlite_holder.release(plan(columns=dict(zip(("one", "two"), ids, strict=True)))),
+        "invalid-plan",
+        holder=sqlite_holder,
+    )
+
+
+def test_a_column_somebody_changed_behind_the_ledger_is_found(sqlite_holder: TestedHolder) -> None:
+    linked(sqlite_holder)
+    path = sqlite_holder.settings.database_url.removeprefix("sqlite:///")
+
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE derived_columns SET document = replace(document, 'granted', 'refused')")
+    connection.close()
+
+    assert not sqlite_holder.is_intact()
+
+
+class TestPublicTimes:
+    """With a quantum, a column is ready at a time that was known before anything was done."""
+
+    def test_a_column_is_ready_when_it_was_announced(self, tmp_path: Path, database_url: str) -> None:
+        with running_holder(tmp_path, database_url, quantum_ms=25) as holder:
+            column = linked(holder)
+            announced = holder.auditor("GET", f"{COLUMNS}/{column}").json()
+
+            wait_until(lambda: bool(list(holder.settings.derived.glob("[0-9a-f]*"))))
+            made_already = holder.auditor("GET", f"{COLUMNS}/{column}").json()
+            too_early = holder.release(asked(column))
+
+            assert announced == made_already
+            assert announced["state"] == "preparing"
+            assert refused(too_early, "column-not-ready", holder=holder)["ready_at"]
+            due = datetime.fromisoformat(announced["ready_at"])
+            time.sleep(max((due - datetime.now(due.tzinfo)).total_seconds(), 0) + 0.05)
+            ready = holder.auditor("GET", f"{COLUMNS}/{column}").json()
+            assert ready == {**announced, "state": "ready"}
+            assert holder.release(asked(column)).status_code == 201
+
+    def test_what_a_killed_holder_left_is_made_by_the_next(self, tmp_path: Path, database_url: str) -> None:
+        stopped = stopped_holder(tmp_path, database_url)
+        with serving(stopped.settings, workers=2) as served, stopped.at(served.url) as there:
+            column = linked(there)
+            served.kill()
+
+        with stopped.reopened() as again:
+            again.await_columns()
+            assert again.release(asked(column)).status_code == 201
+
+
+def test_a_backup_holds_the_columns_and_what_it_lacks_is_made_again(tmp_path: Path) -> None:
+    with running_holder(tmp_path / "one") as holder:
+        column = linked(holder)
+        holder.await_columns()
+        assert back_up(holder.holder, tmp_path / "copy")
+        copied = {path.name for path in (tmp_path / "copy" / "derived").iterdir()}
+        assert copied == {path.name for path in holder.settings.derived.iterdir()}
+        for path in holder.settings.derived.iterdir():
+            path.unlink()
+        with holder.reopened() as again:
+            again.await_columns()
+            assert again.release(asked(column)).status_code == 201
