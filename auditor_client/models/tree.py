@@ -177,6 +177,11 @@ def _match(predicates: Iterable[Predicate], value: Value | None) -> bool:
     return all(predicate.matches(value) for predicate in predicates)
 
 
+def examples(column: Column, predicates: list[Predicate]) -> list[Value | None]:
+    """Values that stand for every admitted one of a column, as far as some predicates of it distinguish values."""
+    return list(dict.fromkeys((*_plain(column), *_near(column, predicates))))
+
+
 def _plain(column: Column) -> list[Value | None]:
     """All values of a category or boolean column, any one of an ordered column; and missing where it may be."""
     known: list[Value | None] = [min(max(0, column.low), column.high)] if column.ordered else list(column.values)

@@ -1,0 +1,173 @@
+"""LightGBM: its text in a file, or a Booster, LGBMClassifier or LGBMRegressor in memory (which is read by its text).
+
+A number is compared as a double. What counts as missing differs from split to split: nothing (NaN is then 0), NaN, or
+zero, which is everything up to 1e-35 as float32 around 0. Whatever is as near to 0 as that becomes 0 before it is
+compared. A category goes left if its code is one of some; missing and unknown ones go right. Leaves are added in double
+precision, in order, from 0.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from auditor_client.errors import ModelRefused
+from auditor_client.models.checking import MakersAnswers
+from auditor_client.models.evaluation import Invented
+from auditor_client.models.formats.decisions import by_choice, compared, makers_answers, one_number, two_classes
+from auditor_client.models.formats.features import Features, Test
+from auditor_client.models.formats.frames import frame, installed
+from auditor_client.models.formats.lightgbm_text import VERSIONS, LightGBMModel, LightGBMTree, parsed
+from auditor_client.models.formats.links import exp
+from auditor_client.models.formats.tree_tables import TestTable, tree_table
+from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
+from shared.scores import ScoreTree, Trees
+
+ZERO: Final = float(np.float32(1e-35))
+_NONE, _ZERO, _NAN = 0, 1, 2
+_READ: Final = (
+    f"Read are LightGBM's text of the versions {', '.join(VERSIONS)} and boosters in memory, with the objectives "
+    "binary, multiclass, cross_entropy, regression (l1, l2, huber, fair, quantile, mape), poisson, gamma and tweedie."
+)
+_SAME: Final = ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "lambdarank", "rank_xendcg")
+_EXPONENTIAL: Final = ("poisson", "gamma", "tweedie")
+
+
+def load_file(content: bytes, name: str) -> LightGBMModel:
+    """Take a file's text apart; LightGBM itself does not see it yet.
+
+    Raises:
+        ModelRefused: It is damaged, or of a kind that is not read.
+    """
+    return parsed(content, name)
+
+
+def read_object(model: Any, request: ModelRequest) -> ReadModel:
+    """Read a model over a dataset's columns.
+
+    Raises:
+        ModelRefused: It cannot be read exactly.
+    """
+    labels, booster = None, None
+    if isinstance(model, LightGBMModel):
+        text = model
+    else:
+        if type(model).__name__ not in ("Booster", "LGBMClassifier", "LGBMRegressor"):
+            raise ModelRefused(f"{type(model).__name__} is not read as a LightGBM model. {_READ}")
+        labels = model.classes_.tolist() if hasattr(model, "classes_") else None
+        booster = model if type(model).__name__ == "Booster" else model.booster_
+        text = parsed(booster.model_to_string().encode(), "The model")
+        if booster.pandas_categorical and not text.categories:
+            raise ModelRefused("The model's categories are not in its own text: save it with LightGBM 3 or 4.")
+    features = Features(text.names, request)
+    for index, categories in text.categories.items():
+        features.encode(index, categories)
+    documents = _documents(text, features)
+    read, classes = _decided(text, documents, request, labels)
+    maker = installed("lightgbm")
+    if maker is None:
+        return read
+    if booster is None:
+        booster = maker.Booster(model_str=text.text, params={"verbose": -1})
+
+    def ask(records: Invented) -> MakersAnswers:
+        table = frame(records, request.schema, features.names, text.names, text.categories)
+        predicted, raw = booster.predict(table), booster.predict(table, raw_score=True)
+        if len(classes) == 2:
+            predicted = np.column_stack([1.0 - predicted, predicted])
+        return makers_answers(
+            read, request, classes=classes, probabilities=predicted, raw=None if text.average else raw
+        )
+
+    return compared(read, request, ask, f"LightGBM {maker.__version__}")
+
+
+def _documents(text: LightGBMModel, features: Features) -> list[Trees]:
+    """One document for each class."""
+    documents = []
+    for first in range(text.classes):
+        tests = TestTable()
+        trees = tuple(_table(tree, features, tests) for tree in text.trees[first :: text.classes])
+        documents.append(Trees(kind="trees", precision="float64", tests=tests.tests, trees=trees, mean=text.average))
+    return documents
+
+
+def _table(tree: LightGBMTree, features: Features, tests: TestTable) -> ScoreTree:
+    """A node of the table is a node of the tree and one of its tests: one that takes zero for missing has three."""
+
+    def step(node: Any) -> Any:
+        index, stage = node
+        if index < 0:
+            return tree.values[~index]
+        feature, left, right = features[tree.feature[index]], (tree.left[index], 0), (tree.right[index], 0)
+        if index in tree.categories:
+            return feature.predicate(_category_test(tree.categories[index], features, tree.feature[index])), left, right
+        threshold, default = tree.threshold[index], left if tree.default_left[index] else right
+        if tree.missing[index] == _ZERO:
+            if stage == 0:  # missing is 0, so it is taken out first, with all that is near 0
+                return feature.predicate(Test("lt", -ZERO, missing=False)), (index, 2), (index, 1)
+            if stage == 1:
+                return feature.predicate(Test("le", ZERO, missing=True)), default, (index, 2)
+            return feature.predicate(Test("le", threshold, missing=False)), left, right
+        missing = tree.default_left[index] if tree.missing[index] == _NAN else threshold >= 0
+        return feature.predicate(Test("le", _around_zero(threshold), missing)), left, right
+
+    return tree_table((0 if tree.feature else -1, 0), step, tests)
+
+
+def _around_zero(threshold: float) -> float:
+    """The threshold for numbers as they are, of one for numbers that became 0 near it."""
+    if 0 <= threshold < ZERO:
+        return ZERO
+    return math.nextafter(-ZERO, -math.inf) if -ZERO <= threshold < 0 else threshold
+
+
+def _category_test(codes: frozenset[float], features: Features, index: int) -> Test:
+    column = features[index].column
+    if not features.encoded(index) and not (
+        column.type in ("integer", "boolean")
+        and (column.type == "boolean" or -(2**31) < column.low <= column.high < 2**31)
+    ):
+        raise ModelRefused(
+            f"The model takes {column.name!r} for categories by their code: declare it as an integer with a range, or "
+            "train the model on a DataFrame whose column is categorical."
+        )
+    return Test("in", codes, missing=False)
+
+
+def _decided(
+    text: LightGBMModel, documents: list[Trees], request: ModelRequest, labels: list[Any] | None
+) -> tuple[ReadModel, list[Any]]:
+    name, *settings = text.objective or ["none"]
+    given = dict(word.split(":", 1) for word in settings if ":" in word)
+    words = [word for word in settings if ":" not in word]
+    about = f"{len(text.trees)} tree{'s' if len(text.trees) > 1 else ''}, LightGBM's text {text.version}"
+    provenance = Provenance(f"a {'random forest' if text.average else 'gradient-boosted model'} of {about}", "lightgbm")
+    if name == "multiclass" and len(documents) > 1 and not words:
+        classes = list(range(len(documents))) if labels is None else labels
+        return by_choice(documents, request, provenance, classes=classes), classes
+    if len(documents) == 1 and name == "binary" and given.keys() <= {"sigmoid"} and not words:
+        classes = [0, 1] if labels is None else labels
+        rising = _sigmoid(float(given.get("sigmoid", "1")))
+        read = two_classes(
+            documents[0], request, provenance, classes=classes,
+            decides=lambda score: rising(score) > 1.0 - rising(score),
+            shares=lambda score: (1.0 - rising(score), rising(score)),
+        )  # fmt: skip
+        return read, classes
+    images: dict[str, Callable[[float], float]] = {
+        "cross_entropy": _sigmoid(1.0), **dict.fromkeys(_SAME, float), **dict.fromkeys(_EXPONENTIAL, exp)
+    }  # fmt: skip
+    if len(documents) == 1 and name in images and labels is None and not (words or given.keys() - _HARMLESS):
+        return one_number(documents[0], request, provenance, image=images[name]), []
+    raise ModelRefused(f"The objective {' '.join(text.objective)[:80]!r} is not read. {_READ}")
+
+
+_HARMLESS: Final = frozenset({"alpha", "fair_c", "tweedie_variance_power", "poisson_max_delta_step"})
+
+
+def _sigmoid(slope: float) -> Callable[[float], float]:
+    if not 0 < slope < math.inf:
+        raise ModelRefused("The objective's sigmoid is not a positive number.")
+    return lambda score: 1.0 / (1.0 + exp(-slope * score))

@@ -1,0 +1,39 @@
+"""How files of each format begin, so that a reader is only imported for a file that it reads."""
+
+import re
+
+_HEAD_BYTES = 4096
+
+
+def is_own_json(content: bytes) -> bool:
+    """Our own JSON names its format near its beginning."""
+    return _is_json(content) and b'"pafer-model/' in content[:_HEAD_BYTES]
+
+
+def is_lightgbm(content: bytes) -> bool:
+    """LightGBM's text begins with the kind of the model."""
+    return re.match(rb"\s*tree\r?\nversion=", content[:64]) is not None
+
+
+def is_xgboost(content: bytes) -> bool:
+    """XGBoost's JSON and UBJSON begin with the learner; 3.1 and later may write the version first."""
+    head = content[:_HEAD_BYTES]
+    if re.match(rb"\{L\x00{7}\x07(learner|version)", head):
+        return True
+    return (
+        _is_json(content)
+        and (re.match(rb'\s*\{\s*"learner"', head) or re.match(rb'\s*\{\s*"version"', head)) is not None
+    )
+
+
+def is_catboost(content: bytes) -> bool:
+    """CatBoost's JSON: object with members in alphabetical order, trees that are oblivious or not."""
+    return (
+        _is_json(content)
+        and (b'"oblivious_trees"' in content or b'"trees"' in content)
+        and b'"features_info"' in content
+    )
+
+
+def _is_json(content: bytes) -> bool:
+    return content[:64].lstrip()[:1] == b"{"
