@@ -11,6 +11,7 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.checking import Ask, MakersAnswers, checked
 from auditor_client.models.formats.links import least, negated
 from auditor_client.models.formats.tree_tables import tree_of_rules
+from auditor_client.models.inventing import Invented
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel, above, among, decided
 from auditor_client.models.tree import Leaf, Tree
 from shared.columns import DerivedColumn, ScoreOrigin
@@ -199,7 +200,17 @@ def makers_answers(
 def compared(read: ReadModel, request: ModelRequest, ask: Ask, maker: str, **given: Any) -> ReadModel:
     """The model, compared with its maker's own predictions."""
     provenance = replace(read.provenance or Provenance("a model", "a file"), compared_with=maker)
-    return checked(replace(read, provenance=provenance), request.schema, ask, **given)
+
+    def asked(records: Invented) -> MakersAnswers:
+        try:
+            return ask(records)
+        except Exception as error:  # a maker's library may fail in any way on a model that is forged
+            reason = " ".join(str(error).split())[:200]
+            raise ModelRefused(
+                f"{maker} itself fails on the model ({reason}): save it again from its source."
+            ) from error
+
+    return checked(replace(read, provenance=provenance), request.schema, asked, **given)
 
 
 def _column(document: Any, request: ModelRequest, kind: Any) -> DerivedColumn:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from auditor_client.models.evaluation import Invented
+from auditor_client.models.inventing import Invented
 from shared.schema import Schema
 
 
@@ -22,7 +22,7 @@ def frame(
     Args:
         records: Invented records.
         schema: The dataset's declared columns.
-        columns: The dataset's column for each of the model's inputs; one that is not declared is missing everywhere.
+        columns: The dataset's column for each of the model's inputs; one that no test can use is missing everywhere.
         names: What the model calls them.
         categories: The indices of the inputs that are given as pandas' categories, in an order that is not the model's.
     """
@@ -32,7 +32,7 @@ def frame(
     for index, (name, column_name) in enumerate(zip(names, columns, strict=True)):
         column = schema.by_name.get(column_name)
         values = records.values.get(column_name)
-        if column is None or values is None:
+        if column is None or values is None or (column.type == "category" and index not in categories):
             values = np.full(records.count, np.nan)
         if index in categories:
             kind = str if column is None or column.type == "category" else {"boolean": bool}.get(column.type, int)

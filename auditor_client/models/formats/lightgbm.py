@@ -6,6 +6,7 @@ compared. A category goes left if its code is one of some; missing and unknown o
 precision, in order, from 0.
 """
 
+import json
 import math
 from collections.abc import Callable
 from typing import Any, Final
@@ -14,13 +15,13 @@ import numpy as np
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.checking import MakersAnswers
-from auditor_client.models.evaluation import Invented
 from auditor_client.models.formats.decisions import by_choice, compared, makers_answers, one_number, two_classes
-from auditor_client.models.formats.features import Features, Test
 from auditor_client.models.formats.frames import frame, installed
+from auditor_client.models.formats.inputs import InputTest, ModelInputs
 from auditor_client.models.formats.lightgbm_text import VERSIONS, LightGBMModel, LightGBMTree, parsed
 from auditor_client.models.formats.links import exp
 from auditor_client.models.formats.tree_tables import TestTable, tree_table
+from auditor_client.models.inventing import Invented
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
 from shared.scores import ScoreTree, Trees
 
@@ -60,7 +61,7 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
         text = parsed(booster.model_to_string().encode(), "The model")
         if booster.pandas_categorical and not text.categories:
             raise ModelRefused("The model's categories are not in its own text: save it with LightGBM 3 or 4.")
-    features = Features(text.names, request)
+    features = ModelInputs(text.names, request)
     for index, categories in text.categories.items():
         features.encode(index, categories)
     documents = _documents(text, features)
@@ -68,12 +69,11 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
     maker = installed("lightgbm")
     if maker is None:
         return read
-    if booster is None:
-        booster = maker.Booster(model_str=text.text, params={"verbose": -1})
 
     def ask(records: Invented) -> MakersAnswers:
+        own = maker.Booster(model_str=text.text + _pandas(text)) if booster is None else booster
         table = frame(records, request.schema, features.names, text.names, text.categories)
-        predicted, raw = booster.predict(table), booster.predict(table, raw_score=True)
+        predicted, raw = own.predict(table), own.predict(table, raw_score=True)
         if len(classes) == 2:
             predicted = np.column_stack([1.0 - predicted, predicted])
         return makers_answers(
@@ -83,7 +83,7 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
     return compared(read, request, ask, f"LightGBM {maker.__version__}")
 
 
-def _documents(text: LightGBMModel, features: Features) -> list[Trees]:
+def _documents(text: LightGBMModel, features: ModelInputs) -> list[Trees]:
     """One document for each class."""
     documents = []
     for first in range(text.classes):
@@ -93,7 +93,7 @@ def _documents(text: LightGBMModel, features: Features) -> list[Trees]:
     return documents
 
 
-def _table(tree: LightGBMTree, features: Features, tests: TestTable) -> ScoreTree:
+def _table(tree: LightGBMTree, features: ModelInputs, tests: TestTable) -> ScoreTree:
     """A node of the table is a node of the tree and one of its tests: one that takes zero for missing has three."""
 
     def step(node: Any) -> Any:
@@ -106,12 +106,12 @@ def _table(tree: LightGBMTree, features: Features, tests: TestTable) -> ScoreTre
         threshold, default = tree.threshold[index], left if tree.default_left[index] else right
         if tree.missing[index] == _ZERO:
             if stage == 0:  # missing is 0, so it is taken out first, with all that is near 0
-                return feature.predicate(Test("lt", -ZERO, missing=False)), (index, 2), (index, 1)
+                return feature.predicate(InputTest("lt", -ZERO, missing=False)), (index, 2), (index, 1)
             if stage == 1:
-                return feature.predicate(Test("le", ZERO, missing=True)), default, (index, 2)
-            return feature.predicate(Test("le", threshold, missing=False)), left, right
+                return feature.predicate(InputTest("le", ZERO, missing=True)), default, (index, 2)
+            return feature.predicate(InputTest("le", threshold, missing=False)), left, right
         missing = tree.default_left[index] if tree.missing[index] == _NAN else threshold >= 0
-        return feature.predicate(Test("le", _around_zero(threshold), missing)), left, right
+        return feature.predicate(InputTest("le", _around_zero(threshold), missing)), left, right
 
     return tree_table((0 if tree.feature else -1, 0), step, tests)
 
@@ -123,7 +123,7 @@ def _around_zero(threshold: float) -> float:
     return math.nextafter(-ZERO, -math.inf) if -ZERO <= threshold < 0 else threshold
 
 
-def _category_test(codes: frozenset[float], features: Features, index: int) -> Test:
+def _category_test(codes: frozenset[float], features: ModelInputs, index: int) -> InputTest:
     column = features[index].column
     if not features.encoded(index) and not (
         column.type in ("integer", "boolean")
@@ -133,7 +133,7 @@ def _category_test(codes: frozenset[float], features: Features, index: int) -> T
             f"The model takes {column.name!r} for categories by their code: declare it as an integer with a range, or "
             "train the model on a DataFrame whose column is categorical."
         )
-    return Test("in", codes, missing=False)
+    return InputTest("in", codes, missing=False)
 
 
 def _decided(
@@ -165,6 +165,11 @@ def _decided(
 
 
 _HARMLESS: Final = frozenset({"alpha", "fair_c", "tweedie_variance_power", "poisson_max_delta_step"})
+
+
+def _pandas(text: LightGBMModel) -> str:
+    """The line in which LightGBM keeps pandas' categories."""
+    return f"\npandas_categorical:{json.dumps(list(text.categories.values())) if text.categories else 'null'}\n"
 
 
 def _sigmoid(slope: float) -> Callable[[float], float]:

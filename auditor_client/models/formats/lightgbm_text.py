@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.formats.parsing import VALUES_MAX, Part, parsed_json, require_tree
+from auditor_client.models.formats.parsing import VALUES_MAX, DocumentPart, parsed_json, require_tree
 from shared import limits
 
 VERSIONS: Final = ("v3", "v4")
@@ -25,6 +25,10 @@ _OF_TREE: Final = (
     "num_leaves", "num_cat", "split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child",
     "leaf_value", "leaf_weight", "leaf_count", "internal_value", "internal_weight", "internal_count", "cat_boundaries",
     "cat_threshold", "is_linear", "shrinkage", "leaf_const", "num_features", "leaf_features", "leaf_coeff",
+)  # fmt: skip
+_CHECKED: Final = (
+    "num_leaves", "num_cat", "split_feature", "threshold", "decision_type", "left_child", "right_child", "leaf_value",
+    "cat_boundaries", "cat_threshold", "is_linear",
 )  # fmt: skip
 
 
@@ -58,7 +62,7 @@ class LightGBMModel:
     """A LightGBM model as its text says it.
 
     Attributes:
-        text: The text itself.
+        text: Its head and trees again, of those lines that were checked: LightGBM may be given it.
         version: Of the text.
         objective: Its words: "binary sigmoid:1".
         names: Of the inputs.
@@ -104,15 +108,30 @@ def parsed(content: bytes, name: str) -> LightGBMModel:
     classes = _whole(head, "num_tree_per_iteration", f"{name}: head", 1, limits.SCORE_CLASSES_MAX)
     if len(names) != features or len(blocks) % classes:
         raise ModelRefused(f"{name}: its head does not fit the trees: save it again.")
+    infos = _words(head, "feature_infos", f"{name}: head")
+    if len(infos) != features or any("=" in word for word in (*infos, *names)):
+        raise ModelRefused(f"{name}: its feature_infos do not fit: save it again.")
     last, _, rest = blocks[-1].partition("end of trees")
     if not rest:
         raise ModelRefused(f'{name} ends early: there is no line "end of trees". Copy the file again.')
     blocks[-1] = last
     return LightGBMModel(
-        text, head["version"], head.get("objective", "").split(), names,
+        _again(head, blocks), head["version"], head.get("objective", "").split(), names,
         [_tree(block, f"{name}: tree {index}", features) for index, block in enumerate(blocks)],
         classes, "average_output" in head, _categories(rest, head, name, features),
     )  # fmt: skip
+
+
+def _again(head: dict[str, str], blocks: list[str]) -> str:
+    trees = []
+    for number, block in enumerate(blocks):
+        members = _lines(block.split("\n")[1:], _OF_TREE, "tree")
+        lines = [f"Tree={number}", *(f"{key}={members[key]}" for key in _CHECKED if key in members)]
+        trees.append("\n".join(lines) + "\n\n\n")
+    sizes = " ".join(str(len(tree.encode())) for tree in trees)
+    again = head | {"tree_sizes": sizes}
+    lines = ["tree", *(f"{key}={again[key]}" if again[key] else key for key in _HEAD if key in again)]
+    return "\n".join([*lines, "", "".join(trees) + "end of trees", ""])
 
 
 def _lines(lines: list[str], known: tuple[str, ...], where: str) -> dict[str, str]:
@@ -134,7 +153,7 @@ def _words(members: dict[str, str], key: str, where: str) -> list[str]:
 
 
 def _whole(members: dict[str, str], key: str, where: str, low: int, high: int) -> int:
-    return Part(" ".join(_words(members, key, where)), f"{where}.{key}").integer(low, high)
+    return DocumentPart(" ".join(_words(members, key, where)), f"{where}.{key}").integer(low, high)
 
 
 def _numbers(members: dict[str, str], key: str, where: str, length: int) -> NDArray[np.float64]:
@@ -149,7 +168,7 @@ def _numbers(members: dict[str, str], key: str, where: str, length: int) -> NDAr
 
 
 def _integers(members: dict[str, str], key: str, where: str, length: int, *, high: int, low: int = 0) -> list[int]:
-    return Part(_numbers(members, key, where, length), f"{where}.{key}").integers(low, high)
+    return DocumentPart(_numbers(members, key, where, length), f"{where}.{key}").integers(low, high)
 
 
 def _tree(block: str, where: str, features: int) -> LightGBMTree:
@@ -193,12 +212,12 @@ def _bitsets(
     words = _integers(members, "cat_threshold", where, bounds[-1], high=2**32 - 1)
     found = {}
     for node in nodes:
-        index = Part(float(threshold[node]), f"{where}.threshold[{node}]").number()
-        if not (0 <= index < count and index == int(index) and bounds[int(index)] <= bounds[int(index) + 1]):
+        number = DocumentPart(float(threshold[node]), f"{where}.threshold[{node}]").number()
+        if not (0 <= number < count and number == int(number) and bounds[int(number)] <= bounds[int(number) + 1]):
             raise ModelRefused(f"{where}: node {node} has no categories.")
-        own = words[bounds[int(index)] : bounds[int(index) + 1]]
+        own = words[bounds[int(number)] : bounds[int(number) + 1]]
         found[node] = frozenset(
-            float(32 * place + bit) for place, word in enumerate(own) for bit in range(32) if word >> bit & 1
+            float(32 * number + bit) for number, word in enumerate(own) for bit in range(32) if word >> bit & 1
         )
     return found
 
@@ -209,7 +228,7 @@ def _categories(rest: str, head: dict[str, str], name: str, features: int) -> di
     listed = [line for line in lines if line.startswith("pandas_categorical:")]
     if not listed or listed[0] in ("pandas_categorical:null", "pandas_categorical:[]"):
         return {}
-    part = Part(parsed_json(listed[0].partition(":")[2].encode(), name), f"{name}: pandas_categorical")
+    part = DocumentPart(parsed_json(listed[0].partition(":")[2].encode(), name), f"{name}: pandas_categorical")
     categories = [[item.value for item in one.items(limits.CATEGORIES_PER_COLUMN_MAX)] for one in part.items()]
     if not all(type(value) in (str, bool, int, float) for one in categories for value in one):
         part.refuse("lists of texts, numbers or truth values")

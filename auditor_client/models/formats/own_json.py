@@ -23,12 +23,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.checking import MakersAnswers, checked
-from auditor_client.models.evaluation import Invented
 from auditor_client.models.formats.decisions import by_choice, by_list, by_threshold, favourable_classes
-from auditor_client.models.formats.features import admitted_column
+from auditor_client.models.formats.inputs import admitted_column
 from auditor_client.models.formats.links import negated
-from auditor_client.models.formats.parsing import Part, parsed_json, texts
+from auditor_client.models.formats.parsing import DocumentPart, parsed_json, texts
 from auditor_client.models.formats.tree_tables import TestTable, tree_of_rules, tree_table
+from auditor_client.models.inventing import Invented
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
 from shared import limits
 from shared.problems import PlanRefused
@@ -49,7 +49,7 @@ _DOCUMENT: Final[TypeAdapter[Any]] = TypeAdapter(Document)
 class OwnModel:
     """A parsed document of our own format."""
 
-    document: Part
+    document: DocumentPart
 
 
 def load_file(content: bytes, name: str) -> OwnModel:
@@ -58,7 +58,7 @@ def load_file(content: bytes, name: str) -> OwnModel:
     Raises:
         ModelRefused: It is none, or of another version.
     """
-    document = Part(parsed_json(content, name), name)
+    document = DocumentPart(parsed_json(content, name), name)
     if document["format"].value != FORMAT:
         raise ModelRefused(f"{name} is of the format {document['format'].value!r}. {_READ}")
     document.known(
@@ -90,7 +90,7 @@ def read_object(model: OwnModel, request: ModelRequest) -> ReadModel:
     return read if examples is None else _compared(read, examples, request)
 
 
-def _rules(document: Part, request: ModelRequest, provenance: Provenance) -> ReadModel:
+def _rules(document: DocumentPart, request: ModelRequest, provenance: Provenance) -> ReadModel:
     cases = []
     for part in document["rules"].items(limits.RULES_PER_PLAN_MAX):
         part.known("id", "all_of", "decision")
@@ -134,7 +134,7 @@ def read_list(listed: RuleList, request: ModelRequest, provenance: Provenance) -
     return ReadModel(tree, provenance=provenance)
 
 
-def _tree(document: Part, request: ModelRequest, provenance: Provenance) -> ReadModel:
+def _tree(document: DocumentPart, request: ModelRequest, provenance: Provenance) -> ReadModel:
     tests = TestTable()
     decisions: dict[str, int] = {}
 
@@ -163,7 +163,7 @@ def _tree(document: Part, request: ModelRequest, provenance: Provenance) -> Read
     return ReadModel(tree, provenance=provenance)
 
 
-def _score(document: Part, request: ModelRequest, provenance: Provenance) -> ReadModel:
+def _score(document: DocumentPart, request: ModelRequest, provenance: Provenance) -> ReadModel:
     score = _DOCUMENT.validate_python(document["score"].value)
     values = values_of(score)
     for name in columns_of(score):
@@ -192,7 +192,7 @@ def _score(document: Part, request: ModelRequest, provenance: Provenance) -> Rea
     )
 
 
-def _with_favourable(document: Part, request: ModelRequest) -> ModelRequest:
+def _with_favourable(document: DocumentPart, request: ModelRequest) -> ModelRequest:
     """The request, with the decisions that the document calls favourable unless the auditor named others."""
     own = document.get("favourable")
     if request.favourable is not None or own is None:
@@ -200,7 +200,7 @@ def _with_favourable(document: Part, request: ModelRequest) -> ModelRequest:
     return ModelRequest(request.schema, texts(own), above=request.above)
 
 
-def _compared(read: ReadModel, examples: Part, request: ModelRequest) -> ReadModel:
+def _compared(read: ReadModel, examples: DocumentPart, request: ModelRequest) -> ReadModel:
     """Compare with the examples that the document brings."""
     items = examples.items(EXAMPLES_MAX)
     favourable = {rule.leaf.decision for rule in read.tree.rules() if rule.favourable}
@@ -222,7 +222,7 @@ def _compared(read: ReadModel, examples: Part, request: ModelRequest) -> ReadMod
     return checked(named, request.schema, lambda _: said, records=records) if items else read
 
 
-def example_records(parts: list[Part], read: ReadModel, request: ModelRequest) -> Invented:
+def example_records(parts: list[DocumentPart], read: ReadModel, request: ModelRequest) -> Invented:
     """Records that a file brings with it, column by column.
 
     Raises:

@@ -44,7 +44,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return document
 
 
-class Part:
+class DocumentPart:
     """A value of a document with the path that leads to it, so that a refusal can name it."""
 
     __slots__ = ("path", "value")
@@ -58,21 +58,21 @@ class Part:
         shown = repr(self.value)
         raise ModelRefused(f"{self.path} is {shown[:60]}{'…' if len(shown) > 60 else ''}, and has to be {wanted}.")
 
-    def __getitem__(self, name: str) -> "Part":
+    def __getitem__(self, name: str) -> "DocumentPart":
         """A member that has to be there."""
         if not isinstance(self.value, dict):
             self.refuse("an object")
         if name not in self.value:
             raise ModelRefused(f"{self.path} has no member {name!r}.")
-        return Part(self.value[name], f"{self.path}.{name}")
+        return DocumentPart(self.value[name], f"{self.path}.{name}")
 
-    def get(self, name: str) -> "Part | None":
+    def get(self, name: str) -> "DocumentPart | None":
         """A member that may be there."""
         if not isinstance(self.value, dict):
             self.refuse("an object")
-        return Part(self.value[name], f"{self.path}.{name}") if name in self.value else None
+        return DocumentPart(self.value[name], f"{self.path}.{name}") if name in self.value else None
 
-    def known(self, *names: str) -> "Part":
+    def known(self, *names: str) -> "DocumentPart":
         """The object itself, if it has no other members than these."""
         if not isinstance(self.value, dict):
             self.refuse("an object")
@@ -81,11 +81,11 @@ class Part:
                 raise ModelRefused(f"{self.path} has a member {name[:60]!r}, which is not known here.")
         return self
 
-    def items(self, most: int = VALUES_MAX) -> list["Part"]:
+    def items(self, most: int = VALUES_MAX) -> list["DocumentPart"]:
         """The items of a list."""
         if not isinstance(self.value, list) or len(self.value) > most:
             self.refuse(f"a list of at most {most} items")
-        return [Part(item, f"{self.path}[{index}]") for index, item in enumerate(self.value)]
+        return [DocumentPart(item, f"{self.path}[{index}]") for index, item in enumerate(self.value)]
 
     def text(self) -> str:
         """A text."""
@@ -141,7 +141,7 @@ class Part:
             self.refuse("a list of numbers")
 
 
-def texts(part: Part) -> list[str]:
+def texts(part: DocumentPart) -> list[str]:
     """A list of texts."""
     return [item.text() for item in part.items()]
 
@@ -161,6 +161,6 @@ def require_tree(left: Sequence[int], right: Sequence[int], *, what: str) -> Non
             waiting += (left[node], right[node])
 
 
-def tabulated(kinds: Mapping[str, Callable[[Part], Any]], part: Part) -> dict[str, Any]:
+def tabulated(kinds: Mapping[str, Callable[[DocumentPart], Any]], part: DocumentPart) -> dict[str, Any]:
     """Each of some members of an object, read by its kind."""
     return {name: kind(part[name]) for name, kind in kinds.items()}

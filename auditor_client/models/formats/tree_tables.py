@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Final
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.formats.features import opposite
+from auditor_client.models.formats.inputs import opposite
 from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree, examples
 from shared import limits
 from shared.rules import Predicate

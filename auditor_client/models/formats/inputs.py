@@ -30,7 +30,7 @@ _COMPARE: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class InputTest:
     """A maker's test of one input.
 
     Attributes:
@@ -58,7 +58,7 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True)
-class Feature:
+class ModelInput:
     """An input of a model: a declared column, and the numbers that its values enter the model as.
 
     Attributes:
@@ -69,7 +69,7 @@ class Feature:
     column: Column
     codes: Mapping[Value, float] | None
 
-    def predicate(self, test: Test) -> Predicate | bool:
+    def predicate(self, test: InputTest) -> Predicate | bool:
         """The test as a predicate of the column; its answer, if that is the same for every declared value.
 
         Raises:
@@ -82,15 +82,15 @@ class Feature:
         answers = {value: test.answer(self.codes.get(value, math.nan)) for value in self.column.values}
         return one_of(self.column, [value for value, answer in answers.items() if answer], test.missing)
 
-    def _listed(self, test: Test, codes: Mapping[Value, float]) -> Predicate | bool:
+    def _listed(self, test: InputTest, codes: Mapping[Value, float]) -> Predicate | bool:
         """Of an integer column whose values a model takes for categories."""
         other = [float(value) for value, code in codes.items() if test.answer(code) != test.missing]
-        found = Feature(self.column, None).predicate(Test("in", frozenset(other)))
+        found = ModelInput(self.column, None).predicate(InputTest("in", frozenset(other)))
         if not test.missing:
             return found
         return not found if isinstance(found, bool) else opposite(found, self.column)
 
-    def _ordered(self, test: Test) -> Predicate | bool:
+    def _ordered(self, test: InputTest) -> Predicate | bool:
         column, missing = self.column, test.missing and self.column.nullable
         if isinstance(test.value, frozenset):
             if column.type != "integer":
@@ -159,7 +159,7 @@ def _constant(column: Column, *, of_values: bool, of_missing: bool) -> Predicate
     return Predicate(column=column.name, op="is_missing" if of_missing else "not_missing")
 
 
-class Features:
+class ModelInputs:
     """A model's inputs by their index; a column is looked for when a test names it, since not every input is used."""
 
     def __init__(self, names: Sequence[str], request: ModelRequest) -> None:
@@ -173,7 +173,7 @@ class Features:
             raise ModelRefused(f"The model has {len(names)} inputs: name as many columns, each one once.")
         self.names = columns
         self._schema = request.schema
-        self._made: dict[int, Feature] = {}
+        self._made: dict[int, ModelInput] = {}
         self._codes: dict[int, Mapping[Value, float]] = {}
 
     def __len__(self) -> int:
@@ -187,7 +187,7 @@ class Features:
         """Whether an input is a category's index."""
         return index in self._codes
 
-    def __getitem__(self, index: int) -> Feature:
+    def __getitem__(self, index: int) -> ModelInput:
         """An input.
 
         Raises:
@@ -197,7 +197,7 @@ class Features:
             self._made[index] = self._feature(index)
         return self._made[index]
 
-    def _feature(self, index: int) -> Feature:
+    def _feature(self, index: int) -> ModelInput:
         column = admitted_column(self.names[index], self._schema)
         codes = self._codes.get(index)
         if codes is not None:
@@ -207,13 +207,13 @@ class Features:
                     f"The model knows {_shown(list(codes))} as categories of {column.name!r}, and the dataset declares "
                     f"it as {column.type}: train the model on the declared values."
                 )
-            return Feature(column, codes)
+            return ModelInput(column, codes)
         if column.type == "category":
             raise ModelRefused(
                 f"The model takes {column.name!r} as a number, and the dataset declares categories: train it on a "
                 "DataFrame whose column is categorical, or behind an encoder in a scikit-learn Pipeline."
             )
-        return Feature(column, {False: 0.0, True: 1.0} if column.type == "boolean" else None)
+        return ModelInput(column, {False: 0.0, True: 1.0} if column.type == "boolean" else None)
 
 
 def _shown(values: Sequence[Value]) -> str:
@@ -241,22 +241,22 @@ def admitted_column(name: str, schema: Schema) -> Column:
     return column
 
 
-def float32_below(threshold: float) -> Test:
+def float32_below(threshold: float) -> InputTest:
     """The doubles whose float32, rounded to nearest, is below a float32 threshold, as one test of the double itself."""
     upper = np.float32(threshold)
     if np.isinf(upper):
         # Nothing declared is infinite, and what rounds to infinity is taken for the largest float32.
-        return Test("lt", math.inf if upper > 0 else -math.inf)
+        return InputTest("lt", math.inf if upper > 0 else -math.inf)
     lower = np.nextafter(upper, np.float32(-np.inf))
     if np.isinf(lower):
-        return Test("lt", -math.inf)
+        return InputTest("lt", -math.inf)
     middle = (float(lower) + float(upper)) / 2  # exact: one more bit than a float32 has
-    return Test("lt" if np.float32(middle) >= upper else "le", middle)
+    return InputTest("lt" if np.float32(middle) >= upper else "le", middle)
 
 
-def float32_at_most(threshold: float) -> Test:
+def float32_at_most(threshold: float) -> InputTest:
     """The doubles whose float32 is at most a float32 threshold."""
     value = np.float32(threshold)
     if np.isinf(value):
-        return Test("le", math.inf if value > 0 else -math.inf)
+        return InputTest("le", math.inf if value > 0 else -math.inf)
     return float32_below(float(np.nextafter(value, np.float32(np.inf))))

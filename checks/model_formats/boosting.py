@@ -1,0 +1,42 @@
+"""Random boosters, fitted by their makers."""
+
+import warnings
+from typing import Any
+
+import lightgbm
+import numpy as np
+
+from auditor_client.models.read_model import ModelRequest
+from checks.model_formats.data import SCHEMA, labels, table
+
+
+def lightgbm_model(seed: int) -> tuple[Any, ModelRequest]:
+    """A classifier of 2 or 3 classes, gradient-boosted or a random forest, with every way to treat missing values."""
+    draw = np.random.default_rng(seed)
+    frame = table(draw)
+    classes = int(draw.choice([2, 2, 2, 3]))
+    options: dict[str, Any] = {
+        "n_estimators": int(draw.integers(1, 12)), "num_leaves": int(draw.integers(2, 16)),
+        "min_child_samples": int(draw.integers(1, 10)), "learning_rate": float(draw.choice([0.1, 0.5, 1])),
+        "zero_as_missing": bool(draw.random() < 0.3), "use_missing": bool(draw.random() < 0.8),
+        "cat_smooth": 1, "min_data_per_group": 5, "max_cat_to_onehot": int(draw.integers(1, 5)),
+        "verbose": -1, "n_jobs": 1,
+    }  # fmt: skip
+    if draw.random() < 0.2:
+        options |= {"boosting_type": "rf", "bagging_fraction": 0.7, "bagging_freq": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = lightgbm.LGBMClassifier(**options).fit(frame, labels(draw, frame, classes))
+    return model, request(draw, classes)
+
+
+def lightgbm_file(seed: int) -> tuple[bytes, ModelRequest]:
+    """The same as LightGBM's text."""
+    model, asked = lightgbm_model(seed)
+    return model.booster_.model_to_string().encode(), asked
+
+
+def request(draw: np.random.Generator, classes: int) -> ModelRequest:
+    """A favourable class, and of two classes sometimes a threshold on its probability."""
+    above = float(draw.choice([0.3, 0.5, 0.7])) if classes == 2 and draw.random() < 0.4 else None
+    return ModelRequest(SCHEMA, favourable=[int(draw.integers(0, classes))], above=above)

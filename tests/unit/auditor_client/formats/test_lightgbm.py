@@ -1,0 +1,118 @@
+"""LightGBM's models, compared with LightGBM; `python -m checks.model_formats lightgbm` does the same at length."""
+
+from typing import Any
+
+import lightgbm
+import pytest
+
+from auditor_client.errors import ModelRefused
+from auditor_client.models.formats import lightgbm as reader
+from auditor_client.models.formats.lightgbm_text import parsed
+from auditor_client.models.read_model import ModelRequest
+from auditor_client.models.readers import load_object, read_object
+from checks.model_formats.__main__ import survivors
+from checks.model_formats.boosting import lightgbm_file, lightgbm_model
+from checks.model_formats.formats import FORMATS
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_random_model_is_read_as_it_decides(seed: int) -> None:
+    """Forests, two and three classes, zero as missing, categories, thresholds on roundings."""
+    model, request = lightgbm_model(seed)
+
+    provenance = read_object(model, request).provenance
+
+    assert provenance is not None
+    assert (provenance.differing, provenance.bound) == (0, None)
+    assert provenance.probes >= 4000
+    assert provenance.compared_with == f"LightGBM {lightgbm.__version__}"
+
+
+def test_a_file_is_read_as_the_model_in_memory_and_compared() -> None:
+    model, request = lightgbm_model(1)
+    content, _ = lightgbm_file(1)
+
+    from_file = read_object(load_object(content, "model.txt"), request)
+
+    assert from_file.columns == read_object(model, request).columns
+    assert from_file.provenance is not None
+    assert from_file.provenance.compared_with is not None
+
+
+def test_a_file_is_read_without_lightgbm_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "installed", lambda _: None)
+    content, request = lightgbm_file(1)
+
+    read = read_object(load_object(content, "model.txt"), request)
+
+    assert read.provenance is not None
+    assert read.provenance.compared_with is None
+
+
+@pytest.mark.parametrize("fault", ["threshold", "missing", "category", "order"])
+def test_a_fault_in_reading_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control: each of these is a way to read LightGBM wrongly."""
+    model, request = lightgbm_model(5)
+    text = parsed(model.booster_.model_to_string().encode(), "model")
+    tree = text.trees[0]
+    faults: dict[str, Any] = {
+        "threshold": lambda: tree.threshold.__setitem__(0, tree.threshold[0] + 1e-6 * abs(tree.threshold[0])),
+        "missing": lambda: tree.default_left.__setitem__(slice(None), [not one for one in tree.default_left]),
+        "category": lambda: [
+            one.categories.update({n: c | {0.0, 1.0, 2.0} for n, c in one.categories.items()}) for one in text.trees
+        ],
+        "order": text.trees.reverse,
+    }
+    faults[fault]()
+    monkeypatch.setattr(reader, "parsed", lambda *_: text)
+
+    with pytest.raises(ModelRefused, match="decides otherwise"):
+        read_object(model, request)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        (b"version=v4", b"version=v2", "v3, v4"),
+        (b"is_linear=0", b"is_linear=1", "linear_tree=False"),
+        (b"objective=binary sigmoid:1", b"objective=multiclassova num_class:3 sigmoid:1", "multiclassova"),
+        (b"leaf_value=", b"leaf_value=nan ", "numbers"),
+        (b"num_leaves=", b"split_mode=3\nnum_leaves=", "split_mode"),
+        (b"left_child=", b"left_child=99 ", "left_child"),
+        (b"end of trees", b"end", "ends early"),
+    ],
+)
+def test_what_is_not_known_is_refused_by_name(old: bytes, new: bytes, text: str) -> None:
+    content, request = lightgbm_file(0)
+    assert old in content
+
+    with pytest.raises(ModelRefused, match=text):
+        read_object(load_object(content.replace(old, new), "model.txt"), request)
+
+
+def test_a_column_that_is_not_declared_or_sensitive_is_refused() -> None:
+    content, request = lightgbm_file(0)
+
+    for name, text in ((b"wealth", "does not declare"), (b"sex", "sensitive")):
+        with pytest.raises(ModelRefused, match=text):
+            read_object(load_object(content.replace(b"income", name), "model.txt"), request)
+
+
+def test_columns_name_the_inputs_in_order() -> None:
+    content, request = lightgbm_file(0)
+    names = ["income", "tiny", "age", "children", "work", "home", "owner", "insured"]
+    renamed = content.replace(b"feature_names=income tiny", b"feature_names=f1 f2")
+
+    read = read_object(
+        load_object(renamed, "m"), ModelRequest(request.schema, request.favourable, names, request.above)
+    )
+
+    assert read.tree == read_object(load_object(content, "m"), request).tree
+
+
+def test_damaged_files_are_refused_and_nothing_else() -> None:
+    survived, peak, faults = survivors(FORMATS["lightgbm"], 100)
+
+    assert faults == []
+    assert survived < 100
+    assert peak < 200e6
