@@ -61,7 +61,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version="1",
         summary="Noisy histograms over rules, charged to a ledger",
         lifespan=lifespan,
-        openapi_url="/openapi.json",
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,

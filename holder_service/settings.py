@@ -82,8 +82,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
-        """Read HOLDER_HOME, HOLDER_DATABASE_URL, HOLDER_ANCHOR, HOLDER_RELEASE_QUANTUM_MS, HOLDER_REQUESTS_PER_S and
-        HOLDER_CONCURRENT_RELEASES.
+        """Read each setting from the variable of its name in capitals, after HOLDER_.
 
         Raises:
             InvalidSettings: One of them is not usable.

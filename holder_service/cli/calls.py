@@ -67,13 +67,12 @@ def own_holder() -> AbstractContextManager[Holder]:
 
 
 @contextmanager
-def clear_errors() -> Iterator[None]:
-    """End the command with one line where something is not as it has to be."""
+def clear_errors(*own: type[Exception]) -> Iterator[None]:
+    """End the command with one line where something is not as it has to be; also on errors of the command's own."""
+    expected: tuple[type[Exception], ...] = (HolderError, SetUpError, *own)
     try:
         yield
-    except HolderError as error:
-        fail(error.detail)
-    except SetUpError as error:
+    except expected as error:
         fail(str(error))
     except (httpx.UnsupportedProtocol, httpx.InvalidURL):
         fail("HOLDER_URL, or --url, takes the address of a running holder, such as http://127.0.0.1:8080.")

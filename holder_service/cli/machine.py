@@ -62,9 +62,7 @@ def list_overlaps(as_json: AsJson = False) -> None:
 
 
 @commands.command("backup")
-def backup(
-    folder: Annotated[Path, typer.Argument(help="A new folder; it holds secrets, as the home does.")],
-) -> None:
+def backup(folder: Annotated[Path, typer.Argument(help="A new folder; it holds secrets, as the home does.")]) -> None:
     """Copy database, keys and records while the holder goes on; a database on a server is left to its own tools."""
     with clear_errors(), own_holder() as own:
         complete = back_up(own, folder)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from holder_service.cli.calls import clear_errors, fail
+from holder_service.cli.calls import clear_errors
 from holder_service.cli.output import AsJson
 from holder_service.privacy_audit.audit import AuditLine, audit
 from holder_service.privacy_audit.over_http import AuditFailed
@@ -36,16 +36,13 @@ def audit_privacy(
     lines: list[AuditLine] = []
     if not as_json:
         print(_LAYOUT.format(*_COLUMNS))
-    with clear_errors():
-        try:
-            for line in audit(
-                core_runs=runs, http_runs=http_runs, time_runs=time_runs, alpha=alpha, with_faults=with_faults
-            ):
-                lines.append(line)
-                if not as_json:
-                    print(_LAYOUT.format(*_row(line)), flush=True)
-        except AuditFailed as error:
-            fail(str(error))
+    with clear_errors(AuditFailed):
+        for line in audit(
+            core_runs=runs, http_runs=http_runs, time_runs=time_runs, alpha=alpha, with_faults=with_faults
+        ):
+            lines.append(line)
+            if not as_json:
+                print(_LAYOUT.format(*_row(line)), flush=True)
     if as_json:
         print(json.dumps({"alpha": alpha, "findings": [_document(line) for line in lines]}))
     if not all(line.as_expected for line in lines):

@@ -155,14 +155,13 @@ def work_s(size: PlanSize, *, records_max: int, factors: Work = AS_SHIPPED) -> f
 
 
 def release_deadline_s(work_s: float, *, quantum_ms: int) -> float:
-    """Seconds from the beginning of the work to the entry in the ledger; the answer leaves a quantum later.
+    """Seconds from the beginning of the work to the entry in the ledger: a multiple of the quantum, and at least one.
+
+    The answer leaves a quantum later. A quantum of 0 switches the deadline off, for tests and simulations only.
 
     Args:
         work_s: On the plan, and on those that come before it.
-        quantum_ms: The holder's quantum; 0 switches the deadline off, for tests and simulations only.
-
-    Returns:
-        A multiple of the quantum, in seconds, at least one quantum; 0.0 without a quantum.
+        quantum_ms: The holder's.
     """
     if quantum_ms == 0:
         return 0.0

@@ -22,7 +22,6 @@ class Node:
     """A test of one column.
 
     Attributes:
-        column: Its name.
         atoms: The atoms that go the way of `children[1]`, as an integer: bit a for atom a.
         children: The way on for other atoms, and for these: the place of a node; or ~r, below 0, if rule
             r is the first that matches, where r is the number of rules if none does.

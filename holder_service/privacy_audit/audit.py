@@ -26,7 +26,6 @@ class AuditLine:
     Attributes:
         through: "core", "HTTP" or "time".
         what: The mechanism's name, or what was seen of releases (`timing`).
-        bound: Of the loss, as it was seen.
     """
 
     through: str

@@ -74,7 +74,6 @@ def draw(
     """Draw answers to a batch on both registers.
 
     Args:
-        runs: On either register.
         calibration: What draws; noise and charge are stated as those of `as_charged` all the same.
     """
     stated = as_charged(pair, batch)

@@ -31,7 +31,6 @@ class LogLikelihoodRatio:
     """The privacy loss of answers for the first of two registers, against the second.
 
     Attributes:
-        noise: As stated.
         counts: Of each count that differs, the true one in the first register and in the second.
     """
 

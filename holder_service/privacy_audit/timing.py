@@ -99,12 +99,8 @@ class TimedPair:
         """The plan of a number about one of them, as JSON."""
         rule = [{"column": f"x{column}", "op": "lt", "value": _FREQUENT} for column in range(self.columns)]
         cells = [{"id": f"cell-{number}-{copy}", "all_of": rule} for copy in range(self.cells)]
-        batch = {
-            "name": "batch",
-            "mechanism": {"name": "laplace"},
-            "epsilon": str(self.epsilons[side]),
-            "cells": cells,
-        }
+        epsilon = str(self.epsilons[side])
+        batch = {"name": "batch", "mechanism": {"name": "laplace"}, "epsilon": epsilon, "cells": cells}
         return {"sensitive": list(self.sensitive), "batches": [batch]}
 
 

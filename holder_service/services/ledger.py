@@ -113,17 +113,10 @@ def record_restore(store: LedgerStore, *, actor: str, reason: str) -> RecordedRe
         }
         entry = transaction.append(Event("restore", actor, detail=detail))
         open_ones = [one for one in datasets.every_population(transaction.connection) if one.merged_into is None]
-        for population in open_ones:
-            spent = ledger.population_balance(transaction.connection, population.name)
-            transaction.append(
-                Event(
-                    "cap",
-                    actor,
-                    population=population.name,
-                    cap=spent.limited(NO_LOSS),
-                    detail={"closed_by": "restore"},
-                )
-            )
+        closing = {"closed_by": "restore"}
+        for one in open_ones:
+            spent = ledger.population_balance(transaction.connection, one.name)
+            transaction.append(Event("cap", actor, population=one.name, cap=spent.limited(NO_LOSS), detail=closing))
         return RecordedRestore(entry, tuple(one.name for one in open_ones))
 
     return store.record_restore(work)

@@ -38,10 +38,7 @@ def find_own(connection: Connection, identity: str, *, auditor: str, dataset: st
 
 def store(connection: Connection, release: StoredRelease) -> None:
     """Keep an answer; in the transaction that charges it."""
-    connection.execute(
-        _INSERT,
-        {name: getattr(release, name) for name in StoredRelease.__slots__},
-    )
+    connection.execute(_INSERT, {name: getattr(release, name) for name in StoredRelease.__slots__})
 
 
 def free_bytes(connection: Connection, *, auditor: str, dataset: str) -> int:

@@ -7,6 +7,7 @@ A statement about noise here fails by chance at most once in a million.
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 
 import httpx
@@ -187,10 +188,7 @@ def test_neither_secret_nor_hash_is_in_the_database(sqlite_holder: TestedHolder)
 def test_hashes_under_a_lost_secret_are_reported_and_made_anew_by_the_next_load(sqlite_holder: TestedHolder) -> None:
     sqlite_holder.offer("later", people(200, 420))
     other = PersonSecret.forgotten()
-    files = type(sqlite_holder.holder.files)(
-        **{name: getattr(sqlite_holder.holder.files, name) for name in ("records", "people", "incoming", "lock")},
-        secret=other,
-    )
+    files = replace(sqlite_holder.holder.files, secret=other)
 
     found = find_overlaps(sqlite_holder.holder.store, files)
 

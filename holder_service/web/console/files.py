@@ -16,13 +16,10 @@ TOKEN_BYTES_MAX: Final = 200
 
 
 async def receive_form(request: Request, path: Path, *, bytes_max: int, check: Callable[[str], None]) -> str:
-    """Write the file of a form to a new file.
+    """Write the file of a form to a new file, and give its media type, by the ending of its name.
 
     Args:
         check: Is given the form's token, which stands before the file, and refuses a wrong one.
-
-    Returns:
-        The media type, by the ending of the file's name.
 
     Raises:
         InvalidRequest: It is no such form, or no file is in it.

@@ -63,14 +63,11 @@ def balance_bar(balance: Balance) -> Bar:
 
 
 def spending_chart(points: Sequence[tuple[datetime, Balance]], now: datetime, *, cap: bool = True) -> Chart | None:
-    """A population's spending over time.
+    """A population's spending over time; None if nothing was spent yet.
 
     Args:
         points: The balance after each step of time that changed it, oldest first.
         cap: Whether the cap is drawn too; not where it is published.
-
-    Returns:
-        The chart; None if nothing was spent yet.
     """
     if not points or points[-1][1].spent.epsilon_nano == 0:
         return None

@@ -183,6 +183,4 @@ def _path(location: Sequence[Any]) -> str:
 
 
 def _shortened(text: str) -> str:
-    if len(text) <= TEXT_SHOWN_CHARACTERS_MAX:
-        return text
-    return text[:TEXT_SHOWN_CHARACTERS_MAX] + "…"
+    return text if len(text) <= TEXT_SHOWN_CHARACTERS_MAX else text[:TEXT_SHOWN_CHARACTERS_MAX] + "…"

@@ -90,15 +90,12 @@ class RateLimits:
                     self._valid_keys.pop(key, None)
                 elif attempted and "caller" in scope.get("state", {}):
                     self._attempts.give_back(address)
-                    self._remember(key)
+                    self._valid_keys[key] = None
+                    if len(self._valid_keys) > BUCKETS_MAX:
+                        self._valid_keys.popitem(last=False)
             await send(message)
 
         await self._app(scope, receive, noticing)
-
-    def _remember(self, key: str) -> None:
-        self._valid_keys[key] = None
-        if len(self._valid_keys) > BUCKETS_MAX:
-            self._valid_keys.popitem(last=False)
 
 
 def _digest_of_key(scope: Scope) -> str:
