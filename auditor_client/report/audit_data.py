@@ -20,6 +20,7 @@ from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import Paragraph
 from auditor_client.report.rule_bars import RuleBars, rule_bars
 from auditor_client.report.score_pictures import ScoreData, score_data
+from auditor_client.report.subject import Subject, subject
 from auditor_client.report.widths import WidthCurve, remaining_curve
 from auditor_client.text import loss_words
 from shared.amounts import NANO_PER_UNIT
@@ -41,6 +42,7 @@ class AuditData:
     `no_bars` says why an answer rule by rule has no `bars`; it is empty if it has them or was not asked for.
     """
 
+    subject: Subject
     verdict: str
     headline: str
     explanation: str
@@ -70,6 +72,7 @@ def audit_data(finding: Finding) -> AuditData:
     bars, no_bars = _bars(finding)
     warnings = [warning for estimate in finding.estimates.values() for warning in estimate.warnings]
     return AuditData(
+        subject=subject(finding.question),
         verdict=first.verdict.value if first.ratio.defined else "undefined",
         headline=prose.headline(finding),
         explanation=prose.explanation(first),
@@ -127,6 +130,7 @@ def _question(finding: Finding) -> tuple[Fact, ...]:
     scope = finding.question.scope
     reference = finding.question.reference
     return (
+        Fact("Audited", subject(finding.question).sentence),
         Fact("Dataset", f"{release.dataset}, version {release.version}"),
         Fact("Compared by", listed(finding.plan.sensitive)),
         Fact("Groups", str(len(finding.counts[next(iter(finding.counts))].measurement.groups))),
@@ -180,6 +184,7 @@ def _receipt(finding: Finding) -> tuple[Fact, ...]:
         Fact("Signing key", f"{release.key} (Ed25519) {finding.key.public_key}", exact=True),
         Fact("Signature", release.signature, exact=True),
         Fact("Receipt file", finding.receipt.name, exact=True),
-        Fact("Rules of the tree", finding.model.rules, exact=True),
+        Fact("Rules", finding.model.rules, exact=True),
+        *(Fact(f"Column {name}", column, exact=True) for name, column in finding.question.column_ids.items()),
         *([Fact("Model file", finding.model.file, exact=True)] if finding.model.file is not None else []),
     )

@@ -74,7 +74,9 @@ def comparison_data(first: Finding, second: Finding, metric: str, change: Compar
 
 def _name(finding: Finding) -> str:
     digest = (finding.model.file or finding.model.rules).removeprefix("sha256:")
-    return f"model {digest[:12]}, {len(finding.rules)} rules"
+    provenance = finding.question.source.provenance
+    described = "" if provenance is None else f"{provenance.description}, "
+    return f"{described}model {digest[:12]}, {len(finding.rules)} rules"
 
 
 def _cost(first: Finding, second: Finding) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from typing import Any, Final
 
 from auditor_client.asking.question import Question
@@ -12,6 +12,7 @@ from auditor_client.findings import insight
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.planning.forecasts import Expectation, Forecast
 from auditor_client.report import prose
+from auditor_client.report.subject import subject
 from shared.datasets import Budget
 from shared.plans import Quote
 
@@ -53,16 +54,31 @@ def audit_document(finding: Finding) -> dict[str, Any]:
             for rule in finding.rules
         ],
         "model": {"rules_digest": finding.model.rules, "file_digest": finding.model.file},
+        **_source(question),
         "reused": finding.reused,
         "charge": release.charge.document(),
         "budget": None if finding.budget is None else finding.budget.model_dump(mode="json"),
         "relation": release.relation,
-        "meaning": {paragraph.term: paragraph.text for paragraph in prose.paragraphs(finding)},
+        "meaning": {
+            "What was audited": subject(question).sentence,
+            **{paragraph.term: paragraph.text for paragraph in prose.paragraphs(finding)},
+        },
         "holder": finding.holder_url,
         "key": finding.key.model_dump(mode="json"),
         "receipt": str(finding.receipt),
         "release": dict(finding.answer),
         "versions": dict(finding.versions),
+    }
+
+
+def _source(question: Question) -> dict[str, Any]:
+    """What stands behind the rules; left out where that is nothing, as documents were before there was anything."""
+    source = question.source
+    if not source.columns and source.provenance is None:
+        return {}
+    return {
+        "columns": {held.column.name: held.id for held in source.columns},
+        "provenance": None if source.provenance is None else asdict(source.provenance),
     }
 
 

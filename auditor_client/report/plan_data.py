@@ -9,6 +9,7 @@ from auditor_client.report.audit_data import Fact
 from auditor_client.report.formats import listed, scope_words
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import noise_words
+from auditor_client.report.subject import subject
 from auditor_client.report.widths import WidthCurve, planned_curve
 from auditor_client.text import loss_words
 from shared.datasets import Budget
@@ -49,6 +50,7 @@ def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budg
         f"{'' if enough else ', which does not suffice'}.",
         enough=enough,
         facts=(
+            Fact("Audited", subject(question).sentence),
             Fact("Rules", f"{len(question.rules)}, {favourable} of them favourable"),
             Fact("Figures", listed([METRIC_WORDS[name].title for name in question.metrics])),
             Fact("Strategy", question.strategy),

@@ -10,6 +10,7 @@ from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.report.formats import group_words, listed, percent, scope_words, threshold_percent, whole
 from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS
+from auditor_client.report.subject import subject
 from auditor_client.text import loss_words
 from shared.meaning import meaning, statements
 from shared.noise import (
@@ -56,14 +57,14 @@ def extremes(parity: ParityEstimate) -> tuple[GroupEstimate, GroupEstimate] | No
 
 def headline(finding: Finding) -> str:
     """The first metric's verdict in one sentence."""
-    metric, estimate = finding.metrics[0], finding.first
+    metric, estimate, name = finding.metrics[0], finding.first, subject(finding.question).name
     start = f"At {loss_words(finding.release.charge)}"
     by = listed(finding.plan.sensitive)
     worse, rate = _worse(estimate, RATES[metric][0])
     ends = extremes(worse)
     if ends is None or not estimate.ratio.defined:
-        name = METRIC_WORDS[metric].title.lower()
-        return f"{start}, the tree has no {name} ratio for {by}: there is no verdict."
+        title = METRIC_WORDS[metric].title.lower()
+        return f"{start}, {name} has no {title} ratio for {by}: there is no verdict."
     lowest, highest = (f"“{', '.join(group_words(group.group))}”" for group in ends)
     share = percent(estimate.ratio.value, apart_from=estimate.threshold)
     done = RATE_WORDS[rate].predicate
@@ -73,8 +74,8 @@ def headline(finding: Finding) -> str:
     if metric != PARITY:
         rule = f"{METRIC_WORDS[metric].title.lower()} by {rule}"
     if estimate.verdict is Verdict.UNDECIDED:
-        return f"{start}, it is undecided whether the tree meets {rule}: {compared}{interval}."
-    return f"{start}, the tree {estimate.verdict.value} {rule}: {compared}{interval}."
+        return f"{start}, it is undecided whether {name} meets {rule}: {compared}{interval}."
+    return f"{start}, {name} {estimate.verdict.value} {rule}: {compared}{interval}."
 
 
 def explanation(estimate: MetricEstimate) -> str:
@@ -139,7 +140,7 @@ def _off_by(reach: int) -> str:
 
 def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
     """What the figures mean and do not mean, for this audit."""
-    estimate = result.first
+    estimate, audited = result.first, subject(result.question)
     level = level_words(estimate.ratio)
     return (
         Paragraph(
@@ -154,8 +155,8 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
         *_population_paragraph(result, level),
         Paragraph(
             "Meets, fails, undecided",
-            f"The tree meets or fails {threshold_name(estimate.threshold)} only if the whole {level} interval is "
-            "on one side of it. Otherwise the audit says undecided: the privacy noise is too large for a verdict. "
+            f"{audited.capital} meets or fails {threshold_name(estimate.threshold)} only if the whole {level} interval "
+            "is on one side of it. Otherwise the audit says undecided: the privacy noise is too large for a verdict. "
             "That is neither a pass nor a suspicion. The same question returns the same answer; only a larger ε, or a "
             "second draw, which is charged, adds information.",
         ),
@@ -166,13 +167,12 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
             "survey weights are not supported."
             f"{_scope_sentence(result)} The intervals about the people in the data do not cover how well these people "
             "represent others. "
-            "And the figures are about the decisions of the tree as it was read, not about what was decided in "
-            "practice.",
+            f"And the figures are about the decisions {audited.about}.",
         ),
         Paragraph(
             "What they do not say",
             "Why the groups differ. A difference is not a cause, and no proof of discrimination; equal rates do not "
-            "prove that a tree is fair."
+            "prove that decisions are fair."
             f"{' Statistical parity does not ask who deserved to be accepted.' if PARITY in result.metrics else ''}",
         ),
         _privacy_paragraph(result),
@@ -214,7 +214,9 @@ def _population_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
 
 def _scope_sentence(result: Finding) -> str:
     scope = result.question.scope
-    return f" Only those within the scope are counted: {' and '.join(scope_words(scope))}." if scope else ""
+    words = f" Only those within the scope are counted: {' and '.join(scope_words(scope))}." if scope else ""
+    undecided = [f"“{predicate.column}”" for predicate in result.question.source.decided]
+    return f"{words} Whoever has no value in {listed(undecided)} is outside." if undecided else words
 
 
 def _threshold_paragraph(threshold: float) -> Paragraph:

@@ -15,7 +15,7 @@ from auditor_client.report.score_pictures import ScoreData
 
 def audit_lines(report: AuditData) -> list[str]:
     """An audit in a few lines."""
-    lines = [report.headline, report.explanation]
+    lines = [report.headline, report.explanation, report.subject.sentence]
     if report.reused:
         lines.append(report.reused)
     for section in report.sections:

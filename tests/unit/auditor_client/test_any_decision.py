@@ -16,10 +16,11 @@ from auditor_client.errors import HolderLied, ModelRefused, QuestionRefused
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
 from auditor_client.findings.notes import Notes
 from auditor_client.models.read_model import Provenance, ReadModel, above
+from auditor_client.report.subject import provenance_words
 from shared.columns import DerivedColumn, column_id
 from shared.schema import Column
 from testing.invented_questions import FOUR_LEAVES
-from testing.registers import LOANS, REGISTER
+from testing.registers import LOANS
 from testing.simulated_holder import KEY, SimulatedHolder, problem, simulated_holder
 
 DECISIONS = pd.DataFrame({"id": ["p1", "p2", "p3"], "decision": ["granted", "refused", None]})
@@ -280,4 +281,56 @@ def test_a_note_with_another_document_than_its_id_is_noticed(auditor: Auditor, t
 
     assert not HeldColumn.model_validate(document).is_of("ADR", "register")
     assert not held.is_of("BOB", "register")
-    assert REGISTER.name == "register"
+
+
+def test_reports_speak_of_what_was_audited(auditor: Auditor) -> None:
+    auditor.link(DECISIONS, "register", name="decision")
+    common: dict[str, Any] = {"dataset": "register", "sensitive": ["sex"], "epsilon": "1"}
+    linked = auditor.audit(decision="decision", favourable=["granted"], **common)
+    declared = auditor.audit(decision="citizen", **common)
+    model, tree = auditor.audit(score(), **common), auditor.audit(FOUR_LEAVES, **common)
+
+    for audit, words in (
+        (linked, "The decisions in the column “decision”, linked by the auditor."),
+        (declared, "The decisions in the column “citizen”, as the holder’s records have it."),
+        (model, "A logistic model. Nothing was there that it could be compared with."),
+        (tree, "A decision tree, given as it is."),
+    ):
+        assert words in audit.summary()
+        assert words in audit.to_html()
+        assert audit.to_document()["meaning"]["What was audited"] == words
+    for audit, name in (
+        (linked, "the column “decision”"),
+        (declared, "the column “citizen”"),
+        (model, "the model"),
+        (tree, "the tree"),
+    ):
+        assert f"{name} meets the four-fifths" in audit.summary()
+        assert ("the tree" in audit.to_html().lower()) == (audit is tree)
+        assert ("the model" in audit.to_html().lower()) == (audit is model)
+    assert "no value in “decision” is outside" in linked.to_html()
+    assert "is outside" not in declared.to_html()
+    assert "provenance" not in tree.to_document()
+    assert linked.to_document()["columns"] == linked.plan.columns
+    assert linked.plan.columns is not None
+    assert linked.plan.columns["decision"] in linked.to_html()
+
+
+@pytest.mark.parametrize(
+    ("read", "words"),
+    [
+        (
+            Provenance("a gradient-boosted model of 300 trees, LightGBM 4", "x", "LightGBM 4", 40_000),
+            "A gradient-boosted model of 300 trees, LightGBM 4, read exactly: 0 of 40 000 probes differ.",
+        ),
+        (
+            Provenance("a linear model", "x", "scikit-learn", 4000, 1, 2e-15, 1e-16),
+            (
+                "A linear model, read but for rounding: 1 of 4 000 probes are decided otherwise, and scores differ by "
+                "at most 1e-16 (rounding may make 2e-15)."
+            ),
+        ),
+    ],
+)
+def test_how_a_model_was_read_is_one_sentence(read: Provenance, words: str) -> None:
+    assert provenance_words(read).replace("\N{NARROW NO-BREAK SPACE}", " ") == words
