@@ -4,6 +4,7 @@ Every text says what to do next. `AuditorError` is the base of all of them. A re
 comes as a problem document; `refusal` turns its stable code into the class of that refusal.
 """
 
+import copyreg
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -76,7 +77,7 @@ class HolderRefused(AuditorError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Keep all fields when the error is pickled between processes; by default only the text is kept."""
-        return _again, (type(self), str(self)), self.__dict__
+        return copyreg.__newobj__, (type(self), str(self)), self.__dict__  # type: ignore[attr-defined]  # not in typeshed
 
     def loss(self, name: str) -> Loss | None:
         """A privacy loss among the fields ("requested", "remaining"), if the holder sent it."""
@@ -128,11 +129,6 @@ class ColumnRefused(HolderRefused):
 
 class RateLimited(HolderRefused):
     """Too many requests, even after waiting as long as the holder asked."""
-
-
-def _again(kind: type[HolderRefused], detail: str) -> HolderRefused:
-    """An unpickled refusal, before its fields are set."""
-    return kind.__new__(kind, detail)
 
 
 _REFUSALS: Final[Mapping[str, type[HolderRefused]]] = {

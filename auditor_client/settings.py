@@ -31,13 +31,9 @@ _CONFIG_BYTES_MAX: Final = 64 * 1024
 
 
 class AuditorSettings(BaseModel):
-    """How to reach the holder, and where receipts are.
+    """How to reach the holder, and where receipts are, and the holder's pinned keys: one directory for one holder.
 
-    Attributes:
-        holder_url: Where the holder is: "https://holder.example".
-        api_key: The auditor's key; hidden in every text.
-        receipts: Directory of the receipts and of the holder's pinned keys; one directory for one holder.
-        allow_plain_http: Whether the key may travel unencrypted to another machine.
+    The key is hidden in every text. `allow_plain_http`: whether it may travel unencrypted to another machine.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -6,15 +6,10 @@ from auditor_client.errors import QuestionRefused
 
 
 class Assumption(BaseModel):
-    """What is assumed about the people that an audit is about.
+    """What is assumed about the people that an audit is about, as the descriptions of the fields say.
 
-    Attributes:
-        people: How many there are.
-        accepted: The share of them that the tree accepts, within (0, 1).
-        positive: The share of people whose label is true, within (0, 1); the same for accepted and refused.
-        ratio: The parity to find, within (0, 1]: the smallest group's rate over that of all the others.
-        shares: Each group's share of the people, in the release's order, in any unit; None is equal shares.
-        rates: Each group's rate in any unit, in the release's order, instead of `ratio`; None if only that is assumed.
+    `accepted` and `positive` lie within (0, 1); `ratio` within (0, 1]: the smallest group's rate over that of all the
+    others. `shares` and `rates` have a value of any unit for each group, in the release's order.
 
     Raises:
         QuestionRefused: The values contradict each other, or are out of range.

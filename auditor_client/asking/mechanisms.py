@@ -40,11 +40,6 @@ def settled(request: AuditRequest, dataset: DatasetDescription) -> AuditRequest:
     return request.changed(version=version, **_spending(request, dataset))
 
 
-def at(request: AuditRequest, epsilon_nano: int) -> AuditRequest:
-    """The same request at another ε, in units of 10⁻⁹."""
-    return request.changed(epsilon=format_nano(epsilon_nano))
-
-
 def halves(request: AuditRequest) -> tuple[AuditRequest, AuditRequest]:
     """The loss in two halves, an odd nano in the second.
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from auditor_client.asking.bands import banded
 from auditor_client.asking.choice import choose_strategy
 from auditor_client.asking.inquiry import Inquiry, ModelDigest
-from auditor_client.asking.mechanisms import at, settled
+from auditor_client.asking.mechanisms import settled
 from auditor_client.asking.request import AUTO, AuditRequest
 from auditor_client.asking.source import extended_schema, read_source
 from auditor_client.asking.strategies import build_plan
@@ -18,6 +18,7 @@ from auditor_client.exchange.columns import HeldColumn, OwnColumns
 from auditor_client.models.tree import DecisionRule
 from auditor_client.text import first_fault
 from shared import canonical
+from shared.amounts import format_nano
 from shared.datasets import DatasetDescription
 from shared.plans import Plan, check_size
 from shared.problems import PlanRefused
@@ -56,7 +57,7 @@ class Question(Inquiry):
 
     def at(self, epsilon_nano: int) -> "Question":
         """The same question at another ε, in units of 10⁻⁹."""
-        return replace(self, request=at(self.request, epsilon_nano))
+        return self.changed(epsilon=format_nano(epsilon_nano))
 
 
 def make_question(

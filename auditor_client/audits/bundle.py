@@ -11,7 +11,7 @@ them; sentences and the page only if the same versions did, because later versio
 import json
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -139,10 +139,10 @@ def check_bundle(path: Path | str, *, keys: Path | None = None) -> BundleReport:
         trusted = bundled if keys is None else SigningKeys.model_validate_json(keys.read_bytes())
     except (ValidationError, OSError) as error:
         raise ReceiptsDamaged(f"{path} is no evidence bundle: its manifest or the keys cannot be read.") from error
-    faults = _manifest_faults(manifest, files)
+    faults = tuple(_manifest_faults(manifest, files))
     return BundleReport(
         checks=() if faults else tuple(_checked(name, files, trusted) for name in manifest.audits),
-        faults=tuple(faults),
+        faults=faults,
         fingerprints=tuple(f"{key.id} {key.public_key}" for key in trusted.keys),
     )
 
@@ -172,22 +172,14 @@ def _read(path: Path) -> dict[str, bytes]:
     return files
 
 
-def _manifest_faults(manifest: Manifest, files: Mapping[str, bytes]) -> list[str]:
-    faults: list[str] = []
+def _manifest_faults(manifest: Manifest, files: Mapping[str, bytes]) -> Iterator[str]:
     if manifest.format != FORMAT:
-        faults.append(f"The bundle is of format {manifest.format!r}; this version reads {FORMAT!r}.")
-    return [
-        *faults,
-        *(
-            f"{name} is {'missing' if name in manifest.files else 'not listed'}."
-            for name in sorted(manifest.files.keys() ^ files.keys())
-        ),
-        *(
-            f"{name} is not the file that the manifest lists: it was changed since."
-            for name in sorted(manifest.files.keys() & files.keys())
-            if sha256_name(files[name]) != manifest.files[name]
-        ),
-    ]
+        yield f"The bundle is of format {manifest.format!r}; this version reads {FORMAT!r}."
+    for name in sorted(manifest.files.keys() ^ files.keys()):
+        yield f"{name} is {'missing' if name in manifest.files else 'not listed'}."
+    for name in sorted(manifest.files.keys() & files.keys()):
+        if sha256_name(files[name]) != manifest.files[name]:
+            yield f"{name} is not the file that the manifest lists: it was changed since."
 
 
 def _checked(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> AuditCheck:

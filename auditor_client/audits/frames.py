@@ -1,6 +1,6 @@
 """Findings as pandas DataFrames: the shape that users of Fairlearn's MetricFrame know."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -36,32 +36,31 @@ def frame(finding: Finding) -> pd.DataFrame:
 
 def history_table(findings: Sequence[Finding]) -> pd.DataFrame:
     """One row for each audit and metric, the earliest first."""
-    return pd.DataFrame(list(_history_rows(findings)))
+    rows = [
+        {
+            "created": finding.release.created,
+            "dataset": finding.release.dataset,
+            "version": finding.release.version,
+            "sensitive": ", ".join(finding.plan.sensitive),
+            "model": finding.model.rules,
+            "metric": metric,
+            "ratio": estimate.ratio.value,
+            "low": estimate.ratio.low,
+            "high": estimate.ratio.high,
+            "difference": estimate.difference.value,
+            "verdict": estimate.verdict.value,
+            "reused": finding.reused,
+            "release": finding.release.id,
+        }
+        for finding in findings
+        for metric, estimate in finding.estimates.items()
+    ]
+    return pd.DataFrame(rows)
 
 
 def joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Frames one below the other, with a further level "audit" on the index that says which is which."""
     return pd.concat(dict(frames), names=["audit"])
-
-
-def _history_rows(findings: Sequence[Finding]) -> Iterator[dict[str, object]]:
-    for finding in findings:
-        for metric, estimate in finding.estimates.items():
-            yield {
-                "created": finding.release.created,
-                "dataset": finding.release.dataset,
-                "version": finding.release.version,
-                "sensitive": ", ".join(finding.plan.sensitive),
-                "model": finding.model.rules,
-                "metric": metric,
-                "ratio": estimate.ratio.value,
-                "low": estimate.ratio.low,
-                "high": estimate.ratio.high,
-                "difference": estimate.difference.value,
-                "verdict": estimate.verdict.value,
-                "reused": finding.reused,
-                "release": finding.release.id,
-            }
 
 
 def _ends(rate: Estimate, population: Estimate | None) -> dict[str, float]:

@@ -39,8 +39,7 @@ class _Rates:
             (R + 1, 2, M); zero for a group of whom perhaps nobody is accepted.
         upper: For upper ends, likewise; the rule's part of the accepted for a group of whom perhaps nobody is
             refused, and one for a group that may be empty.
-        counts: Mean counts, which may be negative, shape (R, 2), in people.
-        accepted: Mean numbers of accepted people, shape (2,).
+        counts, accepted: Means, which may be negative, shape (R, 2), and of accepted people, shape (2,).
     """
 
     rates: FloatArray

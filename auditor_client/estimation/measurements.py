@@ -24,12 +24,10 @@ COUNT_MAX: Final = 10**14
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyCounts:
-    """Histograms of disjoint cells that were answered together, each count with its own noise.
+    """Histograms of disjoint cells that were answered together, each count with its own independent noise.
 
-    Attributes:
-        counts: Noisy numbers of people, shape (R, K'): R cells; K' = K groups, or only the first of K = 2 where
-            the others follow from supports. Noise may make them negative.
-        noise: The distribution of the independent noise on every count.
+    The counts are numbers of people, shape (R, K'): R cells; K' = K groups, or only the first of K = 2 where the others
+    follow from supports. Noise may make them negative.
     """
 
     counts: IntArray
@@ -94,13 +92,11 @@ class Measurement:
     """Noisy acceptance counts of K groups: of the accepted, and of the refused or everybody.
 
     Attributes:
-        groups: The K groups, in the release's order.
+        groups: In the release's order.
         favourable: Histograms of the favourable cells, shape (R, K'); K' is K, or 1 where the holder counted only
             the first of two groups.
         complement: Histograms of the unfavourable cells, shape (R', K'), or of everybody, shape (1, K').
-        complement_is: Which of the two.
-        supports: Exact numbers of people each cell applies to, all groups together, if the auditor knows them.
-            Where the holder counted only the first of two groups they are needed.
+        supports: Exact numbers of people of each cell, if the auditor knows them; needed where K' is 1.
     """
 
     groups: tuple[Group, ...]

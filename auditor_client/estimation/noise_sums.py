@@ -40,14 +40,13 @@ _STEPS_MAX: Final = 10_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoiseSum:
-    """The sum of some independent, symmetric integer noises, as a table over −reach..reach.
+    """The sum of some independent, symmetric integer noises, as tables over −reach..reach, shape (2·reach + 1,) each.
 
     Attributes:
-        reach: The largest noise in the table, in people.
-        log_mass: Natural logarithm of the probability of each noise, shape (2·reach + 1,).
-        cumulated: P(noise ≤ k), the same shape.
-        tempered: The cumulated, unnormalised square root of the mass, the same shape: a distribution with
-            twice as heavy tails, to draw proposals from.
+        reach: The largest noise in the tables, in people.
+        log_mass: Natural logarithm of the probability of each noise.
+        cumulated: P(noise ≤ k).
+        tempered: The cumulated, unnormalised square root of the mass: twice as heavy tails, for proposals.
         deviation: The standard deviation, in people.
     """
 

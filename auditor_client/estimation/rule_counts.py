@@ -24,16 +24,13 @@ from shared.noise import AdditiveNoise, DiscreteGaussianNoise, ExponentialNoise,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleCounts:
-    """Two groups' counts of every favourable rule, drawn without regard to the totals.
-
-    R rules, G drawn groups, M draws.
+    """Two groups' counts of every favourable rule, drawn without regard to the totals (R rules, G groups, M draws).
 
     Attributes:
         counts: Shape (R, 2, M), in people, of two groups; or (R, 1, M), of the first of two whose people are known.
         spread: How a difference to the groups' totals is spread over the rules, shape (R, G, G). Over the rules it
             adds up to the identity; to a projection where the groups' sum cannot differ.
-        people: Both groups' people of each rule together, shape (R,), if the second group's count follows from the
-            first's.
+        people: Both groups' people of each rule, shape (R,), if the second group's count follows from the first's.
         reversed: Whether the first group of the counts is the second of the pair.
     """
 

@@ -192,7 +192,8 @@ def check_receipts(receipts: Receipts, holder: HolderClient | None) -> ReceiptsR
     if holder is None:
         return ReceiptsReport(checks, None, None)
     head = holder.ledger_head()
-    newest = max((check.release.ledger for check in checks if check.release), key=_sequence, default=None)
+    entered = (check.release.ledger for check in checks if check.release)
+    newest = max(entered, key=lambda position: position.sequence, default=None)
     return ReceiptsReport(checks, head, None if newest is None else _head_fault(head, newest))
 
 
@@ -248,7 +249,3 @@ def _head_fault(head: LedgerPosition, newest: LedgerPosition) -> str | None:
 def _facts(key: SigningKey) -> tuple[str, ...]:
     """What may never change about a pinned key. Its end may, and after a restore the time of its hand-over."""
     return key.algorithm, key.public_key, key.handover.by if key.handover else ""
-
-
-def _sequence(position: LedgerPosition) -> int:
-    return position.sequence

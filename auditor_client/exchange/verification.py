@@ -42,11 +42,8 @@ def verified_release(
         dataset: The declaration that the plan was made for.
         auditor: Who asked, by the holder's own name for it.
 
-    Returns:
-        The release; every count of it belongs to the group and the cell that the plan says.
-
     Raises:
-        HolderLied: Naming the fault.
+        HolderLied: Naming the fault. Else every count belongs to the group and the cell that the plan says.
     """
     release = signed_release(document, keys)
     _require(release.plan.document() == plan.document(), "it answers another plan than was asked")

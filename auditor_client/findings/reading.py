@@ -21,12 +21,8 @@ ESTIMATORS: Final = ("posterior", "plug-in")
 class Reading(BaseModel):
     """How answers become figures; checked before anything is spent.
 
-    The descriptions of the fields are the help of the flags that `auditor_client.cli` makes of them.
-
-    Attributes:
-        estimator: One of `ESTIMATORS`.
-        threshold: What verdicts are about, within (0, 1].
-        level: Of each single interval, within [0.5, 1).
+    The descriptions of the fields are the help of the flags that `auditor_client.cli` makes of them. The threshold lies
+    within (0, 1], the level within [0.5, 1).
 
     Raises:
         QuestionRefused: The estimator is unknown, or the threshold or level is out of range.

@@ -34,12 +34,8 @@ class Expectation:
 class Forecast:
     """What could be expected of an audit before anything is spent.
 
-    Attributes:
-        chosen: Of the question as it would be asked.
-        strategies: Of every strategy at the same ε.
-        curve: Of the chosen strategy at smaller and larger ε, ascending.
-        assumption: What is supposed of the people.
-        from_supports: Whether the assumption rests on the auditor's own data.
+    Of the question as it would be asked; of every strategy at the same ε; of the chosen strategy at smaller and larger
+    ε, ascending. `from_supports`: whether the assumption rests on the auditor's own data.
     """
 
     chosen: Expectation
