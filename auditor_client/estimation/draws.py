@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
+from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.fixed_margin_sampler import fixed_margin_draws
 from auditor_client.estimation.intervals import RateDraws
 from auditor_client.estimation.local_model import Totals
@@ -192,7 +193,13 @@ def _resampled(log_weight: FloatArray, order: IntArray, ranks: IntArray) -> NDAr
     `log_weight` is of the proposed draws, `order` their indices in ascending order of their rates, shape (T, K, M)
     each; `ranks` of the points has shape (K, M).
     """
-    weight = np.exp(log_weight - log_weight.max(axis=-1, keepdims=True))
+    highest = log_weight.max(axis=-1, keepdims=True)
+    if np.isneginf(highest).any():
+        raise EstimationRefused(
+            "No numbers of people fit the answers: more people are accepted than there are. If the mechanism is "
+            "exponential, ask with an upper that no count exceeds."
+        )
+    weight = np.exp(log_weight - highest)
     share = np.cumsum(np.take_along_axis(weight, order, axis=-1), axis=-1)
     releases, groups, number = share.shape
     # Of the points (i + ½)/M, how many lie below each share; counted, that inverts the shares without a search.

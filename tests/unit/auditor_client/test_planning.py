@@ -127,6 +127,13 @@ def test_randomised_response_has_a_forecast_at_no_cost() -> None:
     assert [point.epsilon for point in planned_curve(made).points] == ["0"]
 
 
+def test_an_upper_below_the_counts_forecasts_answers_that_fit_nobody() -> None:
+    """Everybody is answered with at most `upper`, and so are the accepted of each rule: together they are more."""
+    found = expected(mechanism="exponential", strategy="pafer", epsilon="1.5", upper=2500)
+
+    assert (found.width, found.undecided) == (1, 1)
+
+
 def test_the_same_forecast_comes_again() -> None:
     assert expected(seed=3) == expected(seed=3)
 
