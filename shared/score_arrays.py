@@ -21,14 +21,16 @@ from shared.scores import (
     Dense,
     Document,
     Layers,
+    Part,
     Product,
     RuleList,
     RuleTerm,
     ScoreTree,
     TableTerm,
-    Term,
     Terms,
     Trees,
+    rules_of,
+    terms_of,
     values_of,
 )
 
@@ -39,23 +41,29 @@ _Kind = type[np.float32 | np.float64]
 
 
 class Columns(Protocol):
-    """Some records, as documents look at them."""
+    """Some records, as documents look at them: of each column some values, and which of them a record has."""
 
     @property
     def records(self) -> int:
-        """How many there are."""
-
-    def matching(self, rules: Sequence[Rule]) -> Iterator[_Array]:
-        """For each rule, whom it matches: truth values, shape (records,)."""
+        """How many records there are."""
 
     def numbers(self, column: str) -> _Array:
-        """An ordered or boolean column in float64, shape (records,); NaN where it is missing."""
+        """The values of an ordered or boolean column in float64, in any order; NaN is missing."""
 
     def indices(self, axis: Axis) -> _Array:
-        """Of each record its index on an axis, shape (records,); the axis's size where that is missing."""
+        """For each value of an axis's column its index on the axis; the axis's size where it has none."""
 
-    def trees(self, document: Trees) -> Iterator[_Array]:
-        """For each tree, the leaf that each record ends in, shape (records,)."""
+    def of_records(self, column: str, values: _Array) -> _Array:
+        """What each record has: from one item for each value of a column, shape (records,)."""
+
+    def nullable(self, column: str) -> bool:
+        """Whether a value may be missing."""
+
+    def matching_of(self, part: Part) -> Iterator[_Array]:
+        """For each of a part's rules, whom it matches: truth values, shape (records,)."""
+
+    def tree_sum(self, document: Trees) -> _Array:
+        """The base and the leaf of every tree, added in order in the document's precision, shape (records,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,27 +113,20 @@ def _numbers(document: Trees | Terms | Layers, columns: Columns) -> ScoreArray:
     missing = np.zeros(columns.records, dtype=bool)
     match document:
         case Trees():
-            total: _Array = np.full(columns.records, kind(document.base))
-            for tree, leaf in zip(document.trees, columns.trees(document), strict=True):
-                values: _Array = np.array(tree.values, dtype=kind)
-                total += values.take(leaf)
+            total = columns.tree_sum(document)
             if document.mean:
                 total /= kind(len(document.trees))
         case Terms():
             total = np.full(columns.records, kind(document.base))
-            for value, unknown in _terms(document.terms, kind, columns):
-                total += value
-                missing |= unknown
+            for values in _terms(document, columns, missing):
+                total += values
         case Layers():
-            rows = []
-            for value, unknown in _terms(document.inputs, kind, columns):
-                rows.append(value)
-                missing |= unknown
-            numbers = np.stack(rows)
+            numbers = np.stack(list(_terms(document, columns, missing)))
             for layer in document.layers:
                 numbers = _dense(layer, kind, numbers)
             total = numbers[0]
-    finite = np.where(np.isnan(total), kind(0), np.clip(total, np.finfo(kind).min, np.finfo(kind).max))
+    highest = np.finfo(kind).max
+    finite = np.where(np.isnan(total), kind(0), np.clip(total, -highest, highest))
     return ScoreArray(np.where(missing, 0.0, finite.astype(np.float64)), missing)
 
 
@@ -145,48 +146,63 @@ def _dense(layer: Dense, kind: _Kind, numbers: _Array) -> _Array:
     return total
 
 
-def _terms(terms: Sequence[Term], kind: _Kind, columns: Columns) -> Iterator[tuple[_Array, _Array]]:
-    """Of each term its values, and where they are missing, shape (records,)."""
-    matching = columns.matching([term.rule for term in terms if isinstance(term, RuleTerm)])
-    known = np.zeros(columns.records, dtype=bool)
-    for term in terms:
+def _terms(part: Terms | Layers, columns: Columns, missing: _Array) -> Iterator[_Array]:
+    """The values of each term, shape (records,); where one is missing is added to `missing`."""
+    kind = KINDS[part.precision]
+    matching = columns.matching_of(part)
+    for term in terms_of(part):
         match term:
             case Product():
-                yield _product(term, kind, columns)
+                yield _product(term, kind, columns, missing)
             case TableTerm():
-                yield _looked_up(term, kind, columns)
+                yield _looked_up(term, kind, columns, missing)
             case RuleTerm():
-                yield np.where(next(matching), kind(term.value), kind(0)), known
+                yield np.where(next(matching), kind(term.value), kind(0))
 
 
-def _product(term: Product, kind: _Kind, columns: Columns) -> tuple[_Array, _Array]:
-    product = np.full(columns.records, kind(1))
-    unknown = np.zeros(columns.records, dtype=bool)
-    for name in term.columns:
-        numbers = columns.numbers(name)
-        unknown |= np.isnan(numbers)
-        product *= numbers.astype(kind)
-    product *= kind(term.slope)
+def _product(term: Product, kind: _Kind, columns: Columns, missing: _Array) -> _Array:
+    """The values of a product: of one column all is done for its values before it is for the records."""
+    numbers = [columns.numbers(name) for name in term.columns]
+    of_value = [number.astype(kind) for number in numbers]
+    unknown = [np.isnan(number) for number in numbers]
+    if len(of_value) == 1:
+        of_value[0] = _times(of_value, unknown[0], term, kind)
+    of_record = [columns.of_records(*one) for one in zip(term.columns, of_value, strict=True)]
+    lost = np.zeros(columns.records, dtype=bool)
+    for name, values in zip(term.columns, unknown, strict=True):
+        if columns.nullable(name) and (term.missing is None or len(of_value) > 1):
+            lost |= columns.of_records(name, values)
     if term.missing is None:
-        return product, unknown
-    return np.where(unknown, kind(term.missing), product), np.zeros_like(unknown)
+        missing |= lost
+    return of_record[0] if len(of_record) == 1 else _times(of_record, lost, term, kind)
 
 
-def _looked_up(term: TableTerm, kind: _Kind, columns: Columns) -> tuple[_Array, _Array]:
-    entry = np.zeros(columns.records, dtype=np.intp)
-    unknown = np.zeros(columns.records, dtype=bool)
-    for axis in term.axes:
-        index = columns.indices(axis)
-        unknown |= index == axis.size
-        entry = entry * axis.size + index
-    return np.array(term.table, dtype=kind).take(entry, mode="clip"), unknown
+def _times(factors: Sequence[_Array], unknown: _Array, term: Product, kind: _Kind) -> _Array:
+    """The factors and the slope, multiplied left to right; what the term is worth where one is unknown."""
+    product = factors[0]
+    for factor in (*factors[1:], kind(term.slope)):
+        product = product * factor
+    return np.where(unknown, kind(0 if term.missing is None else term.missing), product)
+
+
+def _looked_up(term: TableTerm, kind: _Kind, columns: Columns, missing: _Array) -> _Array:
+    """The values of a table: of one column they are looked up for its values before they are for the records."""
+    table: _Array = np.array(term.table, dtype=kind)
+    indices = [columns.indices(axis) for axis in term.axes]
+    for axis, index in zip(term.axes, indices, strict=True):
+        if columns.nullable(axis.column) and not axis.missing:
+            missing |= columns.of_records(axis.column, index == axis.size)
+    if len(term.axes) == 1:
+        return columns.of_records(term.axes[0].column, table.take(indices[0], mode="clip"))
+    first, second = (columns.of_records(axis.column, index) for axis, index in zip(term.axes, indices, strict=True))
+    return table.take(first * term.axes[1].size + second, mode="clip")
 
 
 def _list(document: RuleList, columns: Columns) -> ScoreArray:
     said = {value: index for index, value in enumerate(values_of(document))}
     values = np.full(columns.records, said[document.otherwise])
     free = np.ones(columns.records, dtype=bool)
-    for case, matching in zip(document.cases, columns.matching([case.rule for case in document.cases]), strict=True):
+    for case, matching in zip(document.cases, columns.matching_of(document), strict=True):
         values = np.where(free & matching, said[case.value], values)
         free &= ~matching
     return ScoreArray(values, np.zeros(columns.records, dtype=bool))
@@ -243,36 +259,52 @@ class TableColumns:
             {name: (values, indices[begin:end]) for name, (values, indices) in self.listed.items()},
         )
 
-    def matching(self, rules: Sequence[Rule]) -> Iterator[_Array]:
+    def numbers(self, column: str) -> _Array:
         """As `Columns`."""
+        if column in self.ordered:
+            return self.ordered[column]
+        return np.array([np.nan if value is None else float(value) for value in self.listed[column][0]])
+
+    def indices(self, axis: Axis) -> _Array:
+        """As `Columns`."""
+        none = axis.size - axis.missing
+        if axis.cuts is not None:
+            numbers = self.ordered[axis.column]
+            return np.where(np.isnan(numbers), none, np.searchsorted(np.array(axis.cuts), numbers, side="left"))
+        values = self.listed[axis.column][0]
+        return np.array([none if value is None else (axis.values or ()).index(value) for value in values])
+
+    def of_records(self, column: str, values: _Array) -> _Array:
+        """As `Columns`."""
+        return values if column in self.ordered else values[self.listed[column][1]]
+
+    def nullable(self, column: str) -> bool:
+        """As `Columns`: a client's table may have gaps where nobody declared any."""
+        del column
+        return True
+
+    def matching_of(self, part: Part) -> Iterator[_Array]:
+        """As `Columns`."""
+        return self.matching(rules_of(part))
+
+    def matching(self, rules: Sequence[Rule]) -> Iterator[_Array]:
+        """For each rule, whom it matches: truth values, shape (records,)."""
         for rule in rules:
             matching = np.ones(self.records, dtype=bool)
             for predicate in rule.all_of:
                 matching &= self._test(predicate)
             yield matching
 
-    def numbers(self, column: str) -> _Array:
+    def tree_sum(self, document: Trees) -> _Array:
         """As `Columns`."""
-        if column in self.ordered:
-            return self.ordered[column]
-        values, indices = self.listed[column]
-        return np.array([np.nan if value is None else float(value) for value in values])[indices]
-
-    def indices(self, axis: Axis) -> _Array:
-        """As `Columns`."""
-        missing = axis.size - axis.missing
-        if axis.cuts is not None:
-            numbers = self.ordered[axis.column]
-            return np.where(np.isnan(numbers), missing, np.searchsorted(np.array(axis.cuts), numbers, side="left"))
-        values, indices = self.listed[axis.column]
-        of_value = np.array([missing if value is None else (axis.values or ()).index(value) for value in values])
-        return of_value[indices]
-
-    def trees(self, document: Trees) -> Iterator[_Array]:
-        """As `Columns`."""
+        kind = KINDS[document.precision]
+        total: _Array = np.full(self.records, kind(document.base))
         tests = np.stack([self._test(test) for test in document.tests]) if document.tests else np.empty((0, 0))
         for tree in document.trees:
-            yield _leaves(tree, tests) if tree.tests else np.zeros(self.records, dtype=np.intp)
+            leaves = _leaves(tree, tests) if tree.tests else np.zeros(self.records, dtype=np.intp)
+            values: _Array = np.array(tree.values, dtype=kind)
+            total += values.take(leaves)
+        return total
 
     def _test(self, predicate: Predicate) -> _Array:
         """Whom a predicate matches, shape (records,)."""

@@ -258,6 +258,8 @@ class Choice(RequestModel):
         return self
 
 
+Part = Trees | Terms | Layers | RuleList
+"""What a document is made of: itself, or the classes of a choice."""
 Document = Annotated[Trees | Terms | Layers | RuleList | Choice, Field(discriminator="kind")]
 
 
@@ -289,7 +291,7 @@ def check_document(document: Document, schema: Schema) -> None:
 
 def may_be_missing(document: Document, schema: Schema) -> bool:
     """Whether some record that fits the schema has a missing value."""
-    return any(_leaves_missing(term, schema) for _, part in _parts(document) for term in _terms(part))
+    return any(_leaves_missing(term, schema) for _, part in _parts(document) for term in terms_of(part))
 
 
 def columns_of(document: Document) -> tuple[str, ...]:
@@ -300,7 +302,7 @@ def columns_of(document: Document) -> tuple[str, ...]:
         if isinstance(part, RuleList):
             predicates = itertools.chain.from_iterable(case.rule.all_of for case in part.cases)
         names += [predicate.column for predicate in predicates]
-        for term in _terms(part):
+        for term in terms_of(part):
             match term:
                 case Product():
                     names += term.columns
@@ -309,6 +311,28 @@ def columns_of(document: Document) -> tuple[str, ...]:
                 case RuleTerm():
                     names += [predicate.column for predicate in term.rule.all_of]
     return tuple(dict.fromkeys(names))
+
+
+def parts_of(document: Document) -> tuple[Part, ...]:
+    """A document's parts."""
+    return document.of if isinstance(document, Choice) else (document,)
+
+
+def terms_of(part: Part) -> tuple[Term, ...]:
+    """The terms of a part, or of its inputs; none of trees or a list."""
+    match part:
+        case Terms():
+            return part.terms
+        case Layers():
+            return part.inputs
+    return ()
+
+
+def rules_of(part: Part) -> tuple[Rule, ...]:
+    """The rules of a part of a document, in order."""
+    if isinstance(part, RuleList):
+        return tuple(case.rule for case in part.cases)
+    return tuple(term.rule for term in terms_of(part) if isinstance(term, RuleTerm))
 
 
 def values_of(document: Document) -> tuple[Any, ...]:
@@ -321,21 +345,12 @@ def values_of(document: Document) -> tuple[Any, ...]:
     return ()
 
 
-def _parts(document: Document) -> Iterator[tuple[str, Trees | Terms | Layers | RuleList]]:
+def _parts(document: Document) -> Iterator[tuple[str, Part]]:
     """The documents that add or list, each with where it is."""
     if isinstance(document, Choice):
         yield from ((f"of[{index}].", part) for index, part in enumerate(document.of))
     else:
         yield "", document
-
-
-def _terms(part: Trees | Terms | Layers | RuleList) -> tuple[Term, ...]:
-    match part:
-        case Terms():
-            return part.terms
-        case Layers():
-            return part.inputs
-    return ()
 
 
 def _leaves_missing(term: Term, schema: Schema) -> bool:

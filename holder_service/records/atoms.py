@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holder_service.domain.admitted import Partition
-from holder_service.records.encoded import Chunk, Records, code_count
+from holder_service.records.encoded import CHUNK_RECORDS_MAX, Chunk, Records, code_count
 
 COMPARED_CUTS_MAX: Final = 4
 """So few cuts are compared with every code; for more a table of all codes is quicker."""
@@ -61,7 +61,7 @@ class ColumnAtoms:
             for first in above.astype(codes.dtype):
                 atoms += codes >= first
             return atoms
-        behind = chunk.records if self.codes is None else self.codes
+        behind = CHUNK_RECORDS_MAX if self.codes is None else self.codes
         of_code = np.repeat(np.arange(len(above) + 1, dtype=kind), np.diff(above, prepend=0, append=behind))
         return of_code.take(codes, mode="clip")
 
