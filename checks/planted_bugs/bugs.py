@@ -28,6 +28,7 @@ class Bug:
 _RELEASES: Final = "holder_service/services/releases.py"
 _AUDITORS: Final = "holder_service/web/rest/auditors.py"
 _ENCODED: Final = "holder_service/records/encoded.py"
+_LINKED: Final = "holder_service/records/linked.py"
 _ATOMS: Final = "holder_service/records/atoms.py"
 _LAPLACE: Final = "holder_service/mechanisms/laplace.py"
 
@@ -128,6 +129,33 @@ BUGS: Final = (
             ),
         ),
         ("tests/unit/holder_service/test_count_work.py::test_one_chunk_is_handed_to_the_threads_as_two_are",),
+    ),
+    Bug(
+        "linked values are looked up for those alone who are known",
+        (
+            Edit(
+                _LINKED,
+                "        return chosen.view(values.dtype)\n",
+                "        known = np.flatnonzero(found)\n"
+                "        values[:] = missing\n"
+                "        values[known] = self.values[at[known]]\n"
+                "        return values\n",
+            ),
+        ),
+        ("tests/unit/holder_service/test_linked.py::test_the_work_is_the_same_for_all_half_and_none_known",),
+    ),
+    Bug(
+        "a search among linked values ends when it has found",
+        (
+            Edit(
+                _LINKED,
+                "            half = rows // 2\n",
+                "            if (self.people.take(found, mode='clip') == people).all():\n"
+                "                break\n"
+                "            half = rows // 2\n",
+            ),
+        ),
+        ("tests/unit/holder_service/test_linked.py::test_whoever_is_found_early_searches_on",),
     ),
     Bug(
         "half scale",

@@ -104,21 +104,43 @@ class PersonKeys:
     def first_repeated(self) -> int | None:
         """The index, from 0, of the first record whose key an earlier record has; `None` if there is none.
 
-        One half of each hash is sorted; only the few that agree there are compared in full.
+        One half of each hash is sorted; only those that agree there are compared in full. Memory is bounded.
         """
-        path = self._folder / "person-keys"
-        if not path.exists() or not path.stat().st_size:
+        hashes = self.hashes
+        if not len(hashes):
             self.sorted_hashes.touch()
             return None
-        digests = np.memmap(path, dtype=_DIGEST, mode="r")
-        halves = np.memmap(self.sorted_hashes, dtype=_HASH, mode="w+", shape=digests.shape)
-        halves[:] = digests["sorted"]
+        halves = np.memmap(self.sorted_hashes, dtype=_HASH, mode="w+", shape=hashes.shape)
+        halves[:] = hashes
         halves.sort()
-        repeated = np.unique(halves[1:][halves[1:] == halves[:-1]])
-        suspects = np.flatnonzero(np.isin(digests["sorted"], repeated))
-        _, firsts = np.unique(digests[suspects], return_index=True)
-        later = np.delete(suspects, firsts)
-        return int(later[0]) if len(later) else None
+        first: int | None = None
+        for repeated in _repeated(halves):
+            # Behind the first that was found, none can be the first.
+            found = self._first_again(repeated, len(hashes) if first is None else first)
+            first = first if found is None else found
+        return first
+
+    def _first_again(self, repeated: _Hashes, end: int) -> int | None:
+        """The first record before an end whose hash, with one of some halves, an earlier record has.
+
+        As soon as more records have these halves than there are halves, there is one.
+        """
+        digests = np.memmap(self._folder / "person-keys", dtype=_DIGEST, mode="r")
+        suspects = np.empty(0, dtype=np.intp)
+        enough = len(repeated)
+        for start in range(0, end, _STEP):
+            halves = digests["sorted"][start : min(start + _STEP, end)]
+            nearest = repeated.take(np.searchsorted(repeated, halves), mode="clip")
+            suspects = np.concatenate([suspects, start + np.flatnonzero(nearest == halves)])
+            if len(suspects) <= enough and start + _STEP < end:
+                continue
+            whole = digests[suspects]
+            order = np.lexsort((whole["rest"], whole["sorted"]))  # stable: of equal ones the first stays the first
+            again = order[1:][whole[order[1:]] == whole[order[:-1]]]
+            if len(again):
+                return int(suspects[again.min()])
+            enough = 2 * len(suspects)
+        return None
 
     @property
     def hashes(self) -> _Hashes:
@@ -173,6 +195,17 @@ def _in_step(files: Sequence[_Hashes]) -> Iterator[list[_Hashes]]:
     ends = [[0, *np.searchsorted(hashes, bounds).tolist(), len(hashes)] for hashes in files]
     for index in range(ranges):
         yield [hashes[end[index] : end[index + 1]] for hashes, end in zip(files, ends, strict=True)]
+
+
+def _repeated(hashes: _Hashes) -> Iterator[_Hashes]:
+    """Of sorted hashes those that are there more than once, each once and sorted, some at a time."""
+    found = np.empty(0, dtype=_HASH)
+    for start in range(0, len(hashes), _STEP):
+        part = np.asarray(hashes[start : start + _STEP + 1])
+        found = np.concatenate([found, _distinct([part[1:][part[1:] == part[:-1]]])])
+        if len(found) > _STEP or (len(found) and start + _STEP >= len(hashes)):
+            yield found
+            found = found[:0]
 
 
 def _distinct(parts: Sequence[_Hashes]) -> _Hashes:

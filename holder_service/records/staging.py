@@ -75,8 +75,8 @@ class StagedFile:
         keys = PersonKeys(folder, secret)
         try:
             _stage(_at_most(reader(source, schema), records_max, too_many), schema, folder, keys)
-        except pa.ArrowException:  # none is expected; its text might quote a record
-            raise InvalidRecords("The file cannot be read as what it says it is.") from None
+        except (pa.ArrowException, MemoryError):  # a text might quote a record
+            raise InvalidRecords("The file cannot be read as what it says it is, or in the memory there is.") from None
         values = [_read_staged(_staged(folder, index), column) for index, column in enumerate(schema.columns)]
         return cls(keys, tuple(values))
 

@@ -6,6 +6,7 @@ import stat
 import tempfile
 import unicodedata
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,7 @@ KEYS = st.text(min_size=1, max_size=3).filter(lambda key: "\0" not in key and no
     others=st.sets(KEYS.map(lambda key: unicodedata.normalize("NFC", key))),
     ours=st.data(),
 )
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=50)
 def test_a_join_is_a_look_up_in_a_dictionary(values: dict[str, int], others: set[str], ours: st.DataObject) -> None:
     known = ours.draw(st.sets(st.sampled_from(sorted(values))))
     people = ours.draw(st.permutations(sorted(known | others)))
@@ -277,6 +278,7 @@ def test_values_of_another_column_or_version_or_damaged_are_not_opened(
 
 PEOPLE = CHUNK_RECORDS_MAX + 3000
 SENT = 5000
+KEYS_SENT = np.random.default_rng(9).permutation(PEOPLE)[:SENT]
 VALUES: dict[str, tuple[dict[str, Any], Any]] = {
     "decision": (DECISION, np.random.default_rng(5).choice(["granted", "refused"], SENT)),
     "score": (SCORE, np.random.default_rng(6).random(SENT)),
@@ -306,12 +308,11 @@ def seen_of_a_join(folder: Path, kind: dict[str, Any], values: Any, keys: Sequen
 @pytest.mark.parametrize("values", VALUES)
 def test_the_work_is_the_same_for_all_half_and_none_known(values: str, tmp_path: Path) -> None:
     records = register(tmp_path, [f"{n:09}" for n in range(PEOPLE)])
-    rng = np.random.default_rng(8)
-    keys = rng.permutation(PEOPLE)[:SENT]
-    half = np.where(rng.random(SENT) < 0.5, keys, keys + PEOPLE)
+    half = np.where(np.random.default_rng(8).random(SENT) < 0.5, KEYS_SENT, KEYS_SENT + PEOPLE)
 
     everybody, some, nobody = (
-        seen_of_a_join(tmp_path, *VALUES[values], these.tolist(), records) for these in (keys, half, keys + PEOPLE)
+        seen_of_a_join(tmp_path, *VALUES[values], keys.tolist(), records)
+        for keys in (KEYS_SENT, half, KEYS_SENT + PEOPLE)
     )
 
     assert everybody == some
@@ -321,3 +322,17 @@ def test_the_work_is_the_same_for_all_half_and_none_known(values: str, tmp_path:
     assert len(join) > 100
     assert {shape for _, _, arrays in join for shape in arrays.values()} >= {(CHUNK_RECORDS_MAX,), (3000,)}
     assert all(sizes)
+
+
+def test_whoever_is_found_early_searches_on(tmp_path: Path) -> None:
+    """Registers of one person each, who is found at different steps, or never."""
+    kind, values = VALUES["score"]
+    content = parquet(id=[f"{key:09}" for key in KEYS_SENT.tolist()], value=values)
+    sent_values = sent(tmp_path, kind, content, PARQUET)
+    traces = []
+    for number in (*KEYS_SENT[:20].tolist(), 2 * PEOPLE):
+        records = register(tmp_path, [f"{number:09}"])
+        traces.append(traced(partial(sent_values.of, records.chunks[0].people)))
+
+    assert len(traces[0]) > 20
+    assert all(trace == traces[0] for trace in traces)

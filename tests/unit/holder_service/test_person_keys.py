@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks import overlaps
 from holder_service.records import person_keys
-from holder_service.records.person_keys import PersonSecret, UnusableSecret, count_shared, join_hashes
+from holder_service.records.person_keys import PersonKeys, PersonSecret, UnusableSecret, count_shared, join_hashes
 
 HASHES = st.sets(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 40), st.integers(2**64 - 40, 2**64 - 1)))
 
@@ -37,6 +37,30 @@ def test_they_are_joined_and_compared_as_sets(ones: list[set[int]], others: list
         joined = np.fromfile(folder / "joined", dtype=np.uint64).tolist()
         assert joined == sorted(set().union(*ones))
         assert count_shared(here, there) == len(set().union(*ones) & set().union(*others))
+
+
+class Halves(PersonSecret):
+    """Hashes "1 2" to the halves 1 and 2, so that hashes may agree in one half alone."""
+
+    def digest(self, key: str) -> bytes:
+        return np.array(key.split(), dtype=np.uint64).tobytes()
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 2)), max_size=40), st.integers(1, 9))
+@settings(max_examples=400, deadline=None)
+def test_the_first_who_comes_again_is_found_whatever_halves_agree(keys: list[tuple[int, int]], step: int) -> None:
+    """Also where not everything is in memory at once."""
+    import tempfile
+
+    again = [index for index, key in enumerate(keys) if key in keys[:index]]
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(person_keys, "_STEP", step)
+        people = PersonKeys(Path(name), Halves("", b""))
+        people.add(f"{half} {rest}" for half, rest in keys)
+
+        assert people.first_repeated() == (again[0] if again else None)
+        assert people.hashes.tolist() == [half for half, _ in keys]
+        assert np.fromfile(people.sorted_hashes, dtype=np.uint64).tolist() == sorted(half for half, _ in keys)
 
 
 def test_a_secret_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
