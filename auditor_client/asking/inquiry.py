@@ -9,7 +9,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, Final
 
-from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, AuditRequest
+from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, STABILITY, AuditRequest
 from auditor_client.asking.scope import scope_predicates
 from auditor_client.asking.source import TREE, RuleSource, column_named, extended_schema
 from auditor_client.errors import QuestionRefused
@@ -136,7 +136,7 @@ class Inquiry:
     @property
     def labelled(self) -> bool:
         """Whether some figure needs the label."""
-        return self.metrics != (PARITY,)
+        return not set(self.metrics) <= {PARITY, STABILITY}
 
     def leaves(self, favourable: bool) -> tuple[LeafRules, ...]:
         """The leaves of one decision; what a leaf needed several rules for is together."""
@@ -165,7 +165,7 @@ class Inquiry:
         )
 
     def _needed(self, metric: str, favourable: bool) -> tuple[LabelValue, ...]:
-        if metric == PARITY:
+        if metric in (PARITY, STABILITY):
             return self.every_label_value()
         if metric == OPPORTUNITY:
             return (LabelValue.POSITIVE,)

@@ -10,12 +10,13 @@ from auditor_client.asking.bands import banded
 from auditor_client.asking.choice import choose_strategy
 from auditor_client.asking.inquiry import Inquiry, ModelDigest
 from auditor_client.asking.mechanisms import settled
-from auditor_client.asking.request import AUTO, AuditRequest
-from auditor_client.asking.source import extended_schema, read_source
+from auditor_client.asking.request import AUTO, STABILITY, AuditRequest
+from auditor_client.asking.source import RuleSource, extended_schema, read_source
 from auditor_client.asking.strategies import build_plan
 from auditor_client.errors import QuestionRefused
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
-from auditor_client.models.tree import DecisionRule
+from auditor_client.models.robustness import stability_tree
+from auditor_client.models.tree import DecisionRule, Tree
 from auditor_client.text import first_fault
 from shared import canonical
 from shared.amounts import format_nano
@@ -78,6 +79,8 @@ def make_question(
     request = settled(request, dataset)
     read, source, file = read_source(model, dataset, request, own or OwnColumns())
     rules = read.tree.merged().rules()
+    if STABILITY in request.metrics:
+        rules = _stability_rules(read.tree, source, dataset, request)
     if request.edges is not None:
         request, rules = banded(request, read.tree, extended_schema(dataset, source.columns))
     digest = ModelDigest(rules=rules_digest(rules, source.columns), file=file)
@@ -85,6 +88,15 @@ def make_question(
     if request.strategy == AUTO:
         request = request.changed(strategy=choose_strategy(inquiry))
     return Question(dataset, request, rules, digest, source)
+
+
+def _stability_rules(
+    tree: Tree, source: RuleSource, dataset: DatasetDescription, request: AuditRequest
+) -> tuple[DecisionRule, ...]:
+    """The rules that say whose decision is stable."""
+    if source.columns:
+        raise QuestionRefused("Stability is of a tree or a list over the dataset's own columns, not of a score.")
+    return stability_tree(tree, dataset.table, request.reach, request.free or ()).rules()
 
 
 def _fitting_plan(inquiry: Inquiry) -> Plan:

@@ -19,7 +19,9 @@ PARITY: Final = "statistical-parity"
 OPPORTUNITY: Final = "equal-opportunity"
 ODDS: Final = "equalized-odds"
 PREDICTIVE: Final = "predictive-parity"
-METRICS: Final = (PARITY, OPPORTUNITY, ODDS, PREDICTIVE)
+STABILITY: Final = "stability"
+OF_DECISIONS: Final = (PARITY, OPPORTUNITY, ODDS, PREDICTIVE)
+METRICS: Final = (*OF_DECISIONS, STABILITY)
 STRATEGIES: Final = ("verdict", "rules", "pafer")
 """Each is described at its function in `strategies`."""
 AUTO: Final = "auto"
@@ -125,6 +127,14 @@ class AuditRequest(BaseModel):
         description="Of a score: edges of bands, in its own scale, with commas between them; every one is answered as "
         "a threshold, at one charge.",
     )
+    within: Annotated[tuple[str, ...] | None, BeforeValidator(_texts)] = Field(
+        default=None,
+        exclude_if=_is_none,
+        description="Of stability: how far a column may change, such as age=2; other columns stay as they are.",
+    )
+    free: Annotated[tuple[str, ...] | None, BeforeValidator(_plain), BeforeValidator(_texts)] = Field(
+        default=None, exclude_if=_is_none, description="Of stability: columns that may take any value."
+    )
     version: int | None = Field(
         default=None, description="The version of the records, to repeat an earlier question; else the current one."
     )
@@ -140,9 +150,31 @@ class AuditRequest(BaseModel):
             raise QuestionRefused(f"Name metrics, each once, of {', '.join(METRICS)}.")
         if self.above is not None and not math.isfinite(self.above):
             raise QuestionRefused("What favourable scores lie above is a finite number.")
+        if STABILITY in self.metrics and (self.metrics != (STABILITY,) or self.edges is not None):
+            raise QuestionRefused("Stability asks about other rules than the model's own: ask for it by itself.")
+        if (STABILITY in self.metrics) != bool(self.within or self.free):
+            raise QuestionRefused(
+                f"The metric {STABILITY} goes with a distance (within, such as age=2) or a free column."
+            )
         if self.edges is not None and not (self.edges and all(map(math.isfinite, self.edges))):
             raise QuestionRefused("Edges of bands are finite numbers.")
         return self
+
+    @property
+    def reach(self) -> dict[str, float]:
+        """How far each column may change, in its own unit.
+
+        Raises:
+            QuestionRefused: One of `within` is no column and number.
+        """
+        reach = {}
+        for text in self.within or ():
+            column, _, distance = text.rpartition("=")
+            try:
+                reach[column.strip()] = float(distance)
+            except ValueError:
+                raise QuestionRefused(f"{text!r} is no distance: write a column and a number, such as age=2.") from None
+        return reach
 
     @property
     def epsilon_nano(self) -> int:

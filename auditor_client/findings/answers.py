@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from auditor_client.asking.inquiry import EVERYBODY, Inquiry, LabelValue
-from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, PREDICTIVE
+from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, PREDICTIVE, STABILITY
 from auditor_client.errors import EstimationRefused, HolderLied
 from auditor_client.estimation.band_counts import BandCounts, histograms
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts, Supports
@@ -40,12 +40,16 @@ class Rate(StrEnum):
     PRECISION = "precision"
     """Of people with y = 1 among the accepted."""
 
+    STABLE = "stable"
+    """Of those whose decision stays the same within reach, among everybody."""
+
 
 RATES: Final[Mapping[str, tuple[Rate, ...]]] = {
     PARITY: (Rate.ACCEPTANCE,),
     OPPORTUNITY: (Rate.TRUE_POSITIVE,),
     ODDS: (Rate.TRUE_POSITIVE, Rate.FALSE_POSITIVE),
     PREDICTIVE: (Rate.PRECISION,),
+    STABILITY: (Rate.STABLE,),
 }
 """The rates that each metric compares."""
 

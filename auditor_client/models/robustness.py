@@ -1,60 +1,165 @@
-"""Whose decision changes within a small distance: individual fairness of a tree, as rules (5-decisions §4).
+"""Whose decision stays within a small distance: individual fairness of a tree, as a tree (5-decisions §4).
 
 The distance is the largest over the columns, each in units of a public scale (l∞). A rule admits a box: a set of
 values for each column. A person of box A is within reach of box B exactly if the person lies in B grown by the reach
-of each column, and a grown box is a box again. So the people of one decision who are within reach of the other are a
-union of boxes, and the holder counts it like any other cell.
+of each column, and a grown box is a box again. So every leaf is split along the grown boxes of the other decision,
+until each part is inside or outside: a tree again, which says of everybody whether the decision is *stable*. It is
+asked about like any other tree.
 """
 
 import itertools
+import math
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from auditor_client.errors import QuestionRefused
-from auditor_client.models.tree import DecisionRule
+from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree
 from shared import limits
-from shared.rules import Predicate, Rule
-from shared.schema import Schema
+from shared.rules import Predicate
+from shared.schema import Column, Schema, Value
 
-_CENTRED: Final = {"eq": (("ge", -1), ("le", 1))}
+STABLE: Final = "stable"
+UNSTABLE: Final = "changes within reach"
+_OPPOSITE: Final = {
+    "lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq", "in": "not_in", "not_in": "in",
+    "is_missing": "not_missing", "not_missing": "is_missing",
+}  # fmt: skip
 _MOVED: Final = {"lt": 1, "le": 1, "gt": -1, "ge": -1}
 
+_Box = dict[str, frozenset[int]]
+"""By column, which of its representative values are admitted."""
 
-def unstable_rules(
-    rules: Sequence[DecisionRule], schema: Schema, reach: Mapping[str, float], free: Collection[str] = ()
-) -> dict[bool, tuple[Rule, ...]]:
-    """The people of either decision who are within reach of the other.
+
+def stability_tree(tree: Tree, schema: Schema, reach: Mapping[str, float], free: Collection[str] = ()) -> Tree:
+    """The tree that says of everybody whether the decision stays the same for every point within reach.
 
     Args:
-        rules: All rules of a tree: disjoint, and together they cover everybody.
-        schema: The columns that they name.
+        tree: Over the schema's columns.
+        schema: The columns that it names.
         reach: How far each ordered column may change, in its own unit; others stay as they are.
         free: Columns that may take any value; missing values stay missing in all others.
 
     Returns:
-        By whether the decision is favourable: rules that overlap, and together match those people and nobody else.
+        Its favourable leaves are those of stable decisions.
 
     Raises:
-        QuestionRefused: A column is unknown or cannot be moved, a rule compares a moved column with single values
-            only, or the rules are more than a plan holds.
+        QuestionRefused: A column is unknown or cannot be moved, a rule compares a moved column with single values, or
+            the tree gets more leaves than a plan holds rules.
     """
     _check(schema, reach, free)
-    grown = {id(rule): _grown(rule.rule, reach, free) for rule in rules}
-    found: dict[bool, tuple[Rule, ...]] = {}
-    for decision in (True, False):
-        own, other = ([rule for rule in rules if rule.favourable == wanted] for wanted in (decision, not decision))
-        pairs = itertools.product(own, other)
-        found[decision] = tuple(
-            Rule(id=f"{near.leaf.id} near {far.leaf.id}", all_of=(*near.rule.all_of, *grown[id(far)]))
-            for near, far in pairs
-            if not _apart([*near.rule.all_of, *grown[id(far)]])
-        )
-    if sum(map(len, found.values())) > limits.RULES_PER_PLAN_MAX:
-        raise QuestionRefused(
-            f"There are {sum(map(len, found.values()))} pairs of rules within reach of each other, and a plan holds "
-            f"{limits.RULES_PER_PLAN_MAX}: prune the tree (max_leaf_nodes)."
-        )
-    return found
+    rules = tree.rules()
+    grown = {id(rule.leaf): list(_grown(rule.rule.all_of, reach, free)) for rule in rules}
+    space = _Space.of(schema, [*(rule.rule.all_of for rule in rules), *grown.values()])
+    boxes = {id(rule.leaf): space.box(grown[id(rule.leaf)]) for rule in rules if space.reached(rule.rule.all_of)}
+    budget = itertools.count()
+
+    def refined(node: Node, path: tuple[Predicate, ...]) -> Node:
+        if isinstance(node, Split):
+            children = (Branch(one.predicates, refined(one.child, (*path, *one.predicates))) for one in node.branches)
+            return Split(node.id, tuple(children), node.origin)
+        near = [
+            (boxes[id(rule.leaf)], grown[id(rule.leaf)])
+            for rule in rules
+            if rule.favourable != node.favourable and id(rule.leaf) in boxes
+        ]
+        return _parts(space, space.box(path), near, node.id, budget)
+
+    return Tree(refined(tree.root, ())).merged()
+
+
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """The columns that some predicates name, each with values that represent all that they distinguish."""
+
+    values: Mapping[str, Sequence[Value | None]]
+
+    @classmethod
+    def of(cls, schema: Schema, conjunctions: Sequence[Sequence[Predicate]]) -> "_Space":
+        by_column: defaultdict[str, list[Predicate]] = defaultdict(list)
+        for predicate in itertools.chain.from_iterable(conjunctions):
+            by_column[predicate.column].append(predicate)
+        return cls({name: _representatives(schema.by_name[name], found) for name, found in by_column.items()})
+
+    def box(self, predicates: Sequence[Predicate]) -> _Box:
+        """What a conjunction admits; a column that it does not name is not in it."""
+        box: _Box = {}
+        for predicate in predicates:
+            box[predicate.column] = self.admitted(predicate) & box.get(predicate.column, self.all(predicate.column))
+        return box
+
+    def admitted(self, predicate: Predicate) -> frozenset[int]:
+        """What one predicate admits."""
+        return frozenset(index for index, value in enumerate(self.values[predicate.column]) if predicate.matches(value))
+
+    def all(self, column: str) -> frozenset[int]:
+        """Every value of a column."""
+        return frozenset(range(len(self.values[column])))
+
+    def reached(self, predicates: Sequence[Predicate]) -> bool:
+        """Whether a conjunction admits anybody."""
+        return all(self.box(predicates).values())
+
+
+def _parts(
+    space: _Space,
+    box: _Box,
+    near: Sequence[tuple[_Box, Sequence[Predicate]]],
+    name: str,
+    budget: Iterator[int],
+) -> Node:
+    """Split a box along the grown boxes that it meets, until each part is in one or in none of them."""
+    met = [
+        (other, predicates)
+        for other, predicates in near
+        if all(box.get(column, space.all(column)) & admitted for column, admitted in other.items())
+    ]
+    inside = any(
+        all(box.get(column, space.all(column)) <= admitted for column, admitted in other.items()) for other, _ in met
+    )
+    number = next(budget)
+    identity = f"{name}.{number}"
+    if inside or not met:
+        if number >= 2 * limits.RULES_PER_PLAN_MAX:
+            raise QuestionRefused(
+                f"The tree falls into more than {limits.RULES_PER_PLAN_MAX} parts: prune it (max_leaf_nodes), or give "
+                "fewer columns a distance."
+            )
+        return Leaf(identity, UNSTABLE if inside else STABLE, favourable=not inside)
+    _, predicates = met[0]
+    cut = next(
+        predicate
+        for predicate in predicates
+        if not box.get(predicate.column, space.all(predicate.column)) <= space.admitted(predicate)
+    )
+    against = _opposite(cut, nullable=None in space.values[cut.column])
+    branches = []
+    for test in (cut, against):
+        admitted = box.get(cut.column, space.all(cut.column)) & space.admitted(test)
+        child = _parts(space, {**box, cut.column: admitted}, met, name, budget)
+        branches.append(Branch((test,), child))
+    return Split(identity, tuple(branches))
+
+
+def _representatives(column: Column, predicates: Sequence[Predicate]) -> list[Value | None]:
+    """A value of every stretch that some predicates distinguish, and missing where it may be."""
+    values: list[Value | None] = list(column.values)
+    if column.ordered:
+        numbers = sorted({float(one) for found in predicates for one in found.operands if isinstance(one, int | float)})
+        near = [low for number in numbers for low in _around(column, number)]
+        values = [*sorted({value for value in (*near, *_ends(column)) if column.low <= value <= column.high})]
+    return [*values, None] if column.nullable else values
+
+
+def _around(column: Column, number: float) -> tuple[float, ...]:
+    if column.type == "integer":
+        return (math.ceil(number) - 1, math.ceil(number), math.floor(number), math.floor(number) + 1)
+    return (math.nextafter(number, -math.inf), number, math.nextafter(number, math.inf))
+
+
+def _ends(column: Column) -> tuple[float, ...]:
+    return tuple(end for end in (column.low, column.high) if math.isfinite(end)) or (0.0,)
 
 
 def _check(schema: Schema, reach: Mapping[str, float], free: Collection[str]) -> None:
@@ -64,48 +169,34 @@ def _check(schema: Schema, reach: Mapping[str, float], free: Collection[str]) ->
             raise QuestionRefused(f"Column {name!r} is none that rules can name: leave it out.")
         if name in reach and not column.ordered:
             raise QuestionRefused(f"Column {name!r} has no distances: it stays as it is, or is free.")
-        if name in reach and not 0 < reach[name] < float("inf"):
+        if name in reach and not 0 < reach[name] < math.inf:
             raise QuestionRefused(f"Column {name!r}: a distance is a finite number above 0.")
         if name in reach and name in free:
             raise QuestionRefused(f"Column {name!r} is free, so it has no distance.")
 
 
-def _grown(rule: Rule, reach: Mapping[str, float], free: Collection[str]) -> tuple[Predicate, ...]:
-    return tuple(
-        grown
-        for predicate in rule.all_of
-        if predicate.column not in free
-        for grown in _grown_predicate(predicate, reach.get(predicate.column))
-    )
+def _grown(predicates: Sequence[Predicate], reach: Mapping[str, float], free: Collection[str]) -> Iterator[Predicate]:
+    for predicate in predicates:
+        if predicate.column not in free:
+            yield from _grown_predicate(predicate, reach.get(predicate.column))
 
 
 def _grown_predicate(predicate: Predicate, distance: float | None) -> Iterator[Predicate]:
     if distance is None or predicate.op in ("is_missing", "not_missing"):
         yield predicate
         return
-    steps = _CENTRED.get(predicate.op, ((predicate.op, _MOVED.get(predicate.op, 0)),))
+    steps = (("ge", -1), ("le", 1)) if predicate.op == "eq" else ((predicate.op, _MOVED.get(predicate.op, 0)),)
     if not isinstance(predicate.value, int | float) or not all(step for _, step in steps):
         raise QuestionRefused(
             f"A rule compares column {predicate.column!r} with single values, which have no reach: leave its distance "
             "out, and the column stays as it is."
         )
     for op, step in steps:
-        yield Predicate.model_validate(
-            {**predicate.model_dump(), "op": op, "value": float(predicate.value) + step * distance}
-        )
+        value = float(predicate.value) + step * distance
+        yield Predicate.model_validate({**predicate.model_dump(), "op": op, "value": value})
 
 
-def _apart(predicates: Sequence[Predicate]) -> bool:
-    """Whether predicates obviously contradict each other: ordered ends that leave nothing, or lists in common."""
-    for _, group in itertools.groupby(sorted(predicates, key=lambda one: one.column), key=lambda one: one.column):
-        of_column = list(group)
-        if any(one.or_missing or one.op in ("is_missing", "not_missing") for one in of_column):
-            continue
-        above = [float(one.value) for one in of_column if one.op in ("gt", "ge") and isinstance(one.value, int | float)]
-        below = [float(one.value) for one in of_column if one.op in ("lt", "le") and isinstance(one.value, int | float)]
-        if above and below and max(above) > min(below):
-            return True
-        listed = [set(one.operands) for one in of_column if one.op in ("eq", "in")]
-        if listed and not set.intersection(*listed):
-            return True
-    return False
+def _opposite(predicate: Predicate, *, nullable: bool) -> Predicate:
+    """The predicate that matches whom another does not, missing values included."""
+    missing = nullable and not predicate.or_missing and predicate.op not in ("is_missing", "not_missing")
+    return Predicate.model_validate({**predicate.model_dump(), "op": _OPPOSITE[predicate.op], "or_missing": missing})

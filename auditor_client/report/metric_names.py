@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, PREDICTIVE
+from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, PREDICTIVE, STABILITY
 from auditor_client.findings.answers import Rate
 
 
@@ -61,6 +61,12 @@ METRIC_WORDS: Final[Mapping[str, MetricWords]] = {
         "sufficiency",
         "Of the people who are accepted, is the label true for the same share in every group?",
     ),
+    STABILITY: MetricWords(
+        "Stability",
+        "Whose decision stays the same for people like them",
+        "individual fairness, robustness",
+        "In every group, does the same share keep the decision whatever changes within the stated distance?",
+    ),
 }
 
 RATE_WORDS: Final[Mapping[Rate, RateWords]] = {
@@ -85,5 +91,12 @@ RATE_WORDS: Final[Mapping[Rate, RateWords]] = {
         "found to have a true label, of the accepted,",
         "With a true label",
         "Accepted",
+    ),
+    Rate.STABLE: RateWords(
+        "stable rate",
+        "The share of each group’s people whose decision stays the same within reach",
+        "kept in its decision",
+        "Stable",
+        "People",
     ),
 }

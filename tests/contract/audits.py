@@ -15,7 +15,7 @@ import skops.io
 from sklearn.tree import DecisionTreeClassifier
 
 from auditor_client import Assumption, Auditor, AuditResult
-from auditor_client.asking.request import METRICS
+from auditor_client.asking.request import OF_DECISIONS, STABILITY
 from auditor_client.audits.bundle import write_bundle
 from testing.holders import TestedHolder, running_holder
 from testing.invented_questions import FOUR_LEAVES
@@ -106,7 +106,7 @@ def audits_of_trees(auditor: Auditor, people: pd.DataFrame, folder: Path) -> Ite
     """Audits in which every field of request and reading has another value than its default at least once."""
     scope: dict[str, Any] = {"where": ["age >= 18 and hours < 70 or missing", '"région" in (North, "élevé")']}
     yield auditor.audit(
-        FOUR_LEAVES, "loans", ["sex"], "2", strategy="rules", metrics=METRICS, reference="Male", **scope
+        FOUR_LEAVES, "loans", ["sex"], "2", strategy="rules", metrics=OF_DECISIONS, reference="Male", **scope
     )
     yield auditor.audit(FOUR_LEAVES, "loans", ["sex"], "0.5", **scope)
     assumption = Assumption(people=777, accepted=0.25, positive=0.3, shares=(1, 2, 3, 4), rates=(1, 1, 1, 0.5))
@@ -131,8 +131,14 @@ def audits_of_decisions(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
 
 def audits_of_bands(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
     """Audits of a score at every threshold."""
-    asked: dict[str, Any] = {"decision": "hours", "above": 30, "edges": [10, 20, 40], "metrics": METRICS}
+    asked: dict[str, Any] = {"decision": "hours", "above": 30, "edges": [10, 20, 40], "metrics": OF_DECISIONS}
     yield auditor.audit(None, "loans", ["sex"], "2", **asked)
+
+
+def audits_of_stability(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
+    """Audits of whose decision is stable."""
+    asked: dict[str, Any] = {"metrics": STABILITY, "within": "age=2", "free": ["région"]}
+    yield auditor.audit(FOUR_LEAVES, "loans", ["sex"], "2", **asked)
 
 
 def model_file(people: pd.DataFrame, folder: Path) -> Path:
@@ -150,6 +156,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "trees": audits_of_trees,
     "decisions": audits_of_decisions,
     "bands": audits_of_bands,
+    "stability": audits_of_stability,
 }
 
 

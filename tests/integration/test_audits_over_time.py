@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from auditor_client import Auditor, AuditResult, Tree
-from auditor_client.asking.request import METRICS
+from auditor_client.asking.request import OF_DECISIONS
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.audits.history import stored_history
 from auditor_client.cli import app
@@ -110,17 +110,19 @@ def test_every_strategy_and_mechanism_measures_every_figure(
     """Sample: one release; every group of every figure has hundreds of people, and at ε = 8 a sum of noises beyond 25
     people has a chance below 10⁻⁹ by each mechanism (the widest, exponential with pafer: scale 0.5, four cells).
     """
-    result = auditor.audit(FOUR_LEAVES, "loans", ["sex"], "8", strategy=strategy, mechanism=mechanism, metrics=METRICS)
+    result = auditor.audit(
+        FOUR_LEAVES, "loans", ["sex"], "8", strategy=strategy, mechanism=mechanism, metrics=OF_DECISIONS
+    )
 
     assert off_by(result, true_rates(people)) < 0.06
-    assert result.metrics == METRICS
+    assert result.metrics == OF_DECISIONS
     assert "</html>" in result.to_html()
 
 
 @pytest.mark.statistical
 def test_another_models_figures_would_be_noticed(auditor: Auditor, people: pd.DataFrame) -> None:
     """The negative control: the same leaves decide the other way round."""
-    result = auditor.audit(FOUR_LEAVES, "loans", ["sex"], "8", metrics=METRICS)
+    result = auditor.audit(FOUR_LEAVES, "loans", ["sex"], "8", metrics=OF_DECISIONS)
 
     assert off_by(result, true_rates(people, FLIPPED)) > 0.06
 
@@ -148,7 +150,7 @@ def test_with_own_data_one_counted_group_suffices(
 
     with pytest.raises(QuestionRefused, match="Nothing was spent"):
         auditor.audit(FOUR_LEAVES, "shared", ["sex"], "5")
-    result = auditor.audit(FOUR_LEAVES, "shared", ["sex"], "5", supports_from=features, metrics=METRICS[:2])
+    result = auditor.audit(FOUR_LEAVES, "shared", ["sex"], "5", supports_from=features, metrics=OF_DECISIONS[:2])
 
     assert result.release.batches[0].counted_groups == (("Female",),)
     assert off_by(result, true_rates(people)) < 0.06
@@ -264,7 +266,7 @@ def evidence(holder: TestedHolder, people: pd.DataFrame, tmp_path_factory: pytes
     directory = tmp_path_factory.mktemp("evidence")
     with Auditor(holder.url, holder.auditor_key, receipts=directory / "receipts") as auditor:
         audits = [
-            auditor.audit(FOUR_LEAVES, "loans", ["sex"], "2", strategy="rules", metrics=METRICS, reference="Male"),
+            auditor.audit(FOUR_LEAVES, "loans", ["sex"], "2", strategy="rules", metrics=OF_DECISIONS, reference="Male"),
             auditor.audit(FOUR_LEAVES, "loans", ["sex"], "0.5"),
             auditor.audit(FOUR_LEAVES, "shared", ["sex"], "2", supports_from=people.drop(columns=["sex", "origin"])),
         ]
@@ -426,7 +428,7 @@ def test_a_plan_shows_every_strategy_and_finds_the_smallest_epsilon(auditor: Aud
 
 
 def test_a_result_is_at_home_in_a_notebook(auditor: Auditor) -> None:
-    result = auditor.audit(FOUR_LEAVES, "loans", ["sex", "origin"], "1", metrics=METRICS)
+    result = auditor.audit(FOUR_LEAVES, "loans", ["sex", "origin"], "1", metrics=OF_DECISIONS)
 
     frame, figure = result.to_frame(), result.plot("equalized-odds")
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from auditor_client.asking.request import AuditRequest
 from auditor_client.errors import QuestionRefused
-from auditor_client.models.robustness import unstable_rules
+from auditor_client.models.robustness import stability_tree
 from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree
 from shared.rules import Predicate
 from shared.schema import Column, Schema, Value
@@ -68,19 +69,17 @@ def near(record: dict[str, Value | None], reach: dict[str, int], free: set[str])
 
 @settings(max_examples=25, deadline=None)
 @given(trees(), st.sampled_from([({"age": 2}, set()), ({"age": 1, "hours": 1}, set()), ({"hours": 2}, {"region"})]))
-def test_the_rules_match_exactly_those_whose_decision_changes_within_reach(
+def test_the_tree_says_exactly_whose_decision_changes_within_reach(
     tree: Tree, given_reach: tuple[dict[str, int], set[str]]
 ) -> None:
     reach, free = given_reach
-    rules = tree.rules()
-    reachable = [rule for rule in rules if any(rule.rule.matches(record) for record in RECORDS)]
-    found = unstable_rules(reachable, SCHEMA, reach, free)
+    stable = stability_tree(tree, SCHEMA, reach, free)
 
+    stable.check(SCHEMA)
     for record in RECORDS[::3]:
         decision = tree.decide(record).favourable
         changes = any(tree.decide(other).favourable != decision for other in near(record, reach, free))
-        assert any(rule.matches(record) for rule in found[decision]) == changes
-        assert not any(rule.matches(record) for rule in found[not decision])
+        assert stable.decide(record).favourable != changes
 
 
 @pytest.mark.parametrize(
@@ -96,7 +95,7 @@ def test_the_rules_match_exactly_those_whose_decision_changes_within_reach(
 )
 def test_what_cannot_be_moved_is_refused(reach: dict[str, float], free: list[str], words: str) -> None:
     with pytest.raises(QuestionRefused, match=words):
-        unstable_rules(Tree(Leaf("all", "yes", favourable=True)).rules(), SCHEMA, reach, free)
+        stability_tree(Tree(Leaf("all", "yes", favourable=True)), SCHEMA, reach, free)
 
 
 def test_a_list_of_numbers_has_no_reach() -> None:
@@ -105,4 +104,25 @@ def test_a_list_of_numbers_has_no_reach() -> None:
     tree = Tree(Split("root", (Branch((listed,), Leaf("a", "y", True)), Branch((others,), Leaf("b", "n", False)))))
 
     with pytest.raises(QuestionRefused, match="single values"):
-        unstable_rules(tree.rules(), SCHEMA, {"age": 1})
+        stability_tree(tree, SCHEMA, {"age": 1})
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"metrics": ["stability"]}, "goes with a distance"),
+        ({"within": ["age=2"]}, "goes with a distance"),
+        ({"metrics": ["stability", "statistical-parity"], "within": ["age=2"]}, "by itself"),
+    ],
+)
+def test_stability_and_its_distance_go_together(values: dict[str, list[str]], words: str) -> None:
+    with pytest.raises(QuestionRefused, match=words):
+        AuditRequest.model_validate({"sensitive": ("sex",), "epsilon": "1", **values})
+
+
+@pytest.mark.parametrize("text", ["age", "age=", "age=two", ""])
+def test_a_distance_is_a_column_and_a_number(text: str) -> None:
+    request = AuditRequest(sensitive=("sex",), epsilon="1", metrics=("stability",), within=(text,))
+
+    with pytest.raises(QuestionRefused, match="no distance"):
+        _ = request.reach
