@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.files import model_file, refuse_file
-from auditor_client.models.formats.recognising import is_lightgbm, is_own_json
+from auditor_client.models.formats.recognising import is_lightgbm, is_own_json, is_xgboost
 from auditor_client.models.read_model import ModelRequest, ReadModel
 from auditor_client.models.tree import Tree
 from shared.canonical import sha256_name
@@ -41,6 +41,7 @@ READERS: Final = (
     Reader("skops_files", is_file=lambda content: content.startswith(b"PK\x03\x04")),
     Reader("formats.own_json", (f"{_FORMATS}own_json.OwnModel",), is_own_json),
     Reader("formats.lightgbm", ("lightgbm.", f"{_FORMATS}lightgbm_text.LightGBMModel"), is_lightgbm),
+    Reader("formats.xgboost", ("xgboost.", f"{_FORMATS}xgboost_document.XGBoostModel"), is_xgboost),
     Reader("sklearn_tree", classes=("",)),  # refuses by name what no other reader reads
 )
 """The first whose kind a file is loads it."""

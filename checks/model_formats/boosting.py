@@ -5,6 +5,7 @@ from typing import Any
 
 import lightgbm
 import numpy as np
+import xgboost
 
 from auditor_client.models.read_model import ModelRequest
 from checks.model_formats.data import SCHEMA, labels, table
@@ -34,6 +35,33 @@ def lightgbm_file(seed: int) -> tuple[bytes, ModelRequest]:
     """The same as LightGBM's text."""
     model, asked = lightgbm_model(seed)
     return model.booster_.model_to_string().encode(), asked
+
+
+def xgboost_model(seed: int) -> tuple[Any, ModelRequest]:
+    """A classifier of 2 or 3 classes; categories by lists and one by one, early stopping, parallel trees."""
+    draw = np.random.default_rng(seed)
+    frame = table(draw)
+    frame["work"] = frame["work"].cat.set_categories(["w", "unseen", "x", "y", "z"])
+    classes = int(draw.choice([2, 2, 2, 3]))
+    target = labels(draw, frame, classes)
+    options: dict[str, Any] = {
+        "n_estimators": int(draw.integers(1, 12)), "max_depth": int(draw.integers(1, 6)),
+        "min_child_weight": float(draw.choice([0.1, 1])), "learning_rate": float(draw.choice([0.1, 0.3, 1])),
+        "max_cat_to_onehot": int(draw.integers(1, 8)), "num_parallel_tree": int(draw.choice([1, 1, 3])),
+        "subsample": 0.8, "enable_categorical": True, "n_jobs": 1, "seed": seed,
+    }  # fmt: skip
+    if draw.random() < 0.3:
+        options |= {"base_score": float(draw.random())}
+    if draw.random() < 0.2:
+        options |= {"early_stopping_rounds": 2}
+    model = xgboost.XGBClassifier(**options).fit(frame, target, eval_set=[(frame, target)], verbose=False)
+    return model, request(draw, classes)
+
+
+def xgboost_file(seed: int) -> tuple[bytes, ModelRequest]:
+    """The same as JSON, and every other one as UBJSON."""
+    model, asked = xgboost_model(seed)
+    return bytes(model.get_booster().save_raw("json" if seed % 2 else "ubj")), asked
 
 
 def request(draw: np.random.Generator, classes: int) -> ModelRequest:

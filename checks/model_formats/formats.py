@@ -23,4 +23,5 @@ class Format:
 
 FORMATS: Final[Mapping[str, Format]] = {
     "lightgbm": Format(boosting.lightgbm_model, boosting.lightgbm_file),
+    "xgboost": Format(boosting.xgboost_model, boosting.xgboost_file),
 }

@@ -168,6 +168,7 @@ def makers_answers(
     probabilities: Any,
     raw: Any,
     decided_as: Any = None,
+    ties: float | None = None,
 ) -> MakersAnswers:
     """What a maker's own predictions say of invented records.
 
@@ -179,9 +180,11 @@ def makers_answers(
         raw: Its score at the document's scale, shape (records,), or (records, classes) for a choice; None: not shown.
         decided_as: The index of the class that each record is decided for, shape (records,); None: the largest
             probability's, the first of equal ones.
+        ties: How near two classes' numbers have to be for their probabilities to round to the same.
     """
-    scores = {}
+    scores, bounds = {}, {}
     sign = 1.0
+    probabilities = np.asarray(probabilities, np.float64)
     if not classes:
         favourable = probabilities > request.above
     else:
@@ -194,7 +197,9 @@ def makers_answers(
             favourable = probabilities[:, wanted.index(True)] > request.above
     if raw is not None and read.columns:
         scores[read.columns[0].name] = sign * np.asarray(raw, np.float64)
-    return MakersAnswers(favourable=np.asarray(favourable, bool), scores=scores)
+        if ties is not None:
+            bounds[read.columns[0].name] = np.full(len(probabilities), ties)
+    return MakersAnswers(favourable=np.asarray(favourable, bool), scores=scores, bounds=bounds)
 
 
 def compared(read: ReadModel, request: ModelRequest, ask: Ask, maker: str, **given: Any) -> ReadModel:

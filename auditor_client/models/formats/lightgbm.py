@@ -26,6 +26,8 @@ from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
 from shared.scores import ScoreTree, Trees
 
 ZERO: Final = float(np.float32(1e-35))
+TIES: Final = 2.0**-50
+"""Classes whose sums are nearer than this may have probabilities that round to the same double."""
 _NONE, _ZERO, _NAN = 0, 1, 2
 _READ: Final = (
     f"Read are LightGBM's text of the versions {', '.join(VERSIONS)} and boosters in memory, with the objectives "
@@ -77,7 +79,12 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
         if len(classes) == 2:
             predicted = np.column_stack([1.0 - predicted, predicted])
         return makers_answers(
-            read, request, classes=classes, probabilities=predicted, raw=None if text.average else raw
+            read,
+            request,
+            classes=classes,
+            probabilities=predicted,
+            raw=None if text.average else raw,
+            ties=TIES if len(classes) > 2 else None,
         )
 
     return compared(read, request, ask, f"LightGBM {maker.__version__}")

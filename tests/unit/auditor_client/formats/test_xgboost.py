@@ -1,0 +1,129 @@
+"""XGBoost's models, compared with XGBoost; `python -m checks.model_formats xgboost` does the same at length."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost
+
+from auditor_client.errors import ModelRefused
+from auditor_client.models.formats import xgboost as reader
+from auditor_client.models.formats.inputs import InputTest, float32_below
+from auditor_client.models.formats.xgboost_document import parsed
+from auditor_client.models.readers import load_object, read_object
+from checks.model_formats.__main__ import survivors
+from checks.model_formats.boosting import xgboost_file, xgboost_model
+from checks.model_formats.formats import FORMATS
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_random_model_is_read_as_it_decides(seed: int) -> None:
+    """Two and three classes, categories, base scores, early stopping, parallel trees: every margin to the last bit."""
+    model, request = xgboost_model(seed)
+
+    provenance = read_object(model, request).provenance
+
+    assert provenance is not None
+    assert (provenance.differing, provenance.largest or 0.0) == (0, 0.0)
+    assert provenance.probes >= 4000
+    assert provenance.compared_with == f"XGBoost {xgboost.__version__}"
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_a_file_is_read_as_the_model_in_memory_and_compared(seed: int) -> None:
+    """One is UBJSON, the other JSON."""
+    model, request = xgboost_model(seed)
+    content, _ = xgboost_file(seed)
+
+    read = read_object(load_object(content, "model"), request)
+
+    assert read.columns == read_object(model, request).columns
+    assert read.provenance is not None
+    assert read.provenance.compared_with is not None
+
+
+@pytest.mark.parametrize(
+    "threshold", [0.1, -0.1, 1.0, 3.0, 1e-45, -1e-45, 0.0, 3.4e38, -3.4e38, 1e-38, 0.3, 16777217.0]
+)
+def test_a_float32_threshold_is_moved_exactly_to_doubles(threshold: float) -> None:
+    upper = np.float32(threshold)
+    test = float32_below(float(upper))
+    middle = (float(upper) + float(np.nextafter(upper, np.float32(-np.inf)))) / 2
+
+    for start in (middle, float(upper), 0.0):
+        for number in (
+            np.nextafter(start, -np.inf),
+            start,
+            np.nextafter(start, np.inf),
+            start * 1.0001,
+            start * 0.9999,
+        ):
+            assert test.answer(float(number)) == bool(np.float32(number) < upper)
+
+
+@pytest.mark.parametrize("fault", ["double", "missing", "float64"])
+def test_a_fault_in_reading_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control."""
+    model, request = xgboost_model(0)
+    faults: dict[str, Any] = {
+        "double": ("float32_below", lambda threshold: InputTest("lt", threshold)),
+        "missing": ("InputTest", lambda op, value, missing=False: InputTest(op, value, not missing)),
+        "float64": ("_margin", lambda _, base: base),
+    }
+    monkeypatch.setattr(reader, *faults[fault])
+
+    with pytest.raises(ModelRefused, match="decides otherwise"):
+        read_object(model, request)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda d: d["learner"]["gradient_booster"].update(name="dart"), "gbtree"),
+        (lambda d: d["learner"]["gradient_booster"].update(name="gblinear"), "gblinear"),
+        (lambda d: d.update(version=[4, 0, 0]), "1.6 to 3"),
+        (lambda d: d.update(version=[1, 5, 0]), "1.6 to 3"),
+        (lambda d: d["learner"].update(weights=[]), "weights"),
+        (lambda d: d["learner"]["objective"].update(name="survival:cox"), "survival:cox"),
+        (lambda d: d["learner"]["gradient_booster"]["model"]["trees"][0].update(left_children=[0]), "list of"),
+        (lambda d: d["learner"]["gradient_booster"]["model"]["trees"][0]["left_children"].__setitem__(0, 0), "tree"),
+        (
+            lambda d: d["learner"]["gradient_booster"]["model"]["trees"][0]["split_conditions"].__setitem__(-1, 1e999),
+            "finite",
+        ),
+        (lambda d: d["learner"]["learner_model_param"].update(base_score="2"), "base score"),
+        (lambda d: d["learner"].update(feature_names=["sex", *d["learner"]["feature_names"][1:]]), "sensitive"),
+    ],
+)
+def test_what_is_not_known_is_refused_by_name(change: Any, text: str) -> None:
+    content, request = xgboost_file(3)
+    document = json.loads(content)
+    change(document)
+
+    with pytest.raises(ModelRefused, match=text):
+        read_object(load_object(json.dumps(document).encode(), "model.json"), request)
+
+
+def test_a_category_that_xgboost_refuses_is_refused() -> None:
+    """XGBoost 3.1 and later fail on a category that training did not know."""
+    model, request = next(
+        made for made in map(xgboost_model, range(20))
+        if any(tree.categories for tree in parsed(bytes(made[0].get_booster().save_raw("json")), "m").trees)
+    )  # fmt: skip
+    content = bytes(model.get_booster().save_raw("json")).decode()
+    document = json.loads(content)
+    encodings = document["learner"]["gradient_booster"]["model"]["cats"]["enc"]
+    for encoding in encodings:
+        encoding["values"] = [value + 1 for value in encoding["values"]]
+
+    with pytest.raises(ModelRefused, match="never seen"):
+        read_object(load_object(json.dumps(document).encode(), "model.json"), request)
+
+
+def test_damaged_files_are_refused_and_nothing_else() -> None:
+    survived, peak, faults = survivors(FORMATS["xgboost"], 100)
+
+    assert faults == []
+    assert survived < 100
+    assert peak < 200e6
