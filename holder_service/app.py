@@ -27,7 +27,6 @@ GC_THRESHOLD = 10_000
 """A large plan is a million objects that all go together; looking for cycles among them took half of its time."""
 COLUMN_CALLS = 4
 """How many calls that bring a score document or linked values each process takes at once."""
-SECURITY = {"key": {"type": "http", "scheme": "bearer"}}
 
 
 def create_served_app() -> FastAPI:
@@ -90,7 +89,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         document["components"]["schemas"] = {
             **documentation.COLUMN_PARTS, **document["components"]["schemas"], "Problem": Problem.model_json_schema(),
         }  # fmt: skip
-        document["components"]["securitySchemes"] = SECURITY
+        document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
         for path, methods in document["paths"].items():
             for operation in methods.values():
                 if needs_key(path):

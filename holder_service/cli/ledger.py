@@ -2,10 +2,10 @@
 
 import io
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, new_file
 from holder_service.cli.output import AsJson, notify, show, show_fields, show_verification
@@ -16,10 +16,8 @@ commands = typer.Typer()
 LEDGER: Final = "/v1/admin/ledger"
 
 
-class Entries(BaseModel):
+class Entries(BaseModel, frozen=True):
     """Which entries of the ledger."""
-
-    model_config = ConfigDict(frozen=True)
 
     after: int = Field(default=0, description="Only entries after this sequence number.")
     upto: int | None = Field(default=None, description="Only entries up to this sequence number.")
@@ -30,11 +28,6 @@ class Entries(BaseModel):
     account: str | None = Field(default=None, description="Only what an account did, or what was done about it.")
     since: str | None = Field(default=None, description="Only entries from this time on, ISO 8601 with a zone.")
     until: str | None = Field(default=None, description="Only entries before this time, ISO 8601 with a zone.")
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Those of the call."""
-        return self.model_dump(exclude_none=True)
 
 
 with_flags: Final = Flags(lambda kind, values: kind(**values), {})
@@ -49,7 +42,7 @@ def show_ledger(
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Show entries of the ledger, those that pass all filters."""
-    found = call("GET", LEDGER, url, key, params={**which.parameters, "limit": limit})
+    found = call("GET", LEDGER, url, key, params={**which.model_dump(exclude_none=True), "limit": limit})
     rows = [
         (str(one["sequence"]), one["at"][:19], one["kind"], one["actor"], one.get("population", ""),
          one.get("auditor", ""), str(one.get("subject", ""))[:20], one["hash"][:20])
@@ -71,7 +64,7 @@ def export_ledger(
     """Write all entries that pass all filters into a file, which is there once it is whole."""
     with clear_errors(), new_file(file) as written:
         as_format = "jsonl" if file.suffix == ".jsonl" else "csv"
-        download(LEDGER, url, key, written, params={**which.parameters, "format": as_format})
+        download(LEDGER, url, key, written, params={**which.model_dump(exclude_none=True), "format": as_format})
         if not is_whole(written):
             fail("The export broke off: its last line is missing. Nothing was kept; try again.")
 

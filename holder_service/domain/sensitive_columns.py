@@ -25,7 +25,6 @@ def require_one_set(relation: Relation, schemas: Schemas, *, charged: Sequence[S
     """Refuse datasets that one population cannot have together.
 
     Args:
-        relation: The population's.
         schemas: Its datasets as they would be.
         charged: The datasets as they are, of this population if it was charged, and of any charged one that joins it.
 

@@ -24,14 +24,7 @@ class Mechanism(Protocol):
         """What a client has to know of the noise on each count."""
 
     def release(self, counts: Sequence[int]) -> list[int]:
-        """Noisy counts.
-
-        Args:
-            counts: True counts, in people, in any number.
-
-        Returns:
-            As many integers, in people.
-        """
+        """As many noisy counts as true ones, all in people; any number of them."""
 
 
 def nano_at_least(amount: float | Fraction) -> int:

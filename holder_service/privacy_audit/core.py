@@ -50,8 +50,8 @@ class TruePair:
 
 def true_counts(pair: Neighbours, folder: Path) -> TruePair:
     """Load and count both registers, as the service does."""
-    sides = [_counted(pair, content, folder / f"register-{side}") for side, content in enumerate(pair.registers)]
-    return TruePair(*sides)
+    here, there = pair.registers
+    return TruePair(_counted(pair, here, folder / "here"), _counted(pair, there, folder / "there"))
 
 
 def _counted(pair: Neighbours, content: bytes, folder: Path) -> tuple[int, ...]:

@@ -5,7 +5,6 @@ seconds from the request until it was seen, or a checksum of a text whose noise,
 written alike.
 """
 
-import io
 import random
 import re
 import threading
@@ -89,11 +88,10 @@ class TimedPair:
             shuffled = list(numbers)
             random.Random(column).shuffle(shuffled)  # noqa: S311 - invented people
             columns.append(shuffled + [2 * _FREQUENT] * (people - shared))
-        text = io.StringIO()
-        text.write(",".join(["id", *(f"x{column}" for column in range(self.columns)), "sex"]) + "\n")
+        lines = [",".join(["id", *(f"x{column}" for column in range(self.columns)), "sex"])]
         for person, values in enumerate(zip(*columns, strict=True)):
-            text.write(f"p{person},{','.join(map(str, values))},{('Female', 'Male')[person % 2]}\n")
-        return text.getvalue().encode()
+            lines.append(f"p{person},{','.join(map(str, values))},{('Female', 'Male')[person % 2]}")
+        return "\n".join([*lines, ""]).encode()
 
     def plan(self, side: int, number: int) -> dict[str, Any]:
         """The plan of a number about one of them, as JSON."""

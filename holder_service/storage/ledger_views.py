@@ -39,7 +39,6 @@ class EntryFilter:
     until: datetime | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        """The same for the database."""
         wanted = {name: getattr(self, name) for name in ("kind", "population", "dataset", "auditor")}
         found: list[ColumnElement[bool]] = [
             entries.c[name] == value for name, value in wanted.items() if value is not None

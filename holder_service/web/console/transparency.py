@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from holder_service.domain.ledger import Entry
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.services.transparency import ReportedRelease, TransparencyReport
 from holder_service.storage import ledger_views
@@ -54,24 +55,20 @@ def transparency_document(report: TransparencyReport) -> dict[str, Any]:
         "restored": RESTORED if report.restored else None,
         "releases": [_release(release) for release in report.releases],
         "decisions": [
-            {
-                "sequence": entry.sequence,
-                "hash": entry.hash,
-                "at": entry.at,
-                "kind": entry.event.kind,
-                "what": what_is_published(entry.event),
-            }
+            {**_entry(entry), "kind": entry.event.kind, "what": what_is_published(entry.event)}
             for entry in report.decisions
         ],
     }
 
 
+def _entry(entry: Entry) -> dict[str, Any]:
+    return {"sequence": entry.sequence, "hash": entry.hash, "at": entry.at}
+
+
 def _release(release: ReportedRelease) -> dict[str, Any]:
     event = release.entry.event
     return {
-        "sequence": release.entry.sequence,
-        "hash": release.entry.hash,
-        "at": release.entry.at,
+        **_entry(release.entry),
         "auditor": event.auditor,
         "version": release.version,
         "sensitive": list(release.sensitive),
