@@ -50,7 +50,7 @@ def stability_tree(tree: Tree, schema: Schema, reach: Mapping[str, float], free:
     """
     _check(schema, reach, free)
     rules = tree.rules()
-    grown = {id(rule.leaf): list(_grown(rule.rule.all_of, reach, free)) for rule in rules}
+    grown = {id(rule.leaf): list(_grown(rule.rule.all_of, schema, reach, free)) for rule in rules}
     space = _Space.of(schema, [*(rule.rule.all_of for rule in rules), *grown.values()])
     boxes = {id(rule.leaf): space.box(grown[id(rule.leaf)]) for rule in rules if space.reached(rule.rule.all_of)}
     budget = itertools.count()
@@ -175,10 +175,20 @@ def _check(schema: Schema, reach: Mapping[str, float], free: Collection[str]) ->
             raise QuestionRefused(f"Column {name!r} is free, so it has no distance.")
 
 
-def _grown(predicates: Sequence[Predicate], reach: Mapping[str, float], free: Collection[str]) -> Iterator[Predicate]:
-    for predicate in predicates:
-        if predicate.column not in free:
-            yield from _grown_predicate(predicate, reach.get(predicate.column))
+def _grown(
+    predicates: Sequence[Predicate], schema: Schema, reach: Mapping[str, float], free: Collection[str]
+) -> Iterator[Predicate]:
+    kept = [predicate for predicate in predicates if predicate.column not in free]
+    for name in dict.fromkeys(predicate.column for predicate in kept):
+        of_column, column = [one for one in kept if one.column == name], schema.by_name[name]
+        admitted = [
+            value for value in _representatives(column, of_column) if all(one.matches(value) for one in of_column)
+        ]
+        if name in reach and admitted == [None]:  # only missing values, which stay what they are
+            yield Predicate(column=name, op="is_missing")
+            continue
+        for predicate in of_column:
+            yield from _grown_predicate(predicate, reach.get(name))
 
 
 def _grown_predicate(predicate: Predicate, distance: float | None) -> Iterator[Predicate]:

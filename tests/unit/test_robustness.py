@@ -67,7 +67,7 @@ def near(record: dict[str, Value | None], reach: dict[str, int], free: set[str])
     return [other for other in RECORDS if all(close(column, record[column], other[column]) for column in DOMAIN)]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(trees(), st.sampled_from([({"age": 2}, set()), ({"age": 1, "hours": 1}, set()), ({"hours": 2}, {"region"})]))
 def test_the_tree_says_exactly_whose_decision_changes_within_reach(
     tree: Tree, given_reach: tuple[dict[str, int], set[str]]
@@ -80,6 +80,15 @@ def test_the_tree_says_exactly_whose_decision_changes_within_reach(
         decision = tree.decide(record).favourable
         changes = any(tree.decide(other).favourable != decision for other in near(record, reach, free))
         assert stable.decide(record).favourable != changes
+
+
+def test_a_leaf_of_missing_values_alone_is_near_nobody_who_has_one() -> None:
+    few, many = predicate("hours", "le", 7), predicate("hours", "gt", 7, or_missing=True)
+    tree = Tree(Split("root", (Branch((few,), Leaf("a", "yes", True)), Branch((many,), Leaf("b", "no", False)))))
+
+    stable = stability_tree(tree, SCHEMA, {"hours": 2})
+
+    assert all(stable.decide(record).favourable for record in RECORDS)
 
 
 @pytest.mark.parametrize(
