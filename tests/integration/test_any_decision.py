@@ -1,0 +1,215 @@
+"""Audits of decisions, at a real holder: linked by person key, in a declared column, with a label that was linked."""
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from auditor_client import Auditor
+from auditor_client.audits.bundle import check_bundle, write_bundle
+from auditor_client.audits.result import AuditResult
+from auditor_client.cli import app
+from auditor_client.errors import ColumnRefused, QuestionRefused
+from testing.holders import TestedHolder, running_holder
+from testing.registers import register_csv
+
+PEOPLE = 4000
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    """The records that the holder has."""
+    return pd.read_csv(io.BytesIO(register_csv(people=PEOPLE)))
+
+
+@pytest.fixture(scope="module")
+def decisions(people: pd.DataFrame) -> pd.DataFrame:
+    """What the auditor has: decisions about three quarters of the people, and about many whom the holder lacks."""
+    draw = np.random.default_rng(3)
+    known = people[people.index % 4 > 0]
+    wanted = np.where(known["sex"] == "Male", 0.7, 0.4)
+    return pd.DataFrame(
+        {
+            "id": [*known["id"], *(f"stranger-{number}" for number in range(1000))],
+            "decision": [
+                *np.where(draw.random(len(known)) < wanted, "granted", "refused"),
+                *["granted"] * 500,
+                *["refused"] * 500,
+            ],
+            "paid": draw.random(len(known) + 1000) < 0.6,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
+    with running_holder(tmp_path_factory.mktemp("holder"), people=PEOPLE, epsilon="100") as tested:
+        yield tested
+
+
+def within_the_noise(result: AuditResult, decided: pd.DataFrame) -> bool:
+    """Whether every group's figures are as close to the decisions as the noise at ε = 5 allows.
+
+    Args:
+        result: Of statistical parity by sex.
+        decided: One row for each person who was decided about: sex, and whether the decision is favourable.
+
+    Each count is off by more than 4 people with a chance of 2·e^(−25)/(1 + e^(−5)) < 3·10⁻¹¹ (`shared.noise`);
+    a median of the posterior lies within one person of the count that was answered.
+    """
+    return all(
+        abs(group.accepted.value - members["favourable"].sum()) <= 5 and abs(group.size.value - len(members)) <= 9
+        for group in result.parity.groups
+        for members in [decided[decided["sex"] == group.group[0]]]
+    )
+
+
+def met(people: pd.DataFrame, decisions: pd.DataFrame) -> pd.DataFrame:
+    joined = people.merge(decisions, on="id")
+    return joined.assign(favourable=joined["decision"] == "granted")
+
+
+@pytest.mark.statistical
+def test_linked_decisions_are_audited_for_those_who_have_one(
+    auditor: Auditor, people: pd.DataFrame, decisions: pd.DataFrame
+) -> None:
+    """Sample: one release of 4 counts; threshold 4 people a count; a false alarm once in 10⁹ runs."""
+    before = auditor.budget("register").spent
+    linked = auditor.link(decisions[["id", "decision"]], "register", name="decision")
+    assert auditor.budget("register").spent == before
+
+    result = auditor.audit(
+        dataset="register", sensitive=["sex"], epsilon="5", decision="decision", favourable=["granted"]
+    )
+
+    assert result.plan.columns == {"decision": linked.id}
+    assert within_the_noise(result, met(people, decisions))
+    assert result.verdict.value == "fails"
+
+
+@pytest.mark.statistical
+def test_decisions_that_were_swapped_would_be_noticed(
+    auditor: Auditor, people: pd.DataFrame, decisions: pd.DataFrame
+) -> None:
+    """The negative control: 40 people more are granted."""
+    auditor.link(decisions[["id", "decision"]], "register", name="decision")
+    result = auditor.audit(
+        dataset="register", sensitive=["sex"], epsilon="5", decision="decision", favourable=["granted"]
+    )
+
+    refused = decisions.index[decisions["decision"] == "refused"][:40]
+    others = decisions.assign(decision=decisions["decision"].mask(decisions.index.isin(refused), "granted"))
+    assert not within_the_noise(result, met(people, others))
+
+
+@pytest.mark.statistical
+def test_a_declared_column_is_audited_without_linking(auditor: Auditor, people: pd.DataFrame) -> None:
+    """Sample, threshold and false alarms as above."""
+    citizens = auditor.audit(dataset="register", sensitive=["sex"], epsilon="5", decision="citizen")
+    hours = auditor.audit(dataset="register", sensitive=["sex"], epsilon="5", decision="hours", above=20.5)
+
+    assert within_the_noise(citizens, people.assign(favourable=people["citizen"]))
+    assert within_the_noise(hours, people.dropna(subset="hours").assign(favourable=people["hours"] > 20.5))
+    assert citizens.plan.columns is hours.plan.columns is None
+
+
+@pytest.mark.statistical
+def test_a_linked_label_says_what_people_turned_out_to_be(
+    auditor: Auditor, people: pd.DataFrame, decisions: pd.DataFrame
+) -> None:
+    """Sample: one release of 8 counts, each off by at most 4 people as above; a rate of some 800 people by 0.02."""
+    auditor.link(decisions, "register", name="decision")
+    auditor.link(decisions, "register", name="paid", label=True)
+
+    result = auditor.audit(
+        dataset="register", sensitive=["sex"], epsilon="5", decision="decision", favourable=["granted"], label="paid",
+        metrics=["equalized-odds"],
+    )  # fmt: skip
+
+    joined = met(people, decisions)
+    for of_label, estimate in ((True, result.odds.true_positive), (False, result.odds.false_positive)):
+        for group in estimate.groups:
+            members = joined[(joined["sex"] == group.group[0]) & (joined["paid"] == of_label)]
+            assert abs(group.rate.value - members["favourable"].mean()) < 0.02
+
+
+def test_everything_outlives_a_restart_of_both(tmp_path: Path, people: pd.DataFrame, decisions: pd.DataFrame) -> None:
+    asked: dict[str, Any] = {"dataset": "register", "sensitive": ["sex"], "decision": "decision"}
+    receipts = tmp_path / "receipts"
+    with running_holder(tmp_path, people=300) as tested:
+        with Auditor(tested.url, tested.auditor_key, receipts=receipts) as auditor:
+            linked = auditor.link(decisions, "register", name="decision")
+            first = auditor.audit(favourable=["granted"], epsilon="1", **asked)
+        settings = tested
+    with settings.reopened() as again, Auditor(again.url, again.auditor_key, receipts=receipts) as auditor:
+        assert [column.id for column in auditor.columns("register")] == [linked.id]
+        assert auditor.audit(favourable=["granted"], epsilon="1", **asked).answer == first.answer
+        assert auditor.audit(favourable=["granted"], epsilon="2", **asked).release.id != first.release.id
+        assert again.load(register_csv(people=299)).status_code == 200  # a new version: the values are joined again
+        renewed = auditor.audit(favourable=["granted"], epsilon="2", **asked)
+        assert (renewed.release.version, renewed.plan.columns) == (2, first.plan.columns)
+        bundle = write_bundle(tmp_path / "audits.zip", auditor.history().audits, auditor.receipts)
+        assert auditor.verify().ok
+    assert [check.fault for check in check_bundle(bundle).checks] == [None] * 3
+
+
+def test_a_deleted_column_is_gone_and_its_releases_stay(
+    auditor: Auditor, holder: TestedHolder, decisions: pd.DataFrame
+) -> None:
+    asked: dict[str, Any] = {"dataset": "register", "sensitive": ["sex"], "decision": "gone", "favourable": ["granted"]}
+    linked = auditor.link(decisions, "register", name="gone", value="decision")
+    first = auditor.audit(epsilon="1", **asked)
+
+    auditor.delete_column("register", linked.id)
+
+    assert linked.id not in {column.id for column in auditor.columns("register")}
+    with pytest.raises(QuestionRefused, match="link your values first"):
+        auditor.audit(epsilon="2", **asked)
+    assert auditor.verify().ok
+    assert first.release.id in {audit.release.id for audit in auditor.history()}
+
+
+def test_what_the_holder_refuses_is_said_in_plain_words(auditor: Auditor, decisions: pd.DataFrame) -> None:
+    with pytest.raises(QuestionRefused, match="declares a column 'age'"):
+        auditor.link(decisions, "register", name="age", value="decision")
+    for number in range(32 - len(auditor.columns("register"))):
+        auditor.link(decisions.head(3), "register", name=f"many-{number}", value="decision")
+    with pytest.raises(ColumnRefused, match="32"):
+        auditor.link(decisions.head(3), "register", name="too-many", value="decision")
+    for column in auditor.columns("register"):
+        auditor.delete_column("register", column.id)
+
+
+def test_commands_link_and_audit(holder: TestedHolder, decisions: pd.DataFrame, tmp_path: Path) -> None:
+    decisions.to_csv(tmp_path / "decisions.csv", index=False)
+    environment = {
+        "AUDITOR_HOLDER_URL": holder.url,
+        "AUDITOR_API_KEY": holder.auditor_key,
+        "AUDITOR_RECEIPTS": str(tmp_path / "receipts"),
+        "AUDITOR_CONFIG": "",
+    }
+
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(app, list(arguments), env=environment)
+        assert result.exit_code == 0, result.stderr
+        return result.stdout
+
+    linked = run("link", str(tmp_path / "decisions.csv"), "--dataset", "register", "--name", "decision")
+    run("link", str(tmp_path / "decisions.csv"), "--dataset", "register", "--name", "paid", "--label")
+    question = ["--dataset", "register", "--sensitive", "sex", "--decision", "decision", "--favourable", "granted"]
+    planned = run("plan", *question, "--epsilon", "1")
+    audited = run("audit", *question, "--epsilon", "1", "--metric", "equalized-odds", "--label", "paid", "--json")
+
+    assert "Linked: decision (category: granted, refused)" in linked
+    assert "Name it with --decision decision." in linked
+    assert "The decisions in the column “decision”, linked by the auditor." in planned
+    assert json.loads(audited)["columns"].keys() == {"decision", "paid"}
+    listed = json.loads(run("columns", "--dataset", "register", "--json"))["columns"]
+    assert {column["column"]["name"] for column in listed} == {"decision", "paid"}
+    assert "decision" not in run("columns", "--dataset", "register", "--delete", listed[0]["id"])
