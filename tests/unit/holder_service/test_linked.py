@@ -3,9 +3,11 @@
 import hashlib
 import math
 import stat
+import sys
 import tempfile
 import unicodedata
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from holder_service.records import linked as linked_module
 from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records, load_records
 from holder_service.records.linked import LinkedValues, read_linked
 from holder_service.records.person_keys import PersonSecret
+from holder_service.services.apart import Apart
 from shared.columns import DerivedColumn
 from shared.schema import Column, Schema
 from testing.work_traces import Trace, traced
@@ -203,6 +206,36 @@ def test_bad_parquet_is_refused_by_record_and_column(
     kind: dict[str, Any], content: bytes, refusal: str, tmp_path: Path
 ) -> None:
     assert refusal_of(tmp_path, lambda: sent(tmp_path, kind, content, PARQUET)).startswith(refusal)
+
+
+def repeated(text: str, times: int) -> pa.Array:
+    """A text again and again, written once."""
+    return pa.DictionaryArray.from_arrays(np.zeros(times, dtype=np.int32), [text])
+
+
+BOMBS: dict[str, Callable[[], pa.Table]] = {
+    "long values": lambda: pa.table({"id": range(60_000), "value": repeated("x" * 1_000_000, 60_000)}),
+    "long keys": lambda: pa.table({"id": repeated("x" * 100_000_000, 60), "value": repeated("granted", 60)}),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nothing else limits a process's memory so")
+@pytest.mark.slow
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_small_file_that_unfolds_without_end_is_refused(bomb: str, tmp_path: Path) -> None:
+    """Where it is read apart, as the service does."""
+    pa.parquet.write_table(BOMBS[bomb](), tmp_path / "sent", compression="zstd")
+    assert (tmp_path / "sent").stat().st_size < 1_000_000
+    column = derived(DECISION, (tmp_path / "sent").read_bytes())
+    work = partial(
+        read_linked, tmp_path / "sent", PARQUET, column, person_key="id", secret=SECRET, destination=tmp_path / "values"
+    )
+    apart = Apart()
+
+    with closing(apart), pytest.raises(InvalidRecords, match=r"not readable as Parquet|in the memory there is"):
+        apart.run(work)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["sent"]
 
 
 def test_another_file_than_the_column_names_is_refused_before_it_is_read(tmp_path: Path) -> None:
