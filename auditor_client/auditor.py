@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from auditor_client.asking.bands import score_of
 from auditor_client.asking.mechanisms import mechanism_of
 from auditor_client.asking.question import Question, make_question
 from auditor_client.asking.request import AuditRequest
@@ -144,8 +145,7 @@ class Auditor:
             raise QuestionRefused("Give either epsilon or the width that the interval is to have.")
         budget = self._holder.budget(description.name)
         asked = asking.request if target_width is None else asking.request.changed(epsilon="1")
-        question = self._question(model, description, asked, budget.auditor)
-        data = _own_data(asking.own.supports_from, question)
+        question, data = self._question(model, description, replace(asking, request=asked), budget.auditor)
         from auditor_client.planning.forecasting import forecast, smallest_epsilon  # noqa: PLC0415 - see Reading
 
         people = None if data is None else data.count
@@ -283,8 +283,7 @@ class Auditor:
         """Ask or find the answer, keep what it was about, and only then estimate."""
         description = self._description(dataset)
         budget = self._holder.budget(description.name)
-        question = self._question(model, description, asking.request, budget.auditor)
-        data = _own_data(asking.own.supports_from, question)
+        question, data = self._question(model, description, asking, budget.auditor)
         known = cell_supports(question, asking.own.supports, data)
         count = None if data is None else data.count
         # Supports that were given by cell are of the question's own cells, not of a kept answer's.
@@ -307,10 +306,21 @@ class Auditor:
             raise QuestionRefused('Name the dataset, such as "adult"; `Auditor.datasets` lists them.')
         return self._holder.dataset(dataset)
 
-    def _question(self, model: Any, description: DatasetDescription, request: AuditRequest, auditor: str) -> Question:
-        """A model or decisions, made into a plan."""
+    def _question(
+        self, model: Any, description: DatasetDescription, asking: Asking, auditor: str
+    ) -> "tuple[Question, OwnData | None]":
+        """A model or decisions, made into a plan; and the auditor's own data about the same people."""
+        request, own = asking.request, asking.own
         self._on_step("Reading the model" if request.decision is None else "Making the plan")
-        return make_question(model, description, request, OwnColumns(auditor, self._linked.of(description.name)))
+        columns = OwnColumns(auditor, self._linked.of(description.name))
+        question = make_question(model, description, request, columns)
+        data = _own_data(own.supports_from, question)
+        if own.bands is None:
+            return question, data
+        if data is None or request.edges is not None:
+            raise QuestionRefused("Bands are cut by your own data (supports_from), or at edges that you name (edges).")
+        edges = data.edges(score_of(question.rules, question.schema), own.bands)
+        return make_question(model, description, request.changed(edges=edges), columns), data
 
     def _quote(self, question: Question) -> Quote:
         """The price of a question, if it is the one that was meant; what it needs is made first."""
@@ -372,4 +382,5 @@ def _own_data(table: Any, question: Question) -> "OwnData | None":
     # pandas takes a second to import, and only counting needs it.
     from auditor_client.asking.own_data import OwnData  # noqa: PLC0415
 
-    return OwnData(table, question.schema)
+    scores = {one.column.name: one.score for one in question.source.columns if one.score is not None}
+    return OwnData(table, question.schema, scores)

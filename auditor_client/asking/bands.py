@@ -7,7 +7,7 @@ the bands are disjoint and every one has its own cell, the same answer says it f
 import itertools
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from auditor_client.asking.inquiry import Inquiry
@@ -39,7 +39,7 @@ def banded(request: AuditRequest, tree: Tree, schema: Schema) -> tuple[AuditRequ
         raise QuestionRefused(f"Bands have a cell each: leave strategy {request.strategy!r} out.")
     if request.mechanism not in ADDITIVE:
         raise QuestionRefused(f"Bands need noise that is added: ask with {' or '.join(ADDITIVE)}.")
-    column = _score(tree, schema)
+    column = score_of(tree.rules(), schema)
     edges = sorted({*map(float, request.edges or ()), *_thresholds(tree, column)})
     if not 1 <= len(edges) <= EDGES_MAX:
         raise QuestionRefused(f"Name from 1 to {EDGES_MAX} edges of bands.")
@@ -54,6 +54,18 @@ def banded(request: AuditRequest, tree: Tree, schema: Schema) -> tuple[AuditRequ
         )
         rules.append(DecisionRule(Rule(id=name, all_of=all_of), Leaf(name, decision.decision, decision.favourable)))
     return request.changed(edges=tuple(edges), strategy=RULES), tuple(rules)
+
+
+def score_of(rules: Sequence[DecisionRule], schema: Schema) -> Column:
+    """The one column of numbers that rules test.
+
+    Raises:
+        QuestionRefused: They test others.
+    """
+    names = {predicate.column for rule in rules for predicate in rule.rule.all_of}
+    if len(names) == 1 and (column := schema.by_name[names.pop()]).ordered:
+        return column
+    raise QuestionRefused(NO_SCORE)
 
 
 def chosen_edge(inquiry: Inquiry) -> float | None:
@@ -77,11 +89,3 @@ def _thresholds(tree: Tree, column: Column) -> Iterator[float]:
             yield float(math.ceil(predicate.value) - 1)
         else:
             yield math.nextafter(predicate.value, -math.inf)
-
-
-def _score(tree: Tree, schema: Schema) -> Column:
-    """The one column of numbers that a tree tests."""
-    names = {predicate.column for rule in tree.rules() for predicate in rule.rule.all_of}
-    if len(names) == 1 and (column := schema.by_name[names.pop()]).ordered:
-        return column
-    raise QuestionRefused(NO_SCORE)

@@ -4,6 +4,7 @@ An auditor often has the features of the people whose sensitive attributes the h
 exact and cost no privacy, and the data are never sent.
 """
 
+from collections.abc import Mapping
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from auditor_client.errors import QuestionRefused
 from shared.rules import MISSING_TESTS, Cell, Predicate, Rule
 from shared.schema import Column, Schema
+from shared.score_arrays import score_column
+from shared.scores import Document, columns_of
 from shared.text import normalise
 
 BoolArray = NDArray[np.bool_]
@@ -24,19 +27,21 @@ _BOOLEANS: Final = {"true": True, "false": False, True: True, False: False}  # 1
 class OwnData:
     """Columns of people, as the dataset declares them, in which cells are counted."""
 
-    def __init__(self, table: Any, schema: Schema) -> None:
+    def __init__(self, table: Any, schema: Schema, scores: Mapping[str, Document] | None = None) -> None:
         """Take a table; only its declared columns are looked at, and sensitive ones are not.
 
         Args:
             table: A pandas DataFrame, or the path of a CSV (with a header, an empty field is missing) or
                 Parquet file.
-            schema: The dataset's declaration.
+            schema: The dataset's declaration, and derived columns behind it.
+            scores: The documents of derived columns, which are computed unless the table has them.
 
         Raises:
             QuestionRefused: The table cannot be read.
         """
         self._table = _read(table, schema)
         self._schema = schema
+        self._scores = scores or {}
         self._columns: dict[str, Any] = {}
 
     def __len__(self) -> int:
@@ -49,6 +54,25 @@ class OwnData:
             QuestionRefused: A column is missing, or holds a value that the dataset does not declare.
         """
         return int(reduce(np.logical_or, [self._matches(rule) for rule in cell.any_of]).sum())
+
+    def edges(self, column: Column, bands: int) -> tuple[float, ...]:
+        """Edges of bands of a column of numbers, each with as many of these people as ties allow.
+
+        Raises:
+            QuestionRefused: They have too few different values.
+        """
+        values = self._values(column).dropna().to_numpy(dtype=np.float64)
+        if not len(values) or values.min() == values.max():
+            raise QuestionRefused(f"Your data hold too few different values of {column.name!r} for bands: name edges.")
+        edges = np.unique(np.quantile(values, np.arange(1, bands) / bands, method="inverted_cdf"))
+        return tuple(edges[edges < values.max()].tolist())
+
+    def _computed(self, column: Column) -> "pd.Series[Any]":
+        """A score's value for everybody."""
+        document = self._scores[column.name]
+        needed = {name: self._values(self._schema.by_name[name]) for name in columns_of(document)}
+        plain = {name: [None if pd.isna(one) else one for one in values] for name, values in needed.items()}
+        return _typed(pd.Series(score_column(document, plain, self._schema), index=self._table.index), column)
 
     def _matches(self, rule: Rule) -> BoolArray:
         everybody: BoolArray = np.ones(len(self._table), dtype=np.bool_)
@@ -68,11 +92,14 @@ class OwnData:
     def _values(self, column: Column) -> "pd.Series[Any]":
         """A column's values in its declared type; missing is NA."""
         if column.name not in self._columns:
-            if column.name not in self._table:
+            if column.name not in self._table and column.name in self._scores:
+                self._columns[column.name] = self._computed(column)
+            elif column.name not in self._table:
                 raise QuestionRefused(
                     f"Your data have no column {column.name!r}, which the question names: supports cannot be counted."
                 )
-            self._columns[column.name] = _typed(self._table[column.name], column)
+            else:
+                self._columns[column.name] = _typed(self._table[column.name], column)
         values: pd.Series[Any] = self._columns[column.name]
         return values
 

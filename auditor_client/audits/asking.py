@@ -22,7 +22,8 @@ class OnHand(BaseModel):
     """What the auditor has already; none of it is sent.
 
     `supports` are how many people of the auditor's own data each cell applies to, by the cell's id; `supports_from`
-    those data instead, a DataFrame or a file. `reuse`: whether a kept receipt may answer.
+    those data instead, a DataFrame or a file, and `bands` into how many bands they cut a score. `reuse`: whether a kept
+    receipt may answer.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -32,6 +33,12 @@ class OnHand(BaseModel):
         default=None,
         description="Your own data about the same people, without sensitive columns: CSV or Parquet. They are not "
         "sent.",
+    )
+    bands: int | None = Field(
+        default=None,
+        ge=2,
+        le=64,
+        description="Into how many bands to cut a score, each with as many people of your own data.",
     )
     reuse: bool = Field(
         default=True, description="Answer from a kept receipt, at no cost, where one has it as exactly."

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from auditor_client.asking.own_data import OwnData
 from auditor_client.errors import QuestionRefused
 from shared.rules import Cell, Predicate, Rule
+from shared.schema import Column, Schema
+from shared.scores import Terms
 from testing.registers import LOANS
 
 PEOPLE: list[dict[str, Any]] = [
@@ -119,3 +121,26 @@ def test_values_of_the_wrong_kind_are_refused() -> None:
 def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(QuestionRefused, match="cannot be read"):
         OwnData(tmp_path / "none.csv", LOANS.table)
+
+
+def test_edges_put_as_many_people_into_every_band_as_ties_allow() -> None:
+    column = Column(name="score", type="number", nullable=True)
+    schema = Schema(person_key="id", columns=(column,))
+    data = OwnData(pd.DataFrame({"score": [*range(1, 101), None]}), schema)
+    tied = OwnData(pd.DataFrame({"score": [1.0] * 60 + [2.0] * 30 + [3.0] * 10}), schema)
+
+    assert data.edges(column, 4) == (25.0, 50.0, 75.0)
+    assert tied.edges(column, 4) == (1.0, 2.0)
+    with pytest.raises(QuestionRefused, match="too few different values"):
+        OwnData(pd.DataFrame({"score": [1.0, 1.0]}), schema).edges(column, 4)
+
+
+def test_a_score_is_computed_where_the_data_lack_it() -> None:
+    age, score = Column(name="age", type="integer"), Column(name="score", type="number")
+    schema = Schema(person_key="id", columns=(age, score))
+    document = Terms.model_validate(
+        {"kind": "terms", "precision": "float64", "base": 1, "terms": [{"columns": ["age"], "slope": 0.5}]}
+    )
+    data = OwnData(pd.DataFrame({"age": [10, 20, 30]}), schema, {"score": document})
+
+    assert data.edges(score, 3) == (6.0, 11.0)
