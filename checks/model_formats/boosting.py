@@ -1,7 +1,9 @@
 """Random boosters, fitted by their makers."""
 
+import json
 import warnings
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import lightgbm
 import numpy as np
@@ -9,6 +11,8 @@ import xgboost
 
 from auditor_client.models.read_model import ModelRequest
 from checks.model_formats.data import SCHEMA, labels, table
+
+RECORDED: Final = Path(__file__).parents[2] / "tests" / "unit" / "auditor_client" / "formats" / "catboost_models.json"
 
 
 def lightgbm_model(seed: int) -> tuple[Any, ModelRequest]:
@@ -68,3 +72,11 @@ def request(draw: np.random.Generator, classes: int) -> ModelRequest:
     """A favourable class, and of two classes sometimes a threshold on its probability."""
     above = float(draw.choice([0.3, 0.5, 0.7])) if classes == 2 and draw.random() < 0.4 else None
     return ModelRequest(SCHEMA, favourable=[int(draw.integers(0, classes))], above=above)
+
+
+def catboost_file(seed: int) -> tuple[bytes, ModelRequest]:
+    """An export that was recorded: CatBoost is too large to be installed for tests."""
+    recorded = json.loads(RECORDED.read_text())["models"]
+    document = recorded[seed % len(recorded)]["document"]
+    classes = document["model_info"]["class_params"]["class_names"]
+    return json.dumps(document).encode(), ModelRequest(SCHEMA, favourable=[classes[-1]])

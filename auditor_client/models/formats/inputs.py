@@ -247,7 +247,8 @@ def float32_below(threshold: float) -> InputTest:
     if np.isinf(upper):
         # Nothing declared is infinite, and what rounds to infinity is taken for the largest float32.
         return InputTest("lt", math.inf if upper > 0 else -math.inf)
-    lower = np.nextafter(upper, np.float32(-np.inf))
+    with np.errstate(over="ignore"):
+        lower = np.nextafter(upper, np.float32(-np.inf))
     if np.isinf(lower):
         return InputTest("lt", -math.inf)
     middle = (float(lower) + float(upper)) / 2  # exact: one more bit than a float32 has
@@ -259,4 +260,5 @@ def float32_at_most(threshold: float) -> InputTest:
     value = np.float32(threshold)
     if np.isinf(value):
         return InputTest("le", math.inf if value > 0 else -math.inf)
-    return float32_below(float(np.nextafter(value, np.float32(np.inf))))
+    with np.errstate(over="ignore"):
+        return float32_below(float(np.nextafter(value, np.float32(np.inf))))

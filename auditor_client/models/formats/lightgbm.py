@@ -20,7 +20,7 @@ from auditor_client.models.formats.frames import frame, installed
 from auditor_client.models.formats.inputs import InputTest, ModelInputs
 from auditor_client.models.formats.lightgbm_text import VERSIONS, LightGBMModel, LightGBMTree, parsed
 from auditor_client.models.formats.links import exp
-from auditor_client.models.formats.tree_tables import TestTable, tree_table
+from auditor_client.models.formats.tree_tables import TestTable, made, tree_table
 from auditor_client.models.inventing import Invented
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
 from shared.scores import ScoreTree, Trees
@@ -96,7 +96,9 @@ def _documents(text: LightGBMModel, features: ModelInputs) -> list[Trees]:
     for first in range(text.classes):
         tests = TestTable()
         trees = tuple(_table(tree, features, tests) for tree in text.trees[first :: text.classes])
-        documents.append(Trees(kind="trees", precision="float64", tests=tests.tests, trees=trees, mean=text.average))
+        documents.append(
+            made(Trees, kind="trees", precision="float64", tests=tests.tests, trees=trees, mean=text.average)
+        )
     return documents
 
 

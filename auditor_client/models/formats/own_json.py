@@ -121,7 +121,7 @@ def read_list(listed: RuleList, request: ModelRequest, provenance: Provenance) -
 
     try:
         table = tree_table((0, 0), step, tests)
-    except ValidationError:  # more tests on a path than a tree has
+    except ModelRefused:  # more tests on a path than a tree has
         return by_list(listed, request, provenance)
     tree = tree_of_rules(
         table, tests.tests, request.schema, lambda value: (names[int(value)], names[int(value)] in wanted)

@@ -1,7 +1,9 @@
 """Trees of any maker as the tables of a score document, and a single one as a tree of rules."""
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import Final
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.formats.inputs import opposite
@@ -11,11 +13,25 @@ from shared.rules import Predicate
 from shared.schema import Schema, Value
 from shared.scores import ScoreTree
 
+Made = TypeVar("Made", bound=BaseModel)
 Step = float | tuple[Predicate | bool, Hashable, Hashable]
 """What a node of a maker's tree is: a leaf's value, or a test and the nodes behind its two answers."""
 
 RULES_MAX: Final = 1024
 """A single tree with more leaves is asked about as a score: its rules would be a plan that nobody reads."""
+
+
+def made(part: type[Made], /, **members: Any) -> Made:
+    """A part of a score document.
+
+    Raises:
+        ModelRefused: It has more, or larger, numbers than a document may have.
+    """
+    try:
+        return part(**members)
+    except ValidationError as error:
+        reason = error.errors(include_url=False)[0]["msg"]
+        raise ModelRefused(f"The model does not fit into a score document: {reason}") from error
 
 
 class TestTable:
@@ -90,7 +106,8 @@ def tree_table(root: Hashable, step: Callable[[Hashable], Step], tests: TestTabl
     order.reverse()
     number = {node: index for index, node in enumerate(order)}
     target = {**number, **{node: ~leaf for node, leaf in leaves.items()}}
-    return ScoreTree(
+    return made(
+        ScoreTree,
         tests=tuple(inner[node][0] for node in order),
         yes=tuple(target[resolve(inner[node][1])] for node in order),
         no=tuple(target[resolve(inner[node][2])] for node in order),

@@ -17,7 +17,7 @@ from auditor_client.models.formats.decisions import by_choice, compared, makers_
 from auditor_client.models.formats.frames import frame, installed
 from auditor_client.models.formats.inputs import InputTest, ModelInputs, float32_below
 from auditor_client.models.formats.links import expf, logf
-from auditor_client.models.formats.tree_tables import TestTable, tree_table
+from auditor_client.models.formats.tree_tables import TestTable, made, tree_table
 from auditor_client.models.formats.xgboost_document import XGBoostModel, XGBoostTree, parsed
 from auditor_client.models.inventing import Invented
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
@@ -134,7 +134,7 @@ def _document(document: XGBoostModel, inputs: ModelInputs, number: int) -> Trees
     if not trees:
         raise ModelRefused("One of the model's classes has no tree.")
     base = _margin(document.objective, document.base[number])
-    return Trees(kind="trees", precision="float32", base=base, tests=tests.tests, trees=trees)
+    return made(Trees, kind="trees", precision="float32", base=base, tests=tests.tests, trees=trees)
 
 
 def _margin(objective: str, base: float) -> float:

@@ -1,0 +1,67 @@
+"""CatBoost's export. CatBoost itself is too large to be installed for tests: its own numbers were recorded."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from auditor_client.errors import ModelRefused
+from auditor_client.models.read_model import ModelRequest
+from auditor_client.models.readers import load_object, read_object
+from checks.model_formats.__main__ import survivors
+from checks.model_formats.boosting import catboost_file
+from checks.model_formats.data import SCHEMA
+from checks.model_formats.formats import Format
+from shared.score_values import score_value
+from shared.scores import Choice
+
+RECORDED = json.loads((Path(__file__).parent / "catboost_models.json").read_text())["models"]
+
+
+@pytest.mark.parametrize("recorded", RECORDED)
+def test_every_recorded_number_is_the_documents_own(recorded: dict[str, Any]) -> None:
+    """Oblivious and leaf-wise trees, missing below and above all borders, numbers on the borders."""
+    content = json.dumps(recorded["document"]).encode()
+    classes = recorded["document"]["model_info"]["class_params"]["class_names"]
+
+    read = read_object(load_object(content, "model.json"), ModelRequest(SCHEMA, favourable=[classes[-1]]))
+
+    document = read.columns[0].origin.score  # type: ignore[union-attr]
+    for record, raw in zip(recorded["records"], recorded["raw"], strict=True):
+        if isinstance(document, Choice):
+            assert [score_value(part, record) for part in document.of] == raw
+            assert read.tree.decide({"score": score_value(document, record)}).favourable == (np.argmax(raw) == 2)
+        else:
+            assert score_value(document, record) == raw
+            assert read.tree.decide({"score": raw}).favourable == (raw > 0)
+    assert read.provenance is not None
+    assert read.provenance.compared_with is None
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda d: d["oblivious_trees"][0]["splits"][0].update(split_type="OnlineCtr"), "FloatFeature"),
+        (lambda d: d["oblivious_trees"][0].update(leaf_values=[0.5]), "list of 8 numbers"),
+        (lambda d: d["oblivious_trees"][0]["splits"][0].update(border=float("nan")), "finite"),
+        (lambda d: d.update(scale_and_bias=[2, [0]]), "scale"),
+        (lambda d: d["model_info"]["params"]["loss_function"].update(type="Tweedie"), "Tweedie"),
+        (lambda d: d.update(text_features=[]), "text_features"),
+        (lambda d: d["features_info"]["float_features"][0].update(feature_id="sex"), "sensitive"),
+    ],
+)
+def test_what_is_not_known_is_refused_by_name(change: Any, text: str) -> None:
+    document = json.loads(json.dumps(RECORDED[0]["document"]))
+    change(document)
+
+    with pytest.raises(ModelRefused, match=text):
+        read_object(load_object(json.dumps(document).encode(), "m"), ModelRequest(SCHEMA))
+
+
+def test_damaged_files_are_refused_and_nothing_else() -> None:
+    survived, _, faults = survivors(Format(lambda _: (None, ModelRequest(SCHEMA)), catboost_file), 200)
+
+    assert faults == []
+    assert survived < 200
