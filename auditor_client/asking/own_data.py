@@ -34,7 +34,7 @@ class OwnData:
             table: A pandas DataFrame, or the path of a CSV (with a header, an empty field is missing) or
                 Parquet file.
             schema: The dataset's declaration, and derived columns behind it.
-            scores: The documents of derived columns, which are computed unless the table has them.
+            scores: The documents of derived columns, which are computed.
 
         Raises:
             QuestionRefused: The table cannot be read.
@@ -71,7 +71,8 @@ class OwnData:
         """A score's value for everybody."""
         document = self._scores[column.name]
         needed = {name: self._values(self._schema.by_name[name]) for name in columns_of(document)}
-        plain = {name: [None if pd.isna(one) else one for one in values] for name, values in needed.items()}
+        plain: dict[str, Any] = {"": range(len(self))}  # a document may name no column
+        plain |= {name: [None if pd.isna(one) else one for one in values] for name, values in needed.items()}
         return _typed(pd.Series(score_column(document, plain, self._schema), index=self._table.index), column)
 
     def _matches(self, rule: Rule) -> BoolArray:
@@ -92,7 +93,7 @@ class OwnData:
     def _values(self, column: Column) -> "pd.Series[Any]":
         """A column's values in its declared type; missing is NA."""
         if column.name not in self._columns:
-            if column.name not in self._table and column.name in self._scores:
+            if column.name in self._scores:  # whatever the table calls so
                 self._columns[column.name] = self._computed(column)
             elif column.name not in self._table:
                 raise QuestionRefused(

@@ -1,5 +1,6 @@
 """Where the rules of an inquiry come from: a tree, a model behind a score, or decisions that were made already."""
 
+import itertools
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -7,13 +8,14 @@ from pydantic import BaseModel, ConfigDict
 
 from auditor_client.asking.request import AuditRequest
 from auditor_client.asking.scope import scope_predicates
-from auditor_client.errors import QuestionRefused
+from auditor_client.errors import ModelRefused, QuestionRefused
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel, above, decided, of_values
 from auditor_client.models.readers import read_model
 from auditor_client.models.tree import Tree
-from shared.columns import extended
+from shared.columns import DerivedColumn, extended
 from shared.datasets import DatasetDescription
+from shared.problems import PlanRefused
 from shared.rules import Predicate
 from shared.schema import Column, Schema
 
@@ -62,17 +64,19 @@ def read_source(
     """
     if (model is None) == (request.decision is None):
         raise QuestionRefused("Give a model, or name the column that holds the decisions (decision): one of the two.")
+    schema = extended_schema(dataset, own.linked.values())
     if request.decision is None:
-        asked = ModelRequest(dataset.table, request.favourable, request.columns, request.above)
-        read, digest = read_model(model, asked)
+        read, digest = read_model(model, ModelRequest(schema, request.favourable, request.columns, request.above))
+        _require_declared(read.columns, dataset)
     else:
-        read, digest = _decisions(request, extended_schema(dataset, own.linked.values())), None
+        read, digest = _decisions(request, schema), None
     scores = {
         column.name: HeldColumn.of_score(column, auditor=own.auditor, dataset=dataset.name) for column in read.columns
     }
     known = {**own.linked, **scores}
     scope = scope_predicates(request.where, extended_schema(dataset, known.values()))
-    named = [*scores, request.decision, request.label, *(predicate.column for predicate in scope)]
+    predicates = itertools.chain(scope, *(rule.rule.all_of for rule in read.tree.merged().rules()))
+    named = [*scores, request.label, *(predicate.column for predicate in predicates)]
     source = RuleSource(
         columns=tuple(known[name] for name in dict.fromkeys(named) if name in known),
         decided=read.decided,
@@ -86,6 +90,17 @@ def read_source(
 def extended_schema(dataset: DatasetDescription, columns: Iterable[HeldColumn]) -> Schema:
     """A dataset's declared columns, and derived ones behind them."""
     return extended(dataset.table, {held.column.name: held.column for held in columns})
+
+
+def _require_declared(scores: Iterable[DerivedColumn], dataset: DatasetDescription) -> None:
+    """Refuse a score that names a linked column: the holder computes scores of what its records have."""
+    try:
+        for score in scores:
+            score.check(dataset.table)
+    except PlanRefused as error:
+        raise ModelRefused(
+            f"{error} A score follows from columns that the dataset declares; only a tree may name linked ones."
+        ) from error
 
 
 def _decisions(request: AuditRequest, schema: Schema) -> ReadModel:

@@ -15,11 +15,12 @@ from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.errors import HolderLied, ModelRefused, QuestionRefused
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
 from auditor_client.findings.notes import Notes
-from auditor_client.models.read_model import Provenance, ReadModel, above
+from auditor_client.models.read_model import Provenance, ReadModel, above, decided
+from auditor_client.models.tree import Tree
 from auditor_client.report.subject import provenance_words
 from shared.columns import DerivedColumn, column_id
 from shared.schema import Column
-from testing.invented_questions import FOUR_LEAVES
+from testing.invented_questions import FOUR_LEAVES, leaf, split
 from testing.registers import LOANS
 from testing.simulated_holder import KEY, SimulatedHolder, problem, simulated_holder
 
@@ -116,6 +117,18 @@ def test_a_label_of_the_auditors_choice_is_used() -> None:
     assert {one.split(" and ")[-1] for one in cells(declared)} == {"citizen = True", "citizen = False"}
     assert {one.split(" and ")[-1] for one in cells(linked)} == {"paid = True", "paid = False"}
     assert cells(asked(FOUR_LEAVES, metrics=["equalized-odds"])) != cells(declared)
+
+
+def test_a_tree_may_name_linked_columns_and_a_score_may_not() -> None:
+    tree = Tree(split("points", 3, leaf("low", favourable=False), leaf("high", favourable=True)))
+    with pytest.raises(ModelRefused, match="missing takes 0"):
+        asked(tree)
+    assert asked(ReadModel(tree, decided=decided(OWN["points"].column))).plan.columns == {"points": OWN["points"].id}
+
+    document = {"kind": "terms", "precision": "float64", "terms": [{"columns": ["points"], "slope": 1, "missing": 0}]}
+    column = DerivedColumn.model_validate({"name": "score", "type": "number", "from": {"score": document}})
+    with pytest.raises(ModelRefused, match="only a tree may name linked ones"):
+        asked(ReadModel(above("score", 1, favourable=("yes", "no")), (column,)))
 
 
 def test_a_score_has_the_id_of_its_document() -> None:

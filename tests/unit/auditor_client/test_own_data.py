@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from auditor_client.asking.own_data import OwnData
 from auditor_client.errors import QuestionRefused
+from shared.columns import DerivedColumn, ScoreOrigin, extended
 from shared.rules import Cell, Predicate, Rule
 from shared.schema import Column, Schema
+from shared.score_values import score_value
 from shared.scores import Terms
 from testing.registers import LOANS
 
@@ -67,6 +69,40 @@ CELLS = st.builds(
 @given(CELLS)
 def test_a_cell_is_counted_as_the_reference_evaluator_counts_it(cell: Cell) -> None:
     assert OwnData(TABLE, LOANS.table).count(cell) == sum(cell.matches(person) for person in PEOPLE)
+
+
+SCORES: list[dict[str, Any]] = [
+    {"kind": "terms", "precision": "float64", "base": 3.0, "terms": []},
+    {"kind": "terms", "precision": "float64", "terms": [{"columns": ["age"], "slope": 0.1}]},
+    {"kind": "terms", "precision": "float64", "terms": [{"columns": ["hours", "citizen"], "slope": 0.5}]},
+    {
+        "kind": "list",
+        "cases": [{"rule": {"all_of": [{"column": "region", "op": "eq", "value": "East"}]}, "value": True}],
+        "otherwise": False,
+    },
+]
+
+
+@pytest.mark.parametrize("document", SCORES, ids=["constant", "age", "product", "list"])
+def test_a_score_is_computed_as_the_holder_would(document: dict[str, Any]) -> None:
+    kind = "boolean" if document["kind"] == "list" else "number"
+    column = DerivedColumn.model_validate(
+        {"name": "score", "type": kind, "nullable": True, "from": {"score": document}}
+    )
+    assert isinstance(column.origin, ScoreOrigin)
+    score = column.origin.score
+    schema = extended(LOANS.table, {"score": column.column})
+    tests = [Predicate(column="score", op="is_missing"), Predicate(column="age", op="gt", value=17)]
+    if kind == "boolean":
+        tests.append(Predicate(column="score", op="eq", value=True))
+    else:
+        tests += [Predicate(column="score", op=op, value=value) for op in ("gt", "le") for value in (1.7, 3, 5)]
+    records = [{**person, "score": score_value(score, person)} for person in PEOPLE]
+
+    for test in tests:
+        cell = Cell(id="c", any_of=(Rule(all_of=(test,)),))
+        counted = OwnData(TABLE.iloc[::-1], schema, {"score": score}).count(cell)
+        assert counted == sum(cell.matches(record) for record in records), test
 
 
 EAST = Cell(id="east", any_of=(Rule(all_of=(Predicate(column="region", op="eq", value="East"),)),))
