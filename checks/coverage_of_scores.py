@@ -46,7 +46,7 @@ def held(register: ScoredRegister, figures: ScoreFigures) -> dict[str, list[bool
     chosen = above[len(register.edges) // 2]
     found = {
         "impact ratio": [
-            _holds(ratio, rate / chosen.max()) for ratio, rate in zip(figures.impact, chosen, strict=True)
+            _holds(one.ratio, true) for one, true in zip(figures.impact, chosen / chosen.max(), strict=True)
         ],
         "rates together": _curve(figures.acceptance, above),
         "ratios together": [_ratios(figures.acceptance, above)],

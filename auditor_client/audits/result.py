@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # importing the estimators takes a second, pandas and matplot
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from auditor_client.estimation.impact import ImpactRatio
     from auditor_client.estimation.results import Attribution, ParityEstimate
 
 _PROGRAMS: Final = ("pafer", "numpy", "scipy", "scikit-learn", "skops", "pydantic", "cryptography")
@@ -35,6 +36,10 @@ class AuditResult(Shown, Finding):
     def note(self) -> Note:
         """What was asked and chosen, as it is kept with the receipt."""
         return Note.of(self.question, self.stored, self.reading)
+
+    def impact_ratios(self) -> "dict[tuple[str, ...], tuple[ImpactRatio, ...]]":
+        """Each group's acceptance rate over the highest, by each sensitive column and by all; no further budget."""
+        return insight.impact_ratios(self)
 
     def attribution(
         self, pair: tuple[Group | str, Group | str] | None = None, *, rate: str | None = None

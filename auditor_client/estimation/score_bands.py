@@ -21,6 +21,7 @@ from scipy.stats import rankdata
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.band_counts import BandCounts, Population
+from auditor_client.estimation.impact import ImpactRatio, impact_ratios
 from auditor_client.estimation.intervals import quantile_estimate, undefined
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
@@ -81,7 +82,7 @@ class ScoreFigures:
     acceptance: ThresholdCurve
     distribution: tuple[tuple[Estimate, ...], ...]
     median: int
-    impact: tuple[Estimate, ...]
+    impact: tuple[ImpactRatio, ...]
     true_positive: ThresholdCurve | None
     false_positive: ThresholdCurve | None
     calibration: tuple[ParityEstimate, ...] | None
@@ -158,11 +159,10 @@ class _Figures:
         parities = self._together("everybody", np.eye(len(self.bands.edges) + 1, dtype=bool))
         return tuple(zip(*([group.rate for group in parity.groups] for parity in parities), strict=True))
 
-    def impact(self, edge: int) -> tuple[Estimate, ...]:
+    def impact(self, edge: int) -> tuple[ImpactRatio, ...]:
         """Each group's rate over the highest."""
-        posterior = self._posterior(self.bands.split("everybody", self.bands.accepted(edge)), self.level)
-        flat, pooled = (of_prior.over_highest(self.level) for of_prior in posterior.rates)
-        return tuple(one.hull(other) for one, other in zip(pooled, flat, strict=True))
+        measured = self.bands.split("everybody", self.bands.accepted(edge))
+        return impact_ratios(measured, level=self.level, seed=self.seed, draws=self.draws)
 
     def calibration(self) -> tuple[ParityEstimate, ...]:
         bands = len(self.bands.edges) + 1

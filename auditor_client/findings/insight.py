@@ -3,16 +3,19 @@
 Which rules cause the disparity of two groups, and what the figure would be if a rule decided the other way.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from auditor_client.asking.inquiry import group_named, leaf_of
+from auditor_client.asking.request import PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import OddsEstimate, ParityEstimate
-from auditor_client.findings.answers import RATES, Rate, RateCounts
+from auditor_client.findings.answers import RATES, Rate, RateCounts, read
 from auditor_client.findings.finding import Finding, MetricEstimate
 from shared.schema import Group
 
 if TYPE_CHECKING:
+    from auditor_client.estimation.impact import ImpactRatio
     from auditor_client.estimation.results import Attribution
 
 RULES_SHOWN_MAX: Final = 12
@@ -27,6 +30,24 @@ def has_rules(finding: Finding, rate: str | None = None) -> bool:
     if finding.question.request.edges is not None:
         return False  # the rules are bands of one score, and `finding.scores` says more of them
     return whole and len(counts.favourable) > 1 and finding.reading.has_intervals and compared is not Rate.PRECISION
+
+
+def impact_ratios(finding: Finding) -> "dict[tuple[str, ...], tuple[ImpactRatio, ...]]":
+    """Each group's acceptance rate over the highest: by each sensitive column, and by all of them together.
+
+    No further budget. Empty where acceptance was not asked for, or the estimator makes no intervals.
+    """
+    if PARITY not in finding.metrics or not finding.reading.has_intervals:
+        return {}
+    from auditor_client.estimation import impact  # noqa: PLC0415 - takes a second to import
+
+    question, asked = finding.question, finding.question.request.sensitive
+    measured = {asked: finding.counts[Rate.ACCEPTANCE].measurement}
+    for name in asked if len(asked) > 1 else ():
+        by_column = replace(question, request=question.request.changed(sensitive=(name,), reference=None))
+        measured[name,] = read(finding.release, by_column)[Rate.ACCEPTANCE].measurement
+    level = finding.reading.level
+    return {columns: impact.impact_ratios(of_columns, level=level) for columns, of_columns in measured.items()}
 
 
 def attribution(

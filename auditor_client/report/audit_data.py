@@ -10,6 +10,7 @@ from datetime import UTC
 
 from auditor_client.asking.bands import chosen_edge
 from auditor_client.errors import AuditorError
+from auditor_client.findings import insight
 from auditor_client.findings.finding import Finding
 from auditor_client.models.tree import DecisionRule
 from auditor_client.planning.forecasts import Outlook
@@ -19,7 +20,7 @@ from auditor_client.report.formats import listed, scope_words
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import Paragraph
 from auditor_client.report.rule_bars import RuleBars, rule_bars
-from auditor_client.report.score_pictures import ScoreData, score_data
+from auditor_client.report.score_pictures import ImpactRow, ScoreData, impact_row, score_data
 from auditor_client.report.subject import Subject, subject
 from auditor_client.report.widths import WidthCurve, remaining_curve
 from auditor_client.text import loss_words
@@ -51,6 +52,7 @@ class AuditData:
     level: str
     sensitive: tuple[str, ...]
     sections: tuple[MetricSection, ...]
+    impact: tuple[tuple[str, tuple[ImpactRow, ...]], ...]
     scores: ScoreData | None
     bars: RuleBars | None
     no_bars: str
@@ -81,6 +83,10 @@ def audit_data(finding: Finding) -> AuditData:
         level=prose.level_words(first.ratio),
         sensitive=finding.plan.sensitive,
         sections=tuple(metric_section(finding, metric) for metric in finding.metrics),
+        impact=tuple(
+            (f"By {listed(columns)}", tuple(map(impact_row, ratios)))
+            for columns, ratios in insight.impact_ratios(finding).items()
+        ),
         scores=None
         if finding.scores is None
         else score_data(finding.scores, chosen=chosen_edge(finding.question), threshold=finding.threshold),

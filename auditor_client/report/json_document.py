@@ -35,7 +35,7 @@ def audit_document(finding: Finding) -> dict[str, Any]:
         "explanation": prose.explanation(finding.first),
         "threshold": finding.threshold,
         "metrics": {metric: estimate_document(estimate) for metric, estimate in finding.estimates.items()},
-        **({} if finding.scores is None else {"scores": _json(finding.scores)}),
+        **_scores(finding),
         "attribution": attribution,
         "attribution_refused": refused,
         "dataset": release.dataset,
@@ -79,6 +79,17 @@ def _source(question: Question) -> dict[str, Any]:
     return {
         "columns": {held.column.name: held.id for held in source.columns},
         "provenance": None if source.provenance is None else asdict(source.provenance),
+    }
+
+
+def _scores(finding: Finding) -> dict[str, Any]:
+    """What bands of a score say; without bands nothing, as in documents of earlier versions."""
+    if finding.scores is None:
+        return {}
+    ratios = insight.impact_ratios(finding)
+    return {
+        "scores": _json(finding.scores),
+        "impact_ratios": {", ".join(columns): _json(of_columns) for columns, of_columns in ratios.items()},
     }
 
 

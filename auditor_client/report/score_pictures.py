@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
+from auditor_client.estimation.impact import ImpactRatio
+from auditor_client.estimation.results import Estimate, ParityEstimate
 from auditor_client.estimation.score_bands import ScoreFigures, ThresholdCurve
 from auditor_client.report.axes import LinearAxis, Tick, interval_text
 from auditor_client.report.formats import group_words, listed, percent, ratio, threshold_percent, value_words, whole
@@ -91,6 +92,7 @@ class ScoreData:
         bands: What each band holds.
         impact: The table of impact ratios; its rates are at the decisions' own threshold, else at the median.
         impact_title: Which of the two.
+        decides: Whether decisions are made at one of the thresholds; impact ratios then stand by themselves.
         calibration: By band; empty without a label.
         calibration_picture: The same as a picture; None without a label.
         auc: By group, value and interval; empty without a label.
@@ -106,6 +108,7 @@ class ScoreData:
     bands: tuple[str, ...]
     impact: tuple[ImpactRow, ...]
     impact_title: str
+    decides: bool
     calibration: tuple[LabelledRow, ...]
     calibration_picture: CurvePicture | None
     auc: tuple[tuple[str, str, str], ...]
@@ -122,7 +125,6 @@ def score_data(figures: ScoreFigures, *, chosen: float | None, threshold: float)
     names = tuple(", ".join(group_words(group)) for group in figures.groups)
     level = level_words(replace(figures.acceptance.parities[0].ratio, level=figures.level))
     bands = _band_names(figures.edges)
-    compared = figures.acceptance.parities[figures.edges.index(chosen) if chosen is not None else figures.median]
     return ScoreData(
         groups=names,
         level=level,
@@ -138,12 +140,13 @@ def score_data(figures: ScoreFigures, *, chosen: float | None, threshold: float)
         ),
         distributions=tuple(map(_bars, names, figures.distribution)),
         bands=bands,
-        impact=tuple(map(_impact_row, names, compared.groups, figures.impact)),
+        impact=tuple(map(impact_row, figures.impact)),
         impact_title=(
             f"Selection rates and impact ratios at the threshold {value_words(chosen)}"
             if chosen is not None
             else f"Scoring rates and impact ratios: above {value_words(figures.edges[figures.median])}, near the median"
         ),
+        decides=chosen is not None,
         calibration=tuple(map(_labelled_row, bands, figures.calibration or ())),
         calibration_picture=None
         if figures.calibration is None
@@ -175,11 +178,16 @@ def _threshold_row(edge: float, parity: ParityEstimate, *, chosen: bool) -> Thre
     )
 
 
-def _impact_row(name: str, group: GroupEstimate, impact: Estimate) -> ImpactRow:
+def impact_row(one: ImpactRatio) -> ImpactRow:
+    """One group of a table of impact ratios."""
     return ImpactRow(
-        name, whole(group.size.value), percent(group.rate.value), interval_text(group.rate, percent),
-        ratio(impact.value), interval_text(impact, ratio),
-    )  # fmt: skip
+        ", ".join(group_words(one.group)),
+        whole(one.size.value),
+        percent(one.rate.value),
+        interval_text(one.rate, percent),
+        ratio(one.ratio.value),
+        interval_text(one.ratio, ratio),
+    )
 
 
 def _labelled_row(band: str, parity: ParityEstimate) -> LabelledRow:

@@ -7,7 +7,8 @@ import pytest
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.band_counts import BandCounts
-from auditor_client.estimation.measurements import IntArray, NoisyCounts
+from auditor_client.estimation.impact import ImpactRatio, impact_ratios
+from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts
 from auditor_client.estimation.results import Verdict
 from auditor_client.estimation.score_bands import estimate_scores, simultaneous_level
 from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
@@ -42,7 +43,7 @@ def test_without_noise_every_figure_is_that_of_the_people(seed: int) -> None:
     of_positive = [[group.rate.value for group in parity.groups] for parity in figures.true_positive.parities]
     assert np.array(of_positive) == pytest.approx(register.shares(register.positive), abs=1e-9)
     assert [auc.value for auc in figures.auc] == pytest.approx(register.auc(), abs=1e-9)
-    assert [impact.value for impact in figures.impact] == pytest.approx(above[0] / above[0].max(), abs=1e-9)
+    assert [impact.ratio.value for impact in figures.impact] == pytest.approx(above[0] / above[0].max(), abs=1e-9)
     shares = register.everybody / register.everybody.sum(axis=0)
     distribution = np.array([[share.value for share in group] for group in figures.distribution])
     assert np.abs(distribution.T - shares).max() < 1e-9
@@ -124,3 +125,18 @@ def test_where_low_scores_are_favourable_the_rates_are_those_below() -> None:
     for one, other in zip(above, below, strict=True):
         rates = [group.rate.value for group in one.groups]
         assert [group.rate.value for group in other.groups] == pytest.approx([1 - rate for rate in rates], abs=1e-9)
+
+
+def test_impact_ratios_are_rates_over_the_highest_whoever_has_it() -> None:
+    groups = (("a",), ("b",), ("c",))
+
+    def ratios(noise: Noise) -> tuple[ImpactRatio, ...]:
+        accepted, refused = (NoisyCounts(np.array([part]), noise) for part in ([60, 30, 45], [40, 70, 55]))
+        return impact_ratios(Measurement(groups, accepted, refused, "unfavourable"))
+
+    exact, noisy = ratios(SLIGHT), ratios(DiscreteLaplaceNoise(scale=8.0))
+
+    assert [one.ratio.value for one in exact] == pytest.approx([1, 0.5, 0.75], abs=1e-9)
+    assert [one.size.value for one in exact] == [100, 100, 100]
+    assert noisy[0].ratio.high == 1
+    assert noisy[1].ratio.low < 0.5 < noisy[1].ratio.high < 1
