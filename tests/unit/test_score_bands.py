@@ -134,7 +134,7 @@ def test_impact_ratios_are_rates_over_the_highest_whoever_has_it() -> None:
         accepted, refused = (NoisyCounts(np.array([part]), noise) for part in ([60, 30, 45], [40, 70, 55]))
         return impact_ratios(Measurement(groups, accepted, refused, "unfavourable"))
 
-    exact, noisy = ratios(SLIGHT), ratios(DiscreteLaplaceNoise(scale=8.0))
+    exact, noisy = ratios(SLIGHT), ratios(DiscreteLaplaceNoise(scale=2.0))
 
     assert [one.ratio.value for one in exact] == pytest.approx([1, 0.5, 0.75], abs=1e-9)
     assert [one.size.value for one in exact] == [100, 100, 100]
