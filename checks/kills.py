@@ -67,7 +67,7 @@ _COMMIT: Final = "sqlalchemy.engine.default.DefaultDialect.do_commit"
 _SEND: Final = "uvicorn.protocols.http.httptools_impl.RequestResponseCycle.send"
 
 STEPS: Final = (
-    Step("authenticated", "holder_service.services.accounts.authenticate"),
+    Step("authenticated", "holder_service.services.access.authenticate"),
     Step("validated", "shared.plans.Plan.check"),
     Step("priced", "holder_service.domain.pricing.price"),
     Step("no stored release found", f"{_STORAGE}.releases.find_release"),

@@ -1,7 +1,7 @@
 """The holder's signing keys: Ed25519 over RFC 8785 bytes (4-interface, *Further definite points*).
 
 Each private key is a file of its own, named by its id. Which of them signs now is for the database to
-say (`services.signing_keys`): so a crash cannot leave a second record of it behind.
+say (`services.key_rotation`): so a crash cannot leave a second record of it behind.
 """
 
 import base64

@@ -51,7 +51,7 @@ BUGS: Final = (
     ),
     Bug(
         "a withdrawn key is answered",
-        (Edit(_RELEASES, "    accounts.require_in_force(transaction.connection, key_id, now=transaction.now)\n", ""),),
+        (Edit(_RELEASES, "    access.require_in_force(transaction.connection, key_id, now=transaction.now)\n", ""),),
         ("tests/attacks/test_public_times.py::test_a_key_withdrawn_during_the_count_is_refused",),
     ),
     Bug(
@@ -396,7 +396,7 @@ BUGS: Final = (
     ),
     Bug(
         "a cap stays open after a restore",
-        (Edit("holder_service/services/ledger.py", "cap=spent.limited(NO_LOSS)", "cap=spent"),),
+        (Edit("holder_service/services/ledger_reading.py", "cap=spent.limited(NO_LOSS)", "cap=spent"),),
         ("tests/integration/test_restores.py::test_a_restore_closes_every_cap_until_it_is_declared_again",),
     ),
     Bug(

@@ -9,7 +9,7 @@ import typer
 
 from holder_service.cli.calls import clear_errors, own_holder
 from holder_service.cli.output import AsJson, notify, show_overlaps, show_verification
-from holder_service.services import holder, ledger
+from holder_service.services import holder, ledger_reading
 from holder_service.services.backup import back_up
 from holder_service.services.overlaps import find_overlaps
 from holder_service.services.transparency import transparency_report
@@ -24,7 +24,7 @@ ledger_commands = typer.Typer(no_args_is_help=True, help="The ledger of this mac
 def verify(as_json: AsJson = False) -> None:
     """Recompute the chain, every balance and every stored release of this machine's holder."""
     with clear_errors(), own_holder() as holder:
-        found = ledger.verify(holder.store)
+        found = ledger_reading.verify(holder.store)
     show_verification({"intact": found.intact, **asdict(found)}, as_json)
 
 

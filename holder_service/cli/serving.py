@@ -11,7 +11,7 @@ import uvicorn
 
 from holder_service.cli.calls import clear_errors, fail, own_holder
 from holder_service.cli.output import AsJson
-from holder_service.services import ledger
+from holder_service.services import ledger_reading
 from holder_service.services.holder import initialise
 from holder_service.settings import Settings
 from holder_service.web.edge import logs, metrics
@@ -48,7 +48,7 @@ def serve(
     with clear_errors():
         settings = Settings.from_environment()
         with own_holder() as holder:
-            found = ledger.verify(holder.store, chain_only=True)
+            found = ledger_reading.verify(holder.store, chain_only=True)
         if not found.intact:
             fail(
                 f"The ledger is broken at entry {found.broken_at}: {found.reason}. Nothing is served from it: put a "

@@ -8,14 +8,14 @@ from holder_service.domain.ledger import COMMAND_LINE
 from holder_service.private_files import make_home, require_closed
 from holder_service.records.files import RecordFiles
 from holder_service.records.person_keys import PersonSecret
-from holder_service.services import accounts
-from holder_service.services.accounts import IssuedKey
+from holder_service.services import access
+from holder_service.services.access import IssuedKey
 from holder_service.services.apart import Apart
 from holder_service.services.column_jobs import Pace
 from holder_service.services.datasets import OpenRecords
+from holder_service.services.key_rotation import Signer, publish_first, replace_lost
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.services.preparation import Preparation
-from holder_service.services.signing_keys import Signer, publish_first, replace_lost
 from holder_service.services.work_factors import read_factors
 from holder_service.set_up_errors import SetUpError
 from holder_service.settings import Settings
@@ -146,7 +146,7 @@ def initialise(settings: Settings) -> IssuedKey | None:
             bootstrapped = bool(every_account(connection))
         if not bootstrapped:
             new = NewAuditor(name=ADMINISTRATOR, role="administrator")
-            return accounts.open_account(store, actor=COMMAND_LINE, new=new)
+            return access.open_account(store, actor=COMMAND_LINE, new=new)
         if current and not key_made and not secret_made:
             raise Conflict("This holder is initialised already; nothing was changed.")
         return None

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, Final, TextIO
 
-from holder_service.services import ledger
-from holder_service.services.ledger import EVERYTHING
+from holder_service.services import ledger_reading
+from holder_service.services.ledger_reading import EVERYTHING
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage.ledger_views import EntryFilter
 from shared.amounts import format_nano
@@ -69,10 +69,10 @@ def _csv_lines(text: TextIO) -> Iterator[dict[str, Any]]:
 def _pages(store: LedgerStore, *, after: int, upto: int | None, which: EntryFilter) -> Iterator[list[dict[str, Any]]]:
     """The entries that there are when it begins, page by page, and what the last line says."""
     at = store.clock().isoformat()
-    head = ledger.head(store)
+    head = ledger_reading.head(store)
     last = head.sequence if upto is None else min(upto, head.sequence)
     count = 0
-    while page := ledger.page(store, after=after, upto=last, limit=EXPORT_PAGE_ENTRIES, which=which):
+    while page := ledger_reading.page(store, after=after, upto=last, limit=EXPORT_PAGE_ENTRIES, which=which):
         yield [entry.document() for entry in page]
         count += len(page)
         after = page[-1].sequence

@@ -20,11 +20,11 @@ from holder_service.domain.errors import (
 from holder_service.domain.ledger import Event
 from holder_service.records.counting import count_cells
 from holder_service.records.files import RecordFiles
-from holder_service.services import accounts, columns
+from holder_service.services import access, columns
 from holder_service.services.datasets import OpenRecords, relation_of, require_dataset
+from holder_service.services.key_rotation import Signer
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.services.priced import AskedPlan, PricedPlan
-from holder_service.services.signing_keys import Signer
 from holder_service.storage import ledger, releases
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
@@ -168,7 +168,7 @@ def enter(store: LedgerStore, *, drawn: DrawnRelease, key_id: str, signing: Sign
 def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing: Signer) -> EnteredRelease:
     """Look at everything again under the ledger's lock, append the charge, sign and store the release."""
     asked, priced = drawn.asked, drawn.asked.priced
-    accounts.require_in_force(transaction.connection, key_id, now=transaction.now)
+    access.require_in_force(transaction.connection, key_id, now=transaction.now)
     stored = releases.find_release(transaction.connection, asked.identity)
     if stored is not None:
         return EnteredRelease(stored, new=False)

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from holder_service.domain.deadlines import PlanSize, Work
 from holder_service.records.counting import count_cells
-from holder_service.services import accounts, budgets, datasets, loads, releases
+from holder_service.services import access, budgets, datasets, loads, releases
 from holder_service.services.holder import Holder, initialise
 from holder_service.settings import Settings
 from holder_service.storage.releases import StoredRelease
@@ -67,7 +67,7 @@ def measure(home: Path, *, records: Sequence[int], runs: int) -> Iterator[Measur
         settings = Settings(root / "home", f"sqlite:///{root / 'holder.sqlite'}", root / "anchor")
         initialise(settings)
         with closing(Holder.open(settings)) as holder:
-            accounts.open_account(holder.store, actor=AUDITOR, new=NewAuditor(name=AUDITOR))
+            access.open_account(holder.store, actor=AUDITOR, new=NewAuditor(name=AUDITOR))
             for number in records:
                 dataset = f"people-{number}"
                 _load(holder, dataset, number, root / "people.csv")

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from holder_service.services import ledger
+from holder_service.services import ledger_reading
 from testing.holders import TestedHolder, running_holder
 from testing.registers import plan, register_csv
 from testing.tampering import edit, put_back
@@ -80,7 +80,8 @@ def victim(varied_holder: TestedHolder) -> Iterator[TestedHolder]:
 def test_a_changed_row_is_found(victim: TestedHolder, statement: str) -> None:
     edit(victim.settings, statement)
 
-    found = ledger.verify(victim.holder.store)  # not by a call: the administrator's key may be among what was changed
+    # Not by a call: the administrator's key may be among what was changed.
+    found = ledger_reading.verify(victim.holder.store)
 
     assert not found.intact, "nothing was found"
     assert found.broken_at

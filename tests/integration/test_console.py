@@ -13,7 +13,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from holder_service.services.sessions import SESSION_LIFETIME
+from holder_service.services.logins import SESSION_LIFETIME
 from holder_service.web.console import auditors, budgets, datasets, ledger, log_in, overview
 from holder_service.web.console.log_in import FAILURES_MAX
 from testing.console_visitors import Page, Visitor, visitor

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from holder_service.services import ledger
+from holder_service.services import ledger_reading
 from holder_service.services.ledger_export import END, csv_pages, is_whole, json_pages
 from holder_service.storage.ledger_views import EntryFilter
 from testing.holders import TestedHolder
@@ -121,7 +121,7 @@ def test_an_export_that_broke_off_is_known_for_it(busy: TestedHolder, as_format:
 def test_an_export_stops_at_the_head_that_it_began_with(busy: TestedHolder) -> None:
     """Else it would never end on a busy ledger, and its last line would speak of another state than the rest."""
     for pages, pieces in ((csv_pages, 2), (json_pages, 1)):
-        head = ledger.head(busy.holder.store).sequence
+        head = ledger_reading.head(busy.holder.store).sequence
         begun = pages(busy.holder.store)
         first = [next(begun) for _ in range(pieces)]
         busy.admin("POST", "/signing-keys")

@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 
 from holder_service.domain.errors import BudgetExhausted, CapExhausted, Conflict, HolderError, NoRecords, NotFound
 from holder_service.domain.ledger import Balance, Replay
-from holder_service.services import accounts, budgets, datasets, ledger, loads, releases
+from holder_service.services import access, budgets, datasets, ledger_reading, loads, releases
 from holder_service.services.datasets import OpenRecords
 from holder_service.services.holder import Holder, initialise
 from holder_service.services.ledger_store import LedgerStore
@@ -109,7 +109,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.opened = OpenRecords(self.holder.files)
 
     def teardown(self) -> None:
-        found = ledger.verify(self.store)
+        found = ledger_reading.verify(self.store)
         self.holder.close()
         shutil.rmtree(self.folder)
         assert found.intact, found.reason
@@ -315,7 +315,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     initialise(settings_there)
     holder = Holder.open(settings_there)
     for name in AUDITORS:
-        issued = accounts.open_account(holder.store, actor="administrator", new=NewAuditor(name=name))
+        issued = access.open_account(holder.store, actor="administrator", new=NewAuditor(name=name))
         LedgerMachine.key_ids[name] = issued.key_id
     holder.close()
     LedgerMachine.template = home / "holder"

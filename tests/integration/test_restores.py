@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from holder_service.domain.errors import Conflict
-from holder_service.services import accounts, ledger
+from holder_service.services import access, ledger_reading
 from holder_service.services.holder import Holder
 from holder_service.storage.anchor import Anchor
 from shared.datasets import NewAuditor
@@ -97,17 +97,17 @@ def test_a_restore_never_takes_the_anchor_behind_an_answer_that_left(sqlite_hold
     def late(head: LedgerPosition, *, has: Callable[[LedgerPosition], bool]) -> None:
         # What the other process would find if its own record of the restore came between.
         Anchor(sqlite_holder.settings.anchor).create(head)
-        accounts.open_account(two.store, actor="administrator", new=NewAuditor(name="later"))
-        left.append(ledger.head(two.store))
+        access.open_account(two.store, actor="administrator", new=NewAuditor(name="later"))
+        left.append(ledger_reading.head(two.store))
         restore(head, has=has)
 
     one.store.anchor.restore = late  # type: ignore[method-assign]
     with closing(two):
-        ledger.record_restore(one.store, actor="administrator", reason="the disk failed")
+        ledger_reading.record_restore(one.store, actor="administrator", reason="the disk failed")
 
     assert [one.store.anchored()] == left
     with pytest.raises(Conflict):
-        ledger.record_restore(one.store, actor="administrator", reason="again")
+        ledger_reading.record_restore(one.store, actor="administrator", reason="again")
 
 
 def test_nobody_is_named_as_the_command_line_is_in_the_ledger(sqlite_holder: TestedHolder) -> None:

@@ -134,11 +134,11 @@ def test_every_worker_signs_with_the_new_key(tmp_path: Path) -> None:
 
 
 def _rotate_for_ever(settings: object) -> None:
-    from holder_service.services import signing_keys
+    from holder_service.services import key_rotation
 
     holder = Holder.open(settings)  # type: ignore[arg-type]  # it crossed a process boundary
     while True:
-        signing_keys.rotate(holder.store, holder.signing, actor="administrator")
+        key_rotation.rotate(holder.store, holder.signing, actor="administrator")
 
 
 @pytest.mark.slow

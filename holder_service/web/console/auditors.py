@@ -3,8 +3,8 @@
 from fastapi import APIRouter, Response
 
 from holder_service.domain.errors import Conflict, NotFound
-from holder_service.services import accounts, budgets
-from holder_service.services.accounts import IssuedKey
+from holder_service.services import access, budgets
+from holder_service.services.access import IssuedKey
 from holder_service.storage.accounts import Account, ApiKey
 from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
@@ -17,7 +17,7 @@ router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=Fals
 @router.get("/auditors")
 def list_accounts(visit: Visitor) -> Response:
     """All accounts."""
-    found = accounts.every_account(visit.store)
+    found = access.every_account(visit.store)
     return visit.page("auditors.html.j2", section="auditors", accounts=found, now=visit.store.clock().isoformat())
 
 
@@ -28,7 +28,7 @@ def open_account(visit: Visitor, form: CheckedForm) -> Response:
     new = NewAuditor.model_validate(
         {"name": form.name("name"), "role": form.text("role"), "expires": form.timestamp("expires")}
     )
-    return _key_page(visit, accounts.open_account(visit.store, actor=visit.actor, new=new))
+    return _key_page(visit, access.open_account(visit.store, actor=visit.actor, new=new))
 
 
 @router.get("/auditors/{auditor}")
@@ -48,7 +48,7 @@ def issue_key(visit: Visitor, auditor: PathName, form: CheckedForm) -> Response:
     if form.text("newest") != _newest_key(_found(visit, auditor)[1]):
         # The answer is a page and no redirect, because the key is shown only there.
         raise Conflict("This form was sent before, or somebody else issued a key meanwhile: look at the keys below.")
-    issued = accounts.issue_key(visit.store, actor=visit.actor, account=auditor, expires=form.timestamp("expires"))
+    issued = access.issue_key(visit.store, actor=visit.actor, account=auditor, expires=form.timestamp("expires"))
     return _key_page(visit, issued)
 
 
@@ -56,7 +56,7 @@ def issue_key(visit: Visitor, auditor: PathName, form: CheckedForm) -> Response:
 @or_again(show_account)
 def withdraw_key(visit: Visitor, auditor: PathName, key: PathName, _: CheckedForm) -> Response:
     """Make a key invalid at once."""
-    accounts.withdraw_key(visit.store, actor=visit.actor, account=auditor, key_id=key)
+    access.withdraw_key(visit.store, actor=visit.actor, account=auditor, key_id=key)
     return visit.done(f"{ROOT}/auditors/{auditor}", f"Key {key} is withdrawn.")
 
 
@@ -65,7 +65,7 @@ def withdraw_key(visit: Visitor, auditor: PathName, key: PathName, _: CheckedFor
 def set_disabled(visit: Visitor, auditor: PathName, form: CheckedForm) -> Response:
     """Stop an account from calling, or let it call again."""
     disabled = form.text("disabled") == "true"
-    accounts.set_disabled(visit.store, actor=visit.actor, account=auditor, disabled=disabled)
+    access.set_disabled(visit.store, actor=visit.actor, account=auditor, disabled=disabled)
     said = f"{auditor} {'may no longer call' if disabled else 'may call again'}."
     return visit.done(f"{ROOT}/auditors/{auditor}", said)
 
@@ -75,7 +75,7 @@ def _key_page(visit: Visit, issued: IssuedKey) -> Response:
 
 
 def _found(visit: Visit, name: str) -> tuple[Account, list[ApiKey]]:
-    for account, keys in accounts.every_account(visit.store):
+    for account, keys in access.every_account(visit.store):
         if account.name == name:
             return account, keys
     raise NotFound(f"There is no account {name!r}.")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from holder_service.services import accounts, budgets, overview
+from holder_service.services import access, budgets, overview
 from holder_service.web.console.forms import Form
 from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
@@ -24,7 +24,7 @@ def list_budgets(
     return visit.page(
         "budgets.html.j2", section="budgets", populations=populations, dataset=dataset, auditor=auditor,
         balance=chosen.accounts.get(auditor) if chosen else None, now=visit.store.clock(),
-        auditors=[found.name for found, _ in accounts.every_account(visit.store) if found.role == "auditor"],
+        auditors=[found.name for found, _ in access.every_account(visit.store) if found.role == "auditor"],
     )  # fmt: skip
 
 

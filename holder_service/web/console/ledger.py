@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 
 from holder_service.domain.errors import Conflict, InvalidRequest
 from holder_service.domain.ledger import Entry, Kind
-from holder_service.services import accounts, ledger, overview, signing_keys
+from holder_service.services import access, key_rotation, ledger_reading, overview
 from holder_service.services.ledger_export import csv_pages
 from holder_service.storage import datasets
 from holder_service.storage.ledger_views import EntryFilter
@@ -47,7 +47,7 @@ def _list_page(visit: Visit, filters: FilterText, *, found: Sequence[Entry] = ()
         "ledger.html.j2", section="ledger", filters=filters, entries=shown, before=newer, kinds=KINDS,
         populations=_with(populations, filters["population"]),
         datasets=_with(named, filters["dataset"]),
-        accounts=_with((account.name for account, _ in accounts.every_account(visit.store)), filters["account"]),
+        accounts=_with((account.name for account, _ in access.every_account(visit.store)), filters["account"]),
         query=urlencode(given), older=urlencode(older) if older else None,
         signing_keys=visit.holder.public_keys().keys,
     )  # fmt: skip
@@ -68,7 +68,8 @@ def show_entry(visit: Visitor, sequence: Annotated[int, Path(ge=1, le=limits.INT
     """All that an entry holds."""
     return visit.page(
         "entry.html.j2", section="ledger", entry=(entry := overview.entry(visit.store, sequence)),
-        document=json.dumps(entry.document(), indent=2, ensure_ascii=False), head=ledger.head(visit.store).sequence,
+        document=json.dumps(entry.document(), indent=2, ensure_ascii=False),
+        head=ledger_reading.head(visit.store).sequence,
     )  # fmt: skip
 
 
@@ -82,7 +83,7 @@ def export_entries(visit: Visitor, filters: FilterText) -> Response:
 @router.post("/ledger/verify")
 def verify(visit: Visitor, _: CheckedForm) -> Response:
     """Recompute the chain and every balance, and say what was found."""
-    found = ledger.verify(visit.store)
+    found = ledger_reading.verify(visit.store)
     text = f"Broken at entry {found.broken_at}: {found.reason}."
     if found.intact:
         text = f"Intact: {found.entries} entries were recomputed, and every balance and stored release follows."
@@ -94,7 +95,7 @@ def rotate_signing_key(visit: Visitor, form: CheckedForm) -> Response:
     """Put a new signing key in force."""
     if form.text("newest") != visit.holder.public_keys().keys[-1].id:
         raise Conflict("This form was sent before, or somebody else put a key in force meanwhile: look below.")
-    made = signing_keys.rotate(visit.store, visit.holder.signing, actor=visit.actor)
+    made = key_rotation.rotate(visit.store, visit.holder.signing, actor=visit.actor)
     return visit.done(f"{ROOT}/ledger", f"Signing key {made.id} is in force.")
 
 
@@ -109,7 +110,7 @@ def show_restore(visit: Visitor) -> Response:
 def record_restore(visit: Visitor, form: CheckedForm) -> Response:
     """Record that the database was restored from a copy."""
     restore = Restore(reason=form.text("reason"))
-    entry = ledger.record_restore(visit.store, actor=visit.actor, reason=restore.reason).entry
+    entry = ledger_reading.record_restore(visit.store, actor=visit.actor, reason=restore.reason).entry
     return visit.done(
         f"{ROOT}/restore",
         f"The restore is entry {entry.sequence}. Every cap is closed: set each again on a dataset’s page, lowered "

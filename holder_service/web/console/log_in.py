@@ -13,8 +13,8 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
 
 from holder_service.domain.errors import Forbidden, HolderError, RateLimited, Unauthenticated
-from holder_service.services import sessions
-from holder_service.services.sessions import SESSION_LIFETIME
+from holder_service.services import logins
+from holder_service.services.logins import SESSION_LIFETIME
 from holder_service.web.console.cookies import Cookie, check_origin, form_token, is_secure
 from holder_service.web.console.forms import Form, read_form
 from holder_service.web.console.pages import LOG_IN, ROOT, Refusal, render
@@ -78,7 +78,7 @@ def log_in(request: Request, holder: TheHolder, form: Annotated[Form, Depends(_l
         check_origin(request, LOG_IN_COOKIE.read(request), form.text("form_token"))
         if not limit.admits(address):
             raise RateLimited("Too many log-ins failed from this address. Wait a minute, then try again.")
-        session = sessions.log_in(holder.store, form.text("key"))
+        session = logins.log_in(holder.store, form.text("key"))
     except (Unauthenticated, Forbidden) as error:
         limit.count_failure(address)
         _log.warning("console log-in refused")
@@ -97,7 +97,7 @@ def log_in(request: Request, holder: TheHolder, form: Annotated[Form, Depends(_l
 @router.post("/log-out")
 def log_out(visit: Visitor, _: CheckedForm) -> Response:
     """End the session."""
-    sessions.log_out(visit.store, visit.session.token)
+    logins.log_out(visit.store, visit.session.token)
     _log.info("console log-out", extra={"actor": visit.actor})
     response = RedirectResponse(LOG_IN, status_code=303)
     SESSION_COOKIE.delete(response, visit.request)

@@ -1,6 +1,6 @@
 """Who visits the console: each request of an administrator who is logged in, and what happens to other requests.
 
-The session's cookie holds a random token; the store has its hash (`services.sessions`).
+The session's cookie holds a random token; the store has its hash (`services.logins`).
 """
 
 from collections.abc import Callable, Coroutine
@@ -17,10 +17,10 @@ from fastapi.routing import APIRoute
 from pydantic import ValidationError
 
 from holder_service.domain.errors import Forbidden, HolderError, Unauthenticated
-from holder_service.services import sessions
+from holder_service.services import logins
 from holder_service.services.holder import Holder
 from holder_service.services.ledger_store import LedgerStore
-from holder_service.services.sessions import Session
+from holder_service.services.logins import Session
 from holder_service.web.console.cookies import Cookie, check_origin, form_token, opened, sealed
 from holder_service.web.console.forms import Form, read_form
 from holder_service.web.console.pages import LOG_IN, ROOT, Refusal, render
@@ -133,7 +133,7 @@ def visitor(request: Request, holder: TheHolder) -> Visit:
         LogInNeeded: Nobody who is logged in; or the key that opened the session is no longer in force.
     """
     try:
-        session = sessions.resume(holder.store, SESSION_COOKIE.read(request))
+        session = logins.resume(holder.store, SESSION_COOKIE.read(request))
     except (Unauthenticated, Forbidden):
         raise LogInNeeded from None
     request.state.caller = session.caller

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holder_service.domain.errors import Forbidden, HolderError, Unauthenticated
-from holder_service.services.accounts import Caller, authenticate
+from holder_service.services.access import Caller, authenticate
 from holder_service.services.holder import Holder
 from holder_service.web.edge.problems import problem_response
 from holder_service.web.edge.release_slots import ReleaseSlots

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Self
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, StrictBool
 
-from holder_service.services import accounts, budgets, columns, datasets
-from holder_service.services.accounts import IssuedKey
+from holder_service.services import access, budgets, columns, datasets
+from holder_service.services.access import IssuedKey
 from holder_service.services.overlaps import OverlapLook, look_at_overlap
 from holder_service.storage.accounts import Account, ApiKey
 from holder_service.web.edge.bodies import StrictRoute
@@ -69,32 +69,32 @@ class ShownKey(BaseModel):
 @router.post("/auditors", status_code=201)
 def open_account(holder: TheHolder, caller: Administrator, new: NewAuditor) -> ShownKey:
     """Open an account; its first key is shown in the answer and never again."""
-    return ShownKey.of(accounts.open_account(holder.store, actor=caller.name, new=new))
+    return ShownKey.of(access.open_account(holder.store, actor=caller.name, new=new))
 
 
 @router.get("/auditors")
 def list_accounts(holder: TheHolder, _: Administrator) -> dict[str, Any]:
     """All accounts with their keys' ids and times."""
-    found = accounts.every_account(holder.store)
+    found = access.every_account(holder.store)
     return {"auditors": [_account_document(account, keys) for account, keys in found]}
 
 
 @router.patch("/auditors/{auditor}", status_code=204)
 def change_account(holder: TheHolder, caller: Administrator, auditor: PathName, change: AccountChange) -> None:
     """Disable an account, or let it call again."""
-    accounts.set_disabled(holder.store, actor=caller.name, account=auditor, disabled=change.disabled)
+    access.set_disabled(holder.store, actor=caller.name, account=auditor, disabled=change.disabled)
 
 
 @router.post("/auditors/{auditor}/keys", status_code=201)
 def issue_key(holder: TheHolder, caller: Administrator, auditor: PathName, new: NewKey) -> ShownKey:
     """Give an account a further key, shown in the answer and never again."""
-    return ShownKey.of(accounts.issue_key(holder.store, actor=caller.name, account=auditor, expires=new.expires))
+    return ShownKey.of(access.issue_key(holder.store, actor=caller.name, account=auditor, expires=new.expires))
 
 
 @router.delete("/auditors/{auditor}/keys/{key}", status_code=204)
 def withdraw_key(holder: TheHolder, caller: Administrator, auditor: PathName, key: PathName) -> None:
     """Make a key invalid at once."""
-    accounts.withdraw_key(holder.store, actor=caller.name, account=auditor, key_id=key)
+    access.withdraw_key(holder.store, actor=caller.name, account=auditor, key_id=key)
 
 
 @router.put("/datasets/{dataset}")

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import ColumnNotReady
-from holder_service.services import budgets, datasets, ledger, releases
+from holder_service.services import budgets, datasets, ledger_reading, releases
 from holder_service.services.datasets import relation_of
 from holder_service.services.holder import Holder
 from holder_service.storage.datasets import Dataset
@@ -143,7 +143,7 @@ async def show_release(holder: TheHolder, caller: Auditor, dataset: PathName, re
 @router.get("/v1/ledger/head", tags=["auditor"])
 async def ledger_head(holder: TheHolder, _: AnyCaller) -> LedgerPosition:
     """Sequence and hash of the newest entry, and nothing else of it."""
-    return await run_in_threadpool(ledger.head, holder.store)
+    return await run_in_threadpool(ledger_reading.head, holder.store)
 
 
 @router.get("/v1/ledger/entries/{sequence}", tags=["auditor"])
@@ -151,7 +151,9 @@ async def ledger_entry(
     holder: TheHolder, _: AnyCaller, sequence: Annotated[int, Path(ge=1, le=limits.INTEGER_MAX)]
 ) -> LedgerPosition:
     """The hash of one entry, to compare with a receipt's."""
-    return LedgerPosition(sequence=sequence, hash=await run_in_threadpool(ledger.hash_at, holder.store, sequence))
+    return LedgerPosition(
+        sequence=sequence, hash=await run_in_threadpool(ledger_reading.hash_at, holder.store, sequence)
+    )
 
 
 def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:

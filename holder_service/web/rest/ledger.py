@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from holder_service.domain.ledger import Kind
-from holder_service.services import ledger, signing_keys
+from holder_service.services import key_rotation, ledger_reading
 from holder_service.services.ledger_export import EXPORT_PAGE_ENTRIES, MEDIA_TYPES, csv_pages, json_pages
 from holder_service.services.transparency import transparency_report
 from holder_service.storage.ledger_views import EntryFilter
@@ -65,7 +65,7 @@ def read_ledger(
         pages = csv_pages if as_format == "csv" else json_pages
         content = pages(holder.store, after=after, upto=upto, which=which)
         return StreamingResponse(content, media_type=MEDIA_TYPES[as_format])
-    found = ledger.page(holder.store, after=after, upto=upto, limit=limit, which=which)
+    found = ledger_reading.page(holder.store, after=after, upto=upto, limit=limit, which=which)
     return {
         "entries": [entry.document() for entry in found],
         "next": found[-1].sequence if len(found) == limit else None,
@@ -75,14 +75,14 @@ def read_ledger(
 @router.post("/ledger/verify")
 def verify_ledger(holder: TheHolder, _: Administrator) -> dict[str, Any]:
     """Recompute the chain and every balance, and compare the tables with what the entries say."""
-    verification = ledger.verify(holder.store)
+    verification = ledger_reading.verify(holder.store)
     return {"intact": verification.intact, **asdict(verification)}
 
 
 @router.post("/ledger/restore", status_code=201)
 def record_restore(holder: TheHolder, caller: Administrator, restore: Restore) -> ShownRestore:
     """Record that the database was restored from a copy, and close every cap until it is declared again."""
-    recorded = ledger.record_restore(holder.store, actor=caller.name, reason=restore.reason)
+    recorded = ledger_reading.record_restore(holder.store, actor=caller.name, reason=restore.reason)
     return ShownRestore(sequence=recorded.entry.sequence, hash=recorded.entry.hash, closed=recorded.closed)
 
 
@@ -104,4 +104,4 @@ def report_on_dataset(
 @router.post("/signing-keys", status_code=201)
 def rotate_signing_key(holder: TheHolder, caller: Administrator) -> SigningKey:
     """Put a new signing key in force, which the one before hands over to; `GET /v1/keys` lists them all."""
-    return signing_keys.rotate(holder.store, holder.signing, actor=caller.name)
+    return key_rotation.rotate(holder.store, holder.signing, actor=caller.name)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from holder_service.domain.errors import Forbidden, Unauthenticated
-from holder_service.services.accounts import Caller, authenticate, caller_of_key
+from holder_service.services.access import Caller, authenticate, caller_of_key
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage import sessions
 from holder_service.storage.database import Connection
