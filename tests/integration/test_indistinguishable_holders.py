@@ -6,10 +6,8 @@ The size of a release depends on the digits of its noisy counts, which are in it
 import csv
 import io
 import json
-import logging
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +17,7 @@ import pytest
 
 from holder_service.web.edge.logs import JsonLines
 from testing.holders import TestedHolder, running_holder
+from testing.kept_logs import logged
 from testing.registers import plan, register_csv
 
 PEOPLE: Final = 311
@@ -102,32 +101,6 @@ def battery(holder: TestedHolder) -> Iterator[httpx.Response]:
     yield holder.auditor("GET", "/ledger/entries/3")
     yield holder.auditor("GET", "/ledger/entries/999")
     yield holder.auditor("GET", "/admin/ledger")
-
-
-class Keeper(logging.Handler):
-    """Keeps what is logged."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
-        self.records: list[logging.LogRecord] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.records.append(record)
-
-
-@contextmanager
-def logged() -> Iterator[list[logging.LogRecord]]:
-    """What the holder logs, every level of it."""
-    handler = Keeper()
-    logger = logging.getLogger("holder_service")
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG)
-    try:
-        yield handler.records
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
 
 
 def seen_of(home: Path, content: bytes) -> Seen:
