@@ -59,6 +59,28 @@ def retire(dataset: str, url: Url = "", key: AdminKey = "") -> None:
     call("DELETE", path_of("datasets", dataset), url, key)
 
 
+@commands.command("columns")
+def list_columns(dataset: str, url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
+    """List the derived columns that auditors made about a dataset."""
+    found = call("GET", path_of("datasets", dataset, "columns"), url, key)
+    rows = [
+        (one["auditor"], one["column"]["name"], one["column"]["type"], one["origin"], str(one["bytes"]), one["state"],
+         (one["ready_at"] or "none sent")[:19], one["id"])
+        for one in found["columns"]
+    ]  # fmt: skip
+    show(found, ("auditor", "column", "type", "from", "bytes", "state", "ready at", "id"), rows, as_json)
+
+
+@commands.command("delete-column")
+def delete_column(
+    dataset: str,
+    column: Annotated[str, typer.Argument(help="Its id, as `columns` lists it: sha256:…")],
+    url: Url = "", key: AdminKey = "",
+) -> None:  # fmt: skip
+    """Delete an auditor's derived column; what was released about it stays."""
+    call("DELETE", path_of("datasets", dataset, "columns", column), url, key)
+
+
 @commands.command("merge")
 def merge(into: str, source: str, url: Url = "", key: AdminKey = "") -> None:
     """Join population SOURCE to population INTO; their spending is added."""

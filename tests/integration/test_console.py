@@ -18,7 +18,7 @@ from holder_service.web.console import auditors, budgets, datasets, ledger, log_
 from holder_service.web.console.log_in import FAILURES_MAX
 from testing.console_visitors import Page, Visitor, visitor
 from testing.holders import TestedHolder, running_holder
-from testing.registers import DECLARATION, plan, register_csv
+from testing.registers import DECLARATION, linked_column, plan, register_csv
 from testing.tampering import lose_the_anchored_entry
 
 PAGES: Final = (
@@ -334,6 +334,24 @@ def test_a_dataset_is_declared_changed_loaded_and_retired(sqlite_holder: TestedH
         "cap",
         "retirement",
     ]
+
+
+def test_derived_columns_are_shown_and_deleted(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+    page = "/console/datasets/register"
+    before = administrator.get(page)
+    column = sqlite_holder.derive(linked_column(b"id,value\n")).json()["id"]
+
+    shown = administrator.get(page)
+    unknown = administrator.send(page, {"column": f"sha256:{'0' * 64}"}, to="columns/delete")
+    deleted = administrator.send(page, {"column": shown.values["column"]}, to="columns/delete")
+
+    assert "Derived columns" not in before.text
+    assert "decision ADR category linked values 201 awaiting values" in shown.text
+    assert shown.values["column"] == column
+    assert (unknown.status, deleted.status) == (404, 200)
+    assert "Derived columns" not in deleted.text
+    assert "Derived column decision of ADR about register deleted" in administrator.get("/console/ledger").text
+    assert last_entry(sqlite_holder)["actor"] == "administrator"
 
 
 def test_what_a_dataset_page_shows_as_its_declaration_declares_it_again(

@@ -23,7 +23,7 @@ from holder_service.services.holder import initialise
 from holder_service.settings import Settings
 from testing.holders import TestedHolder, running_holder
 from testing.http_servers import serving_http
-from testing.registers import DECLARATION, plan, register_csv
+from testing.registers import DECLARATION, linked_column, plan, register_csv
 from testing.tampering import lose_the_anchored_entry
 from testing.waits import wait_until
 
@@ -187,6 +187,12 @@ def test_every_call_of_the_administrator_has_a_command(
     admin("enable-auditor", auditor)
     budgets = admin("budgets", "--population", one, "--auditor", auditor, "--json")["budgets"]
     assert [(found["auditor"], found["population"]) for found in budgets] == [(auditor, one)]
+    served.derive(linked_column(b"id,value\n"), one)
+    (column,) = admin("columns", one, "--json")["columns"]
+    assert (column["auditor"], column["column"]["name"], column["state"]) == ("ADR", "decision", "awaiting-values")
+    assert "decision" in admin("columns", one)
+    admin("delete-column", one, column["id"])
+    assert admin("columns", one, "--json") == {"columns": []}
     admin("retire", two)
     assert "nothing was restored" in failed(run(["admin", "record-restore", "a drill"], env))
     lose_the_anchored_entry(served.settings)

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import HolderError, InvalidRequest
-from holder_service.services import datasets, overview
+from holder_service.services import columns, datasets, overview
 from holder_service.services.overlaps import LOOK_LOSS, look_at_overlap
 from holder_service.services.overview import PopulationState
 from holder_service.services.transparency import transparency_report
@@ -56,6 +56,7 @@ def show_dataset(visit: Visitor, dataset: PathName) -> Response:
     return visit.page(
         "dataset.html.j2", section="datasets", state=state, dataset=declared,
         declaration=_text(_declaration(state, declared)), warnings=datasets.warnings_about(declared, state.cap),
+        derived=columns.every_auditors(visit.store, visit.holder.files, dataset=dataset),
     )  # fmt: skip
 
 
@@ -99,6 +100,16 @@ async def load_records(request: Request, visit: Visitor, dataset: PathName) -> R
         visit.refusal = Refusal.of(error)
         return await run_in_threadpool(show_dataset, visit, dataset)
     return visit.done(_path(dataset), f"Version {version} of {dataset} is loaded.")
+
+
+@router.post("/datasets/{dataset}/columns/delete")
+@or_again(show_dataset)
+def delete_column(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
+    """Delete an auditor's derived column."""
+    columns.take_away(
+        visit.store, visit.holder.files, actor=visit.actor, dataset=dataset, identity=form.text("column"), auditor=None
+    )
+    return visit.done(_path(dataset), "The derived column is deleted. What was released about it stays.")
 
 
 @router.post("/datasets/{dataset}/retire")
