@@ -1,12 +1,15 @@
 """Commands about datasets, their populations and the budgets on them."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from holder_service.cli.calls import AdminKey, Url, call, chunks, clear_errors, download, new_file, path_of
+from holder_service.cli.calls import AdminKey, Url, call, chunks, clear_errors, download, fail, new_file, path_of
 from holder_service.cli.output import AsJson, notify, show, show_fields, show_overlaps
+
+SHORT_ID: Final = 12
+_DIGEST: Final = "sha256:"
 
 commands = typer.Typer()
 
@@ -64,21 +67,26 @@ def list_columns(dataset: str, url: Url = "", key: AdminKey = "", as_json: AsJso
     """List the derived columns that auditors made about a dataset."""
     found = call("GET", path_of("datasets", dataset, "columns"), url, key)
     rows = [
-        (one["auditor"], one["column"]["name"], one["column"]["type"], one["origin"], str(one["bytes"]), one["state"],
-         (one["ready_at"] or "none sent")[:19], one["id"])
+        (one["auditor"], one["column"]["name"], one["origin"], str(one["bytes"]), one["state"],
+         one["id"].removeprefix(_DIGEST)[:SHORT_ID])
         for one in found["columns"]
     ]  # fmt: skip
-    show(found, ("auditor", "column", "type", "from", "bytes", "state", "ready at", "id"), rows, as_json)
+    show(found, ("auditor", "column", "from", "bytes", "state", "id begins with"), rows, as_json)
 
 
 @commands.command("delete-column")
 def delete_column(
     dataset: str,
-    column: Annotated[str, typer.Argument(help="Its id, as `columns` lists it: sha256:…")],
+    column: Annotated[str, typer.Argument(help="Its id, or how that begins, as `columns` lists it.")],
     url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
     """Delete an auditor's derived column; what was released about it stays."""
-    call("DELETE", path_of("datasets", dataset, "columns", column), url, key)
+    path = path_of("datasets", dataset, "columns")
+    ids = [one["id"] for one in call("GET", path, url, key)["columns"]]
+    named = [one for one in ids if one.removeprefix(_DIGEST).startswith(column.removeprefix(_DIGEST))]
+    if len(named) != 1:
+        fail(f"{len(named)} derived columns of {dataset} have an id that begins so; `columns` lists them.")
+    call("DELETE", f"{path}/{named[0]}", url, key)
 
 
 @commands.command("merge")
