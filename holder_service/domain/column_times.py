@@ -21,6 +21,8 @@ from shared.scores import Choice, Document, Layers, RuleList, Terms, Trees
 
 START_S: Final = 6.0
 """To start the process, and to write and sync a small file."""
+COMPILE_S: Final = 24.0
+"""For a score, to compile the loops that evaluate documents; a process that stays need not do it again."""
 BYTES_S: Final = 1e-6
 """For each byte of a document, to read it again; and for each byte of linked values."""
 RECORD_S: Final = 1.5e-6
@@ -43,7 +45,8 @@ class ColumnSize:
 
     def work_s(self, *, records_max: int, factors: Work = AS_SHIPPED) -> float:
         """How long making it is supposed to take at most, in seconds."""
-        supposed_s = START_S + BYTES_S * self.bytes + records_max * (RECORD_S + STEP_S * self.steps)
+        start_s = START_S + (COMPILE_S if self.steps else 0)
+        supposed_s = start_s + BYTES_S * self.bytes + records_max * (RECORD_S + STEP_S * self.steps)
         return supposed_s * max(factors.counting, 1)
 
 

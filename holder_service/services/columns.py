@@ -40,7 +40,7 @@ from shared import limits
 from shared.canonical import canonical_bytes, sha256_name
 from shared.columns import ColumnDescription, DerivedColumn, ScoreOrigin, column_id
 from shared.plans import Plan
-from shared.problems import InvalidPlan, UnknownDerivedColumn
+from shared.problems import UnknownDerivedColumn
 from shared.schema import Schema
 from shared.scores import columns_of
 
@@ -73,8 +73,6 @@ class AskedColumn:
             PlanRefused: It does not fit the declared columns.
         """
         asked.check(schema)
-        if isinstance(asked.origin, ScoreOrigin):
-            raise InvalidPlan("This holder does not compute scores yet: link values.", "from")
         document = asked.document()
         values, steps, reads, origin = None, 0, (schema.person_key,), "linked"
         if isinstance(asked.origin, ScoreOrigin):

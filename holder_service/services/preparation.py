@@ -17,15 +17,16 @@ from pathlib import Path
 from typing import Final
 
 from holder_service.domain.errors import HolderError, Unavailable
-from holder_service.records.encoded import Records
+from holder_service.records.encoded import Records, encode_column
 from holder_service.records.files import RecordFiles
 from holder_service.records.linked import LinkedValues
+from holder_service.records.scoring import score_values
 from holder_service.services.apart import Apart, WorkFailed
 from holder_service.services.column_jobs import Pace, to_be_made
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import columns, datasets
 from holder_service.storage.columns import StoredColumn
-from shared.columns import DerivedColumn
+from shared.columns import DerivedColumn, ScoreOrigin
 from shared.schema import Schema
 
 LOOKED_AGAIN_S: Final = 0.2
@@ -185,6 +186,8 @@ def make_values(records_file: Path, schema: Schema, document: str, linked: Path 
     unnamed.unlink(missing_ok=True)
     if linked is not None:
         LinkedValues.open(linked, asked.column).join(records, unnamed)
+    elif isinstance(asked.origin, ScoreOrigin):
+        encode_column(asked.column, score_values(asked.origin.score, asked.column, records), unnamed)
     ended_s = time.time() + ENDED_AFTER_S
     os.utime(unnamed, (ended_s, ended_s))
     unnamed.replace(destination)

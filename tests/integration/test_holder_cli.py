@@ -187,13 +187,6 @@ def test_every_call_of_the_administrator_has_a_command(
     admin("enable-auditor", auditor)
     budgets = admin("budgets", "--population", one, "--auditor", auditor, "--json")["budgets"]
     assert [(found["auditor"], found["population"]) for found in budgets] == [(auditor, one)]
-    served.derive(linked_column(b"id,value\n"), one)
-    (column,) = admin("columns", one, "--json")["columns"]
-    assert (column["auditor"], column["column"]["name"], column["state"]) == ("ADR", "decision", "awaiting-values")
-    assert "decision" in admin("columns", one)
-    assert "0 derived columns" in failed(run(["admin", "delete-column", one, "no"], env))
-    admin("delete-column", one, column["id"].removeprefix("sha256:")[:12])
-    assert admin("columns", one, "--json") == {"columns": []}
     admin("retire", two)
     assert "nothing was restored" in failed(run(["admin", "record-restore", "a drill"], env))
     lose_the_anchored_entry(served.settings)
@@ -222,6 +215,20 @@ def test_every_call_of_the_administrator_has_a_command(
     assert json.loads(done(run(["ledger", "verify", "--json"], env)))["intact"]
     for table in ("auditors", "budgets", "datasets", "ledger", "signing-keys", "verify-ledger"):
         assert further["key"] not in admin(table)
+
+
+def test_derived_columns_are_listed_and_deleted(env: dict[str, str], served: TestedHolder) -> None:
+    def admin(*arguments: str) -> Any:
+        printed = done(run(["admin", *arguments], env))
+        return json.loads(printed) if "--json" in arguments else printed
+
+    served.derive(linked_column(b"id,value\n"), "register")
+    (column,) = admin("columns", "register", "--json")["columns"]
+    assert (column["auditor"], column["column"]["name"], column["state"]) == ("ADR", "decision", "awaiting-values")
+    assert "decision" in admin("columns", "register")
+    assert "0 derived columns" in failed(run(["admin", "delete-column", "register", "no"], env))
+    admin("delete-column", "register", column["id"].removeprefix("sha256:")[:12])
+    assert admin("columns", "register", "--json") == {"columns": []}
 
 
 def test_overlaps_are_exact_on_the_own_machine_and_rough_over_the_network(
