@@ -74,7 +74,8 @@ class AskedColumn:
         """
         asked.check(schema)
         document = asked.document()
-        values, steps, reads, origin = None, 0, (schema.person_key,), "linked"
+        reads: tuple[str, ...] = (schema.person_key,)
+        values, steps, origin = None, 0, "linked"
         if isinstance(asked.origin, ScoreOrigin):
             steps, reads, origin = steps_of(asked.origin.score), columns_of(asked.origin.score), "score"
         else:

@@ -1,5 +1,6 @@
 """Derived columns in a holder: made, waited for, asked about, deleted; whose they are, and what goes with them."""
 
+import csv
 import sqlite3
 import time
 from datetime import datetime
@@ -10,6 +11,8 @@ import pytest
 
 from holder_service.services.backup import back_up
 from shared import limits
+from shared.columns import DerivedColumn, ScoreOrigin
+from shared.score_values import score_value
 from testing.holders import TestedHolder, running_holder, serving, stopped_holder
 from testing.refusals import refused
 from testing.registers import linked_column, linked_values, plan, register_csv
@@ -21,6 +24,15 @@ GRANTED: Final = {"id": "granted", "all_of": [{"column": "decision", "op": "eq",
 REFUSED: Final = {"id": "refused", "all_of": [{"column": "decision", "op": "eq", "value": "refused"}]}
 NOT_SENT: Final = {"id": "not sent", "all_of": [{"column": "decision", "op": "is_missing"}]}
 COLUMNS: Final = "/datasets/register/columns"
+SCORE: Final = {
+    "name": "score", "type": "number", "nullable": True,
+    "from": {
+        "score": {
+            "kind": "terms", "precision": "float64", "base": -0.5,
+            "terms": [{"columns": ["age"], "slope": 0.01}, {"columns": ["hours"], "slope": 0.005}],
+        }
+    },
+}  # fmt: skip
 
 
 def linked(holder: TestedHolder, values: bytes = VALUES, *, key: str | None = None) -> str:
@@ -41,6 +53,22 @@ def asked(column: str, **changes: Any) -> dict[str, Any]:
 def counts(release: dict[str, Any]) -> list[int]:
     """Over both groups, of each cell: with noise of at most a few people."""
     return [sum(cell["counts"]) for cell in release["batches"][0]["cells"]]
+
+
+def score_cells(threshold: float) -> list[dict[str, Any]]:
+    """Below and above a threshold, and missing."""
+    tests: list[dict[str, Any]] = [
+        {"op": "le", "value": threshold},
+        {"op": "gt", "value": threshold},
+        {"op": "is_missing"},
+    ]
+    return [{"id": str(number), "all_of": [{"column": "score", **test}]} for number, test in enumerate(tests)]
+
+
+def people_of(records: bytes) -> list[dict[str, Any]]:
+    """The numbers of a register's people, as the reference evaluator takes them."""
+    rows = csv.DictReader(records.decode().splitlines())
+    return [{"age": float(row["age"]), "hours": float(row["hours"]) if row["hours"] else None} for row in rows]
 
 
 def test_linked_values_are_counted_like_a_declared_column(holder: TestedHolder) -> None:
@@ -137,6 +165,52 @@ def test_a_body_is_read_strictly(lasting_holder: TestedHolder) -> None:
     ):
         refused(lasting_holder.auditor("POST", COLUMNS, content=content, headers=headers), code, holder=lasting_holder)
     refused(lasting_holder.auditor("POST", COLUMNS, content=b"{}"), "invalid-request", holder=lasting_holder)
+
+
+def test_a_score_is_computed_from_declared_columns(holder: TestedHolder) -> None:
+    """The holder's count agrees with the reference, person by person; the score is missing where hours are."""
+    holder.grant("100")
+    column = DerivedColumn.model_validate(SCORE)
+    assert isinstance(column.origin, ScoreOrigin)
+    values = [score_value(column.origin.score, person) for person in people_of(RECORDS)]
+    scores = [value if isinstance(value, float) else None for value in values]
+
+    made = holder.derive(SCORE)
+    holder.await_columns()
+    release = holder.release(plan(columns={"score": made.json()["id"]}, cells=score_cells(0.25), epsilon="10"))
+
+    assert made.status_code == 201, made.text
+    assert release.status_code == 201, release.text
+    wanted = [
+        sum(score is not None and score <= 0.25 for score in scores),
+        sum(score is not None and score > 0.25 for score in scores),
+        sum(score is None for score in scores),
+    ]
+    assert min(wanted) > 20
+    assert all(abs(one - true) <= 20 for one, true in zip(counts(release.json()), wanted, strict=True))
+    assert holder.is_intact()
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"columns": ["income"]}, "unknown-column"),
+        ({"columns": ["sex"]}, "sensitive-column"),
+        ({"columns": ["education"]}, "invalid-plan"),
+        ({"slope": 1e300}, "invalid-plan"),
+        ({"slope": "1"}, "invalid-plan"),
+    ],
+)
+def test_a_score_that_does_not_fit_is_refused(lasting_holder: TestedHolder, change: dict[str, Any], code: str) -> None:
+    document = {"kind": "terms", "precision": "float64", "terms": [{"columns": ["age"], "slope": 0.01, **change}]}
+
+    refused(lasting_holder.derive({**SCORE, "from": {"score": document}}), code, holder=lasting_holder)
+
+
+def test_the_values_of_a_score_cannot_be_sent(lasting_holder: TestedHolder) -> None:
+    column = lasting_holder.derive({**SCORE, "name": "unsent"}).json()["id"]
+
+    refused(lasting_holder.link(VALUES, column), "invalid-request", holder=lasting_holder)
 
 
 def test_another_auditor_cannot_learn_that_a_column_exists(sqlite_holder: TestedHolder) -> None:

@@ -156,6 +156,20 @@ def env(request: pytest.FixtureRequest, served: TestedHolder) -> dict[str, str]:
     return {**found, "HOLDER_URL": served.url} if request.param == "a running holder" else found
 
 
+def test_derived_columns_are_listed_and_deleted(env: dict[str, str], served: TestedHolder) -> None:
+    def admin(*arguments: str) -> Any:
+        printed = done(run(["admin", *arguments], env))
+        return json.loads(printed) if "--json" in arguments else printed
+
+    served.derive(linked_column(b"id,value\n"), "register")
+    (column,) = admin("columns", "register", "--json")["columns"]
+    assert (column["auditor"], column["column"]["name"], column["state"]) == ("ADR", "decision", "awaiting-values")
+    assert "decision" in admin("columns", "register")
+    assert "0 derived columns" in failed(run(["admin", "delete-column", "register", "no"], env))
+    admin("delete-column", "register", column["id"].removeprefix("sha256:")[:12])
+    assert admin("columns", "register", "--json") == {"columns": []}
+
+
 def test_every_call_of_the_administrator_has_a_command(
     env: dict[str, str], served: TestedHolder, tmp_path: Path
 ) -> None:
@@ -215,20 +229,6 @@ def test_every_call_of_the_administrator_has_a_command(
     assert json.loads(done(run(["ledger", "verify", "--json"], env)))["intact"]
     for table in ("auditors", "budgets", "datasets", "ledger", "signing-keys", "verify-ledger"):
         assert further["key"] not in admin(table)
-
-
-def test_derived_columns_are_listed_and_deleted(env: dict[str, str], served: TestedHolder) -> None:
-    def admin(*arguments: str) -> Any:
-        printed = done(run(["admin", *arguments], env))
-        return json.loads(printed) if "--json" in arguments else printed
-
-    served.derive(linked_column(b"id,value\n"), "register")
-    (column,) = admin("columns", "register", "--json")["columns"]
-    assert (column["auditor"], column["column"]["name"], column["state"]) == ("ADR", "decision", "awaiting-values")
-    assert "decision" in admin("columns", "register")
-    assert "0 derived columns" in failed(run(["admin", "delete-column", "register", "no"], env))
-    admin("delete-column", "register", column["id"].removeprefix("sha256:")[:12])
-    assert admin("columns", "register", "--json") == {"columns": []}
 
 
 def test_overlaps_are_exact_on_the_own_machine_and_rough_over_the_network(
