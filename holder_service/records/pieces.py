@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import pyarrow as pa
 
 from holder_service.domain.errors import InvalidRecords
+from shared.limits import TEXT_CHARACTERS_MAX
 from shared.schema import Schema
 from shared.text import normalise
+
+NAME_CHARACTERS_MAX: Final = 4 * TEXT_CHARACTERS_MAX
+"""No declared name is longer, however it is written: NFC makes at most four characters one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +51,26 @@ def declared_names(where: str, names: Sequence[str], schema: Schema) -> tuple[st
             is in that field is somebody’s value.
     """
     wanted = (schema.person_key, *schema.by_name)
-    found = tuple(_normalised(name) for name in names)
-    for number, name in enumerate(found, start=1):
+    found: list[str] = []
+    for number, sent in enumerate(names, start=1):
+        name = _normalised(sent)
         if name not in wanted:
             raise InvalidRecords(
                 f"{where}: field {number} is no declared column. The file has the person key {schema.person_key!r} and "
                 "every declared column, in any order, and nothing else."
             )
-        if name in found[: number - 1]:
+        if name in found:
             raise InvalidRecords(f"{where}: column {name!r} is there twice.")
+        found.append(name)
     for name in wanted:
         if name not in found:
             raise InvalidRecords(f"{where}: column {name!r} is missing.")
-    return found
+    return tuple(found)
 
 
 def _normalised(name: str) -> str:
+    if len(name) > NAME_CHARACTERS_MAX:
+        return ""
     try:
         return normalise(name)
     except ValueError:  # a control character: no declared name has one

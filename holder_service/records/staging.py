@@ -19,7 +19,7 @@ from holder_service.records.csv_records import csv_pieces
 from holder_service.records.parquet_records import parquet_pieces
 from holder_service.records.person_keys import PersonKeys, PersonSecret
 from holder_service.records.pieces import Piece
-from holder_service.records.values import checked_values, expectation, value_type
+from holder_service.records.values import checked_values, expectation, over_marked, value_type
 from shared.schema import Column, Schema
 
 _READERS: Final[Mapping[str, Callable[[Path, Schema], Iterator[Piece]]]] = {
@@ -119,8 +119,11 @@ def _checked(piece: Piece, schema: Schema) -> dict[str, _Values]:
     values, faults = {}, []
     for name, array in piece.columns.items():
         if name == schema.person_key:
-            fit = pc.not_equal(array, "").fill_null(False).to_numpy(zero_copy_only=False)
-            expected = "a person key"
+            marked = over_marked(array)
+            fit = pc.and_not(pc.not_equal(array, "").fill_null(False), marked).to_numpy(zero_copy_only=False)
+            expected = "a person key" + (
+                " with no more than 30 combining marks in a row" if pc.any(marked).as_py() else ""
+            )
         else:
             values[name], fit = checked_values(array, schema.by_name[name])
             expected = expectation(schema.by_name[name])

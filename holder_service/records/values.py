@@ -98,6 +98,15 @@ def expectation(column: Column) -> str:
     return f"{what}, or nothing where it is missing" if column.nullable else f"{what}; the column is not nullable"
 
 
+def over_marked(texts: pa.Array) -> pa.Array:
+    """Whether each text has so many combining marks in a row that NFC would take long; null has not.
+
+    NFC sorts them, in a time that grows with the square of their number: a megabyte of them takes an hour. Thirty are
+    more than any language has; source: Unicode's Stream-Safe Text Format (UAX 15).
+    """
+    return pc.match_substring_regex(texts, r"\p{M}{31,}").fill_null(False)
+
+
 def _indices(array: pa.Array, column: Column) -> CheckedValues:
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.string())
@@ -107,7 +116,8 @@ def _indices(array: pa.Array, column: Column) -> CheckedValues:
     else:
         known: Mapping[str, int] = {"false": 0, "true": 1} if column.type == "boolean" else column.category_indices
         encoded = array.dictionary_encode()
-        of_word = np.array([*(_index(word, known) for word in encoded.dictionary.to_pylist()), missing])
+        words = pc.if_else(over_marked(encoded.dictionary), "", encoded.dictionary)  # which is no category either
+        of_word = np.array([*(_index(word, known) for word in words.to_pylist()), missing])
         indices = of_word[encoded.indices.fill_null(len(of_word) - 1).to_numpy()]
     fit = indices >= 0
     return CheckedValues(np.where(fit, indices, 0).astype(index_type(column)), fit)

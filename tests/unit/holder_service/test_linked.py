@@ -208,6 +208,34 @@ def test_bad_parquet_is_refused_by_record_and_column(
     assert refusal_of(tmp_path, lambda: sent(tmp_path, kind, content, PARQUET)).startswith(refusal)
 
 
+MARKS = "\u0301\u0316" * 1_000_000
+"""NFC would sort them for hours."""
+
+
+@pytest.mark.parametrize(
+    ("content", "refusal"),
+    [
+        (f"id,value\na,granted\nb{MARKS},granted\n", "line 3, column 'id': expected a person key with no more than 30"),
+        (f"id,value\na,granted\nb,{MARKS}\n", f"line 3, {VALUE}"),
+        (f"id,{MARKS[:100_000]}\na,granted\n", "line 1: field 2 is no declared column"),
+        (parquet(id=["a"], **{MARKS: ["granted"]}), "the file's schema: field 2 is no declared column"),
+        (parquet(id=["a"], value=[MARKS]), "record 1, column 'value'"),
+    ],
+    ids=["key", "value", "header", "name in Parquet", "value in Parquet"],
+)
+def test_texts_that_would_take_hours_to_compare_are_refused(content: str | bytes, refusal: str, tmp_path: Path) -> None:
+    media_type = PARQUET if isinstance(content, bytes) else CSV
+
+    assert refusal_of(tmp_path, lambda: sent(tmp_path, DECISION, content, media_type)).startswith(refusal)
+
+
+def test_as_many_marks_as_a_language_may_have_are_taken(tmp_path: Path) -> None:
+    key = "e" + "\u0316\u0301" * 15
+    values = sent(tmp_path, SCORE, f"id,value\n{key},2\n")
+
+    assert joined(tmp_path, values, register(tmp_path, [unicodedata.normalize("NFC", key)])) == [2]
+
+
 def repeated(text: str, times: int) -> pa.Array:
     """A text again and again, written once."""
     return pa.DictionaryArray.from_arrays(np.zeros(times, dtype=np.int32), [text])
