@@ -187,6 +187,10 @@ class ModelInputs:
         """Whether an input is a category's index."""
         return index in self._codes
 
+    def column(self, index: int) -> Column:
+        """An input's declared column, whatever the model takes it for."""
+        return admitted_column(self.names[index], self._schema)
+
     def __getitem__(self, index: int) -> ModelInput:
         """An input.
 

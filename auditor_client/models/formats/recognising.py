@@ -35,5 +35,10 @@ def is_catboost(content: bytes) -> bool:
     )
 
 
+def is_onnx(content: bytes) -> bool:
+    """ONNX's message begins with its IR version, a small number, and then says who made it or what it is made of."""
+    return re.match(rb"\x08[\x01-\x7f][\x12\x1a\x22\x28\x32\x3a\x42]", content[:8]) is not None
+
+
 def _is_json(content: bytes) -> bool:
     return content[:64].lstrip()[:1] == b"{"

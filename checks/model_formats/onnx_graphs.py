@@ -1,0 +1,119 @@
+"""Random ONNX graphs, made by skl2onnx, and ONNX's own reference evaluator as their maker."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+from onnx import ModelProto
+from onnx.reference import ReferenceEvaluator
+from skl2onnx import to_onnx
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from auditor_client.models.checking import Agreement, MakersAnswers, compare
+from auditor_client.models.inventing import Invented, invent
+from auditor_client.models.read_model import ModelRequest, ReadModel
+from auditor_client.models.readers import load_object, read_object
+from checks.model_formats.data import SCHEMA, labels, table
+from shared.schema import Schema
+from shared.scores import Choice, Layers, Terms
+
+NUMBERS: Final = ("income", "age", "children")
+NEVER_MISSING: Final = Schema(
+    person_key=SCHEMA.person_key,
+    columns=tuple(column.model_copy(update={"nullable": False}) for column in SCHEMA.columns),
+)
+CLASSIFIERS: Final[Mapping[str, Callable[[np.random.Generator], Any]]] = {
+    "forest": lambda draw: RandomForestClassifier(int(draw.integers(1, 9)), max_depth=4, random_state=0),
+    "extra": lambda draw: ExtraTreesClassifier(int(draw.integers(1, 9)), max_depth=4, random_state=0),
+    "boosting": lambda draw: GradientBoostingClassifier(
+        n_estimators=int(draw.integers(1, 9)), max_depth=3, random_state=0
+    ),
+    "tree": lambda _: DecisionTreeClassifier(max_depth=5, random_state=0),
+    "logistic": lambda _: LogisticRegression(max_iter=2000),
+    "network": lambda draw: MLPClassifier(
+        (int(draw.integers(1, 9)),),
+        activation=str(draw.choice(["relu", "tanh", "logistic"])),
+        max_iter=30,
+        random_state=0,
+    ),
+}
+
+
+def onnx_file(seed: int, kind: str | None = None) -> tuple[bytes, ModelRequest]:
+    """A classifier of two or three classes behind scalers and encoders, converted."""
+    draw = np.random.default_rng(seed)
+    frame = table(draw, missing=False)
+    for name in ("home", "work"):
+        frame[name] = frame[name].astype(str)
+    for name in NUMBERS:
+        frame[name] = frame[name].astype(np.float32)
+    classes = int(draw.choice([2, 2, 3]))
+    target = labels(draw, frame, classes)
+    name = kind or str(draw.choice(list(CLASSIFIERS)))
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    scaler: Any = [StandardScaler(), MinMaxScaler(), "passthrough"][int(draw.integers(0, 3))]
+    steps: Any = make_column_transformer((scaler, list(NUMBERS)), (encoder, ["home", "work"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = make_pipeline(steps, CLASSIFIERS[name](draw)).fit(frame[[*NUMBERS, "home", "work"]], target)
+        graph = to_onnx(model, frame[[*NUMBERS, "home", "work"]][:1])
+    return graph.SerializeToString(), ModelRequest(NEVER_MISSING, favourable=[int(draw.integers(0, classes))])
+
+
+def agreement(content: bytes, request: ModelRequest, records: int = 2000) -> tuple[ReadModel, Agreement]:
+    """What was read beside what the reference evaluator decides."""
+    read = read_object(load_object(content, "model.onnx"), request)
+    graph = ModelProto.FromString(content)
+    for node in [node for node in graph.graph.node if node.op_type == "ZipMap"]:
+        graph.graph.node.remove(node)  # the evaluator does not have it, and it only gives probabilities names
+    del graph.graph.output[1:]
+    evaluator = ReferenceEvaluator(graph)
+
+    def ask(invented: Invented) -> MakersAnswers:
+        given: dict[str, Any] = {}
+        for one in graph.graph.input:
+            values = invented.values[one.name].reshape(-1, 1)
+            given[one.name] = values.astype(np.float32 if values.dtype != object else str)
+        with np.errstate(all="ignore"):
+            answers: Any = evaluator.run(None, given)
+        label = np.asarray(answers[0])
+        favourable = np.isin(label, list(request.favourable or ()))
+        return MakersAnswers(favourable=favourable, bounds=_bounds(read, invented))
+
+    documents = [column.origin.score for column in read.columns if not isinstance(column.origin, str)]
+    predicates = {predicate for rule in read.tree.rules() for predicate in rule.rule.all_of}
+    invented = invent(documents, request.schema, records, predicates=predicates)
+    return read, compare(read, request.schema, ask, invented)
+
+
+def _bounds(read: ReadModel, invented: Invented) -> dict[str, Any]:
+    """How far single precision may be from the document's number: each sum's size, times how many roundings it has."""
+    found = {}
+    for column in read.columns:
+        document = column.origin.score  # type: ignore[union-attr]
+        parts = document.of if isinstance(document, Choice) else (document,)
+        if all(isinstance(part, Terms | Layers) for part in parts):
+            size = sum((_size(part, invented) for part in parts), np.zeros(invented.count))
+            found[column.name] = size * 64 * 2.0**-24
+    return found
+
+
+def _size(part: Any, invented: Invented) -> Any:
+    terms = part.terms if isinstance(part, Terms) else part.inputs
+    total = np.full(invented.count, abs(part.base) if isinstance(part, Terms) else 1.0) + 4.0
+    term: Any
+    for term in terms:
+        if hasattr(term, "slope"):
+            total += np.abs(np.asarray(invented.values[term.columns[0]], float) * term.slope) * 4
+        else:
+            total += max(map(abs, term.table))
+    for layer in part.layers if isinstance(part, Layers) else ():
+        total = total * max(1.0, np.abs(layer.weights).sum(axis=1).max()) + np.abs(layer.bias).max()
+    return total

@@ -1,0 +1,80 @@
+"""ONNX graphs, read and never run; what they decide, ONNX's reference evaluator says."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper
+
+from auditor_client.errors import ModelRefused
+from auditor_client.models.formats.onnx_graph import Encoded
+from auditor_client.models.readers import load_object, read_object
+from checks.model_formats.__main__ import survivors
+from checks.model_formats.formats import Format
+from checks.model_formats.onnx_graphs import CLASSIFIERS, agreement, onnx_file
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_random_graph_is_read_as_it_decides(kind: str, seed: int) -> None:
+    """Behind scalers and one-hot encoders. Trees have no bound: every decision is the same."""
+    read, found = agreement(*onnx_file(seed, kind))
+
+    assert found.outside == 0
+    assert found.differing == 0
+    assert (found.bound is None) == (kind not in ("logistic", "network"))
+    assert read.provenance is not None
+    assert read.provenance.compared_with is None
+
+
+def test_a_fault_in_reading_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control: scalers that are read a little wrongly."""
+    right = Encoded.image
+    files = [onnx_file(seed, "forest") for seed in range(6)]
+    monkeypatch.setattr(Encoded, "image", lambda self, number: right(self, number) + np.float32(0.01))
+
+    assert any(agreement(*one)[1].outside for one in files)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda m: m.graph.node.append(helper.make_node("Gather", ["income", "income"], ["x"])), "Gather"),
+        (lambda m: m.graph.node.append(helper.make_node("Identity", ["nothing"], ["x"])), "nothing"),
+        (lambda m: m.graph.node.append(helper.make_node("Identity", ["income"], ["income"])), "made twice"),
+        (lambda m: setattr(m, "ir_version", 99), "IR version"),
+        (lambda m: _attribute(m, "nodes_modes").strings.__setitem__(0, b"BRANCH_MEMBER"), "BRANCH_MEMBER"),
+        (lambda m: _attribute(m, "nodes_truenodeids").ints.__setitem__(0, 0), "circle"),
+        (lambda m: _attribute(m, "nodes_values").floats.__setitem__(0, float("nan")), "NaN"),
+        (lambda m: _attribute(m, "nodes_featureids").ints.__setitem__(0, 99), "whole numbers"),
+        (lambda m: setattr(m.graph.input[0], "name", "sex"), "nothing makes"),
+    ],
+)
+def test_what_is_not_known_is_refused_by_name(change: Any, text: str) -> None:
+    content, request = onnx_file(0, "forest")
+    model = ModelProto.FromString(content)
+    change(model)
+
+    with pytest.raises(ModelRefused, match=text):
+        read_object(load_object(model.SerializeToString(), "model.onnx"), request)
+
+
+def test_constants_in_another_file_are_refused() -> None:
+    content, request = onnx_file(0, "network")
+    model = ModelProto.FromString(content)
+    model.graph.initializer[0].data_location = TensorProto.EXTERNAL
+
+    with pytest.raises(ModelRefused, match="another file"):
+        read_object(load_object(model.SerializeToString(), "model.onnx"), request)
+
+
+def test_damaged_files_are_refused_and_nothing_else() -> None:
+    survived, peak, faults = survivors(Format(lambda _: (None, onnx_file(0)[1]), onnx_file), 200)
+
+    assert faults == []
+    assert survived < 200
+    assert peak < 200e6
+
+
+def _attribute(model: Any, name: str) -> Any:
+    return next(one for node in model.graph.node for one in node.attribute if one.name == name)
