@@ -97,12 +97,12 @@ def people(draw: np.random.Generator, count: int, *, unseen: bool) -> list[Recor
     for _ in range(count):
         record: Record = {
             "age": int(draw.integers(0, 100)),
-            "children": _pick(draw, [-1, 0, 0, 1, 2, 3, 6] if unseen else [-1, 0, 0, 1, 2, 4]),
+            "children": pick(draw, [-1, 0, 0, 1, 2, 3, 6] if unseen else [-1, 0, 0, 1, 2, 4]),
             "debt": int(draw.integers(-5, 6)) * 10 ** int(draw.integers(0, 9)) + 1,
-            "income": round(float(draw.integers(0, 60)) * 0.1, 1) * _pick(draw, [1, 1000]),
-            "hours": float(_pick(draw, [draw.normal(), 0.1 * draw.integers(-9, 9), draw.integers(-3, 3)])),
-            "education": _pick(draw, education),
-            "city": _pick(draw, cities),
+            "income": round(float(draw.integers(0, 60)) * 0.1, 1) * pick(draw, [1, 1000]),
+            "hours": float(pick(draw, [draw.normal(), 0.1 * draw.integers(-9, 9), draw.integers(-3, 3)])),
+            "education": pick(draw, education),
+            "city": pick(draw, cities),
             "owner": bool(draw.random() < 0.5),
             "insured": bool(draw.random() < 0.5),
         }
@@ -154,19 +154,19 @@ def invent(seed: int) -> InventedModel:
     names = [*NUMERIC, *BOOLEAN] if bare else list(frame.columns)
     columns = tuple(draw.permutation(names)[: draw.integers(2, 6)].tolist())
     framed = bool(bare or draw.random() < 0.8)
-    steps = [] if bare else _steps(draw, columns, framed=framed)
+    steps = [] if bare else random_steps(draw, columns, framed=framed)
     tree = DecisionTreeClassifier(
         max_depth=int(draw.integers(2, 8)),
-        min_samples_leaf=_pick(draw, [1, 2, 5, 10]),
+        min_samples_leaf=pick(draw, [1, 2, 5, 10]),
         max_leaf_nodes=int(draw.integers(4, 25)) if draw.random() < 0.3 else None,
-        splitter=_pick(draw, ["best", "random"]),
+        splitter=pick(draw, ["best", "random"]),
         class_weight="balanced" if draw.random() < 0.2 else None,
         random_state=int(draw.integers(2**31)),
     )
     model: Any = make_pipeline(*steps, tree) if steps or draw.random() < 0.3 else tree
     given = frame[list(columns)] if framed else as_array(frame[list(columns)])
     if len(classes) == 2 and draw.random() < 0.2:
-        model = FixedThresholdClassifier(model, threshold=_pick(draw, [0.3, 0.5, 0.7]), pos_label=classes[1])
+        model = FixedThresholdClassifier(model, threshold=pick(draw, [0.3, 0.5, 0.7]), pos_label=classes[1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # bins that are too narrow, columns without variance
         model.fit(given, labels)
@@ -175,17 +175,21 @@ def invent(seed: int) -> InventedModel:
     return InventedModel(model, parts[:-1], parts[-1], columns, framed, classes)
 
 
-def _pick(draw: np.random.Generator, options: Sequence[Any]) -> Any:
+def pick(draw: np.random.Generator, options: Sequence[Any]) -> Any:
+    """One of some options."""
     return options[int(draw.integers(len(options)))]
 
 
 def _classes(draw: np.random.Generator) -> list[Any]:
     options: list[list[Any]] = [[0, 1], [False, True], ["no", "yes"], ["bad", "fair", "good"], [1, 2, 3, 4]]
-    chosen: list[Any] = _pick(draw, options)
+    chosen: list[Any] = pick(draw, options)
     return chosen
 
 
-def _steps(draw: np.random.Generator, columns: tuple[str, ...], *, framed: bool) -> list[Any]:
+def random_steps(
+    draw: np.random.Generator, columns: tuple[str, ...], *, framed: bool, sparse: bool = True
+) -> list[Any]:
+    """Steps before a model: every column goes through some transformers of its kind, or none."""
     transformers = []
     for number, group in enumerate(_groups(draw, columns)):
         indices: Any = list(group) if framed else [columns.index(name) for name in group]
@@ -195,17 +199,17 @@ def _steps(draw: np.random.Generator, columns: tuple[str, ...], *, framed: bool)
             options = _texts(draw)
         else:
             options = _booleans(draw, group)
-        transformers.append((f"part-{number}", _pick(draw, options), indices))
+        transformers.append((f"part-{number}", pick(draw, options), indices))
     if draw.random() < 0.3 and len(transformers) > 2:
         transformers[0] = (transformers[0][0], "drop", transformers[0][2])
-    if draw.random() < 0.2:  # a tree takes no missing value from a sparse matrix
+    if draw.random() < 0.2 and sparse:  # a tree takes no missing value from a sparse matrix
         return [
             ColumnTransformer(transformers, sparse_threshold=1.0),
             SimpleImputer(strategy="constant", fill_value=-9),
         ]
     columns_apart = ColumnTransformer(transformers, sparse_threshold=0.0)
     second = [MinMaxScaler(), StandardScaler(), "passthrough"]
-    return [make_pipeline(columns_apart, _pick(draw, second)) if draw.random() < 0.2 else columns_apart]
+    return [make_pipeline(columns_apart, pick(draw, second)) if draw.random() < 0.2 else columns_apart]
 
 
 def _groups(draw: np.random.Generator, columns: tuple[str, ...]) -> list[list[str]]:
@@ -221,24 +225,24 @@ def _numeric(draw: np.random.Generator, group: list[str]) -> list[Any]:
     nullable = "debt" in group or "income" in group
     whole = set(group) <= {"age", "children"}
     impute = SimpleImputer(
-        strategy=_pick(draw, ["mean", "median", "most_frequent"]), add_indicator=bool(draw.random() < 0.5)
+        strategy=pick(draw, ["mean", "median", "most_frequent"]), add_indicator=bool(draw.random() < 0.5)
     )
     constant = SimpleImputer(strategy="constant", fill_value=-1 if whole else -0.1, add_indicator=not whole)
     bins = KBinsDiscretizer(
         n_bins=int(draw.integers(2, 6)),
-        encode=_pick(draw, ["onehot", "onehot-dense", "ordinal"]),
-        strategy=_pick(draw, ["uniform", "quantile"]),
+        encode=pick(draw, ["onehot", "onehot-dense", "ordinal"]),
+        strategy=pick(draw, ["uniform", "quantile"]),
         quantile_method="averaged_inverted_cdf",
     )
     scalers = [StandardScaler(), MinMaxScaler(clip=True), MinMaxScaler((-3, 0.1)), MaxAbsScaler(), RobustScaler()]
-    scaler = _pick(draw, scalers)
+    scaler = pick(draw, scalers)
     known = [
-        OneHotEncoder(handle_unknown="ignore", drop=_pick(draw, [None, "first"])),
+        OneHotEncoder(handle_unknown="ignore", drop=pick(draw, [None, "first"])),
         OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=12, sparse_output=False),
-        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=_pick(draw, [-1, 200])),
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=pick(draw, [-1, 200])),
         OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=math.nan, min_frequency=3),
     ]
-    encoder = _pick(draw, known)
+    encoder = pick(draw, known)
     binned = KBinsDiscretizer(3, encode="ordinal", quantile_method="averaged_inverted_cdf")
     options = [scaler, "passthrough", make_pipeline(impute, scaler), make_pipeline(constant, encoder)]
     options += [make_pipeline(scaler, constant, bins, "passthrough"), make_pipeline(impute, scaler, binned, encoder)]
@@ -246,23 +250,23 @@ def _numeric(draw: np.random.Generator, group: list[str]) -> list[Any]:
     if whole:
         options += [encoder, make_pipeline(scaler, encoder)]
     if group == ["children"]:
-        options += [make_pipeline(SimpleImputer(missing_values=-1), _pick(draw, [scaler, bins, encoder]))]
+        options += [make_pipeline(SimpleImputer(missing_values=-1), pick(draw, [scaler, bins, encoder]))]
     return options if nullable else [*options, bins, make_pipeline(scaler, bins), make_pipeline(binned, scaler)]
 
 
 def _texts(draw: np.random.Generator) -> list[Any]:
     hot = OneHotEncoder(
-        handle_unknown=_pick(draw, ["ignore", "infrequent_if_exist", "warn"]),
-        drop=_pick(draw, [None, "first", "if_binary"]),
-        min_frequency=_pick(draw, [None, 5, 0.1]),
-        max_categories=_pick(draw, [None, 3]),
+        handle_unknown=pick(draw, ["ignore", "infrequent_if_exist", "warn"]),
+        drop=pick(draw, [None, "first", "if_binary"]),
+        min_frequency=pick(draw, [None, 5, 0.1]),
+        max_categories=pick(draw, [None, 3]),
         sparse_output=bool(draw.random() < 0.5),
     )
     ordinal = OrdinalEncoder(
         handle_unknown="use_encoded_value",
-        unknown_value=_pick(draw, [-1, math.nan, 50]),
-        encoded_missing_value=_pick(draw, [-2, math.nan]),
-        min_frequency=_pick(draw, [None, 8]),
+        unknown_value=pick(draw, [-1, math.nan, 50]),
+        encoded_missing_value=pick(draw, [-2, math.nan]),
+        min_frequency=pick(draw, [None, 8]),
     )
     impute = SimpleImputer(strategy="most_frequent")
     constant = SimpleImputer(strategy="constant", fill_value="?", add_indicator=True)
@@ -300,5 +304,5 @@ def edge_people(draw: np.random.Generator, base: list[Record], predicates: list[
             else:
                 near = [math.nextafter(number, -math.inf), float(number), math.nextafter(number, math.inf)]
             near = [value for value in near if column.low <= value <= column.high]
-            edges += [{**_pick(draw, base), column.name: value} for value in near]
+            edges += [{**pick(draw, base), column.name: value} for value in near]
     return edges

@@ -85,7 +85,7 @@ def checked(read: ReadModel, schema: Schema, ask: Ask, *, records: Invented | No
         ModelRefused: They decide differently.
     """
     if records is None:
-        records = invent(_documents(read), schema, records_count(read), predicates=predicates_of(read.tree))
+        records = invent(documents_of(read), schema, records_count(read), predicates=predicates_of(read.tree))
     found = compare(read, schema, ask, records)
     if found.outside:
         raise ModelRefused(
@@ -166,7 +166,7 @@ def predicates_of(tree: Tree) -> set[Predicate]:
 def records_count(read: ReadModel) -> int:
     """On how many records to compare: fewer, the longer a record takes."""
     steps = 1
-    for document in _documents(read):
+    for document in documents_of(read):
         for part in document.of if isinstance(document, Choice) else (document,):
             match part:
                 case Trees():
@@ -186,7 +186,8 @@ def _document(column: DerivedColumn) -> Document:
     return column.origin.score
 
 
-def _documents(read: ReadModel) -> list[Document]:
+def documents_of(read: ReadModel) -> list[Document]:
+    """The score documents of all its derived columns."""
     return [_document(column) for column in read.columns]
 
 

@@ -115,7 +115,7 @@ class Domain:
         if not self.column.ordered:
             return [self.column.values[atom]]
         line = Line(self.column)
-        low, high = self._ends(atom)
+        low, high = self.ends(atom)
         ends = []
         if atom > 0 or self.column.low >= -LARGEST:
             ends.append(line.value(low))
@@ -170,7 +170,7 @@ class Domain:
         """Ways of an ordered column: stretches, from which single values may be taken out; the fewest of them."""
         atoms = [atom for atom in range(self.values_count) if reach >> atom & 1]
         runs = [_Run(side, tuple(run)) for side, run in groupby(atoms, key=lambda atom: bool(left >> atom & 1))]
-        points = [run for run in runs[1:-1] if self._ends(run.atoms[0])[0] == self._ends(run.atoms[-1])[1]]
+        points = [run for run in runs[1:-1] if self.ends(run.atoms[0])[0] == self.ends(run.atoms[-1])[1]]
         taken_out = ([run for run in points if run.left in sides] for sides in ((), (True,), (False,), (True, False)))
         missing_left = bool(left & self.missing) if reach & self.missing else None
         options = [self._ways_around(runs, out, missing_left) for out in taken_out]
@@ -199,23 +199,23 @@ class Domain:
         return ways
 
     def _compare(self, op: str, atom: int, admitted: int) -> Predicate:
-        return self._predicate(op, admitted, value=Line(self.column).value(self._ends(atom)[0]))
+        return self._predicate(op, admitted, value=Line(self.column).value(self.ends(atom)[0]))
 
     def _bounded(self, at_last: str, at_following: str, atom: int, admitted: int) -> Predicate:
         """One side of the end of an atom, by its last value or by the one that follows, whichever is prettier."""
-        last, following = self._boundary(atom)
+        last, following = self.boundary(atom)
         if following is None:
             return self._predicate(at_last, admitted, value=last)
         return self._predicate(at_following, admitted, value=following)
 
-    def _boundary(self, atom: int) -> tuple[int | float, float | None]:
+    def boundary(self, atom: int) -> tuple[int | float, float | None]:
         """The last value of an atom; and the first one behind it, if that has fewer digits (29.999999999999996, 30)."""
         line, cut = Line(self.column), self.cuts[atom]
         last, following = line.value(cut), line.value(cut + 1)
         prettier = self.column.type == "number" and len(repr(following)) < len(repr(last))
         return last, following if prettier else None
 
-    def _ends(self, atom: int) -> tuple[int, int]:
+    def ends(self, atom: int) -> tuple[int, int]:
         """The first and last key of an atom."""
         line = Line(self.column)
         low = self.cuts[atom - 1] + 1 if atom > 0 else line.first

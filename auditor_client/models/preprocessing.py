@@ -9,7 +9,7 @@ columns, or that this file does not know, is refused: also a subclass, which may
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -42,16 +42,44 @@ Transform = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Affine:
+    """slope · x + offset, but for rounding.
+
+    Attributes:
+        slope, offset: Of the function.
+        size: How large the parts of the offset are that cancel out in part; of the same scale.
+        operations: How many times scikit-learn rounds on the way.
+    """
+
+    slope: float = 1.0
+    offset: float = 0.0
+    size: float = 0.0
+    operations: int = 0
+
+    def then(self, slope: float, offset: float) -> "Affine":
+        """The function followed by another one."""
+        return Affine(
+            self.slope * slope,
+            self.offset * slope + offset,
+            self.size * abs(slope) + abs(offset),
+            self.operations + 2,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Feature:
     """A column of a matrix inside the model.
 
     Attributes:
         source: The raw column that it is a function of.
         cuts: For an ordered raw column, keys between whose neighbours the function is monotone.
+        affine: For an ordered raw column, what the function is wherever it is not constant between two cuts; None if it
+            is constant between any two.
     """
 
     source: str
     cuts: frozenset[int] = frozenset()
+    affine: Affine | None = None
 
 
 class Preprocessing:
@@ -69,16 +97,23 @@ class Preprocessing:
             ModelRefused: A step mixes columns, is not known, or fails for a declared value.
         """
         self.inputs = inputs
-        self.features: Sequence[Feature] = [Feature(column) for column in inputs.columns]
+        known = inputs.schema.by_name
+        self.features: Sequence[Feature] = [
+            Feature(name, affine=Affine() if name in known and known[name].ordered else None) for name in inputs.columns
+        ]
         self.transform: Transform = lambda table: table
         for step in steps:
             self.features = self._trace(step, self.features, self.transform)
             self.transform = _then(self.transform, step)
 
     def matrix(self, table: Any) -> NDArray[np.float32]:
-        """What the tree compares, shape (rows, features)."""
+        """What a tree compares that rounds to float32, shape (rows, features)."""
         with np.errstate(over="ignore"):
-            return _numbers(self.transform)(table).astype(np.float32)
+            return self.numbers(table).astype(np.float32)
+
+    def numbers(self, table: Any) -> NDArray[np.float64]:
+        """What the model is given, shape (rows, features)."""
+        return _numbers(self.transform)(table)
 
     def probes(self, features: Sequence[Feature]) -> list[Probe]:
         """The values of the features' raw columns that matter: declared ones, those next to cuts, missing."""
@@ -147,21 +182,22 @@ class Preprocessing:
         for feature in features if sentinel is None else ():
             self._missing_is(None, feature.source)
         if isinstance(sentinel, int | float) and not math.isnan(sentinel):
-            features = self._cut_at(features, [_around([sentinel])] * len(features), before)
+            features = self._cut_at(features, [_around([sentinel])] * len(features), before, keep=True)
         kept = [
             feature
             for feature, filling in zip(features, step.statistics_, strict=True)
             if step.keep_empty_features or not _is_missing(filling)  # NaN: nothing was there to learn from
         ]
-        return [*kept, *(features[index] for index in step.indicator_.features_)] if step.add_indicator else kept
+        indicated = step.indicator_.features_ if step.add_indicator else ()
+        return [*kept, *(replace(features[index], affine=None) for index in indicated)]
 
     def _trace_bins(self, step: Any, features: Sequence[Feature], before: Transform) -> list[Feature]:
         """A bin's own feature turns twice; the bin's number only rises, so the number is searched."""
-        if step.encode == "ordinal":
-            return list(features)
         counts = [int(count) for count in step.n_bins_]
-        require_sound_encoder(vars(step)["_encoder"], counts)
         levels = [[float(level) for level in range(count - 1)] for count in counts]
+        if step.encode == "ordinal":
+            return self._cut_at(features, levels, _then(before, step))
+        require_sound_encoder(vars(step)["_encoder"], counts)
         cut = self._cut_at(features, levels, _bin_numbers(_then(before, step), counts))
         return [feature for feature, count in zip(cut, counts, strict=True) for _ in range(count)]
 
@@ -196,9 +232,12 @@ class Preprocessing:
             raise ModelRefused(f"The model knows both None and NaN for a missing {source!r}: train it on one of them.")
 
     def _cut_at(
-        self, features: Sequence[Feature], levels: Sequence[Sequence[float]], before: Transform
+        self, features: Sequence[Feature], levels: Sequence[Sequence[float]], before: Transform, *, keep: bool = False
     ) -> list[Feature]:
-        """Cut each ordered feature's raw column wherever the feature goes from at most a level to above it."""
+        """Cut each ordered feature's raw column wherever the feature goes from at most a level to above it.
+
+        Between the cuts what is made of a feature is constant; or, with `keep`, what it was.
+        """
         by_name = self.inputs.schema.by_name
         ordered = [
             index
@@ -214,12 +253,31 @@ class Preprocessing:
         found = turns(self.inputs, tests, _numbers(_selected(before, ordered)))
         for test, keys in zip(tests, found, strict=True):
             cuts[ordered[test.column]] |= keys
-        return [Feature(feature.source, frozenset(cut)) for feature, cut in zip(features, cuts, strict=True)]
+        return [
+            Feature(feature.source, frozenset(cut), feature.affine if keep else None)
+            for feature, cut in zip(features, cuts, strict=True)
+        ]
 
 
-def _trace_scaler(_: Any, features: Sequence[Feature], __: Transform) -> list[Feature]:
+def _trace_scaler(step: Any, features: Sequence[Feature], _: Transform) -> list[Feature]:
     """Scaling and clipping are monotone, whatever the rounding."""
-    return list(features)
+    scales, offsets = _scaling(step, len(features))
+    return [
+        replace(feature, affine=feature.affine and feature.affine.then(scale, offset))
+        for feature, scale, offset in zip(features, scales, offsets, strict=True)
+    ]
+
+
+def _scaling(step: Any, count: int) -> tuple[list[float], list[float]]:
+    """What a scaler multiplies each feature by, and then adds."""
+    if type(step) is preprocessing.MinMaxScaler:
+        return step.scale_.tolist(), step.min_.tolist()
+    middle = getattr(step, "mean_" if type(step) is preprocessing.StandardScaler else "center_", None)
+    shifted = middle is not None and getattr(step, "with_mean", True)
+    scale = np.ones(count) if step.scale_ is None else np.asarray(step.scale_, np.float64)
+    with np.errstate(all="ignore"):
+        offsets = -np.asarray(middle, np.float64) / scale if shifted else np.zeros(count)
+        return (1 / scale).tolist(), offsets.tolist()
 
 
 def _require_same_kind(seen: NDArray[Any], known: NDArray[Any], source: str) -> None:

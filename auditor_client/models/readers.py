@@ -36,6 +36,15 @@ class Reader:
     is_file: Callable[[bytes], bool] = lambda _: False
 
 
+_SCORED_BY_SKLEARN: Final = tuple(
+    f"sklearn.{room}."
+    for room in (
+        "calibration", "discriminant_analysis", "ensemble", "linear_model", "naive_bayes", "neural_network", "svm",
+    )
+)  # fmt: skip
+_SCORES: Final = Reader("sklearn_scores", classes=_SCORED_BY_SKLEARN)
+_RULES: Final = Reader("sklearn_tree", classes=("",))
+"""Refuses by name what no other reader reads."""
 _FORMATS: Final = "auditor_client.models.formats."
 READERS: Final = (
     Reader("skops_files", is_file=lambda content: content.startswith(b"PK\x03\x04")),
@@ -44,7 +53,8 @@ READERS: Final = (
     Reader("formats.xgboost", ("xgboost.", f"{_FORMATS}xgboost_document.XGBoostModel"), is_xgboost),
     Reader("formats.catboost", ("catboost.", f"{_FORMATS}catboost.CatBoostModel"), is_catboost),
     Reader("formats.onnx", ("onnx.", f"{_FORMATS}onnx.OnnxModel"), is_onnx),
-    Reader("sklearn_tree", classes=("",)),  # refuses by name what no other reader reads
+    _SCORES,
+    _RULES,
 )
 """The first whose kind a file is loads it."""
 
@@ -96,6 +106,8 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
         model.check(request.schema)
         return model
     reader = _reader_of(model)
+    if request.above is not None and reader.module == _RULES.module:
+        reader = _SCORES  # a tree's probability above a threshold is a question about a score
     try:
         read: ReadModel = _module(reader).read_object(model, request)
         read.check(request.schema)

@@ -65,8 +65,8 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
     """Read a fitted classifier, as `read_tree` does, with how it was read."""
     steps, classifier = _unwrapped(model)
     require_sound_tree(classifier)
-    wanted = _favourable(classifier.classes_.tolist(), request.favourable)
-    inputs = _inputs([*steps, classifier], request.schema, request.columns, request.input_dtypes)
+    wanted = favourable_classes(classifier.classes_.tolist(), request.favourable)
+    inputs = inputs_of([*steps, classifier], request.schema, request.columns, request.input_dtypes)
     splits = Splits(classifier, Preprocessing(steps, inputs))
     witnesses = Witnesses(splits)
     decisions = {leaf: (str(label), label in wanted) for leaf, label in witnesses.decisions(model).items()}
@@ -108,7 +108,7 @@ def _why_not(model: Any) -> str:
     return f"{name} is not a model whose rules can be read. {wanted}"
 
 
-def _inputs(parts: Sequence[Any], schema: Schema, columns: Sequence[str] | None, dtypes: Mapping[str, str]) -> Inputs:
+def inputs_of(parts: Sequence[Any], schema: Schema, columns: Sequence[str] | None, dtypes: Mapping[str, str]) -> Inputs:
     """How the model wants its rows: as the first of its parts that knows says."""
     first = next(part for part in parts if hasattr(part, "n_features_in_"))
     names = getattr(first, "feature_names_in_", None)
@@ -129,7 +129,7 @@ def _inputs(parts: Sequence[Any], schema: Schema, columns: Sequence[str] | None,
     return Inputs(schema, chosen, None if names is None else tuple(names), dict(dtypes))
 
 
-def _favourable(classes: list[Any], favourable: Collection[Any] | None) -> set[Any]:
+def favourable_classes(classes: list[Any], favourable: Collection[Any] | None) -> set[Any]:
     """Those of a model's classes that count as favourable."""
     if favourable is None:
         if set(classes) in _SELF_EVIDENT:

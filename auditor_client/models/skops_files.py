@@ -12,13 +12,30 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import skops.io
-from sklearn import compose, frozen, impute, model_selection, pipeline, preprocessing, tree
+from sklearn import (
+    calibration,
+    compose,
+    discriminant_analysis,
+    dummy,
+    ensemble,
+    frozen,
+    impute,
+    isotonic,
+    linear_model,
+    model_selection,
+    naive_bayes,
+    neural_network,
+    pipeline,
+    preprocessing,
+    svm,
+    tree,
+)
 
 from auditor_client.errors import ModelRefused, UnsafeModelFile
 from auditor_client.models.files import SAVE
 
 UNPACKED_BYTES_MAX: Final = 256 * 1024 * 1024
-ENTRIES_MAX: Final = 10_000
+ENTRIES_MAX: Final = 50_000
 
 _ESTIMATORS: Final = (
     *(compose.ColumnTransformer, compose.make_column_selector, frozen.FrozenEstimator, pipeline.Pipeline),
@@ -27,23 +44,52 @@ _ESTIMATORS: Final = (
     *(preprocessing.FunctionTransformer, preprocessing.KBinsDiscretizer),
     *(preprocessing.OneHotEncoder, preprocessing.OrdinalEncoder),
     *(preprocessing.MaxAbsScaler, preprocessing.MinMaxScaler, preprocessing.RobustScaler, preprocessing.StandardScaler),
-    *(tree.DecisionTreeClassifier, tree.ExtraTreeClassifier),
+    *(preprocessing.LabelBinarizer, preprocessing.LabelEncoder),
+    *(tree.DecisionTreeClassifier, tree.DecisionTreeRegressor, tree.ExtraTreeClassifier),
+    *(ensemble.AdaBoostClassifier, ensemble.BaggingClassifier, ensemble.ExtraTreesClassifier),
+    *(ensemble.GradientBoostingClassifier, ensemble.HistGradientBoostingClassifier),
+    *(ensemble.RandomForestClassifier, ensemble.VotingClassifier, dummy.DummyClassifier),
+    *(linear_model.LogisticRegression, linear_model.LogisticRegressionCV, linear_model.Perceptron),
+    *(linear_model.PassiveAggressiveClassifier, linear_model.RidgeClassifier, linear_model.RidgeClassifierCV),
+    *(linear_model.SGDClassifier, svm.LinearSVC, discriminant_analysis.LinearDiscriminantAnalysis),
+    *(naive_bayes.BernoulliNB, naive_bayes.CategoricalNB, naive_bayes.GaussianNB, naive_bayes.MultinomialNB),
+    *(neural_network.MLPClassifier, calibration.CalibratedClassifierCV, isotonic.IsotonicRegression),
 )
-_BESIDES: Final = (  # what a TunedThresholdClassifierCV keeps of its search, and what older ColumnTransformers keep
+_BESIDES: Final = (  # what estimators keep of their search or training, and what older ColumnTransformers keep
+    "sklearn._loss.link.HalfLogitLink",
+    "sklearn._loss.link.Interval",
+    "sklearn._loss.link.LogitLink",
+    "sklearn._loss.link.MultinomialLogit",
+    "sklearn._loss.loss.ExponentialLoss",
+    "sklearn._loss.loss.HalfBinomialLoss",
+    "sklearn._loss.loss.HalfMultinomialLoss",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
+    "sklearn.calibration._TemperatureScaling",
     "sklearn.compose._column_transformer._RemainderColsList",
+    "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.metrics._scorer._CurveScorer",
     "sklearn.metrics._scorer._Scorer",
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
     "sklearn.utils._metadata_requests.MetadataRequest",
     "sklearn.utils._metadata_requests.MethodMetadataRequest",
 )
+_BIT_GENERATORS: Final = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 _NUMPY_SCALARS: Final = r"numpy\.(bool_?|str_|float(16|32|64)|u?int(8|16|32|64))"
 _ALLOWED: Final[Mapping[str, re.Pattern[str]]] = {
     "DTypeNode": re.compile(r"numpy\.dtype"),
-    "DictNode": re.compile(r"builtins\.dict"),
+    "DictNode": re.compile(r"builtins\.dict|sklearn\.utils\._bunch\.Bunch"),
     "FunctionNode": re.compile(
         r"sklearn\.metrics\._classification\.(accuracy|balanced_accuracy|cohen_kappa|f1|jaccard|precision|recall)_score"
+        r"|sklearn\.utils\.validation\.check_array"
     ),
     "JsonNode": re.compile(r"builtins\.str"),
+    "LossNode": re.compile(
+        r"sklearn\._loss\._loss\.Cy(Exponential|HalfBinomial|HalfMultinomial)Loss"
+        r"|sklearn\.linear_model\._sgd_fast\.(Hinge|Log|ModifiedHuber|SquaredHinge)"
+    ),
     "ListNode": re.compile(r"builtins\.list"),
     "NdArrayNode": re.compile(rf"numpy\.ndarray|{_NUMPY_SCALARS}"),
     "ObjectNode": re.compile(
@@ -51,6 +97,8 @@ _ALLOWED: Final[Mapping[str, re.Pattern[str]]] = {
             re.escape(name) for name in (*(f"{kind.__module__}.{kind.__name__}" for kind in _ESTIMATORS), *_BESIDES)
         )
     ),
+    "PartialNode": re.compile(r"functools\.partial"),
+    "RandomGeneratorNode": re.compile(r"numpy\.random\._generator\.Generator"),
     "RandomStateNode": re.compile(r"numpy\.random\.mtrand\.RandomState"),
     "SetNode": re.compile(r"builtins\.set"),
     "SliceNode": re.compile(r"builtins\.slice"),
@@ -99,19 +147,38 @@ def _types(archive: zipfile.ZipFile, name: str) -> set[str]:
     unpacked = sum(entry.file_size for entry in entries)
     if not (plain and len(entries) <= ENTRIES_MAX and unpacked <= UNPACKED_BYTES_MAX):
         raise ModelRefused(
-            f"{name} unpacks to {unpacked} bytes in {len(entries)} entries: too large for a tree. {SAVE}"
+            f"{name} unpacks to {unpacked} bytes in {len(entries)} entries: too large for a model. {SAVE}"
         )
     types = set()
     for state in _states(json.loads(archive.read("schema.json"))):
         loader, kind = str(state.get("__loader__")), f"{state.get('__module__')}.{state.get('__class__')}"
         allowed = _ALLOWED.get(loader)
-        if allowed is None or not allowed.fullmatch(kind):
+        if allowed is None or not allowed.fullmatch(kind) or not _plain_inside(state):
             raise UnsafeModelFile(
-                f"{name} holds {kind} ({loader}), which is not on the list of what a readable tree is made of. Give a "
-                "DecisionTreeClassifier, alone or in a Pipeline of scikit-learn's encoders, scalers, bins and imputers."
+                f"{name} holds {kind} ({loader}), which is not on the list of what a readable model is made of. Give a "
+                "classifier that is read (docs/models.md), alone or in a Pipeline of scikit-learn's encoders, scalers, "
+                "bins and imputers."
             )
         types.add(kind)
     return types
+
+
+def _plain_inside(state: Mapping[str, Any]) -> bool:
+    """Whether what names a function or a class by a text, and not as a type of its own, names one of ours.
+
+    skops calls what a random generator's state names; and a partial is a function that a model may call later.
+    """
+    content = state.get("content")
+    if state["__loader__"] == "RandomGeneratorNode":
+        try:
+            named = json.loads(content["bit_generator"]["content"]["bit_generator"]["content"])  # type: ignore[index]
+        except (KeyError, TypeError, ValueError):
+            return False
+        return named in _BIT_GENERATORS
+    if state["__loader__"] == "PartialNode":
+        function = content.get("func") if isinstance(content, dict) else None
+        return isinstance(function, dict) and function.get("__class__") == "check_array"
+    return True
 
 
 def _states(document: Any) -> Iterator[dict[str, Any]]:

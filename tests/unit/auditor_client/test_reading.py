@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 import skops.io
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.pipeline import make_pipeline
@@ -155,11 +155,10 @@ def test_a_packed_pickle_is_refused_without_being_opened(file: Path, tmp_path: P
 @pytest.mark.parametrize(
     "untrusted",
     [
-        RandomForestClassifier(2, random_state=0).fit(FRAME[["age"]], LABELS),
+        IsolationForest(n_estimators=2, random_state=0).fit(FRAME[["age"]]),
         make_pipeline(FunctionTransformer(np.log1p), DecisionTreeClassifier()).fit(FRAME[["age"]], LABELS),
         make_pipeline(FunctionTransformer(os.path.join), DecisionTreeClassifier()),
         os.system,
-        np.random.default_rng(0),
         {"a": bytes(3)},
     ],
 )
@@ -168,6 +167,29 @@ def test_a_type_that_is_not_on_the_list_is_refused(untrusted: Any, file: Path) -
 
     with pytest.raises(UnsafeModelFile, match="not on the list"):
         load_model(file)
+
+
+def test_a_name_that_skops_would_call_is_refused(file: Path) -> None:
+    """A random generator's state names its class as a text; skops looks it up in numpy.random, and calls it."""
+    model = HistGradientBoostingClassifier(max_iter=1, categorical_features=[0]).fit(FRAME[["age"]], LABELS)
+
+    def renamed(schema: dict[str, Any]) -> None:
+        state = schema["content"]["content"]["_feature_subsample_rng"]["content"]["bit_generator"]
+        state["content"]["bit_generator"]["content"] = '"seed"'
+
+    def other_function(schema: dict[str, Any]) -> None:
+        text = json.dumps(schema).replace('"check_array"', '"accuracy_score"')
+        text = text.replace('"sklearn.utils.validation"', '"sklearn.metrics._classification"')
+        schema.update(json.loads(text))
+
+    skops.io.dump(model, file)
+    content = file.read_bytes()
+    load_model(file)
+    for change in (renamed, other_function):
+        file.write_bytes(rewritten(content, change))
+
+        with pytest.raises(UnsafeModelFile, match="not on the list"):
+            load_model(file)
 
 
 @pytest.mark.parametrize(
