@@ -41,23 +41,23 @@ _Kind = type[np.float32 | np.float64]
 
 
 class Columns(Protocol):
-    """Some records, as documents look at them: of each column some values, and which of them a record has."""
+    """Some records, as documents look at them."""
 
     @property
     def records(self) -> int:
         """How many records there are."""
 
-    def numbers(self, column: str) -> _Array:
-        """The values of an ordered or boolean column in float64, in any order; NaN is missing."""
+    def scale(self, column: str, slope: np.floating[Any], out: _Array) -> None:
+        """Put an ordered or boolean column, in the slope's precision, times the slope into `out`, shape (records,).
+
+        Anything where it is missing.
+        """
 
     def indices(self, axis: Axis) -> _Array:
-        """For each value of an axis's column its index on the axis; the axis's size where it has none."""
+        """The index of each record on an axis, shape (records,); the axis's size where it has none."""
 
-    def of_records(self, column: str, values: _Array) -> _Array:
-        """What each record has: from one item for each value of a column, shape (records,)."""
-
-    def nullable(self, column: str) -> bool:
-        """Whether a value may be missing."""
+    def missing(self, column: str) -> _Array | None:
+        """Where a column is missing, shape (records,); `None` if it never is."""
 
     def matching_of(self, part: Part) -> Iterator[_Array]:
         """For each of a part's rules, whom it matches: truth values, shape (records,)."""
@@ -121,13 +121,14 @@ def _numbers(document: Trees | Terms | Layers, columns: Columns) -> ScoreArray:
             for values in _terms(document, columns, missing):
                 total += values
         case Layers():
-            numbers = np.stack(list(_terms(document, columns, missing)))
+            numbers = np.empty((len(document.inputs), columns.records), dtype=kind)
+            for number, values in zip(numbers, _terms(document, columns, missing), strict=True):
+                number[:] = values
             for layer in document.layers:
                 numbers = _dense(layer, kind, numbers)
             total = numbers[0]
-    highest = np.finfo(kind).max
-    finite = np.where(np.isnan(total), kind(0), np.clip(total, -highest, highest))
-    return ScoreArray(np.where(missing, 0.0, finite.astype(np.float64)), missing)
+    np.clip(total, -np.finfo(kind).max, np.finfo(kind).max, out=total)
+    return ScoreArray(np.where(missing | np.isnan(total), 0.0, total.astype(np.float64, copy=False)), missing)
 
 
 def _dense(layer: Dense, kind: _Kind, numbers: _Array) -> _Array:
@@ -147,55 +148,53 @@ def _dense(layer: Dense, kind: _Kind, numbers: _Array) -> _Array:
 
 
 def _terms(part: Terms | Layers, columns: Columns, missing: _Array) -> Iterator[_Array]:
-    """The values of each term, shape (records,); where one is missing is added to `missing`."""
+    """The values of each term, shape (records,), until the next is asked for.
+
+    They are all in the same memory: to ask the system for more takes longer than to compute a term. Where a term is
+    missing is added to `missing`.
+    """
     kind = KINDS[part.precision]
+    room = np.empty((2, columns.records), dtype=kind)
     matching = columns.matching_of(part)
     for term in terms_of(part):
         match term:
             case Product():
-                yield _product(term, kind, columns, missing)
+                _multiply(term, columns, missing, room)
             case TableTerm():
-                yield _looked_up(term, kind, columns, missing)
+                _look_up(term, columns, missing, room[0])
             case RuleTerm():
-                yield np.where(next(matching), kind(term.value), kind(0))
+                np.array([0, term.value], dtype=kind).take(next(matching), out=room[0], mode="clip")
+        yield room[0]
 
 
-def _product(term: Product, kind: _Kind, columns: Columns, missing: _Array) -> _Array:
-    """The values of a product: of one column all is done for its values before it is for the records."""
-    numbers = [columns.numbers(name) for name in term.columns]
-    of_value = [number.astype(kind) for number in numbers]
-    unknown = [np.isnan(number) for number in numbers]
-    if len(of_value) == 1:
-        of_value[0] = _times(of_value, unknown[0], term, kind)
-    of_record = [columns.of_records(*one) for one in zip(term.columns, of_value, strict=True)]
-    lost = np.zeros(columns.records, dtype=bool)
-    for name, values in zip(term.columns, unknown, strict=True):
-        if columns.nullable(name) and (term.missing is None or len(of_value) > 1):
-            lost |= columns.of_records(name, values)
-    if term.missing is None:
-        missing |= lost
-    return of_record[0] if len(of_record) == 1 else _times(of_record, lost, term, kind)
+def _multiply(term: Product, columns: Columns, missing: _Array, room: _Array) -> None:
+    """Put the values of a product into the first row of `room`, shape (2, records)."""
+    kind, (values, others) = room.dtype.type, room
+    if len(term.columns) == 1:
+        columns.scale(term.columns[0], kind(term.slope), values)
+    else:
+        columns.scale(term.columns[0], kind(1), values)
+        columns.scale(term.columns[1], kind(1), others)
+        values *= others
+        values *= kind(term.slope)
+    for name in term.columns:
+        if (lost := columns.missing(name)) is not None:
+            if term.missing is None:
+                missing |= lost
+            else:
+                values[:] = np.where(lost, kind(term.missing), values)
 
 
-def _times(factors: Sequence[_Array], unknown: _Array, term: Product, kind: _Kind) -> _Array:
-    """The factors and the slope, multiplied left to right; what the term is worth where one is unknown."""
-    product = factors[0]
-    for factor in (*factors[1:], kind(term.slope)):
-        product = product * factor
-    return np.where(unknown, kind(0 if term.missing is None else term.missing), product)
-
-
-def _looked_up(term: TableTerm, kind: _Kind, columns: Columns, missing: _Array) -> _Array:
-    """The values of a table: of one column they are looked up for its values before they are for the records."""
-    table: _Array = np.array(term.table, dtype=kind)
-    indices = [columns.indices(axis) for axis in term.axes]
-    for axis, index in zip(term.axes, indices, strict=True):
-        if columns.nullable(axis.column) and not axis.missing:
-            missing |= columns.of_records(axis.column, index == axis.size)
-    if len(term.axes) == 1:
-        return columns.of_records(term.axes[0].column, table.take(indices[0], mode="clip"))
-    first, second = (columns.of_records(axis.column, index) for axis, index in zip(term.axes, indices, strict=True))
-    return table.take(first * term.axes[1].size + second, mode="clip")
+def _look_up(term: TableTerm, columns: Columns, missing: _Array, values: _Array) -> None:
+    """Put the values of a table into `values`."""
+    for axis in term.axes:
+        if not axis.missing and (lost := columns.missing(axis.column)) is not None:
+            missing |= lost
+    table: _Array = np.array(term.table, dtype=values.dtype)
+    entry = columns.indices(term.axes[0])
+    for axis in term.axes[1:]:
+        entry = entry.astype(np.intp) * axis.size + columns.indices(axis)
+    table.take(entry, out=values, mode="clip")
 
 
 def _list(document: RuleList, columns: Columns) -> ScoreArray:
@@ -259,11 +258,14 @@ class TableColumns:
             {name: (values, indices[begin:end]) for name, (values, indices) in self.listed.items()},
         )
 
-    def numbers(self, column: str) -> _Array:
+    def scale(self, column: str, slope: np.floating[Any], out: _Array) -> None:
         """As `Columns`."""
         if column in self.ordered:
-            return self.ordered[column]
-        return np.array([np.nan if value is None else float(value) for value in self.listed[column][0]])
+            out[:] = self.ordered[column]
+        else:
+            values, indices = self.listed[column]
+            out[:] = np.array([np.nan if value is None else float(value) for value in values])[indices]
+        out *= slope
 
     def indices(self, axis: Axis) -> _Array:
         """As `Columns`."""
@@ -271,17 +273,15 @@ class TableColumns:
         if axis.cuts is not None:
             numbers = self.ordered[axis.column]
             return np.where(np.isnan(numbers), none, np.searchsorted(np.array(axis.cuts), numbers, side="left"))
-        values = self.listed[axis.column][0]
-        return np.array([none if value is None else (axis.values or ()).index(value) for value in values])
+        values, indices = self.listed[axis.column]
+        return np.array([none if value is None else (axis.values or ()).index(value) for value in values])[indices]
 
-    def of_records(self, column: str, values: _Array) -> _Array:
-        """As `Columns`."""
-        return values if column in self.ordered else values[self.listed[column][1]]
-
-    def nullable(self, column: str) -> bool:
-        """As `Columns`: a client's table may have gaps where nobody declared any."""
-        del column
-        return True
+    def missing(self, column: str) -> _Array:
+        """As `Columns`; a client's table may have gaps where nobody declared any."""
+        if column in self.ordered:
+            return np.isnan(self.ordered[column])
+        values, indices = self.listed[column]
+        return np.array([value is None for value in values], dtype=bool)[indices]
 
     def matching_of(self, part: Part) -> Iterator[_Array]:
         """As `Columns`."""

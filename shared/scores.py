@@ -303,13 +303,7 @@ def columns_of(document: Document) -> tuple[str, ...]:
             predicates = itertools.chain.from_iterable(case.rule.all_of for case in part.cases)
         names += [predicate.column for predicate in predicates]
         for term in terms_of(part):
-            match term:
-                case Product():
-                    names += term.columns
-                case TableTerm():
-                    names += [axis.column for axis in term.axes]
-                case RuleTerm():
-                    names += [predicate.column for predicate in term.rule.all_of]
+            names += names_of(term)
     return tuple(dict.fromkeys(names))
 
 
@@ -333,6 +327,17 @@ def rules_of(part: Part) -> tuple[Rule, ...]:
     if isinstance(part, RuleList):
         return tuple(case.rule for case in part.cases)
     return tuple(term.rule for term in terms_of(part) if isinstance(term, RuleTerm))
+
+
+def names_of(term: Term) -> tuple[str, ...]:
+    """The columns that a term names."""
+    match term:
+        case Product():
+            return term.columns
+        case TableTerm():
+            return tuple(axis.column for axis in term.axes)
+        case RuleTerm():
+            return tuple(predicate.column for predicate in term.rule.all_of)
 
 
 def values_of(document: Document) -> tuple[Any, ...]:

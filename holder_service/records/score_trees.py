@@ -5,14 +5,11 @@ one subtraction and one comparison of small integers, for many records in one in
 for its depth is not walked at all: all of its tests are made for every record, and each node chooses between what its
 two children found, from the last to the root. In that no record's value decides what is done, or what is looked up
 before the leaf. Larger trees are walked, each as many steps as its longest path has, whoever has arrived before.
-
-The loops are compiled by numba when the first tree is evaluated, for all documents alike; no file keeps them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +17,14 @@ import numpy.typing as npt
 from holder_service.domain.admitted import Runs, admitted_sets
 from holder_service.records.atoms import ColumnAtoms
 from holder_service.records.encoded import Chunk, Records
+from holder_service.records.score_loops import TestArrays, TreeArrays, add_trees
 from shared.rules import Rule
 from shared.score_values import KINDS
 from shared.scores import ScoreTree, Trees
 
 STEP_NODES: Final = 64
 """A step of a walk takes about as long as so many nodes that choose."""
-BLOCK_RECORDS: Final = 2048
+BLOCK_RECORDS: Final = 4096
 """So many records go through all trees at a time: what is found of them stays in a core's own cache."""
 BLOCK_CODES_MAX: Final = 2**22
 """Codes and indices of leaves that are kept for one block: large documents have smaller blocks."""
@@ -179,35 +177,12 @@ class TreeSum:
         tests = self.tests
         block = max(min(BLOCK_RECORDS, BLOCK_CODES_MAX // (tests.rows + self.slots + 1)), BLOCK_RECORDS_MIN)
         first, width = tests.of(chunk)
-        of_tests = _TestArrays(tests.row, tests.run, first, width, tests.rows_begin, tests.run_column)
-        of_trees = _TreeArrays(
+        of_tests = TestArrays(tests.row, tests.run, first, width, tests.rows_begin, tests.run_column)
+        of_trees = TreeArrays(
             self.steps, self.begins, self.nodes, self.ends, self.slots, self.values_begin, self.values
         )
-        _compiled()(total, tests.codes(chunk), of_tests, of_trees, block)
+        add_trees()(total, tests.codes(chunk), of_tests, of_trees, block)
         return total
-
-
-class _TestArrays(NamedTuple):
-    """As `_Tests`, with the runs of one chunk: the first code and the number of codes of each."""
-
-    row: _Array
-    run: _Array
-    first: _Array
-    width: _Array
-    rows_begin: _Array
-    run_column: _Array
-
-
-class _TreeArrays(NamedTuple):
-    """As `TreeSum`."""
-
-    steps: _Array
-    begins: _Array
-    nodes: _Array
-    ends: _Array
-    slots: int
-    values_begin: _Array
-    values: _Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,80 +259,3 @@ def _walked(tree: ScoreTree, turned: Sequence[bool]) -> _TreeRows:
         rows.append((test, yes, no, 0))
     rows += [(0, nodes + leaf, nodes + leaf, leaf) for leaf in range(len(tree.values))]
     return _TreeRows(tree.depth, rows, 0, 0)
-
-
-@cache
-def _compiled() -> Callable[..., None]:
-    """The loops as machine code; importing numba takes a third of a second, so nobody else has to."""
-    import numba  # noqa: PLC0415
-
-    kernel: Callable[..., None] = numba.njit(nogil=True)(_add_trees)
-    return kernel
-
-
-def _add_trees(total: _Array, codes: _Array, tests: _TestArrays, trees: _TreeArrays, block: int) -> None:
-    """Add the leaf of every tree to each record's total, block by block and tree by tree; compiled by numba."""
-    row_of, run_of, first, width, rows_begin, run_column = tests
-    steps, begins, nodes, ends, slots, values_begin, values = trees
-    columns, records = codes.shape
-    own_rows = len(rows_begin) - 1
-    rows = np.zeros((columns + own_rows, block), dtype=np.uint16)
-    found = np.zeros((slots + 1, block), dtype=np.uint16)
-    state = np.zeros(block, dtype=np.int64)
-    for start in range(0, records, block):
-        size = min(block, records - start)
-        for column in range(columns):
-            rows[column, :size] = codes[column, start : start + size]
-        for own in range(own_rows):
-            row = rows[columns + own]
-            row[:] = 0
-            for run in range(rows_begin[own], rows_begin[own + 1]):
-                code, low, size_of = rows[run_column[run]], first[run], width[run]
-                for i in range(block):
-                    row[i] |= np.uint16(np.uint16(code[i] - low) < size_of)
-        for tree in range(len(steps)):
-            begin, end = begins[tree], begins[tree + 1]
-            leaf = values[values_begin[tree] :]
-            if steps[tree]:
-                state[:] = begin + ends[tree]
-                for _ in range(steps[tree]):
-                    for i in range(size):
-                        node = state[i]
-                        test = nodes[node, 0]
-                        run = run_of[test]
-                        within = np.uint16(rows[row_of[test], i] - first[run]) < width[run]
-                        state[i] = begin + (nodes[node, 1] if within else nodes[node, 2])
-                for i in range(size):
-                    total[start + i] += leaf[nodes[state[i], 3]]
-                continue
-            for node in range(begin, end):
-                test, yes, no = nodes[node, 0], nodes[node, 1], nodes[node, 2]
-                code, out = rows[row_of[test]], found[nodes[node, 3]]
-                low, size_of = first[run_of[test]], width[run_of[test]]
-                # Without a branch, so that the compiler takes many records at a time.
-                if yes < 0 and no < 0:
-                    one, other = np.uint16(~yes), np.uint16(~no)
-                    for i in range(block):
-                        out[i] = one if np.uint16(code[i] - low) < size_of else other
-                elif yes < 0:
-                    one, others = np.uint16(~yes), found[no]
-                    for i in range(block):
-                        mask = np.uint16(0) - np.uint16(np.uint16(code[i] - low) < size_of)
-                        out[i] = others[i] ^ ((one ^ others[i]) & mask)
-                elif no < 0:
-                    ones, other = found[yes], np.uint16(~no)
-                    for i in range(block):
-                        mask = np.uint16(0) - np.uint16(np.uint16(code[i] - low) < size_of)
-                        out[i] = other ^ ((ones[i] ^ other) & mask)
-                else:
-                    ones, others = found[yes], found[no]
-                    for i in range(block):
-                        mask = np.uint16(0) - np.uint16(np.uint16(code[i] - low) < size_of)
-                        out[i] = others[i] ^ ((ones[i] ^ others[i]) & mask)
-            if ends[tree] < 0:
-                for i in range(size):
-                    total[start + i] += leaf[0]
-            else:
-                root = found[ends[tree]]
-                for i in range(size):
-                    total[start + i] += leaf[root[i]]

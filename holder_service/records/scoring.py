@@ -9,7 +9,7 @@ thread (`test_scoring.py`).
 
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from holder_service.domain.admitted import Partition
 from holder_service.records.atoms import ColumnAtoms
 from holder_service.records.encoded import CHUNK_RECORDS_MAX, Chunk, Records, code_count
 from holder_service.records.matching import WORD_BITS, RuleWords
+from holder_service.records.score_loops import scale_by_rank
 from holder_service.records.score_trees import TreeSum
 from shared.schema import Column
 from shared.score_arrays import ScoreArray, score_array
@@ -28,8 +29,10 @@ from shared.scores import (
     Document,
     Layers,
     Part,
+    Product,
     TableTerm,
     Trees,
+    names_of,
     parts_of,
     rules_of,
     terms_of,
@@ -95,7 +98,10 @@ class Scores:
         records: The records.
         trees: The tables of each part that is trees, by the part's id.
         rules: Those of each other part's rules.
-        axes: How each axis cuts its column, if it is ordered; by the axis's id.
+        axes: By each axis's id its column in atoms, and the index of each atom on the axis; `None` if those are the
+            atoms.
+        numbers: The number of each code, by name of a column that a product names and that is not ranked.
+        missing: By name of a column that a term names, and that may be missing, atoms of which the last is missing.
         at_once: How many records go through the document together.
     """
 
@@ -103,13 +109,16 @@ class Scores:
     records: Records
     trees: Mapping[int, TreeSum]
     rules: Mapping[int, tuple[RuleWords, ...]]
-    axes: Mapping[int, ColumnAtoms]
+    axes: Mapping[int, tuple[ColumnAtoms, _Array | None]]
+    numbers: Mapping[str, _Array]
+    missing: Mapping[str, ColumnAtoms]
     at_once: int
 
     @classmethod
     def compiled(cls, document: Document, records: Records) -> "Scores":
         """The tables of a document that fits the records' schema."""
-        trees, rules, axes, widest = {}, {}, {}, 1
+        trees, rules, axes, numbers, missing = {}, {}, {}, {}, {}
+        widest = 1
         for part in parts_of(document):
             if isinstance(part, Trees):
                 trees[id(part)] = TreeSum.compiled(part, records)
@@ -121,16 +130,25 @@ class Scores:
             )
             for term in terms_of(part):
                 for axis in term.axes if isinstance(term, TableTerm) else ():
-                    if axis.cuts is not None:
-                        axes[id(axis)] = _axis_atoms(axis, records)
+                    axes[id(axis)] = _axis_atoms(axis, records)
+                for name in names_of(term):
+                    column = records.schema.by_name[name]
+                    if column.nullable and name not in missing:
+                        missing[name] = ColumnAtoms.compiled(_partition(column, []), records)
+                    if isinstance(term, Product) and (by_code := _numbers_by_code(column)) is not None:
+                        numbers[name] = by_code
             if isinstance(part, Layers):
                 widest = max(widest, len(part.inputs), *(len(layer.bias) for layer in part.layers))
-        return cls(document, records, trees, rules, axes, min(CHUNK_RECORDS_MAX, NUMBERS_AT_ONCE // widest))
+        at_once = min(CHUNK_RECORDS_MAX, NUMBERS_AT_ONCE // widest)
+        return cls(document, records, trees, rules, axes, numbers, missing, at_once)
 
     def of(self, chunk: Chunk) -> ScoreArray:
         """The values of a chunk's records, shape (records,)."""
         parts = [
-            score_array(self.document, _ChunkColumns(self, chunk, _part(chunk, start, start + self.at_once)))
+            score_array(
+                self.document,
+                _ChunkColumns(self, _part(chunk, start, start + self.at_once), chunk.records),
+            )
             for start in range(0, chunk.records, self.at_once)
         ]
         if len(parts) == 1:
@@ -147,14 +165,36 @@ def _part(chunk: Chunk, begin: int, end: int) -> Chunk:
     )
 
 
-def _axis_atoms(axis: Axis, records: Records) -> ColumnAtoms:
-    """An axis's cuts, and one between the largest number and missing if that may be there."""
+def _axis_atoms(axis: Axis, records: Records) -> tuple[ColumnAtoms, _Array | None]:
+    """The column in atoms, and the index of each atom on the axis; `None` if those are the atoms."""
     column = records.schema.by_name[axis.column]
+    atoms = ColumnAtoms.compiled(_partition(column, axis.cuts or ()), records)
+    if axis.values is None:
+        return atoms, None
+    order = [*map(axis.values.index, column.values), len(column.values)]
+    return atoms, None if order == sorted(order) else np.array(order)
+
+
+def _partition(column: Column, cuts: Iterable[float]) -> Partition:
+    """The atoms of a category or boolean column, or those between some cuts; missing is the last, alone."""
+    if not column.ordered:
+        return Partition(column, (), len(column.values) + column.nullable)
     highest = min(column.high, sys.float_info.max)
-    cuts = [min(cut, highest) for cut in axis.cuts or ()] + [highest] * column.nullable
+    cuts = [min(cut, highest) for cut in cuts] + [highest] * column.nullable
     if code_count(column) is not None:  # cuts of codes, and no number is looked for
         cuts = [max(math.floor(cut), int(column.low) - 1) for cut in cuts]
-    return ColumnAtoms.compiled(Partition(column, tuple(cuts), len(cuts) + 1), records)
+    return Partition(column, tuple(cuts), len(cuts) + 1)
+
+
+def _numbers_by_code(column: Column) -> _Array | None:
+    """The number of each code of an ordered or boolean column, NaN for missing; `None` if it is ranked."""
+    count = code_count(column)
+    if count is None:
+        return None
+    numbers = np.arange(count, dtype=np.float64) + (int(column.low) if column.ordered else 0)
+    if column.nullable:
+        numbers[-1] = np.nan
+    return numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,50 +203,40 @@ class _ChunkColumns:
 
     Attributes:
         scores: The document's tables.
-        chunk: The whole chunk.
         part: The records.
+        ranks: How many records the whole chunk has.
     """
 
     scores: Scores
-    chunk: Chunk
     part: Chunk
+    ranks: int
 
     @property
     def records(self) -> int:
         """How many records there are."""
         return self.part.records
 
-    def numbers(self, column: str) -> _Array:
-        """A value for each code."""
-        declared = self._column(column)
-        count = code_count(declared)
-        if count is None:
-            start = self.chunk.sorted_at[column]
-            numbers = self.scores.records.doubles[column][start : start + self.chunk.records]
-            return np.where(np.isposinf(numbers), np.nan, numbers)
-        low = int(declared.low) if declared.ordered else 0
-        numbers = np.arange(count, dtype=np.float64) + low
-        if declared.nullable:
-            numbers[-1] = np.nan
-        return numbers
+    def scale(self, column: str, slope: np.floating[Any], out: _Array) -> None:
+        """From a number for each code, or for each rank."""
+        by_code = self.scores.numbers.get(column)
+        if by_code is not None:
+            scaled: _Array = np.multiply(by_code.astype(slope.dtype), slope)
+            scaled.take(self.part.codes[column], out=out, mode="clip")
+            return
+        start = self.part.sorted_at[column]
+        numbers = self.scores.records.doubles[column][start : start + self.ranks]
+        scale_by_rank()(out, numbers, self.part.codes[column], slope)
 
     def indices(self, axis: Axis) -> _Array:
-        """An index for each code; a nullable column's missing values are behind all others, on an axis and in codes."""
-        atoms = self.scores.axes.get(id(axis))
-        column = self._column(axis.column)
-        if atoms is None:
-            return np.array([*((axis.values or ()).index(value) for value in column.values), len(column.values)])
-        codes = self.chunk.records if atoms.codes is None else atoms.codes
-        above = np.zeros(0, dtype=np.intp) if atoms.first_above is None else atoms.first_above[self.chunk.index]
-        return np.repeat(np.arange(len(above) + 1), np.diff(above, prepend=0, append=codes))
+        """A nullable column's missing values are behind all others, on an axis as among codes."""
+        atoms, by_code = self.scores.axes[id(axis)]
+        index = atoms.of(self.part)
+        return index if by_code is None else by_code.take(index, mode="clip")
 
-    def of_records(self, column: str, values: _Array) -> _Array:
-        """The item of each record's code."""
-        return values.take(self.part.codes[column], mode="clip")
-
-    def nullable(self, column: str) -> bool:
-        """As declared."""
-        return self._column(column).nullable
+    def missing(self, column: str) -> _Array | None:
+        """By the codes behind all numbers or values."""
+        atoms = self.scores.missing.get(column)
+        return None if atoms is None else atoms.of(self.part) == atoms.partition.atoms - 1
 
     def matching_of(self, part: Part) -> Iterator[_Array]:
         """From words of rules, bit by bit."""
@@ -218,6 +248,3 @@ class _ChunkColumns:
     def tree_sum(self, document: Trees) -> _Array:
         """By the trees' tables."""
         return self.scores.trees[id(document)].of(self.part)
-
-    def _column(self, name: str) -> Column:
-        return self.scores.records.schema.by_name[name]
