@@ -56,6 +56,8 @@ SCORE_NUMBER_MAX: Final = 1e30
 SCORE_NUMBERS_MAX: Final = 65_536
 """In one list of a score document."""
 SCORE_TESTS_MAX: Final = 65_536
+SCORE_CUTS_PER_COLUMN_MAX: Final = 262_144
+"""Of all trees of a document or of one class: two for each number that a test compares a column with."""
 SCORE_TREES_MAX: Final = 10_000
 SCORE_TREE_DEPTH_MAX: Final = 256
 SCORE_NODES_MAX: Final = 524_288
@@ -64,4 +66,4 @@ SCORE_UNITS_MAX: Final = 4096
 SCORE_LAYERS_MAX: Final = 64
 SCORE_CLASSES_MAX: Final = 256
 SCORE_WEIGHT_MAX: Final = 1_048_576
-"""Leaves, table places and weights together."""
+"""Nodes, leaves, numbers in tables, weights, predicates of rules and items of lists together."""

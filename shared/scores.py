@@ -15,7 +15,8 @@ its name, its meaning or its form. A new member is optional and None where it ha
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
@@ -102,9 +103,15 @@ class Trees(RequestModel):
         for index, tree in enumerate(self.trees):
             if not all(0 <= test < len(self.tests) for test in tree.tests):
                 raise ValueError(f"Tree {index} names a test that the document does not have.")
-        if sum(len(tree.values) for tree in self.trees) > limits.SCORE_NODES_MAX:
-            raise ValueError(f"All trees together have at most {limits.SCORE_NODES_MAX} leaves.")
+        for what, size in (("leaves", sum(len(tree.values) for tree in self.trees)), ("nodes", self.nodes)):
+            if size > limits.SCORE_NODES_MAX:
+                raise ValueError(f"All trees together have at most {limits.SCORE_NODES_MAX} {what}.")
         return self
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes all trees have."""
+        return sum(len(tree.tests) for tree in self.trees)
 
 
 class Product(RequestModel):
@@ -275,7 +282,9 @@ def check_document(document: Document, schema: Schema) -> None:
             case Trees():
                 for index, test in enumerate(part.tests):
                     test.check(schema, f"{path}tests[{index}]")
-                weight += sum(len(tree.values) for tree in part.trees)
+                _check_cuts(part.tests, schema, limits.SCORE_CUTS_PER_COLUMN_MAX)
+                weight += part.nodes + sum(len(tree.values) for tree in part.trees)
+                weight += sum(len(test.values or ()) for test in part.tests)
             case Terms():
                 weight += _check_terms(part.terms, schema, f"{path}terms")
             case Layers():
@@ -285,8 +294,12 @@ def check_document(document: Document, schema: Schema) -> None:
                 for index, case in enumerate(part.cases):
                     _check_rule(case.rule, schema, f"{path}cases[{index}]")
                 weight += len(part.cases)
+    weight += _check_rules([rule for part in parts_of(document) for rule in rules_of(part)], schema)
     if weight > limits.SCORE_WEIGHT_MAX:
-        raise TooLarge(what="leaves, table places and weights of a score document", limit=limits.SCORE_WEIGHT_MAX)
+        raise TooLarge(
+            what="nodes, leaves, numbers in tables, weights and predicates of a score document",
+            limit=limits.SCORE_WEIGHT_MAX,
+        )
 
 
 def may_be_missing(document: Document, schema: Schema) -> bool:
@@ -387,6 +400,29 @@ def _check_terms(terms: tuple[Term, ...], schema: Schema, path: str) -> int:
                 _check_rule(term.rule, schema, where)
                 numbers += 1
     return numbers
+
+
+def _check_rules(rules: Sequence[Rule], schema: Schema) -> int:
+    """Refuse more predicates than a plan may have; gives how many there are, and items of their lists."""
+    predicates = [predicate for rule in rules for predicate in rule.all_of]
+    items = sum(len(predicate.values or ()) for predicate in predicates)
+    if len(predicates) > limits.PREDICATES_PER_PLAN_MAX:
+        raise TooLarge(what="predicates in rules of a score document", limit=limits.PREDICATES_PER_PLAN_MAX)
+    if items > limits.VALUES_PER_PLAN_MAX:
+        raise TooLarge(what="items of lists in rules of a score document", limit=limits.VALUES_PER_PLAN_MAX)
+    _check_cuts(predicates, schema, limits.CUTS_PER_COLUMN_MAX)
+    return len(predicates) + items
+
+
+def _check_cuts(predicates: Iterable[Predicate], schema: Schema, cuts_max: int) -> None:
+    """Refuse more numbers to compare a column with than the holder cuts a column at."""
+    cuts: Counter[str] = Counter()
+    for one in {(one.column, one.op, one.value, one.values): one for one in predicates}.values():
+        if schema.by_name[one.column].ordered:
+            cuts[one.column] += 2 * len(one.operands)
+    for name, number in cuts.items():
+        if number >= cuts_max:
+            raise TooLarge(what=f"numbers that column {name!r} is compared with", limit=cuts_max // 2)
 
 
 def _check_axis(axis: Axis, column: Column, path: str) -> None:

@@ -68,12 +68,15 @@ class Partition:
     atoms: int
 
 
-def admitted_sets(rules: Mapping[int, Rule], schema: Schema) -> Iterator[tuple[Partition, dict[int, Runs]]]:
+def admitted_sets(
+    rules: Mapping[int, Rule], schema: Schema, *, cuts_max: int = limits.CUTS_PER_COLUMN_MAX
+) -> Iterator[tuple[Partition, dict[int, Runs]]]:
     """What some rules admit, column by column.
 
     Args:
         rules: Rules that fit the schema, each under a number of the caller's.
         schema: The dataset's declared columns.
+        cuts_max: At most how often a column may be cut.
 
     Yields:
         For each column that a rule names, in order of first appearance: its partition, and under the
@@ -81,7 +84,7 @@ def admitted_sets(rules: Mapping[int, Rule], schema: Schema) -> Iterator[tuple[P
         name a column admits all of it. An empty set is a contradiction: the rule matches nobody.
 
     Raises:
-        TooLarge: The rules cut a column more than `CUTS_PER_COLUMN_MAX` times.
+        TooLarge: The rules cut a column more often.
     """
     # Paths of a tree repeat their splits, so what a comparison admits is worked out once for all rules that have it.
     users: defaultdict[_Meaning, list[int]] = defaultdict(list)
@@ -89,7 +92,7 @@ def admitted_sets(rules: Mapping[int, Rule], schema: Schema) -> Iterator[tuple[P
         for predicate in rule.all_of:
             users[_meaning(predicate)].append(number)
     for column, meanings in _by_column(users, schema):
-        partition, admitted = _partitioned(column, meanings)
+        partition, admitted = _partitioned(column, meanings, cuts_max)
         conjunctions: defaultdict[int, list[Runs]] = defaultdict(list)
         for meaning, atoms in zip(meanings, admitted, strict=True):
             for number in users[meaning]:
@@ -154,20 +157,26 @@ def _by_column(meanings: Iterable[_Meaning], schema: Schema) -> Iterator[tuple[C
         yield schema.by_name[name], compared
 
 
-def _partitioned(column: Column, meanings: Iterable[_Meaning]) -> tuple[Partition, list[Runs]]:
+def _partitioned(
+    column: Column, meanings: Iterable[_Meaning], cuts_max: int = limits.CUTS_PER_COLUMN_MAX
+) -> tuple[Partition, list[Runs]]:
     """A column's partition, and what each of some comparisons admits of it."""
     comparisons = itertools.starmap(_Comparison, meanings)
-    return _partition_numbers(column, comparisons) if column.ordered else _partition_values(column, comparisons)
+    return (
+        _partition_numbers(column, comparisons, cuts_max) if column.ordered else _partition_values(column, comparisons)
+    )
 
 
-def _partition_numbers(column: Column, comparisons: Iterable[_Comparison]) -> tuple[Partition, list[Runs]]:
+def _partition_numbers(
+    column: Column, comparisons: Iterable[_Comparison], cuts_max: int
+) -> tuple[Partition, list[Runs]]:
     """The coarsest atoms, and what each comparison admits of them."""
     line = _Line.of(column)
     spans = [line.admitted(comparison) for comparison in comparisons]
     ends = {end for admitted in spans for span in admitted for end in span}
     cuts = sorted(ends - {-math.inf, line.top})
-    if len(cuts) > limits.CUTS_PER_COLUMN_MAX:
-        raise TooLarge(what=f"different thresholds for column {column.name!r}", limit=limits.CUTS_PER_COLUMN_MAX)
+    if len(cuts) > cuts_max:
+        raise TooLarge(what=f"different thresholds for column {column.name!r}", limit=cuts_max)
     index = {end: atom for atom, end in enumerate((-math.inf, *cuts, line.top))}
     admitted = [tuple((index[above], index[up_to]) for above, up_to in one) for one in spans]
     return Partition(column, tuple(cuts), len(cuts) + 1), admitted

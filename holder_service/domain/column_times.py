@@ -14,10 +14,23 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from holder_service.domain.deadlines import AS_SHIPPED, Work, public_time_s
+from holder_service.domain.deadlines import AS_SHIPPED, WORD_RULES, Work, public_time_s
 from shared import limits
 from shared.problems import TooLarge
-from shared.scores import Choice, Document, Layers, RuleList, Terms, Trees
+from shared.scores import (
+    Document,
+    Layers,
+    Part,
+    Product,
+    RuleList,
+    RuleTerm,
+    TableTerm,
+    Term,
+    Terms,
+    Trees,
+    parts_of,
+    rules_of,
+)
 
 START_S: Final = 6.0
 """To start the process, and to write and sync a small file."""
@@ -27,8 +40,8 @@ BYTES_S: Final = 1e-6
 """For each byte of a document, to read it again; and for each byte of linked values."""
 RECORD_S: Final = 1.5e-6
 """For each record, to open it, to look its person up and to encode its value."""
-STEP_S: Final = 2.5e-8
-"""For each record and each step of the document's evaluation."""
+STEP_S: Final = 2e-9
+"""For each record and each step of the document's evaluation: a nanosecond where it was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +50,7 @@ class ColumnSize:
 
     Attributes:
         bytes: Of the document, or of the file of linked values.
-        steps: Tests, look-ups and products for one record, at most; none for linked values.
+        steps: What the document takes for one record (`steps_of`); 0 for linked values.
     """
 
     bytes: int
@@ -64,35 +77,37 @@ def require_bounded(size: ColumnSize, *, records_max: int) -> None:
 
 
 def steps_of(document: Document) -> int:
-    """How many tests, look-ups and products one record takes at most."""
-    match document:
-        case Choice():
-            return sum(map(steps_of, document.of))
+    """How many nanoseconds one record took where it was measured, at most (`benchmarks.score_costs`)."""
+    return 10 + math.ceil(sum(map(_steps, parts_of(document))))
+
+
+def _steps(part: Part) -> float:
+    rules = rules_of(part)
+    words = 2 * -(-len(rules) // WORD_RULES) * len({test.column for rule in rules for test in rule.all_of})
+    match part:
         case Trees():
-            return len(document.tests) + sum(_depth(tree.yes, tree.no) for tree in document.trees)
-        case Terms():
-            return 2 * len(document.terms) + sum(_predicates(term) for term in document.terms)
-        case Layers():
-            weights = sum(len(layer.weights) * (len(layer.weights[0]) + 1) for layer in document.layers)
-            return 2 * len(document.inputs) + sum(_predicates(term) for term in document.inputs) + weights
+            # A test is a cut to be found in each chunk; one of a list is made for itself (`records.score_trees`).
+            tests = sum(0.01 + 0.1 * len(test.values or ()) for test in part.tests)
+            return tests + sum(2 + min(0.08 * len(tree.tests), 12 * tree.depth) for tree in part.trees)
         case RuleList():
-            return len(document.cases) + sum(len(case.rule.all_of) for case in document.cases)
+            return words + 3 * len(rules)
+        case Layers():
+            weights = sum(len(layer.weights) * len(layer.weights[0]) for layer in part.layers)
+            curved = sum(len(layer.bias) for layer in part.layers if layer.activation in ("tanh", "logistic"))
+            widest = max(len(part.inputs), *(len(layer.bias) for layer in part.layers))
+            return words + sum(map(_term_steps, part.inputs)) + widest / 300 * len(part.inputs) + weights + 80 * curved
+        case Terms():
+            return words + sum(map(_term_steps, part.terms))
 
 
-def _predicates(term: object) -> int:
-    rule = getattr(term, "rule", None)
-    return 0 if rule is None else len(rule.all_of)
-
-
-def _depth(yes: tuple[int, ...], no: tuple[int, ...]) -> int:
-    depths = [0] * len(yes)
-    deepest = 1
-    for node, children in enumerate(zip(yes, no, strict=True)):
-        for child in children:
-            if child >= 0:
-                depths[child] = max(depths[child], depths[node] + 1)
-                deepest = max(deepest, depths[child] + 1)
-    return deepest
+def _term_steps(term: Term) -> float:
+    match term:
+        case Product():
+            return 2.0 * len(term.columns)
+        case TableTerm():
+            return 4.0 * len(term.axes) + 0.001 * len(term.table)
+        case RuleTerm():
+            return 4.0
 
 
 def due_after(begun: datetime, work_s: float, *, quantum_ms: int) -> datetime:

@@ -18,6 +18,7 @@ from holder_service.domain.admitted import Runs, admitted_sets
 from holder_service.records.atoms import ColumnAtoms
 from holder_service.records.encoded import Chunk, Records
 from holder_service.records.score_loops import TestArrays, TreeArrays, add_trees
+from shared import limits
 from shared.rules import Rule
 from shared.score_values import KINDS
 from shared.scores import ScoreTree, Trees
@@ -26,7 +27,7 @@ STEP_NODES: Final = 64
 """A step of a walk takes about as long as so many nodes that choose."""
 BLOCK_RECORDS: Final = 4096
 """So many records go through all trees at a time: what is found of them stays in a core's own cache."""
-BLOCK_CODES_MAX: Final = 2**22
+BLOCK_CODES_MAX: Final = 2**24
 """Codes and indices of leaves that are kept for one block: large documents have smaller blocks."""
 BLOCK_RECORDS_MIN: Final = 32
 
@@ -62,13 +63,14 @@ class _Tests:
 
     @classmethod
     def compiled(cls, document: Trees, records: Records) -> "_Tests":
-        sets = list(admitted_sets({n: Rule(all_of=(test,)) for n, test in enumerate(document.tests)}, records.schema))
+        tests = {number: Rule(all_of=(test,)) for number, test in enumerate(document.tests)}
+        sets = list(admitted_sets(tests, records.schema, cuts_max=limits.SCORE_CUTS_PER_COLUMN_MAX))
         columns = [ColumnAtoms.compiled(partition, records) for partition, _ in sets]
         turned, row, run = ([0] * len(document.tests) for _ in range(3))
         runs: list[tuple[int, int, int]] = []
         listed: list[tuple[int, int, Runs]] = []
-        for number, (partition, tests) in enumerate(sets):
-            for test, admitted in tests.items():
+        for number, (partition, of_column) in enumerate(sets):
+            for test, admitted in of_column.items():
                 turned[test], inside = _without_last(admitted, partition.atoms)
                 if len(inside) <= 1:
                     begin, end = inside[0] if inside else (0, 0)
@@ -83,12 +85,12 @@ class _Tests:
             rows_begin.append(len(runs))
         for test, _, _ in listed:
             run[test] = len(runs)
-        of_column = np.array([number for number, _, _ in runs], dtype=np.int64)
+        column_of = np.array([number for number, _, _ in runs], dtype=np.int64)
         ends = np.array([run[1:] for run in runs], dtype=np.int64).reshape(-1, 2)
-        at = [np.flatnonzero(of_column == number) for number in range(len(columns))]
+        at = [np.flatnonzero(column_of == number) for number in range(len(columns))]
         return cls(
             columns, list(map(bool, turned)), np.array(row, dtype=np.int64), np.array(run, dtype=np.int64),
-            np.array(rows_begin, dtype=np.int64), of_column, [ends[indices] for indices in at], at,
+            np.array(rows_begin, dtype=np.int64), column_of, [ends[indices] for indices in at], at,
         )  # fmt: skip
 
     @property

@@ -39,6 +39,8 @@ from shared.scores import (
     values_of,
 )
 
+CHUNKS_AT_ONCE: Final = 64
+"""Where cuts are among ranks is kept for so many chunks; then the tables are made again for the next."""
 NUMBERS_AT_ONCE: Final = 2**21
 """Of a layer's units, for so many records together: wide layers go through a chunk in more steps."""
 RULES_AT_ONCE: Final = 16 * WORD_BITS
@@ -59,10 +61,13 @@ def score_values(document: Document, column: Column, records: Records) -> Iterat
         What `encode_column` takes, shape (records of the chunk,): doubles for a column of numbers, +infinity for
         missing; else the values' indices in declared order, and for missing the number of declared values.
     """
-    scores = Scores.compiled(document, records)
     encoded = _encoded_values(document, column)
-    for chunk in records.chunks:
-        yield encoded.of(scores.of(chunk))
+    for start in range(0, len(records.chunks), CHUNKS_AT_ONCE):
+        some = records.chunks[start : start + CHUNKS_AT_ONCE]
+        chunks = tuple(replace(chunk, index=index) for index, chunk in enumerate(some))
+        scores = Scores.compiled(document, replace(records, chunks=chunks))
+        for chunk in chunks:
+            yield encoded.of(scores.of(chunk))
 
 
 @dataclass(frozen=True, slots=True)
