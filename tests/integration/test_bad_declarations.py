@@ -25,65 +25,45 @@ def columns(*others: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {"columns": [{**SEX, **changes}, *others]}
 
 
+def with_x(**fields: Any) -> dict[str, Any]:
+    """A declaration of the sex column and of a column "x"."""
+    return columns({"name": "x", **fields})
+
+
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"cap": None}, "invalid-request"),
-        ({"cap": "10"}, "invalid-request"),
-        ({"cap": {}}, "invalid-request"),
-        ({"cap": {"epsilon": 10}}, "invalid-amount"),
-        ({"cap": {"epsilon": "-1"}}, "invalid-amount"),
-        ({"cap": {"epsilon": "1000"}}, "invalid-amount"),
-        ({"cap": {"epsilon": "1", "delta": "1e-9"}}, "invalid-amount"),
-        ({"cap": {"epsilon": "1", "delta": "1"}}, "invalid-amount"),
-        ({"cap": {"epsilon": "1", "delta": "999"}}, "invalid-amount"),
-        ({"cap": {"epsilon": "1", "gamma": "1"}}, "invalid-request"),
-        ({"records_max": 0}, "invalid-request"),
-        ({"records_max": 10**9 + 1}, "invalid-request"),
-        ({"records_max": 10**30}, "invalid-request"),
-        ({"records_max": "5"}, "invalid-request"),
-        ({"records_max": 5.0}, "invalid-request"),
-        ({"records_max": True}, "invalid-request"),
-        ({"relation": "bounded"}, "invalid-request"),
-        ({"relation": None}, "invalid-request"),
-        ({"population": "two words"}, "invalid-request"),
-        ({"population": ".."}, "invalid-request"),
-        ({"population": "x" * 65}, "invalid-request"),
+        *(({"cap": cap}, "invalid-request") for cap in (None, "10", {}, {"epsilon": "1", "gamma": "1"})),
+        *(({"cap": {"epsilon": epsilon}}, "invalid-amount") for epsilon in (10, "-1", "1000")),
+        *(({"cap": {"epsilon": "1", "delta": delta}}, "invalid-amount") for delta in ("1e-9", "1", "999")),
+        *(({"records_max": most}, "invalid-request") for most in (0, 10**9 + 1, 10**30, "5", 5.0, True)),
+        *(({"relation": relation}, "invalid-request") for relation in ("bounded", None)),
+        *(({"population": name}, "invalid-request") for name in ("two words", "..", "x" * 65)),
         ({"population": "register", "relation": "replace"}, "conflict"),
         ({"population": "register", "person_key": "key"}, "conflict"),
-        ({"person_key": None}, "invalid-request"),
-        ({"person_key": "age"}, "invalid-request"),
-        ({"person_key": "a\u0000"}, "invalid-request"),
-        ({"person_key": "\u0958" * 200}, "invalid-request"),
+        *(({"person_key": name}, "invalid-request") for name in (None, "age", "a\u0000", "\u0958" * 200)),
         ({"columns": []}, "invalid-request"),
         ({"columns": {}}, "invalid-request"),
         ({"columns": [SEX, SEX]}, "invalid-request"),
         ({"columns": [{**SEX, "name": "\u00e9"}, {**SEX, "name": "e\u0301"}]}, "invalid-request"),
         ({"columns": [{**SEX, "name": str(number)} for number in range(1001)]}, "too-large"),
         ({"rows": 5}, "invalid-request"),
-        (columns(sensitive=False), "invalid-request"),
-        (columns(sensitive="yes"), "invalid-request"),
+        *((columns(sensitive=sensitive), "invalid-request") for sensitive in (False, "yes")),
         (columns(type="text"), "invalid-request"),
-        (columns(categories=None), "invalid-request"),
-        (columns(categories=[]), "invalid-request"),
-        (columns(categories=["a", "a"]), "invalid-request"),
-        (columns(categories=["\u00e9", "e\u0301"]), "invalid-request"),
-        (columns(categories=["", "a"]), "invalid-request"),
-        (columns(categories=[1, 2]), "invalid-request"),
+        *(
+            (columns(categories=categories), "invalid-request")
+            for categories in (None, [], ["a", "a"], ["\u00e9", "e\u0301"], ["", "a"], [1, 2])
+        ),
         (columns(categories=[str(number) for number in range(10_001)]), "too-large"),
         (columns(minimum=0), "invalid-request"),
         (columns(unit="years"), "invalid-request"),
-        (columns({"name": "x", "type": "integer", "minimum": 5, "maximum": 4}), "invalid-request"),
-        (columns({"name": "x", "type": "integer", "minimum": 0.5}), "invalid-request"),
-        (columns({"name": "x", "type": "integer", "minimum": 1e300}), "invalid-request"),
-        (columns({"name": "x", "type": "integer", "minimum": -(2**53) - 1}), "invalid-request"),
-        (columns({"name": "x", "type": "number", "maximum": 10**400}), "invalid-request"),
-        (columns({"name": "x", "type": "number", "maximum": "NaN"}), "invalid-request"),
-        (columns({"name": "x", "type": "integer", "minimum": True}), "invalid-request"),
-        (columns({"name": "x", "type": "boolean", "minimum": 0}), "invalid-request"),
-        (columns({"name": "x", "type": "boolean", "categories": ["a"]}), "invalid-request"),
-        (columns({"name": "x", "type": "category", "categories": ["a"], "label": True}), "invalid-request"),
-        (columns({"name": "x", "type": "boolean", "label": True, "sensitive": True}), "invalid-request"),
+        (with_x(type="integer", minimum=5, maximum=4), "invalid-request"),
+        *((with_x(type="integer", minimum=least), "invalid-request") for least in (0.5, 1e300, -(2**53) - 1, True)),
+        *((with_x(type="number", maximum=most), "invalid-request") for most in (10**400, "NaN")),
+        (with_x(type="boolean", minimum=0), "invalid-request"),
+        (with_x(type="boolean", categories=["a"]), "invalid-request"),
+        (with_x(type="category", categories=["a"], label=True), "invalid-request"),
+        (with_x(type="boolean", label=True, sensitive=True), "invalid-request"),
         (columns(*({"name": name, "type": "boolean", "label": True} for name in "xy")), "invalid-request"),
     ],
     ids=lambda value: repr(value)[:60],
@@ -108,46 +88,44 @@ def test_a_range_beyond_a_double_is_refused(unmoved_holder: TestedHolder) -> Non
     ("method", "path", "body", "code"),
     [
         ("POST", "/auditors", {}, "invalid-request"),
-        ("POST", "/auditors", {"name": ""}, "invalid-request"),
-        ("POST", "/auditors", {"name": "a b"}, "invalid-request"),
-        ("POST", "/auditors", {"name": "../etc"}, "invalid-request"),
-        ("POST", "/auditors", {"name": "a\n"}, "invalid-request"),
-        ("POST", "/auditors", {"name": "ä"}, "invalid-request"),
-        ("POST", "/auditors", {"name": "x" * 65}, "invalid-request"),
-        ("POST", "/auditors", {"name": 1}, "invalid-request"),
+        *(
+            ("POST", "/auditors", {"name": name}, "invalid-request")
+            for name in ("", "a b", "../etc", "a\n", "ä", "x" * 65, 1)
+        ),
         ("POST", "/auditors", {"name": "new", "role": "root"}, "invalid-request"),
         ("POST", "/auditors", {"name": "new", "key": "mine"}, "invalid-request"),
-        ("POST", "/auditors", {"name": "new", "expires": "tomorrow"}, "invalid-request"),
-        ("POST", "/auditors", {"name": "new", "expires": "2030-01-01T00:00:00"}, "invalid-request"),
-        ("POST", "/auditors", {"name": "new", "expires": 10**30}, "invalid-request"),
+        *(
+            ("POST", "/auditors", {"name": "new", "expires": expires}, "invalid-request")
+            for expires in ("tomorrow", "2030-01-01T00:00:00", 10**30)
+        ),
         ("POST", "/auditors", {"name": "ADR"}, "conflict"),
         ("PATCH", "/auditors/nobody", {"disabled": True}, "not-found"),
-        ("PATCH", "/auditors/ADR", {"disabled": "yes"}, "invalid-request"),
-        ("PATCH", "/auditors/ADR", {"disabled": 1}, "invalid-request"),
-        ("PATCH", "/auditors/ADR", {}, "invalid-request"),
-        ("PATCH", "/auditors/ADR", {"role": "administrator"}, "invalid-request"),
+        *(
+            ("PATCH", "/auditors/ADR", changes, "invalid-request")
+            for changes in ({"disabled": "yes"}, {"disabled": 1}, {}, {"role": "administrator"})
+        ),
         ("PATCH", "/auditors/administrator", {"disabled": True}, "conflict"),
         ("POST", "/auditors/nobody/keys", {}, "not-found"),
-        ("POST", "/auditors/ADR/keys", {"expires": ""}, "invalid-request"),
-        ("POST", "/auditors/ADR/keys", {"key": "mine"}, "invalid-request"),
+        *(("POST", "/auditors/ADR/keys", body, "invalid-request") for body in ({"expires": ""}, {"key": "mine"})),
         ("PUT", "/datasets/nope/budgets/ADR", {"epsilon": "1"}, "not-found"),
         ("PUT", "/datasets/register/budgets/nobody", {"epsilon": "1"}, "not-found"),
         ("PUT", "/datasets/register/budgets/administrator", {"epsilon": "1"}, "conflict"),
-        ("PUT", "/datasets/register/budgets/ADR", {}, "invalid-request"),
-        ("PUT", "/datasets/register/budgets/ADR", {"epsilon": 1}, "invalid-amount"),
-        ("PUT", "/datasets/register/budgets/ADR", {"epsilon": "NaN"}, "invalid-amount"),
-        ("PUT", "/datasets/register/budgets/ADR", {"epsilon": "1_0"}, "invalid-amount"),
-        ("PUT", "/datasets/register/budgets/ADR", {"epsilon": "1", "delta": "-0"}, "invalid-amount"),
-        ("PUT", "/datasets/register/budgets/ADR", {"epsilon": "1", "spent": "0"}, "invalid-request"),
+        *(
+            ("PUT", "/datasets/register/budgets/ADR", budget, "invalid-amount")
+            for budget in ({"epsilon": 1}, {"epsilon": "NaN"}, {"epsilon": "1_0"}, {"epsilon": "1", "delta": "-0"})
+        ),
+        *(
+            ("PUT", "/datasets/register/budgets/ADR", budget, "invalid-request")
+            for budget in ({}, {"epsilon": "1", "spent": "0"})
+        ),
         ("POST", "/populations/nope/merge", {"population": "register"}, "not-found"),
         ("POST", "/populations/register/merge", {"population": "nope"}, "not-found"),
         ("POST", "/populations/register/merge", {"population": "register"}, "conflict"),
-        ("POST", "/populations/register/merge", {"population": "a b"}, "invalid-request"),
-        ("POST", "/populations/register/merge", {}, "invalid-request"),
-        ("POST", "/ledger/restore", {}, "invalid-request"),
-        ("POST", "/ledger/restore", {"reason": ""}, "invalid-request"),
-        ("POST", "/ledger/restore", {"reason": "a\u0000"}, "invalid-request"),
-        ("POST", "/ledger/restore", {"reason": "x" * 201}, "invalid-request"),
+        *(("POST", "/populations/register/merge", body, "invalid-request") for body in ({"population": "a b"}, {})),
+        *(
+            ("POST", "/ledger/restore", body, "invalid-request")
+            for body in ({}, {"reason": ""}, {"reason": "a\u0000"}, {"reason": "x" * 201})
+        ),
         ("POST", "/ledger/restore", [], "invalid-request"),
     ],
     ids=lambda value: repr(value)[:40],
@@ -161,19 +139,17 @@ def test_an_administrators_mistake_is_refused(
 @pytest.mark.parametrize(
     ("content", "media_type", "code"),
     [
-        (CSV, "", "invalid-request"),
-        (CSV, "application/json", "invalid-request"),
-        (CSV, "application/x-parquet", "invalid-request"),
+        *((CSV, media_type, "invalid-request") for media_type in ("", "application/json", "application/x-parquet")),
         (b"", "text/csv", "invalid-records"),
-        (CSV + b"p9,1\n", "text/csv", "invalid-records"),
-        (CSV + b"p9,1,1,low,true,Female,here,more\n", "text/csv", "invalid-records"),
-        (CSV + b"p9,1,1,low,true,\xff,here\n", "text/csv", "invalid-records"),
-        (CSV + b"p9,1,1,low,true,Fe\0male,here\n", "text/csv", "invalid-records"),
-        (CSV + b'p9,1,1,"low,true,Female,here\n', "text/csv", "invalid-records"),
-        (CSV + b"p9,1,1,unheard-of,true,Female,here\n", "text/csv", "invalid-records"),
-        (CSV + b"p9,777,1,low,true,Female,here\n", "text/csv", "invalid-records"),
-        (CSV + b"p9,1,1e400,low,true,Female,here\n", "text/csv", "invalid-records"),
-        (CSV + CSV.splitlines(keepends=True)[1], "text/csv", "invalid-records"),
+        *(
+            (CSV + line, "text/csv", "invalid-records")
+            for line in (
+                b"p9,1\n", b"p9,1,1,low,true,Female,here,more\n", b"p9,1,1,low,true,\xff,here\n",
+                b"p9,1,1,low,true,Fe\0male,here\n", b'p9,1,1,"low,true,Female,here\n',
+                b"p9,1,1,unheard-of,true,Female,here\n", b"p9,777,1,low,true,Female,here\n",
+                b"p9,1,1e400,low,true,Female,here\n", CSV.splitlines(keepends=True)[1],
+            )
+        ),
         (CSV.replace(b"citizen", b"citizens"), "text/csv", "invalid-records"),
         (register_csv(people=10_001), "text/csv", "invalid-records"),
         (b"id," + b"x" * 20_000_000, "text/csv", "invalid-records"),
@@ -181,7 +157,7 @@ def test_an_administrators_mistake_is_refused(
         (b"PAR1xxxxxxxxPAR1", "application/vnd.apache.parquet", "invalid-records"),
     ],
     ids=lambda value: repr(value)[-40:],
-)
+)  # fmt: skip
 def test_records_that_do_not_fit_change_nothing_and_show_nothing(
     unmoved_holder: TestedHolder, content: bytes, media_type: str, code: str
 ) -> None:

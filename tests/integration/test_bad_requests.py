@@ -59,81 +59,48 @@ def test_without_a_valid_key_there_is_no_answer(lasting_holder: TestedHolder, va
         assert answer.headers["www-authenticate"] == "Bearer"
 
 
-def test_two_keys_are_none(lasting_holder: TestedHolder) -> None:
-    keys = [("Authorization", f"Bearer {key}") for key in (lasting_holder.auditor_key, lasting_holder.admin_key)]
+def test_two_keys_are_none_and_one_in_the_wrong_header_is_none(lasting_holder: TestedHolder) -> None:
+    key, path = lasting_holder.auditor_key, "/v1/datasets"
+    two = [("Authorization", f"Bearer {one}") for one in (key, lasting_holder.admin_key)]
 
-    refused(call(lasting_holder, "GET", "/v1/datasets", *keys), "unauthenticated", holder=lasting_holder)
-
-
-def test_a_key_in_the_wrong_header_is_none(lasting_holder: TestedHolder) -> None:
-    path = f"/v1/datasets?key={lasting_holder.auditor_key}"
-
-    refused(
-        call(lasting_holder, "GET", path, ("Cookie", lasting_holder.auditor_key)),
-        "unauthenticated",
-        holder=lasting_holder,
-    )
+    refused(call(lasting_holder, "GET", path, *two), "unauthenticated", holder=lasting_holder)
+    refused(call(lasting_holder, "GET", f"{path}?key={key}", ("Cookie", key)), "unauthenticated", holder=lasting_holder)
 
 
 @pytest.mark.parametrize(
-    "path",
+    ("code", "path"),
     [
-        "/v1",
-        "/v1/",
-        "/v1x",
-        "/%76%31/datasets",
-        "/v1/keys/",
-        "/v1/keys;x",
-        "/v1//keys",
+        *(("unauthenticated", f"/{path}") for path in (
+            "v1", "v1/", "v1x", "%76%31/datasets", "v1/keys/", "v1/keys;x", "v1//keys",
+        )),
+        *(("not-found", f"/{path}") for path in (
+            "", "nope", "V1/datasets", "/v1/datasets", "healthz/", "static/../../etc/passwd",
+        )),
     ],
-)
-def test_no_spelling_of_a_path_goes_round_the_key(lasting_holder: TestedHolder, path: str) -> None:
-    refused(call(lasting_holder, "GET", path), "unauthenticated", holder=lasting_holder)
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["/", "/nope", "/V1/datasets", "//v1/datasets", "/healthz/", "/static/../../etc/passwd"],
-)
-def test_what_is_nowhere_is_unknown(lasting_holder: TestedHolder, path: str) -> None:
-    refused(call(lasting_holder, "GET", path), "not-found", holder=lasting_holder)
+)  # fmt: skip
+def test_no_spelling_of_a_path_goes_round_the_key_and_what_is_nowhere_is_unknown(
+    lasting_holder: TestedHolder, code: str, path: str
+) -> None:
+    refused(call(lasting_holder, "GET", path), code, holder=lasting_holder)
 
 
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        ("/nowhere", "not-found"),
-        ("/datasets/", "not-found"),
-        ("/datasets/nope", "not-found"),
-        ("/datasets/nope/budget", "not-found"),
-        ("/datasets/nope/releases", "not-found"),
-        ("/datasets/REGISTER", "not-found"),
-        ("/datasets/register/releases/sha256:" + "0" * 64, "not-found"),
-        ("/datasets/..%2f..%2fetc%2fpasswd", "not-found"),
-        ("/datasets/%2e%2e", "invalid-request"),
-        ("/datasets/" + "a" * 65, "invalid-request"),
-        ("/datasets/" + "a" * 50_000, "invalid-request"),
-        ("/datasets/register%00", "invalid-request"),
-        ("/datasets/register%0a", "invalid-request"),
-        ("/datasets/register%00/releases", "invalid-request"),
-        ("/datasets/%ff%fe/budget", "invalid-request"),
-        ("/datasets/%ed%a0%80", "invalid-request"),
-        ("/datasets/register/releases/x", "invalid-request"),
-        ("/datasets/register/releases/sha256:" + "g" * 64, "invalid-request"),
-        ("/datasets/register/releases/%00", "invalid-request"),
-        ("/datasets/register/releases?limit=0", "invalid-request"),
-        ("/datasets/register/releases?limit=1001", "invalid-request"),
-        ("/datasets/register/releases?limit=", "invalid-request"),
-        ("/datasets/register/releases?limit=NaN", "invalid-request"),
-        ("/datasets/register/releases?after=-1", "invalid-request"),
-        ("/datasets/register/releases?after=1.5", "invalid-request"),
-        ("/datasets/register/releases?after=%D9%A1", "invalid-request"),
-        ("/datasets/register/releases?after=" + "9" * 5000, "invalid-request"),
-        ("/ledger/entries/0", "invalid-request"),
-        ("/ledger/entries/-1", "invalid-request"),
-        ("/ledger/entries/9007199254740993", "invalid-request"),
-        ("/ledger/entries/head", "invalid-request"),
-        ("/ledger/entries/999999", "not-found"),
+        *((path, "not-found") for path in ("/nowhere", "/datasets/", "/ledger/entries/999999")),
+        *((f"/datasets/{name}", "not-found") for name in (
+            "nope", "nope/budget", "nope/releases", "REGISTER", "register/releases/sha256:" + "0" * 64,
+            "..%2f..%2fetc%2fpasswd",
+        )),
+        *((f"/datasets/{name}", "invalid-request") for name in (
+            "%2e%2e", "a" * 65, "a" * 50_000, "register%00", "register%0a", "register%00/releases", "%ff%fe/budget",
+            "%ed%a0%80", "register/releases/x", "register/releases/sha256:" + "g" * 64, "register/releases/%00",
+        )),
+        *((f"/datasets/register/releases?{query}", "invalid-request") for query in (
+            "limit=0", "limit=1001", "limit=", "limit=NaN", "after=-1", "after=1.5", "after=%D9%A1",
+            "after=" + "9" * 5000,
+        )),
+        *((f"/ledger/entries/{number}", "invalid-request") for number in ("0", "-1", "9007199254740993", "head")),
     ],
     ids=lambda value: value[:40],
 )  # fmt: skip
@@ -287,13 +254,9 @@ def test_neither_log_nor_answer_holds_a_key(lasting_holder: TestedHolder, caplog
 
 
 def test_a_compressed_body_is_not_unpacked(lasting_holder: TestedHolder) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     bomb = gzip.compress(b" " * 50_000_000)
 
-    answer = lasting_holder.auditor(
-        "POST",
-        "/datasets/register/releases",
-        content=bomb,
-        headers={"Content-Type": "application/json", "Content-Encoding": "gzip"},
-    )
+    answer = lasting_holder.auditor("POST", "/datasets/register/releases", content=bomb, headers=headers)
 
     refused(answer, "invalid-request", holder=lasting_holder)

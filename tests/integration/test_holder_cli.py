@@ -253,12 +253,9 @@ def test_overlaps_are_exact_on_the_own_machine_and_rough_over_the_network(
     ("arguments", "said"),
     [
         (["retire", "nope"], "no dataset"),
-        (["retire", ".."], "nothing"),
-        (["retire", "../auditors"], "nothing"),
+        *((["retire", name], "nothing") for name in ("..", "../auditors", "")),
         (["retire", "nope?x=1"], "letters"),
-        (["retire", ""], "nothing"),
-        (["grant", "register", "ADR", "1e400"], "decimal string"),
-        (["grant", "register", "ADR", "1_0"], "decimal string"),
+        *((["grant", "register", "ADR", amount], "decimal string") for amount in ("1e400", "1_0")),
         (["grant", "register", "ADR", "1", "--expires", "tomorrow"], "expires: Write date and time with their zone"),
         (["grant", "register", "nobody", "1"], "nobody"),
         (["add-auditor", "ADR"], "already"),
@@ -270,11 +267,9 @@ def test_overlaps_are_exact_on_the_own_machine_and_rough_over_the_network(
         (["ledger", "--limit", "0"], "limit"),
         (["ledger", "--after", "-1"], "after"),
         (["record-restore", ""], "reason"),
-        (["declare", "new", "/nowhere.json"], "No such file"),
-        (["declare", "new", "/etc"], "directory"),
+        *(([*command, "/nowhere"], "No such file") for command in (["declare", "new"], ["load", "register"])),
+        *(([*command, "/etc"], "directory") for command in (["declare", "new"], ["load", "register"])),
         (["declare", "new", "/etc/hostname"], "JSON"),
-        (["load", "register", "/nowhere.csv"], "No such file"),
-        (["load", "register", "/etc"], "directory"),
         (["load", "register", "/etc/hostname"], "line 1"),
         (["load", "nope", "/etc/hostname"], "no dataset"),
     ],
@@ -305,13 +300,12 @@ def test_a_report_that_is_refused_leaves_no_file(env: dict[str, str], tmp_path: 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"HOLDER_ADMIN_KEY": ""}, "HOLDER_ADMIN_KEY"),
-        ({"HOLDER_ADMIN_KEY": "schlüssel"}, "HOLDER_ADMIN_KEY"),
-        ({"HOLDER_ADMIN_KEY": "two\nlines"}, "HOLDER_ADMIN_KEY"),
+        *(({"HOLDER_ADMIN_KEY": key}, "HOLDER_ADMIN_KEY") for key in ("", "schlüssel", "two\nlines")),
         ({"HOLDER_ADMIN_KEY": "wrong"}, "valid key"),
-        ({"HOLDER_URL": "127.0.0.1:8080"}, "such as http://"),
-        ({"HOLDER_URL": "ftp://127.0.0.1"}, "such as http://"),
-        ({"HOLDER_URL": "http://127.0.0.1:port"}, "such as http://"),
+        *(
+            ({"HOLDER_URL": url}, "such as http://")
+            for url in ("127.0.0.1:8080", "ftp://127.0.0.1", "http://127.0.0.1:port")
+        ),
         ({"HOLDER_URL": "http://127.0.0.1:1"}, "does not answer"),
         ({"HOLDER_URL": "http://holder.example"}, "unencrypted"),
     ],
@@ -330,9 +324,10 @@ def test_what_is_no_holder_is_reported(env: dict[str, str]) -> None:
     ("changes", "said"),
     [
         ({}, "holder init"),
-        ({"HOLDER_DATABASE_URL": "mysql://x"}, "HOLDER_DATABASE_URL"),
-        ({"HOLDER_DATABASE_URL": "sqlite:///"}, "HOLDER_DATABASE_URL"),
-        ({"HOLDER_DATABASE_URL": "postgresql://u:secret@host:port/x"}, "HOLDER_DATABASE_URL"),
+        *(
+            ({"HOLDER_DATABASE_URL": url}, "HOLDER_DATABASE_URL")
+            for url in ("mysql://x", "sqlite:///", "postgresql://u:secret@host:port/x")
+        ),
         ({"HOLDER_RELEASE_QUANTUM_MS": "-1"}, "HOLDER_RELEASE_QUANTUM_MS"),
         ({"HOLDER_HOME": "/etc/hostname"}, "directory"),
     ],
@@ -362,16 +357,10 @@ def test_a_taken_port_is_one_line(home: Path) -> None:
         assert "in use" in failed(run(arguments, environment(home)))
 
 
-@pytest.mark.parametrize("level", ["debug", "DEBUG", "Warning"])
-def test_a_log_level_is_taken_in_any_case(home: Path, level: str) -> None:
+@pytest.mark.parametrize("level", [{}, *({"HOLDER_LOG_LEVEL": level} for level in ("debug", "DEBUG", "Warning"))])
+def test_an_address_of_nobody_is_one_line_at_a_log_level_in_any_case(home: Path, level: dict[str, str]) -> None:
     """The program comes as far as the address: a level that it does not know ends it before."""
-    failure = failed(run(["serve", "--host", "203.0.113.7"], environment(home, HOLDER_LOG_LEVEL=level)))
-
-    assert "listen" in failure
-
-
-def test_an_address_of_nobody_is_one_line(home: Path) -> None:
-    assert "listen" in failed(run(["serve", "--host", "203.0.113.7"], environment(home)))
+    assert "listen" in failed(run(["serve", "--host", "203.0.113.7"], environment(home, **level)))
 
 
 @pytest.mark.parametrize(

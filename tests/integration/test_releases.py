@@ -11,6 +11,7 @@ from shared.noise import DiscreteLaplaceNoise
 from shared.plans import Plan, identity
 from shared.releases import Release, SigningKeys, verify_signature
 from testing.holders import TestedHolder, running_holder
+from testing.refusals import refused
 from testing.registers import plan, register_csv
 from testing.tampering import edit
 
@@ -92,11 +93,8 @@ def test_a_plan_over_the_budget_is_refused_whole_and_says_what_is_left(holder: T
     body = plan(epsilon="6")
     body["batches"].append({**body["batches"][0], "name": "second"})
 
-    refusal = holder.release(body)
+    document = refused(holder.release(body), "budget-exhausted", holder=holder)
 
-    assert refusal.status_code == 403
-    document = refusal.json()
-    assert document["type"] == "/problems/budget-exhausted"
     assert document["requested"] == {"epsilon": "12", "delta": "0"}
     assert document["remaining"] == {"epsilon": "10", "delta": "0"}
     assert holder.spent() == "0"
@@ -118,19 +116,16 @@ def test_the_cap_holds_over_all_auditors(holder: TestedHolder) -> None:
     second = holder.release(plan(epsilon="0.7"), key=other)
 
     assert first.status_code == 201
-    assert second.status_code == 403
-    assert second.json()["type"] == "/problems/cap-exhausted"
-    assert second.json()["remaining"] == {"epsilon": "0.3", "delta": "0"}
+    assert refused(second, "cap-exhausted", holder=holder)["remaining"] == {"epsilon": "0.3", "delta": "0"}
 
 
 def test_a_lowered_limit_leaves_nothing_and_a_revoked_one_refuses(holder: TestedHolder) -> None:
     holder.release(plan(epsilon="0.5"))
 
     lowered = holder.grant("0.2").json()
-    refusal = holder.release(plan(epsilon="0.001"))
 
     assert lowered["remaining"] == {"epsilon": "0", "delta": "0"}
-    assert refusal.json()["type"] == "/problems/budget-exhausted"
+    refused(holder.release(plan(epsilon="0.001")), "budget-exhausted", holder=holder)
     assert holder.release(plan(epsilon="0.5")).status_code == 200, "what was paid for stays retrievable"
 
 
@@ -138,7 +133,7 @@ def test_an_expired_grant_is_no_budget(holder: TestedHolder) -> None:
     grant = {"epsilon": "5", "expires": "2020-01-01T00:00:00Z"}
     holder.admin("PUT", "/datasets/register/budgets/ADR", json=grant)
 
-    assert holder.release(plan()).json()["type"] == "/problems/budget-exhausted"
+    refused(holder.release(plan()), "budget-exhausted", holder=holder)
 
 
 def test_many_who_ask_the_same_at_once_get_one_answer_and_one_charge(holder: TestedHolder) -> None:
@@ -162,7 +157,7 @@ def test_a_new_version_makes_a_new_plan_and_the_old_answer_stays(holder: TestedH
     assert pinned_again.content == old.content
     assert fresh.status_code == 201
     assert fresh.json()["version"] == 2
-    assert (pinned_new_question.status_code, pinned_new_question.json()["type"]) == (409, "/problems/version-gone")
+    refused(pinned_new_question, "version-gone", holder=holder)
     assert never.status_code == 422
     assert holder.spent() == "0.2"
 
@@ -199,12 +194,6 @@ def test_what_is_stored_for_another_auditor_is_not_even_read(sqlite_holder: Test
 
     assert sqlite_holder.auditor("GET", f"/datasets/register/releases/{mine['id']}").status_code == 503
     assert asked.status_code == 404
-
-
-def test_an_administrator_cannot_ask_for_releases(holder: TestedHolder) -> None:
-    refusal = holder.release(plan(), key=holder.admin_key)
-
-    assert (refusal.status_code, refusal.json()["type"]) == (403, "/problems/forbidden")
 
 
 def test_a_restart_forgets_nothing(tmp_path: Path, database_url: str) -> None:
@@ -296,9 +285,7 @@ def test_what_losses_are_in_terms_of_is_frozen_by_the_first_charge(
 ) -> None:
     sqlite_holder.release(plan())
 
-    refusal = sqlite_holder.declare(**change)
-
-    assert (refusal.status_code, refusal.json()["type"]) == (409, "/problems/already-charged")
+    refused(sqlite_holder.declare(**change), "already-charged", holder=sqlite_holder)
 
 
 def test_whole_numbers_can_be_listed(sqlite_holder: TestedHolder) -> None:
