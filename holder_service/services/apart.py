@@ -1,4 +1,4 @@
-"""Work apart: in a process of its own, at the lowest priority, so that no answer waits for it (5-decisions §1).
+"""Work apart: in a process of its own, at a low priority, so that no answer waits for it (5-decisions §1).
 
 Reading a document of many megabytes, or computing a score for every record, would keep the interpreter from everything
 else. So such work is sent to a child, which does one thing after the other on one processor, and yields that to
@@ -27,7 +27,12 @@ from shared.problems import PlanRefused
 
 T = TypeVar("T")
 
-NICENESS: Final = 19
+READING: Final = 5
+MAKING: Final = 10
+"""How much a child gives way: of a processor that both want, the holder gets three quarters, or nine tenths.
+
+Not more: on a machine that is busy with other things, the child would not come to its turn at all.
+"""
 DATA_BYTES_MAX: Final = 3 * 1024**3
 """Of a child's memory, mapped files left out: three times what twenty million linked values take. Linux keeps to it."""
 PARENT_LOOKED_FOR_S: Final = 1.0
@@ -41,7 +46,8 @@ class WorkFailed(RuntimeError):
 class Apart:
     """A child that does work for this process, one piece after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, niceness: int = READING) -> None:
+        self._niceness = niceness
         self._turn = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
         self._closed = False
@@ -89,7 +95,11 @@ class Apart:
             self._end()
             kept = {name: value for name, value in os.environ.items() if not name.startswith("HOLDER_")}
             self._child = subprocess.Popen(  # noqa: S603 - our own code
-                [sys.executable, "-c", f"from {__name__} import serve_parent; serve_parent({os.getpid()})"],
+                [
+                    sys.executable,
+                    "-c",
+                    f"from {__name__} import serve_parent; serve_parent({os.getpid()}, {self._niceness})",
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -109,11 +119,11 @@ class Apart:
                         pipe.close()
 
 
-def serve_parent(parent: int) -> None:
+def serve_parent(parent: int, niceness: int) -> None:
     """Do what the parent sends, until it ends; in a process of its own."""
     forbid_core_dumps()
     keep_new_files_private()
-    os.nice(NICENESS)
+    os.nice(niceness)
     resource.setrlimit(resource.RLIMIT_DATA, (DATA_BYTES_MAX, DATA_BYTES_MAX))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the parent too, which ends this process
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

@@ -21,7 +21,7 @@ from holder_service.records.encoded import Records, encode_column
 from holder_service.records.files import RecordFiles
 from holder_service.records.linked import LinkedValues
 from holder_service.records.scoring import score_values
-from holder_service.services.apart import Apart, WorkFailed
+from holder_service.services.apart import MAKING, Apart, WorkFailed
 from holder_service.services.column_jobs import Pace, to_be_made
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import columns, datasets
@@ -43,7 +43,7 @@ class Preparation:
         self._store = store
         self._files = files
         self._pace = pace
-        self._apart = Apart()
+        self._apart = Apart(niceness=MAKING)
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
         self._wanted = False
