@@ -38,7 +38,7 @@ def parse_nano(text: object) -> int:
         The amount in units of 10⁻⁹, zero or more.
 
     Raises:
-        InvalidAmount: It is not such a string. JSON numbers are refused: 0.1 is no exact number there.
+        InvalidAmount: It is not a decimal string. JSON numbers are refused: 0.1 is no exact number there.
     """
     match = _DECIMAL.fullmatch(text) if isinstance(text, str) else None
     if match is None:

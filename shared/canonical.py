@@ -15,8 +15,8 @@ def canonical_bytes(document: Any) -> bytes:
     """Serialise a JSON document to its RFC 8785 bytes.
 
     The standard library writes the same bytes some seven times faster, but for floats: it writes
-    37.0 and 1e-05 where RFC 8785 has 37 and 0.00001. Where such a spelling stands outside strings, the
-    reference library writes that float anew. Object keys must be ASCII, as all field names of the contract are:
+    37.0 and 1e-05 where RFC 8785 has 37 and 0.00001. Where it wrote a float so, the reference library
+    writes it again. Object keys must be ASCII, as all field names of the contract are:
     beyond the basic plane the two would sort differently.
 
     Args:

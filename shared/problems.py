@@ -1,8 +1,7 @@
 """The problems that both sides know: a stable code, a title and what it means (RFC 9457, 4-interface).
 
-The holder turns each of its errors into such a document and the auditor's client turns the document
-back into an error of its own; the code, the last part of `type`, is what they agree on. A document
-never holds anything derived from records.
+The holder turns each of its errors into a document, and the auditor's client turns it back into an error
+of its own; they agree on the code, the last part of `type`. No document holds anything derived from records.
 """
 
 from collections.abc import Mapping

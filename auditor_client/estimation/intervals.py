@@ -5,7 +5,7 @@ too small and the largest too large, so the drawn ratio is biased away from pari
 its upper quantile lies below the truth. SP is a minimum over pairs, SP = min p_i / p_j, so it is at
 most any pair's ratio; the upper end used here is the smallest of the upper ends of all pairs that may be
 the extreme one, taken jointly, and the lower end the smallest of their lower ends (intersection bounds:
-Chernozhukov, Lee, Rosen 2013, *Econometrica* 81). With one such pair both are plain quantiles. Second, a
+Chernozhukov, Lee, Rosen 2013, *Econometrica* 81). With one pair both are plain quantiles. Second, a
 truth on the boundary, such as nobody accepted, is below every draw: where the answers do not speak
 against it, the interval reaches it, and so do those of groups that share a known number of people with it.
 

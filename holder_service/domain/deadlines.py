@@ -148,8 +148,8 @@ def require_bounded(size: PlanSize, *, records_max: int) -> None:
 def work_s(size: PlanSize, *, records_max: int, factors: Work = AS_SHIPPED) -> float:
     """How long the work on a plan is supposed to take at most, in seconds.
 
-    It follows from the `records_max` that the dataset declares, not from how many records there are. `factors` say how
-    this machine compares with the one of the model.
+    It follows from the declared `records_max`, not from the number of records. `factors` compare this machine with the
+    model's.
     """
     return Work.modelled_ms(size, records_max=records_max).times(factors).total / 1000
 

@@ -5,9 +5,9 @@ Two rules are disjoint if the sets that they admit on some column do not meet. A
 set matches nobody and is disjoint from every rule. Two cells are disjoint if all their rules are
 pairwise; rules of one cell may overlap, because a cell counts nobody twice.
 
-All pairs are compared, but never one by one: a set of rules is an `int` with a bit for each, and a
-column shows in a few operations on such sets whom a rule meets there. So the proof is exact for any
-plan, in path order or not, and its time is bounded by the public limits on a plan's size.
+All pairs are compared, but never one by one: a set of rules is an `int` with a bit for each, and a few
+operations on these sets give all rules that a rule meets on a column. So the proof is exact for any plan,
+in path order or not, and its time is bounded by the public limits on a plan's size.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

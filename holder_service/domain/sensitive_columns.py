@@ -1,10 +1,10 @@
 """Which columns are sensitive belongs to the population, as its neighbouring relation does (2-privacy §2).
 
 Under `sensitive_attribute` neighbours differ by all sensitive values of one person, in every dataset of the
-population. A rule that compares such a column, because another dataset calls it ordinary, would let the person move
-between cells, and that is in no sensitivity. So a name that is sensitive in one dataset is sensitive in all that have
-it, perturbed alike, and once a loss was charged no name joins the set or leaves it: what an earlier release compared
-stays ordinary. Retired datasets count, because their releases do.
+population. If another dataset called one of them ordinary, its rules could compare it, and a change of the person
+would move them between cells, which no sensitivity allows for. So a name that is sensitive in one dataset is
+sensitive in all that have it, perturbed alike, and once a loss was charged no name joins the set or leaves it: what an
+earlier release compared stays ordinary. Retired datasets count, because their releases do.
 
 Names are all there is to go by. Whether two names are one attribute is the administrator's word.
 """

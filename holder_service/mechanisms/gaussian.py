@@ -27,9 +27,9 @@ _TOLERANCE: Final = 1e-12
 class GaussianMechanism:
     """Add independent discrete Gaussian noise to every count of a batch of disjoint cells.
 
-    Loss: ρ = L2²/(2σ²) of zero-concentrated differential privacy, and by OpenDP's conversion (ε, δ). σ is such that
-    the conversion's δ at ε is at most the δ that is charged, as exact fractions, and at most 10⁻¹² of itself larger
-    than it has to be; then exactly (ε, δ) is charged. It holds for every ε, not only below 1 as the textbook's
+    Loss: ρ = L2²/(2σ²) of zero-concentrated differential privacy, and by OpenDP's conversion (ε, δ). σ is at
+    most 10⁻¹² of itself above the smallest at which the conversion's δ at ε is at most the δ charged, in exact
+    fractions; exactly (ε, δ) is charged. It holds for every ε, not only below 1 as the textbook's
     formula does.
 
     Source: Canonne, Kamath, Steinke (2020), theorem 14 and corollary 13; sampler of the same, in OpenDP.

@@ -131,8 +131,8 @@ def examine_values(
 ) -> LossBound:
     """Bound the loss that lies in numbers which should be distributed alike on two registers, such as times.
 
-    The events are "at least so much" and "at most so much"; that the first half chooses and the second bounds is as in
-    `examine`. Nothing is stated of the numbers, so whatever they show is an excess.
+    The events are "at least so much" and "at most so much"; as in `examine` the first half of the runs chooses, the
+    second bounds. Nothing is stated of the numbers, so every loss that they show is an excess.
 
     Args:
         values: Of either register, run by run, in any unit; at least two.

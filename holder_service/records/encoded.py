@@ -10,8 +10,8 @@ so that the work of a count is the same whatever the records are (ADR 0015):
   in the file as well, sorted; missing counts as +infinity.
 
 It holds no person key and no text, but 64 bits of each key's keyed hash in record order: they lead linked
-values to their records, and no rule can name them. A derived column of the same records is one more such file,
-with that one column, and divided into the same chunks (5-decisions §1). Nothing in this module shows a value, or
+values to their records, and no rule can name them. A derived column of the same records is one more file,
+with that one column and the same chunks (5-decisions §1). Nothing in this module shows a value, or
 how many records there are.
 """
 

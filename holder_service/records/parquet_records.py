@@ -58,7 +58,7 @@ def _check_type(name: str, kind: pa.DataType, schema: Schema) -> None:
 
 
 def _shown(kind: pa.DataType) -> str:
-    """The type in words; of one that is made of others, which may have any names, the beginning alone."""
+    """The type in words; of a nested type the outermost alone, because the names inside may say anything."""
     return str(kind).partition("<")[0]
 
 

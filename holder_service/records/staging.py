@@ -114,7 +114,7 @@ def _checked(piece: Piece, schema: Schema) -> dict[str, _Values]:
     """The values of a piece's columns.
 
     Raises:
-        InvalidRecords: For the first record with a value that does not fit, and the first such column in it.
+        InvalidRecords: For the first record with a value that does not fit, and its first column that does not.
     """
     values, faults = {}, []
     for name, array in piece.columns.items():

@@ -89,7 +89,7 @@ def issue_key(store: LedgerStore, *, actor: str, account: str, expires: datetime
     """Give an account a further key, so that keys can be rotated without a gap.
 
     Raises:
-        NotFound: There is no such account.
+        NotFound: The account is unknown.
     """
 
     def work(transaction: Transaction) -> IssuedKey:
@@ -103,7 +103,7 @@ def withdraw_key(store: LedgerStore, *, actor: str, account: str, key_id: str) -
     """Make a key invalid at once; withdrawing it again changes nothing.
 
     Raises:
-        NotFound: The account has no such key.
+        NotFound: The key is unknown, or another account's.
         Conflict: It is the last key of the last administrator, who would be locked out.
     """
 
@@ -123,7 +123,7 @@ def set_disabled(store: LedgerStore, *, actor: str, account: str, disabled: bool
     """Stop an account from calling at all, or let it call again.
 
     Raises:
-        NotFound: There is no such account.
+        NotFound: The account is unknown.
         Conflict: It is the last administrator that can call.
     """
 

@@ -12,7 +12,7 @@ def set_limit(store: LedgerStore, *, actor: str, dataset: str, auditor: str, gra
     """Put an auditor's limit on a dataset's population; a limit below what was spent leaves nothing to spend.
 
     Raises:
-        NotFound: There is no such dataset or auditor.
+        NotFound: The dataset or the auditor is unknown.
         Conflict: The account is an administrator's, who asks no plans.
     """
 
@@ -39,7 +39,7 @@ def budget_of(store: LedgerStore, *, dataset: str, auditor: str) -> Budget:
     """An auditor's account with a dataset's population; all zero if nothing was ever granted.
 
     Raises:
-        NotFound: There is no such dataset.
+        NotFound: The dataset is unknown.
     """
     with store.database.read() as connection:
         population = require_dataset(connection, dataset).population

@@ -94,7 +94,7 @@ class Holder:
     def sweep(self) -> None:
         """Take away what killed processes left, if nobody is at work on files right now.
 
-        A database that was rolled back names other files than the one that is to come back, so then nothing is.
+        Nothing is taken away while a database is rolled back: it names other files than the restored one will.
         """
 
         def named() -> frozenset[str]:

@@ -1,8 +1,8 @@
 """Which signing key signs, and how it hands over to the next (2-privacy §6, docs/adr/0009).
 
 The database says which key is in force; the home holds the private halves. A new private half is on the
-disk before the transaction that puts it in force, so a crash leaves a key that is not published at
-most, and the next rotation takes that one.
+disk before the transaction that puts it in force. So a crash leaves at most one unpublished key, and the
+next rotation takes it.
 """
 
 import logging

@@ -49,10 +49,10 @@ def head(store: LedgerStore) -> LedgerPosition:
 
 
 def hash_at(store: LedgerStore, sequence: int) -> str:
-    """The hash that one entry's content has: of an edited entry not the one that its receipt names.
+    """The hash of one entry, recomputed: that of an edited entry differs from its receipt's.
 
     Raises:
-        NotFound: There is no such entry.
+        NotFound: The ledger has no entry of this number.
     """
     try:
         entry = store.look_up(ledger.entry_at, sequence)

@@ -21,7 +21,7 @@ def load(
 ) -> int:
     """Load records as a new version: all of them, or none and the version before stays.
 
-    The values of derived columns are to be made for them; whoever calls this sees to it (`services.preparation`).
+    The caller has the values of derived columns made for them (`services.preparation`).
 
     Args:
         source: The uploaded file.
@@ -33,7 +33,7 @@ def load(
         The number of the new version.
 
     Raises:
-        NotFound: There is no such dataset.
+        NotFound: The dataset is unknown.
         InvalidRecords: The file does not fit the declaration.
         Conflict: The declaration changed while the file was read.
     """

@@ -98,7 +98,7 @@ def look_at_overlap(store: LedgerStore, files: RecordFiles, *, actor: str, one: 
     looked at what. Each look draws anew and is charged anew.
 
     Raises:
-        NotFound: There is no such population.
+        NotFound: A population is unknown.
         Conflict: They are the same, one was merged already, or a cap has less left than a look costs.
     """
 

@@ -67,7 +67,7 @@ def prepare(
         The stored release if the plan was answered before, else the plan with its price.
 
     Raises:
-        NotFound: No such dataset.
+        NotFound: The dataset is unknown.
         PlanRefused: The plan does not fit the contract, the limits, the schema or the auditor's derived columns.
         ColumnNotReady: It names a derived column whose values are not there yet.
         VersionGone: It pins a version that is neither current nor answered.
@@ -245,9 +245,9 @@ def _require_funds(state: AccountState, loss: Loss, *, now: datetime) -> None:
 
 
 def _require_free_share(connection: Connection, asked: AskedPlan) -> None:
-    """Refuse a plan that costs nothing once its auditor had as much for nothing as anybody gets.
+    """Refuse a free plan once its auditor had the free answers that everybody gets.
 
-    No budget ends such plans, and every answer is stored for good.
+    No budget limits free plans, and every answer is stored for good.
     """
     dataset = asked.priced.dataset.name
     if asked.priced.charge != NO_LOSS:

@@ -113,7 +113,7 @@ def account_balance(connection: Connection, population: str, auditor: str) -> Ba
 
 
 def account_state(connection: Connection, population: str, auditor: str) -> AccountState | None:
-    """Relation, account and cap as they are now, in one statement; None if there is no such population."""
+    """Relation, account and cap as they are now, in one statement; None if the population is unknown."""
     row = connection.execute(_ACCOUNT_STATE, {"of": population, "who": auditor}).one()
     if row.relation is None:
         return None

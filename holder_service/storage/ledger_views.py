@@ -52,7 +52,7 @@ class EntryFilter:
                     entries.c.subject == self.account, entries.c.detail.contains(named, autoescape=True),
                 )
             )  # fmt: skip
-        # Times are kept as ISO 8601 in UTC, and such texts sort as the times do.
+        # Times are kept as ISO 8601 in UTC: the texts sort as the times do.
         if self.since is not None:
             found.append(entries.c.at >= self.since.isoformat())
         if self.until is not None:

@@ -22,7 +22,7 @@ async def receive_form(request: Request, path: Path, *, bytes_max: int, check: C
         check: Is given the form's token, which stands before the file, and refuses a wrong one.
 
     Raises:
-        InvalidRequest: It is no such form, or no file is in it.
+        InvalidRequest: It is not the form of the page, or holds no file.
         TooLargeBody: It is longer than it may be.
     """
     media_type, parameters = parse_options_header(request.headers.get("content-type", ""))

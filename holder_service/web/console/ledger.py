@@ -122,7 +122,7 @@ def _filter(filters: Mapping[str, str]) -> EntryFilter:
     """What the texts mean.
 
     Raises:
-        InvalidRequest: There is no such kind, or a time is none.
+        InvalidRequest: The kind is unknown, or a time is not one.
     """
     kind = next((kind for kind in KINDS if kind == filters["kind"]), None)
     if filters["kind"] and kind is None:

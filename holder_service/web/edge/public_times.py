@@ -4,8 +4,8 @@ A release has two. At the first, its deadline, the count and the draw are done a
 its sequence number, the budget, the head and the stored answer change then. At the second, one quantum later, the
 answer leaves. What takes longer than its period waits for the double of it.
 
-Plans at once share the processor. So that none overruns because of others, they are drawn one after the other, and the
-deadline of each is when all before it and it itself would be done if each took as long as it is supposed to.
+Plans at once share the processor. They are drawn one after the other, so that none makes another overrun: the deadline
+of each is when it and all before it would be done if each took its modelled time.
 """
 
 import asyncio
