@@ -18,7 +18,6 @@ from auditor_client import Auditor, AuditorError
 from holder_service.private_files import keep_new_files_private
 from pafer_demo import administration, auditor_side
 from pafer_demo.holder_process import DemoFailed, initialise, running_holder
-from pafer_demo.model import trained_tree, true_ratio
 from pafer_demo.open_data import OpenData, OpenDataMissing, adult
 from pafer_demo.register import register
 from shared.amounts import InvalidAmount, format_nano, parse_nano
@@ -29,10 +28,10 @@ FOLDERS_OF_ONE_RUN: Final = ("holder", "receipts")
 
 @app.command()
 def main(
-    epsilon: Annotated[str, typer.Option(help="The privacy loss of each of the three audits.")] = auditor_side.EPSILON,
+    epsilon: Annotated[str, typer.Option(help="The privacy loss of each of the five audits.")] = auditor_side.EPSILON,
     output: Annotated[Path, typer.Option(help="The folder for everything that is written.")] = Path("demo-output"),
 ) -> None:
-    """Watch an auditor measure how a tree treats the groups of a register that it never sees."""
+    """Watch an auditor measure how two models and a list of decisions treat the groups of a register."""
     console = Console()
     signal.signal(signal.SIGTERM, _interrupt)
     keep_new_files_private()
@@ -49,20 +48,19 @@ def main(
 
 def _demonstrate(console: Console, epsilon: str, output: Path) -> bool:
     started_s = time.monotonic()
-    budget = format_nano(4 * parse_nano(epsilon))
+    budget = format_nano(6 * parse_nano(epsilon))
     home = _fresh(output)
     data = _data(console)
-    console.print(f"Register: [b]{data.name}[/], {data.test.num_rows:,} people. Training a tree on other people.")
-    model = trained_tree(data)
+    console.print(f"Register: [b]{data.name}[/], {data.test.num_rows:,} people.")
     environment = {"HOLDER_HOME": str(home), "HOLDER_DATABASE_URL": "", "HOLDER_ANCHOR": ""}
     admin_key = initialise(environment)
     with (output / "holder.log").open("wb") as log, running_holder(environment, log=log) as holder:
         key = administration.prepare(holder.url, admin_key, data, budget=budget)
         console.print(f"Holder: answers at {holder.url} and has granted the auditor a budget of epsilon {budget}.")
         with Auditor(holder.url, key, receipts=output / "receipts") as auditor:
-            audits = auditor_side.audit(auditor, data, model, epsilon=epsilon, output=output)
-            true_ratios = {finished.sensitive: true_ratio(model, data, finished.sensitive) for finished in audits}
-            intact = auditor_side.show(console, auditor, audits, true_ratios)
+            console.print("Auditor: trains two models on other people, and has decisions that an office made.")
+            audits = auditor_side.audit(auditor, data, epsilon=epsilon, output=output)
+            intact = auditor_side.show(console, auditor, audits, data)
     console.print(f"Done in {time.monotonic() - started_s:.0f} s; the holder has been stopped.")
     return intact
 

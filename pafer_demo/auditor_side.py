@@ -1,11 +1,10 @@
-"""The auditor's half of the demonstration: a tree, three audits, reports, and a look at the receipts.
+"""The auditor's half of the demonstration: audits of two models and of mere decisions, reports, a look at receipts.
 
 As a program of its own (`python -m pafer_demo.auditor_side`) it audits the generated register through
 whatever holder AUDITOR_HOLDER_URL names, as the composed demonstration does.
 """
 
 import contextlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -16,7 +15,7 @@ from rich.table import Table
 
 from auditor_client import Auditor, AuditorError
 from auditor_client.audits.result import AuditResult
-from pafer_demo.model import save, trained_tree
+from pafer_demo.model import BOOSTED_TREES, boosted_model, decisions_by_hand, save, trained_tree, true_ratio
 from pafer_demo.open_data import OpenData
 from pafer_demo.register import register
 from shared.amounts import format_nano
@@ -28,40 +27,54 @@ _VERDICT_STYLES: Final = {"meets": "green", "fails": "red", "undecided": "yellow
 
 @dataclass(frozen=True, slots=True)
 class DemoAudit:
-    """One audit: of which sensitive columns, what came out, and where its report is."""
+    """One audit: of what and of which sensitive columns, what came out, and where its report is.
 
+    `audited` is the model, or a table with decisions: what the truth can be computed from.
+    """
+
+    name: str
+    audited: Any
     sensitive: tuple[str, ...]
     result: AuditResult
     report: Path
 
 
 def questions(data: OpenData) -> tuple[tuple[str, ...], ...]:
-    """What is audited: each sensitive column by itself, then all together."""
+    """What the tree is asked: each sensitive column by itself, then all together."""
     columns = data.declaration.table.sensitive
     return (*((column,) for column in columns), columns)
 
 
-def audit(auditor: Auditor, data: OpenData, model: Any, *, epsilon: str, output: Path) -> tuple[DemoAudit, ...]:
-    """Save the model, audit the file for every question, write a page and a JSON document for each.
+def audit(auditor: Auditor, data: OpenData, *, epsilon: str, output: Path) -> tuple[DemoAudit, ...]:
+    """Audit a tree for every question, a boosted model and a list of decisions for the first; write the reports.
 
     Args:
-        auditor: With a budget of three times ε.
-        data: Says which dataset and which columns; its records are not looked at.
-        model: A fitted classifier.
+        auditor: With a budget of five times ε.
+        data: Says which dataset and which columns; its records are looked at only to make up the list of decisions.
         epsilon: What each audit spends.
-        output: The folder for model and reports.
+        output: The folder for models, decisions and reports.
 
     Raises:
         AuditorError: The holder refused or did not answer, in words that say what to do.
     """
-    file = output / "model.skops"
-    save(model, file)
-    audits = []
-    for sensitive in questions(data):
-        result = auditor.audit(file, data.name, sensitive, epsilon)
-        report = result.write_report(output / f"report-{'-'.join(sensitive)}.html")
+    tree, boosted = trained_tree(data), boosted_model(data)
+    save(tree, output / "model.skops")
+    save(boosted, output / "boosted.skops")
+    decisions = decisions_by_hand(boosted, data)
+    decisions.to_csv(output / "decisions.csv", index=False)
+
+    def finished(name: str, audited: Any, sensitive: tuple[str, ...], model: Path | None, **asked: Any) -> DemoAudit:
+        result = auditor.audit(model, data.name, sensitive, epsilon, **asked)
+        words = [*(() if audited is tree else (name.rsplit(maxsplit=1)[-1],)), *sensitive]
+        report = result.write_report(output / f"report-{'-'.join(words)}.html")
         report.with_suffix(".json").write_text(result.to_json(), encoding="utf-8")
-        audits.append(DemoAudit(sensitive, result, report))
+        return DemoAudit(name, audited, sensitive, result, report)
+
+    first = questions(data)[0]
+    audits = [finished("tree", tree, sensitive, output / "model.skops") for sensitive in questions(data)]
+    audits.append(finished(f"{BOOSTED_TREES} trees boosted", boosted, first, output / "boosted.skops"))
+    auditor.link(output / "decisions.csv", data.name, name="decision")
+    audits.append(finished("decisions", decisions, first, None, decision="decision", favourable=["granted"]))
     return tuple(audits)
 
 
@@ -69,7 +82,7 @@ def show(
     console: Console,
     auditor: Auditor,
     audits: tuple[DemoAudit, ...],
-    true_ratios: Mapping[tuple[str, ...], float] | None = None,
+    data: OpenData | None = None,
 ) -> bool:
     """Print what was found, what it cost, and whether the receipts hold.
 
@@ -77,21 +90,27 @@ def show(
         console: Where to.
         auditor: Whose receipts and budget.
         audits: In the order to show.
-        true_ratios: The true ratio of each question, which only a demonstration can know.
+        data: What the true ratio of each audit is computed from, which only a demonstration can know.
 
     Returns:
         Whether every receipt holds.
     """
     table = Table(
-        "question", "parity ratio, 95 % interval", "80 % rule", title="What the auditor found", title_justify="left"
+        "audited",
+        "by",
+        "ratio, 95 % interval",
+        "80 % rule",
+        title="What the auditor found",
+        title_justify="left",
     )
-    if true_ratios is not None:
+    if data is not None:
         table.add_column("true ratio (no auditor sees it)", style="dim")
     for finished in audits:
         parity = finished.result.parity
-        verdict = parity.verdict.value
-        row = [" × ".join(finished.sensitive), str(parity.ratio), f"[{_VERDICT_STYLES[verdict]}]{verdict}[/]"]
-        table.add_row(*row, *([] if true_ratios is None else [f"{true_ratios[finished.sensitive]:.3f}"]))
+        verdict = f"[{_VERDICT_STYLES[parity.verdict.value]}]{parity.verdict.value}[/]"
+        row = [finished.name, " × ".join(finished.sensitive), str(parity.ratio), verdict]
+        known = [] if data is None else [f"{true_ratio(finished.audited, data, finished.sensitive):.3f}"]
+        table.add_row(*row, *known)
     console.print(table)
     budget = auditor.budget(audits[-1].result.release.dataset)
     console.print(
@@ -112,8 +131,8 @@ def show(
 
 @app.command()
 def main(
-    output: Annotated[Path, typer.Option(help="The folder for model, reports and receipts.")] = Path("demo-output"),
-    epsilon: Annotated[str, typer.Option(help="The privacy loss of each of the three audits.")] = EPSILON,
+    output: Annotated[Path, typer.Option(help="The folder for models, reports and receipts.")] = Path("demo-output"),
+    epsilon: Annotated[str, typer.Option(help="The privacy loss of each of the five audits.")] = EPSILON,
 ) -> None:
     """Audit the generated register through the holder that AUDITOR_HOLDER_URL names."""
     console = Console()
@@ -121,7 +140,7 @@ def main(
     data = register()
     try:
         with contextlib.closing(Auditor(receipts=output / "receipts")) as auditor:
-            intact = show(console, auditor, audit(auditor, data, trained_tree(data), epsilon=epsilon, output=output))
+            intact = show(console, auditor, audit(auditor, data, epsilon=epsilon, output=output))
     except AuditorError as error:
         console.print(str(error), style="red", markup=False)
         raise typer.Exit(2) from error

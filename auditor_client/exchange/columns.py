@@ -159,6 +159,7 @@ def require_ready(holder: HolderClient, dataset: str, held: HeldColumn, on_step:
     """
     give_up_at = time.monotonic() + _WAIT_S_MAX
     found = _found(holder, dataset, held, on_step)
+    pause_s, said = _POLL_S_MIN, ""
     while found.state != "ready":
         if found.state == "awaiting-values":
             raise QuestionRefused(
@@ -166,10 +167,12 @@ def require_ready(holder: HolderClient, dataset: str, held: HeldColumn, on_step:
             )
         if not time.monotonic() < give_up_at:
             raise HolderUnavailable(f"The column {held.column.name!r} is not ready after hours. Ask again later.")
-        until = found.ready_at or datetime.now(UTC)
-        on_step(f"Waiting for the column {held.column.name!r}, which is ready at {until.astimezone():%H:%M:%S}")
-        left_s = (until - datetime.now(UTC)).total_seconds()
-        time.sleep(min(max(left_s, _POLL_S_MIN), _POLL_S_MAX))  # the two clocks may differ
+        left_s = (found.ready_at - datetime.now(UTC)).total_seconds() if found.ready_at else 0.0
+        when = f", which is ready at {found.ready_at.astimezone():%H:%M:%S}" if found.ready_at and left_s > 1 else ""
+        if (saying := f"Waiting for the column {held.column.name!r}{when}") != said:
+            on_step(said := saying)
+        time.sleep(min(max(left_s, pause_s), _POLL_S_MAX))  # the two clocks may differ
+        pause_s *= 2
         found = holder.column(dataset, held.id)
 
 

@@ -1,4 +1,4 @@
-"""Audits of decisions, at a real holder: linked by person key, in a declared column, with a label that was linked."""
+"""Audits at a real holder of what is no tree: linked decisions, declared columns, linked labels, boosted models."""
 
 import io
 import json
@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
+from lightgbm import LGBMClassifier
 from typer.testing import CliRunner
+from xgboost import XGBClassifier
 
 from auditor_client import Auditor
 from auditor_client.audits.bundle import check_bundle, write_bundle
@@ -213,3 +216,73 @@ def test_commands_link_and_audit(holder: TestedHolder, decisions: pd.DataFrame, 
     listed = json.loads(run("columns", "--dataset", "register", "--json"))["columns"]
     assert {column["column"]["name"] for column in listed} == {"decision", "paid"}
     assert "decision" not in run("columns", "--dataset", "register", "--delete", listed[0]["id"])
+
+
+@pytest.fixture(scope="module")
+def boosters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Boosted models of two makers in their own files, trained on other people without the sensitive columns."""
+    others = pd.read_csv(io.BytesIO(register_csv(people=2000, seed=7)))
+    features = others[["age", "hours"]]
+    wanted = ((others["age"] > 45) & ((others["hours"] > 20) | (others["education"] == "high"))).astype(int)
+    folder = tmp_path_factory.mktemp("boosters")
+    light = LGBMClassifier(n_estimators=40, verbose=-1).fit(features, wanted)
+    light.booster_.save_model(folder / "model.txt")
+    extreme = XGBClassifier(n_estimators=40).fit(features, wanted)
+    extreme.save_model(folder / "model.json")
+    return {"model.txt": folder / "model.txt", "model.json": folder / "model.json"}
+
+
+def decided_by(file: Path, people: pd.DataFrame) -> pd.DataFrame:
+    """What the maker's own library decides."""
+    features = people[["age", "hours"]]
+    if file.suffix == ".txt":
+        scores = np.asarray(lightgbm.Booster(model_file=file).predict(features))
+    else:
+        extreme = XGBClassifier()
+        extreme.load_model(file)
+        scores = extreme.predict_proba(features)[:, 1]
+    return people.assign(favourable=scores > 0.5)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ["model.txt", "model.json"])
+def test_a_boosted_models_figures_are_the_makers_own_up_to_the_noise(
+    auditor: Auditor, people: pd.DataFrame, boosters: dict[str, Path], name: str
+) -> None:
+    """Sample: one release of 4 counts; threshold 4 people a count; a false alarm once in 10⁹ runs."""
+    result = auditor.audit(boosters[name], "register", ["sex"], "5")
+
+    assert within_the_noise(result, decided_by(boosters[name], people))
+    assert not within_the_noise(result, people.assign(favourable=people["age"] > 45))
+    assert result.plan.columns is not None
+    assert "read exactly: 0 of" in result.to_html()
+
+
+def test_two_models_of_different_makers_are_compared(
+    auditor: Auditor, boosters: dict[str, Path], tmp_path: Path
+) -> None:
+    comparison = auditor.compare(boosters["model.txt"], boosters["model.json"], "register", ["sex"], "2")
+    page = comparison.to_html()
+
+    assert "LightGBM" in page
+    assert "XGBoost" in page
+    assert comparison.first.plan.columns != comparison.second.plan.columns
+    bundle = write_bundle(tmp_path / "both.zip", [comparison.first, comparison.second], auditor.receipts)
+    assert [check.fault for check in check_bundle(bundle).checks] == [None, None]
+
+
+def test_a_score_outlives_a_restart_and_is_computed_again_for_new_records(
+    tmp_path: Path, boosters: dict[str, Path]
+) -> None:
+    model, sex = boosters["model.txt"], ["sex"]
+    receipts = tmp_path / "receipts"
+    with running_holder(tmp_path, people=300) as tested:
+        with Auditor(tested.url, tested.auditor_key, receipts=receipts) as auditor:
+            first = auditor.audit(model, "register", sex, "1")
+        settings = tested
+    with settings.reopened() as again, Auditor(again.url, again.auditor_key, receipts=receipts) as auditor:
+        assert auditor.audit(model, "register", sex, "1").answer == first.answer
+        assert again.load(register_csv(people=299)).status_code == 200
+        renewed = auditor.audit(model, "register", sex, "2")
+        assert (renewed.release.version, renewed.plan.columns) == (2, first.plan.columns)
+        assert len(auditor.columns("register")) == 1

@@ -45,7 +45,7 @@ def test_every_cell_of_the_tutorial_runs(tmp_path: Path, monkeypatch: pytest.Mon
             names["open_things"].close()
 
     assert names["checked"].ok
-    assert sum("<iframe" in html for html in shown) == 3
+    assert sum("<iframe" in html for html in shown) == 4
     for metric, figure in names["fairlearn"].items():
         ratio = names["labelled"].estimates[metric].ratio
         assert abs(ratio.value - figure) <= 3 * ratio.width + 0.001, metric

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pafer_demo.model import trained_tree, true_ratio
+from pafer_demo.model import boosted_model, decisions_by_hand, trained_tree, true_ratio
 from pafer_demo.register import register
 
 
@@ -34,3 +34,14 @@ def test_a_tree_that_sees_neither_sex_nor_origin_still_treats_the_groups_differe
     assert by_origin == pytest.approx(0.71, abs=0.01)
     assert by_both == pytest.approx(0.48, abs=0.01)
     assert not {"sex", "origin"} & set(model.feature_names_in_)
+
+
+def test_a_boosted_model_and_the_decisions_made_after_it_differ_less() -> None:
+    data = register()
+    model = boosted_model(data)
+    decisions = decisions_by_hand(model, data)
+
+    assert true_ratio(model, data, ["sex"]) == pytest.approx(0.857, abs=0.01)
+    assert true_ratio(decisions, data, ["sex"]) == pytest.approx(0.872, abs=0.01)
+    assert len(decisions) == pytest.approx(40_000, abs=400)
+    assert decisions.equals(decisions_by_hand(model, data))
