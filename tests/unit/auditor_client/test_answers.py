@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from auditor_client.asking.question import Question
-from auditor_client.asking.request import METRICS, STRATEGIES
+from auditor_client.asking.request import OF_DECISIONS, STRATEGIES
 from auditor_client.errors import EstimationRefused, HolderLied
 from auditor_client.findings.answers import RATES, Rate, read
 from auditor_client.models.tree import Tree
@@ -29,7 +29,9 @@ def counts_of(asked: Question, release: Release) -> dict[Rate, tuple[list[int], 
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("metrics", [*itertools.combinations(METRICS, 1), METRICS, METRICS[1:], METRICS[::3]])
+@pytest.mark.parametrize(
+    "metrics", [*itertools.combinations(OF_DECISIONS, 1), OF_DECISIONS, OF_DECISIONS[1:], OF_DECISIONS[::3]]
+)
 def test_every_strategy_measures_every_rate(strategy: str, metrics: tuple[str, ...]) -> None:
     asked = question(strategy=strategy, metrics=metrics, sensitive=["sex", "origin"])
 
@@ -42,7 +44,7 @@ def test_every_strategy_measures_every_rate(strategy: str, metrics: tuple[str, .
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_scope_is_the_people_within_it(strategy: str) -> None:
-    asked = question(strategy=strategy, metrics=METRICS, where=["region in (North, South)", "hours >= 20"])
+    asked = question(strategy=strategy, metrics=OF_DECISIONS, where=["region in (North, South)", "hours >= 20"])
     within = [p for p in PEOPLE if p["region"] != "East" and isinstance(p["hours"], float) and p["hours"] >= 20]
 
     answered = counts_of(asked, exact_release(asked.plan, PEOPLE))

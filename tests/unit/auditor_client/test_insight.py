@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from markupsafe import escape
 
-from auditor_client.asking.request import METRICS, ODDS, PARITY
+from auditor_client.asking.request import ODDS, OF_DECISIONS, PARITY
 from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.history import History
 from auditor_client.audits.result import AuditResult
@@ -51,7 +51,7 @@ FLIPS = {
 
 
 @pytest.mark.parametrize("rule", sorted(FLIPS))
-@pytest.mark.parametrize("metrics", [(PARITY,), METRICS])
+@pytest.mark.parametrize("metrics", [(PARITY,), OF_DECISIONS])
 def test_a_flip_is_the_ratio_of_the_tree_with_that_leaf_reversed(rule: str, metrics: tuple[str, ...]) -> None:
     """Also where the leaf's people were counted label by label: all of them change sides."""
     result = audited(metrics=metrics)
@@ -165,7 +165,7 @@ def test_what_the_rules_do_to_equalized_odds_is_said_of_one_rate_by_name() -> No
 
 
 def test_a_report_shows_every_figure_with_both_kinds_of_interval() -> None:
-    result = audited(metrics=METRICS, where="age > 18", reference="Male")
+    result = audited(metrics=OF_DECISIONS, where="age > 18", reference="Male")
     page = result.to_html()
 
     for title in ("Statistical parity", "Equal opportunity", "Equalized odds", "Predictive parity"):
@@ -176,9 +176,9 @@ def test_a_report_shows_every_figure_with_both_kinds_of_interval() -> None:
     assert [len(section.rates) for section in audit_data(result).sections] == [1, 1, 2, 1]
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", OF_DECISIONS)
 def test_the_headline_is_about_the_first_figure(metric: str) -> None:
-    result = audited(metrics=(metric, *(other for other in METRICS if other != metric)))
+    result = audited(metrics=(metric, *(other for other in OF_DECISIONS if other != metric)))
 
     assert result.verdict == result.estimates[metric].verdict
     assert result.ratio == result.estimates[metric].ratio

@@ -8,7 +8,7 @@ import pytest
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.question import Question
-from auditor_client.asking.request import METRICS, STRATEGIES
+from auditor_client.asking.request import OF_DECISIONS, STRATEGIES
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.posterior import estimate_parity
@@ -101,7 +101,7 @@ def test_the_curve_falls_with_epsilon_and_has_the_planned_one() -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian", "exponential"])
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", OF_DECISIONS)
 def test_every_mechanism_and_figure_has_a_forecast(mechanism: str, metric: str) -> None:
     found = expected(mechanism=mechanism, metrics=metric, epsilon="0.5")
 

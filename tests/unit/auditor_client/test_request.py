@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import auditor_client
 from auditor_client.asking.assumption import Assumption
-from auditor_client.asking.request import METRICS, AuditRequest
+from auditor_client.asking.request import OF_DECISIONS, AuditRequest
 from auditor_client.audits.asking import Asking, OnHand
 from auditor_client.cli import app
 from auditor_client.errors import QuestionRefused, ReceiptsDamaged
@@ -81,7 +81,7 @@ def kept_note(**asked: Any) -> Note:
     """The note of an audit of which everything was chosen otherwise than by default."""
     put = question(
         **{
-            "metrics": METRICS,
+            "metrics": OF_DECISIONS,
             "where": ["age >= 18", "region in (North, South)"],
             "reference": "Male",
             "mechanism": "gaussian",

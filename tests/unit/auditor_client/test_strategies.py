@@ -10,7 +10,7 @@ from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.choice import choose_strategy
 from auditor_client.asking.inquiry import Inquiry, ModelDigest
 from auditor_client.asking.mechanisms import settled
-from auditor_client.asking.request import METRICS, STRATEGIES, AuditRequest
+from auditor_client.asking.request import OF_DECISIONS, STRATEGIES, AuditRequest
 from auditor_client.asking.strategies import build_plan
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.models.tree import Branch, DecisionRule, Leaf, Node, Split, Tree
@@ -193,7 +193,9 @@ def test_the_number_of_histograms_is_within_the_papers_theorem(root: Node) -> No
 
 
 @settings(deadline=None)
-@given(root=binary_nodes(), nano=st.integers(2 * 10**6, 10**10), metrics=st.sets(st.sampled_from(METRICS), min_size=1))
+@given(
+    root=binary_nodes(), nano=st.integers(2 * 10**6, 10**10), metrics=st.sets(st.sampled_from(OF_DECISIONS), min_size=1)
+)
 def test_the_batches_of_every_strategy_cost_exactly_epsilon(root: Node, nano: int, metrics: set[str]) -> None:
     rules = Tree(root).rules()
     if len({rule.favourable for rule in rules}) == 1:
