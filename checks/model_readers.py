@@ -34,7 +34,7 @@ from testing.invented_models import SCHEMA, people
 Read = Callable[[int], tuple[ReadModel, Schema, Ask]]
 """From a seed to a model that was read, and whom to compare it with."""
 
-_PAIRS: Final = 60
+_PAIRS: Final = 40
 _STEPS: Final = 70
 
 
@@ -206,6 +206,10 @@ def main(arguments: list[str] | None = None) -> int:
         share = "–" if found.share_of_bound is None else f"{found.share_of_bound:.3f}"
         figures = (found.models, len(found.refused), found.records, found.differing, found.outside, found.inside)
         table.add_row(name, *map(str, figures), share, f"{time.monotonic() - started:.0f}")
+        console.print(
+            f"{name}: {found.models} read, {len(found.refused)} refused; of {found.records} records {found.differing} "
+            f"differ, {found.outside} outside the bound, {found.inside} inside; largest / bound {share}"
+        )
         for refusal in found.refused[:3]:
             console.print(f"{name}: {refusal}", style="red")
     console.print(table)

@@ -112,8 +112,7 @@ def compare(read: ReadModel, schema: Schema, ask: Ask, records: Invented) -> Agr
     near, far, largest = np.zeros(records.count, bool), np.zeros(records.count, bool), None
     for column in read.columns:
         document, bound = _document(column), answers.bounds.get(column.name)
-        values[column.name] = score_column(document, records.values, schema)
-        ours = _numbers(document, values[column.name], records, schema)
+        values[column.name], ours = _values(document, records, schema)
         if bound is not None and isinstance(document, Choice):
             near |= _gap(ours) <= 2 * bound
         elif bound is not None and column.name == read.score:
@@ -136,16 +135,16 @@ def compare(read: ReadModel, schema: Schema, ask: Ask, records: Invented) -> Agr
     )
 
 
-def _numbers(document: Document, values: list[Any], records: Invented, schema: Schema) -> Numbers:
-    """What is compared, shape (records, categories of a choice or 1); of a list, nothing: shape (records, 0)."""
-    match document:
-        case RuleList():
-            return np.empty((records.count, 0))
-        case Choice():
-            parts = [score_column(part, records.values, schema) for part in document.of]
-        case _:
-            parts = [values]
-    return np.array(parts, np.float64).T  # None becomes NaN
+def _values(document: Document, records: Invented, schema: Schema) -> tuple[list[Any], Numbers]:
+    """A document's values, and the numbers that are compared, shape (records, categories of a choice, or 1, or 0)."""
+    if not isinstance(document, Choice):
+        values = score_column(document, records.values, schema)
+        none = np.empty((records.count, 0))
+        return values, none if isinstance(document, RuleList) else np.array([values], np.float64).T  # None becomes NaN
+    numbers = np.array([score_column(part, records.values, schema) for part in document.of], np.float64).T
+    chosen = np.array(document.categories, object)[np.argmax(numbers, axis=1)]
+    chosen[np.isnan(numbers).any(axis=1)] = None
+    return chosen.tolist(), numbers
 
 
 def _decisions(read: ReadModel, schema: Schema, table: Mapping[str, Any]) -> NDArray[np.bool_]:

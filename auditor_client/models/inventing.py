@@ -22,7 +22,7 @@ from shared.scores import Choice, Document, Layers, Product, RuleList, RuleTerm,
 LARGEST_OF_TERMS: Final = 1e6
 """Up to here, or to the declared range, numbers are invented for a document whose rounding grows with them."""
 _BETWEEN_SHARE: Final = 0.3
-_ALONG_PATHS_SHARE: Final = 0.25
+_ALONG_PATHS_MAX: Final = 2000
 _MISSING_SHARE: Final = 0.1
 
 Values = NDArray[Any]
@@ -163,7 +163,8 @@ class _Paths:
 
     def walk(self, records: Invented, forests: list[Trees]) -> None:
         """Change some records so that each goes a random way through one of the trees."""
-        for row in np.flatnonzero(self._draw.random(records.count) < _ALONG_PATHS_SHARE).tolist():
+        some = self._draw.permutation(records.count)[: min(records.count // 4, _ALONG_PATHS_MAX)]
+        for row in some.tolist():
             forest = forests[self._draw.integers(len(forests))]
             tree = forest.trees[self._draw.integers(len(forest.trees))]
             for name, allowed in self._path(forest, tree).items():

@@ -14,19 +14,16 @@ from numpy.typing import NDArray
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Line
+from auditor_client.models.formats.links import least, negated
 from auditor_client.models.inventing import Invented
+from auditor_client.models.preprocessing import quietly
 from auditor_client.models.read_model import SCORE, ReadModel, above, among
 from shared.columns import DerivedColumn, ScoreOrigin
-from shared.limits import SCORE_NUMBER_MAX
 from shared.schema import Column, Schema
 from shared.scores import (
     Choice,
     Document,
     Layers,
-    Product,
-    RuleTerm,
-    TableTerm,
-    Term,
     Terms,
     Trees,
     may_be_missing,
@@ -37,7 +34,8 @@ Numbers = NDArray[np.float64]
 DECISION: Final = "decision"
 """The name of the derived column of a choice, unless the dataset declares one of that name."""
 
-_DOUBLES: Final = Line(Column(name="score", type="number", minimum=-SCORE_NUMBER_MAX, maximum=SCORE_NUMBER_MAX))
+_DOUBLES: Final = Line(Column(name="score", type="number"))
+_LARGEST: Final = float(np.finfo(np.float64).max)
 _AROUND: Final = 4096
 """So many doubles on either side of a moved threshold are asked about."""
 
@@ -172,9 +170,10 @@ def _by_threshold(
     [document] = scoring.documents
 
     def ask(values: Numbers) -> NDArray[np.bool_]:
-        return favourable(values[:, None])
+        found: NDArray[np.bool_] = quietly(favourable, values[:, None])
+        return found
 
-    lowest, highest = ask(np.array([-SCORE_NUMBER_MAX, SCORE_NUMBER_MAX])).tolist()
+    lowest, highest = ask(np.array([-_LARGEST, _LARGEST])).tolist()
     if lowest == highest:
         raise ModelRefused(f"The model decides {words[0 if lowest else 1]} about everybody: there is nothing to ask.")
     if lowest:
@@ -201,51 +200,14 @@ def moved_threshold(favourable: Callable[[Numbers], NDArray[np.bool_]]) -> tuple
     Raises:
         ModelRefused: Near the threshold the decision rises and falls.
     """
-    low, high = _DOUBLES.first, _DOUBLES.last
-    while high - low > 1:
-        middle = (low + high) // 2
-        if favourable(np.array([_DOUBLES.value(middle)], np.float64))[0]:
-            high = middle
-        else:
-            low = middle
-    keys = np.arange(max(high - _AROUND, _DOUBLES.first), min(high + _AROUND, _DOUBLES.last), dtype=np.uint64)
-    if (favourable(_DOUBLES.values(keys)) != (keys >= np.uint64(high))).any():
+    first = least(lambda number: bool(favourable(np.array([number]))[0]), "float64")
+    key = _DOUBLES.key(first)
+    keys = np.arange(key - _AROUND, key + _AROUND, dtype=np.uint64)
+    if (favourable(_DOUBLES.values(keys)) != (keys >= np.uint64(key))).any():
         raise ModelRefused(
             "Near its threshold the model's decision rises and falls with its score: it has no threshold."
         )
-    return float(_DOUBLES.value(low)), float(_DOUBLES.value(high))
-
-
-def negated(document: Trees | Terms | Layers) -> Trees | Terms | Layers:
-    """The document whose number is the negative one, to the last bit: rounding is the same on both sides of 0."""
-    match document:
-        case Trees():
-            trees = [tree.model_copy(update={"values": _minus(tree.values)}) for tree in document.trees]
-            return document.model_copy(update={"base": -document.base, "trees": tuple(trees)})
-        case Terms():
-            return document.model_copy(
-                update={"base": -document.base, "terms": tuple(_negated_term(term) for term in document.terms)}
-            )
-        case Layers():
-            *before, last = document.layers
-            weights = tuple(_minus(row) for row in last.weights)
-            turned = last.model_copy(update={"weights": weights, "bias": _minus(last.bias)})
-            return document.model_copy(update={"layers": (*before, turned)})
-
-
-def _negated_term(term: Term) -> Term:
-    match term:
-        case Product():
-            missing = None if term.missing is None else -term.missing
-            return term.model_copy(update={"slope": -term.slope, "missing": missing})
-        case TableTerm():
-            return term.model_copy(update={"table": _minus(term.table)})
-        case RuleTerm():
-            return term.model_copy(update={"value": -term.value})
-
-
-def _minus(numbers: Sequence[float]) -> tuple[float, ...]:
-    return tuple(-number for number in numbers)
+    return float(_DOUBLES.value(key - 1)), first
 
 
 def _column(name: str, document: Document, schema: Schema, categories: Sequence[str] | None = None) -> DerivedColumn:

@@ -29,7 +29,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models import checking, forests, scoring
+from auditor_client.models import checking, forests
+from auditor_client.models.formats.links import negated
 from auditor_client.models.read_model import ModelRequest, ReadModel
 from auditor_client.models.readers import read_model
 from checks.model_readers import READERS, check_one
@@ -165,7 +166,7 @@ def test_a_model_that_likes_the_other_class_is_the_negative_score() -> None:
 
     assert isinstance(liked, Trees)
     assert isinstance(disliked, Trees)
-    assert disliked == scoring.negated(liked)
+    assert disliked == negated(liked)
     assert liked.base == -disliked.base
 
 
