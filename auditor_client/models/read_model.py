@@ -52,7 +52,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How a model was read, for its report.
+    """How a model was read, for its report. It is kept in notes: another field is left out where it has no value.
 
     Attributes:
         description: What was read, in a reader's words: "a gradient-boosted model of 300 trees, LightGBM 4.6".

@@ -12,6 +12,10 @@ from typing import Any, Final
 
 import pandas as pd
 import skops.io
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from auditor_client import Assumption, Auditor, AuditResult
@@ -141,6 +145,32 @@ def audits_of_stability(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
     yield auditor.audit(FOUR_LEAVES, "loans", ["sex"], "2", **asked)
 
 
+def audits_of_columns(auditor: Auditor, people: pd.DataFrame, _: Path) -> Iterator[AuditResult]:
+    """Audits of models behind scores, and of linked decisions with a linked label, within a linked part."""
+    known = people.dropna()
+    features, repaid = known[["age", "hours"]], known["repaid"] * 1
+    fill = SimpleImputer(strategy="constant", fill_value=-1)
+    boosted = make_pipeline(fill, GradientBoostingClassifier(n_estimators=5, max_depth=2, random_state=0))
+    yield auditor.audit(boosted.fit(features, repaid), "loans", ["sex"], "1")
+    scorecard = make_pipeline(fill, LogisticRegression())
+    yield auditor.audit(scorecard.fit(features, repaid), "loans", ["sex"], "1", above=0.55)
+    chance = random.Random(7)
+    linked = pd.DataFrame(
+        {
+            "id": [f"p{person}" for person in range(1500)],
+            "decision": chance.choices(["granted", "later", "refused"], k=1500),
+            "paid": [chance.random() < 0.7 for _ in range(1500)],
+            "points": [chance.random() for _ in range(1500)],
+        }
+    )
+    for name in ("decision", "paid", "points"):
+        auditor.link(linked, "loans", name=name, label=name == "paid")
+    yield auditor.audit(
+        dataset="loans", sensitive=["sex"], epsilon="1", decision="decision", favourable=["granted", "later"],
+        metrics=["equalized-odds"], label="paid", where="points > 0.25",
+    )  # fmt: skip
+
+
 def model_file(people: pd.DataFrame, folder: Path) -> Path:
     """A model's file. The set has its digest alone."""
     known = people.dropna()
@@ -157,6 +187,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "decisions": audits_of_decisions,
     "bands": audits_of_bands,
     "stability": audits_of_stability,
+    "columns": audits_of_columns,
 }
 
 

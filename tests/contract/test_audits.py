@@ -52,7 +52,7 @@ def test_the_rules_of_a_note_make_the_plan_that_was_asked(folder: Path) -> None:
         question = note.question()
 
         assert question.plan == note.plan
-        assert rules_digest(question.rules) == note.model.rules
+        assert rules_digest(question.rules, question.source.columns) == note.model.rules
 
 
 def test_every_receipt_is_believed_and_every_audit_is_computed_again(folder: Path) -> None:
