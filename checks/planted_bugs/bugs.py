@@ -30,6 +30,8 @@ _AUDITORS: Final = "holder_service/web/rest/auditors.py"
 _ENCODED: Final = "holder_service/records/encoded.py"
 _LINKED: Final = "holder_service/records/linked.py"
 _ATOMS: Final = "holder_service/records/atoms.py"
+_SCORING: Final = "holder_service/records/scoring.py"
+_SCORE_TREES: Final = "holder_service/records/score_trees.py"
 _LAPLACE: Final = "holder_service/mechanisms/laplace.py"
 
 BUGS: Final = (
@@ -425,5 +427,27 @@ BUGS: Final = (
             ),
         ),
         ("tests/unit/holder_service/test_public_times.py",),
+    ),
+    Bug(
+        "a test of a tree admits one code too many",
+        (
+            Edit(
+                _SCORE_TREES,
+                "first[at], width[at] = begin, end - begin",
+                "first[at], width[at] = begin, end - begin + 1",
+            ),
+        ),
+        ("tests/unit/holder_service/test_scoring.py::test_scores_are_the_references_bit_for_bit",),
+    ),
+    Bug(
+        "a missing number is looked up as the largest",
+        (
+            Edit(
+                _SCORING,
+                "cuts = [min(cut, highest) for cut in cuts] + [highest] * column.nullable",
+                "cuts = [min(cut, highest) for cut in cuts]",
+            ),
+        ),
+        ("tests/unit/holder_service/test_scoring.py::test_scores_are_the_references_bit_for_bit",),
     ),
 )
