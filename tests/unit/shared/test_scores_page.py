@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
+from shared.rules import Record
 from shared.schema import Column, Schema
 from shared.score_values import score_value
 from shared.scores import Document, check_document
@@ -22,7 +23,7 @@ SCHEMA = Schema(
         Column(name="housing", type="category", categories=("own", "rent", "free"), nullable=True),
     ),
 )
-PERSON = {"age": 25, "income": 30_000.0, "arrears": 3, "region": "N", "housing": None}
+PERSON: Record = {"age": 25, "income": 30_000.0, "arrears": 3, "region": "N", "housing": None}
 VALUES = [0.5 + 0.1 + 0.05, 600 - 20 - 12 + 60 - 40, None, "refuse", "high"]
 
 
