@@ -1,0 +1,88 @@
+"""A holder killed at any step of making or linking a column: it is there as a whole, or it is not there."""
+
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import httpx
+import pytest
+
+from checks.kills import Step, die_at
+from holder_service.storage import columns
+from testing.holders import TestedHolder, forked, stopped_holder
+from testing.registers import linked_column, linked_values, plan, register_csv
+from testing.waits import wait_until
+
+_SERVICE: Final = "holder_service.services"
+_STORAGE: Final = "holder_service.storage"
+_COMMIT: Final = "sqlalchemy.engine.default.DefaultDialect.do_commit"
+VALUES: Final = linked_values(register_csv())
+STEPS: Final = (
+    Step("read", f"{_SERVICE}.apart.Apart.run"),
+    Step("column written", f"{_STORAGE}.columns.add"),
+    Step("entry written", f"{_STORAGE}.ledger.append"),
+    Step("commit begins", _COMMIT, "call"),
+    Step("committed", _COMMIT),
+    Step("anchored", f"{_STORAGE}.anchor.Anchor.advance"),
+    Step("values received", f"{_SERVICE}.columns.link", "call"),
+    Step("values read", f"{_SERVICE}.apart.Apart.run", which=2),
+    Step("values named", f"{_STORAGE}.columns.change"),
+    Step("commit of values begins", _COMMIT, "call", which=2),
+    Step("values committed", _COMMIT, which=2),
+    Step("making begins", f"{_SERVICE}.preparation.Preparation._make", "call"),
+    Step("made", f"{_SERVICE}.preparation.Preparation._make"),
+)
+SOME: Final = tuple(STEPS[index] for index in (1, 4, 7, 10, 11))
+
+
+def linked_until_killed(stopped: TestedHolder, step: Step) -> None:
+    """Make and link a column at a holder that dies at a step."""
+    with forked(stopped.settings, first=partial(die_at, step, 1)) as served, stopped.at(served.url) as holder:
+        holder.release(plan(), dataset="nope")  # from here on it watches its steps
+        try:
+            column = holder.derive(linked_column(VALUES)).json()["id"]
+            holder.link(VALUES, column)
+            holder.await_columns(timeout_s=30)
+            raise AssertionError(f"it never came to {step.name!r}")
+        except httpx.TransportError:
+            wait_until(lambda: not served.alive)
+
+
+def require_whole(stopped: TestedHolder) -> None:
+    """What is there is whole, no file is there that nothing names, and what is asked again is complete."""
+    with stopped.reopened() as holder:
+        assert holder.is_intact()
+        named = holder.holder.store.look_up(columns.files)
+        for folder in (holder.settings.linked, holder.settings.incoming):
+            assert {path.name for path in folder.glob("*")} <= named
+        made = holder.derive(linked_column(VALUES))
+        assert made.status_code in (200, 201)
+        assert holder.link(VALUES, made.json()["id"]).status_code == 200
+        holder.await_columns()
+        kinds = [entry["kind"] for entry in holder.entries()]
+        assert kinds.count("column") == 1
+        cell = {"id": "sent", "all_of": [{"column": "decision", "op": "not_missing"}]}
+        asked = plan(cells=[cell], columns={"decision": made.json()["id"]}, epsilon="10")
+        [counts] = [cell["counts"] for cell in holder.release(asked).json()["batches"][0]["cells"]]
+        assert abs(sum(counts) - 300) <= 20
+        assert holder.is_intact()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", SOME, ids=lambda step: step.name)
+def test_killed_at_some_steps_a_column_is_whole_or_not_there(tmp_path: Path, database_url: str, step: Step) -> None:
+    stopped = stopped_holder(tmp_path, database_url)
+
+    linked_until_killed(stopped, step)
+
+    require_whole(stopped)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
+def test_killed_at_every_step_a_column_is_whole_or_not_there(tmp_path: Path, database_url: str, step: Step) -> None:
+    stopped = stopped_holder(tmp_path, database_url)
+
+    linked_until_killed(stopped, step)
+
+    require_whole(stopped)
