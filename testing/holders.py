@@ -98,7 +98,7 @@ class TestedHolder:
             "PUT", f"/datasets/{name}/columns/{column}/values", key=key, content=content, headers=headers
         )
 
-    def await_columns(self, name: str = "register", *, timeout_s: float = 60) -> None:
+    def await_columns(self, name: str = "register", *, timeout_s: float = 300) -> None:
         """Wait until all of the auditor's derived columns are ready.
 
         Raises:

@@ -2,8 +2,8 @@
 
 How long a score is computed, or linked values are joined, shows how many records there are. So a column is ready at a
 time that is a function of public facts alone: the size of its document or file, the dataset's declared `records_max`,
-and the same of the columns that are to be made before it. The work itself is done in a process of its own at a
-low priority; nobody sees when it ends. What overruns its time waits for the double, as releases do.
+and the same of the columns that are to be made before it. The work itself is done in a process of its own at the
+lowest priority; nobody sees when it ends. What overruns its time waits for the double, as releases do.
 
 The figures are about twice the time that was measured on two slow cores with a busy holder at work as well;
 `holder calibrate` says how a machine compares, by the factor of its counting.
