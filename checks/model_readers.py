@@ -34,6 +34,8 @@ from testing.invented_models import SCHEMA, people
 Read = Callable[[int], tuple[ReadModel, Schema, Ask]]
 """From a seed to a model that was read, and whom to compare it with."""
 
+_EXPECTED: Final = ("leave `clip` out", "there is nothing to ask")
+"""Of refusals: clipping that acts is no term, and some random models decide the same about everybody."""
 _PAIRS: Final = 40
 _STEPS: Final = 70
 
@@ -202,7 +204,8 @@ def main(arguments: list[str] | None = None) -> int:
         shown = track(seeds, name, console=console, transient=True)
         found = tally(READERS[name], shown, count=options.records)
         exact = name in KINDS and KINDS[name].exact
-        failed |= bool(found.refused or found.outside or (exact and found.differing and not found.share_of_bound))
+        surprising = [one for one in found.refused if not any(expected in one for expected in _EXPECTED)]
+        failed |= bool(surprising or found.outside or (exact and found.differing and not found.share_of_bound))
         share = "–" if found.share_of_bound is None else f"{found.share_of_bound:.3f}"
         figures = (found.models, len(found.refused), found.records, found.differing, found.outside, found.inside)
         table.add_row(name, *map(str, figures), share, f"{time.monotonic() - started:.0f}")

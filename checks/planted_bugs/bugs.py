@@ -34,7 +34,36 @@ _SCORING: Final = "holder_service/records/scoring.py"
 _SCORE_TREES: Final = "holder_service/records/score_trees.py"
 _LAPLACE: Final = "holder_service/mechanisms/laplace.py"
 
+_READ_SCORES: Final = "tests/unit/auditor_client/test_sklearn_scores.py"
+
 BUGS: Final = (
+    Bug(
+        "a threshold of a score is itself on the other side",
+        (
+            Edit(
+                "auditor_client/models/score_tests.py",
+                'op, value = ("le", last) if following is None else ("lt", following)',
+                'op, value = ("lt", last) if following is None else ("le", following)',
+            ),
+        ),
+        (f"{_READ_SCORES}::test_a_fully_grown_forest_is_one_score_and_another_a_choice_and_a_score",),
+    ),
+    Bug(
+        "a score's thresholds are not rounded to float32",
+        (
+            Edit(
+                "auditor_client/models/sklearn_ensembles.py",
+                "preprocessing.matrix if rounded else preprocessing.numbers",
+                "preprocessing.numbers",
+            ),
+        ),
+        (f"{_READ_SCORES}::test_thresholds_are_rounded_to_float32_as_the_maker_rounds_them",),
+    ),
+    Bug(
+        "a reader is believed whatever the maker decides",
+        (Edit("auditor_client/models/checking.py", "    if found.outside:\n", "    if found.outside < 0:\n"),),
+        ("tests/unit/auditor_client/test_checking.py::test_a_threshold_that_is_off_by_one_double_is_found",),
+    ),
     Bug(
         "entered when it is drawn",
         (
