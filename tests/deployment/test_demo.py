@@ -42,10 +42,10 @@ def answers(url: str) -> bool:
 def test_the_demonstration_audits_reports_and_stops_its_holder(tmp_path: Path) -> None:
     """It exits 0; five reports open offline; the budget is spent as said; the receipts hold; the holder has ended.
 
-    The estimates are the known ratios (tests/unit/pafer_demo/test_register.py) to two decimals: at ε = 3 that
-    takes noise of some fifteen people in a group of three thousand, whose chance is below e^(-40).
+    The estimates are the known ratios (tests/unit/pafer_demo/test_register.py) to two decimals: at ε = 2 that
+    takes noise of some fifteen people in a group of three thousand, whose chance is below e^(-30).
     """
-    with start(tmp_path, "--epsilon", "3") as demo:
+    with start(tmp_path, "--epsilon", "2") as demo:
         said, _ = demo.communicate(timeout=400)
 
     assert demo.returncode == 0, said
@@ -55,7 +55,7 @@ def test_the_demonstration_audits_reports_and_stops_its_holder(tmp_path: Path) -
         assert f"report-{name}.html" in said
         assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
         assert document["metrics"]["statistical-parity"]["ratio"]["value"] == pytest.approx(known, abs=0.01)
-    assert "epsilon 15 of 18 spent, 3 left" in said
+    assert "epsilon 10 of 12 spent, 2 left" in said
     assert "every signature holds" in said
     url = re.search(r"http://127\.0\.0\.1:\d+", said)
     assert url
