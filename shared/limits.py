@@ -67,3 +67,5 @@ SCORE_LAYERS_MAX: Final = 64
 SCORE_CLASSES_MAX: Final = 256
 SCORE_WEIGHT_MAX: Final = 1_048_576
 """Nodes, leaves, numbers in tables, weights, predicates of rules and items of lists together."""
+COLUMNS_PER_SCHEMA_MAX: Final = COLUMNS_PER_DATASET_MAX + DERIVED_COLUMNS_PER_PLAN_MAX
+"""Declared ones, and the derived ones of a plan behind them."""

@@ -138,7 +138,7 @@ class Schema(RequestModel):
     """The columns of a dataset, in declared order, and the name of its person key."""
 
     person_key: Text
-    columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_DATASET_MAX, fail_fast=True)
+    columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_SCHEMA_MAX, fail_fast=True)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
