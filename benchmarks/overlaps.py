@@ -36,7 +36,7 @@ def row(folder: Path, people: int) -> str:
 
     def hash_keys() -> None:
         keys.add(f"person-{number}" for number in range(hashed))
-        keys.first_repeated()
+        keys.repeated(1)
 
     hash_s = taken_s(hash_keys)
     source = np.random.default_rng()

@@ -102,12 +102,20 @@ def _document(answer: httpx.Response, url: str) -> Any:
     """What an answer says; a refusal ends the command."""
     try:
         document = answer.json() if answer.content else {}
-        refusal = None if answer.is_success else str(document["detail"])
+        refusal = None if answer.is_success else _said(document)
     except (KeyError, TypeError, ValueError):
         refusal = f"What answers at {url} is no holder."
     if refusal is not None:
         fail(refusal)
     return document
+
+
+def _said(document: dict[str, Any]) -> str:
+    """What a problem document says: all that is wrong, a line each."""
+    errors = document.get("errors", ())
+    if len(errors) < 2:
+        return str(document["detail"])
+    return "\n".join([f"{document['title']}:", *(f"  {one['field']}: {one['detail']}" for one in errors)])
 
 
 async def _request(url: str, method: str, path: str, *, into: BinaryIO | None = None, **request: Any) -> httpx.Response:

@@ -1,17 +1,39 @@
 """Commands about datasets, their populations and the budgets on them."""
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from pydantic import BaseModel, ValidationError
 
 from holder_service.cli.calls import AdminKey, Url, call, chunks, clear_errors, download, fail, new_file, path_of
 from holder_service.cli.output import AsJson, notify, show, show_fields, show_overlaps
+from holder_service.records.formats import RecordFormat
+from shared.flags import Flag, Flags
 
 SHORT_ID: Final = 12
 _DIGEST: Final = "sha256:"
 
 commands = typer.Typer()
+
+
+def _made(kind: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
+    try:
+        return kind(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        flag = "".join(f"--{name}: ".replace("_", "-") for name in first["loc"][:1])
+        fail(flag + first["msg"].removeprefix("Value error, "))
+
+
+_with_flags: Final = Flags(
+    _made,
+    {name: Flag(split=False) for name in ("missing", "true", "false")}
+    | {name: Flag(kind=str) for name in ("delimiter", "decimal", "encoding")}
+    | {"only_declared": Flag(name="--only-declared")},
+)
 
 
 @commands.command("datasets")
@@ -42,18 +64,34 @@ def declare(
 
 
 @commands.command("load")
+@_with_flags
 def load(
     dataset: str,
     records: Annotated[Path, typer.Argument(help="A .csv or .parquet file.")],
+    *,
+    how: RecordFormat,
+    check: Annotated[bool, typer.Option("--check", help="Check everything, keep nothing, and say all faults.")] = False,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Load records as a new version: all of them or none."""
+    """Load records as a new version: all of them or none. How a CSV file is written is declared, never guessed.
+
+    Excel in German writes: --delimiter ';' --decimal , --encoding cp1252 --true WAHR --false FALSCH
+    R writes: --missing NA --only-declared
+    """
     media = "application/vnd.apache.parquet" if records.suffix == ".parquet" else "text/csv"
     with clear_errors():
         file = records.open("rb")
     with file:
-        answer = call("PUT", path_of("datasets", dataset, "records"), url, key, content=chunks(file), media=media)
-    show_fields(answer, as_json)
+        answer = call(
+            "PUT", path_of("datasets", dataset, "records"), url, key, content=chunks(file), media=media,
+            params={**how.model_dump(mode="json", exclude_defaults=True), **({"check": "true"} if check else {})},
+        )  # fmt: skip
+    if as_json:
+        print(json.dumps(answer))
+    elif check:
+        print(f"{records} fits the declaration of {dataset}; nothing was kept.")
+    else:
+        print(f"Version {answer['version']} of {dataset} is loaded.")
 
 
 @commands.command("retire")

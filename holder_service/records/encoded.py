@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from holder_service.domain.errors import Unavailable
 from holder_service.durable_files import immutable_file
+from holder_service.records.formats import STRICT, RecordFormat
 from holder_service.records.person_keys import PersonSecret
 from holder_service.records.staging import StagedFile
 from holder_service.records.values import index_type
@@ -172,6 +173,7 @@ def load_records(
     *,
     secret: PersonSecret | None = None,
     hashes: Path | None = None,
+    form: RecordFormat = STRICT,
 ) -> None:
     """Check a file of records against the declaration and encode it: all of it, or nothing is left.
 
@@ -186,6 +188,7 @@ def load_records(
         destination: Where the encoded file appears, complete and durable.
         secret: What person keys are hashed under; if `None`, under one that is thrown away.
         hashes: Where 64 bits of each hash go, sorted.
+        form: How the file is written.
 
     Raises:
         InvalidRecords: Naming the line (CSV; the header is line 1) or the record (Parquet), the column
@@ -198,8 +201,9 @@ def load_records(
     )
     with tempfile.TemporaryDirectory(dir=destination.parent, prefix=".loading-") as name:
         staged = StagedFile.read(
-            source, media_type, schema, secret=secret, folder=Path(name), records_max=records_max, too_many=too_many
-        )
+            source, media_type, schema, secret=secret, folder=Path(name), records_max=records_max, too_many=too_many,
+            form=form,
+        )  # fmt: skip
         with immutable_file(destination) as file:
             _encode(schema, staged, secret.id, file)
             if hashes is not None:

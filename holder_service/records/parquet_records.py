@@ -7,7 +7,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet
 
-from holder_service.domain.errors import InvalidRecords
+from holder_service.records.faults import Faults
+from holder_service.records.formats import RecordFormat
 from holder_service.records.pieces import Piece, declared_names
 from holder_service.records.values import is_text, type_fits
 from shared.schema import Schema
@@ -16,44 +17,54 @@ CELLS_PER_PIECE: Final = 2**20
 RECORDS_PER_PIECE_MAX: Final = 2**16
 
 
-def parquet_pieces(source: Path, schema: Schema) -> Iterator[Piece]:
+def parquet_pieces(source: Path, schema: Schema, form: RecordFormat, faults: Faults) -> Iterator[Piece]:
     """Read a Parquet file that has the person key and every declared column, in any order.
 
     Yields:
         Its records in file order, in the file's types; the person key as text.
 
     Raises:
-        InvalidRecords: It is no Parquet file, is damaged, or a column's type cannot hold the declared values.
+        InvalidRecords: Options of text files are declared for it, it is no Parquet file, is damaged, or a column's type
+            cannot hold the declared values.
     """
+    if form.of_text:
+        raise faults.refusal(
+            "", "A Parquet file says itself how it is written: of the format's options it takes only_declared alone."
+        )
     first = 1
     try:
         with pa.parquet.ParquetFile(source, memory_map=True) as file:
-            names = declared_names("the file's schema", file.schema_arrow.names, schema)
-            for name, kind in zip(names, file.schema_arrow.types, strict=True):
-                _check_type(name, kind, schema)
+            names = declared_names(
+                "the file's schema", file.schema_arrow.names, schema, faults, only_declared=form.only_declared
+            )
+            own = {name: index for index, name in enumerate(names) if name is not None}
+            for name, index in own.items():
+                _check_type(name, file.schema_arrow.types[index], schema, faults)
+            faults.check()
             size = max(min(CELLS_PER_PIECE // len(names), RECORDS_PER_PIECE_MAX), 1)
-            for batch in file.iter_batches(batch_size=size):
-                columns = {name: _plain(array) for name, array in zip(names, batch.columns, strict=True)}
+            read = None if len(own) == len(names) else [file.schema_arrow.names[index] for index in own.values()]
+            for batch in file.iter_batches(batch_size=size, columns=read):
+                columns = {name: _plain(batch.column(file.schema_arrow.names[index])) for name, index in own.items()}
                 columns[schema.person_key] = columns[schema.person_key].cast(pa.string())
                 yield Piece("record", first, columns)
                 first += len(batch)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         # The message of pyarrow may quote the file, so it is dropped.
-        raise InvalidRecords(f"record {first}: from here on the file is not readable as Parquet.") from None
+        raise faults.refusal(f"record {first}", "from here on the file is not readable as Parquet.") from None
 
 
-def _check_type(name: str, kind: pa.DataType, schema: Schema) -> None:
+def _check_type(name: str, kind: pa.DataType, schema: Schema, faults: Faults) -> None:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     column = schema.by_name.get(name)
     if column is None:
         if not (is_text(kind) or pa.types.is_integer(kind)):
-            raise InvalidRecords(
-                f"column {name!r}: expected texts or integers, as person keys are; the file has {_shown(kind)}."
+            faults.add(
+                f"column {name!r}", f"expected texts or integers, as person keys are; the file has {_shown(kind)}."
             )
     elif not type_fits(kind, column):
-        raise InvalidRecords(
-            f"column {name!r}: its type {_shown(kind)} cannot hold values of the declared type {column.type}."
+        faults.add(
+            f"column {name!r}", f"its type {_shown(kind)} cannot hold values of the declared type {column.type}."
         )
 
 

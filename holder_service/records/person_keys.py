@@ -101,32 +101,33 @@ class PersonKeys:
         with (self._folder / "person-keys").open("ab") as file:
             file.writelines(map(self._secret.digest, keys))
 
-    def first_repeated(self) -> int | None:
-        """The index, from 0, of the first record whose key an earlier record has; `None` if there is none.
+    def repeated(self, count: int) -> list[int]:
+        """The indices, from 0, of the first records whose key an earlier record has, at most so many, in order.
 
         One half of each hash is sorted; only those that agree there are compared in full. Memory is bounded.
         """
         hashes = self.hashes
         if not len(hashes):
             self.sorted_hashes.touch()
-            return None
+            return []
         halves = np.memmap(self.sorted_hashes, dtype=_HASH, mode="w+", shape=hashes.shape)
         halves[:] = hashes
         halves.sort()
-        first: int | None = None
+        first: list[int] = []
         for repeated in _repeated(halves):
-            # Behind the first that was found, none can be the first.
-            found = self._first_again(repeated, len(hashes) if first is None else first)
-            first = first if found is None else found
+            # Behind the last of as many as are wanted, none can be among the first.
+            end = first[-1] if len(first) == count else len(hashes)
+            first = sorted({*first, *self._again(repeated, end, count)})[:count]
         return first
 
-    def _first_again(self, repeated: _Hashes, end: int) -> int | None:
-        """The first record before an end whose hash, with one of some halves, an earlier record has.
+    def _again(self, repeated: _Hashes, end: int, count: int) -> list[int]:
+        """The first records before an end whose hash, with one of some halves, an earlier record has.
 
         As soon as more records have these halves than there are halves, there is one.
         """
         digests = np.memmap(self._folder / "person-keys", dtype=_DIGEST, mode="r")
         suspects = np.empty(0, dtype=np.intp)
+        again = np.empty(0, dtype=np.intp)
         enough = len(repeated)
         for start in range(0, end, _STEP):
             halves = digests["sorted"][start : min(start + _STEP, end)]
@@ -136,11 +137,11 @@ class PersonKeys:
                 continue
             whole = digests[suspects]
             order = np.lexsort((whole["rest"], whole["sorted"]))  # stable: of equal ones the first stays the first
-            again = order[1:][whole[order[1:]] == whole[order[:-1]]]
-            if len(again):
-                return int(suspects[again.min()])
+            again = suspects[order[1:][whole[order[1:]] == whole[order[:-1]]]]
+            if len(again) >= count:
+                break
             enough = 2 * len(suspects)
-        return None
+        return [int(index) for index in np.sort(again)[:count]]
 
     @property
     def hashes(self) -> _Hashes:
@@ -153,7 +154,7 @@ class PersonKeys:
 
     @property
     def sorted_hashes(self) -> Path:
-        """The file of 64 bits of each hash, sorted, which `first_repeated` makes."""
+        """The file of 64 bits of each hash, sorted, which `repeated` makes."""
         return self._folder / "sorted-hashes"
 
 

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
-from holder_service.domain.errors import InvalidRecords
+from holder_service.records.faults import Faults
 from shared.limits import TEXT_CHARACTERS_MAX
 from shared.schema import Schema
 from shared.text import normalise
@@ -35,37 +35,46 @@ class Piece:
         return len(next(iter(self.columns.values())))
 
 
-def declared_names(where: str, names: Sequence[str], schema: Schema) -> tuple[str, ...]:
-    """Check that a file has the person key and every declared column, each once, and nothing else.
+def declared_names(
+    where: str, names: Sequence[str], schema: Schema, faults: Faults, *, only_declared: bool
+) -> tuple[str | None, ...]:
+    """Check that a file has the person key and every declared column, each once, and nothing else unless it may.
 
     Args:
         where: What names them, for the error: "line 1".
         names: As in the file.
         schema: The dataset's declared columns.
+        faults: What was found so far.
+        only_declared: Whether other columns are passed over.
 
     Returns:
-        The same names in NFC.
+        The same names in NFC; `None` for a column that is passed over.
 
     Raises:
-        InvalidRecords: An undeclared name appears by its number alone: where a file has no header, what
+        InvalidRecords: For all names. An undeclared one appears by its number alone: where a file has no header, what
             is in that field is somebody’s value.
     """
-    wanted = (schema.person_key, *schema.by_name)
-    found: list[str] = []
+    wanted = dict.fromkeys((schema.person_key, *schema.by_name))
+    found: set[str] = set()
+    names_in_file: list[str | None] = []
     for number, sent in enumerate(names, start=1):
         name = _normalised(sent)
-        if name not in wanted:
-            raise InvalidRecords(
-                f"{where}: field {number} is no declared column. The file has the person key {schema.person_key!r} and "
-                "every declared column, in any order, and nothing else."
-            )
         if name in found:
-            raise InvalidRecords(f"{where}: column {name!r} is there twice.")
-        found.append(name)
+            faults.add(where, f"column {name!r} is there twice.")
+        elif name in wanted:
+            found.add(name)
+        elif not only_declared:
+            faults.add(
+                where,
+                f"field {number} is no declared column. The file has the person key {schema.person_key!r} and every "
+                "declared column, in any order, and nothing else unless it is to be passed over (`only_declared`).",
+            )
+        names_in_file.append(name if name in found else None)
     for name in wanted:
         if name not in found:
-            raise InvalidRecords(f"{where}: column {name!r} is missing.")
-    return tuple(found)
+            faults.add(where, f"column {name!r} is missing.")
+    faults.check()
+    return tuple(names_in_file)
 
 
 def _normalised(name: str) -> str:

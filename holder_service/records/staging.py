@@ -5,7 +5,6 @@ Memory is bounded whatever a file's size. Person keys are hashed as they arrive,
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,13 +15,15 @@ import pyarrow.compute as pc
 
 from holder_service.domain.errors import InvalidRecords
 from holder_service.records.csv_records import csv_pieces
+from holder_service.records.faults import FAULTS_MAX, Faults
+from holder_service.records.formats import STRICT, RecordFormat
 from holder_service.records.parquet_records import parquet_pieces
 from holder_service.records.person_keys import PersonKeys, PersonSecret
 from holder_service.records.pieces import Piece
 from holder_service.records.values import checked_values, expectation, over_marked, value_type
 from shared.schema import Column, Schema
 
-_READERS: Final[Mapping[str, Callable[[Path, Schema], Iterator[Piece]]]] = {
+_READERS: Final[Mapping[str, Callable[[Path, Schema, RecordFormat, Faults], Iterator[Piece]]]] = {
     "text/csv": csv_pieces,
     "application/vnd.apache.parquet": parquet_pieces,
 }
@@ -53,6 +54,7 @@ class StagedFile:
         folder: Path,
         records_max: int,
         too_many: str,
+        form: RecordFormat = STRICT,
     ) -> "StagedFile":
         """Check all records of a file.
 
@@ -64,60 +66,65 @@ class StagedFile:
             folder: An empty folder.
             records_max: How many records it may have.
             too_many: What to say if it has more.
+            form: How it is written.
 
         Raises:
-            InvalidRecords: Naming the line (CSV; the header is line 1) or the record (Parquet), the column
-                and what is expected there; never a value, nor how many records there are.
+            InvalidRecords: Naming for each fault, up to a bound, the line (CSV; the header is line 1) or the record
+                (Parquet), the column and what is expected there; never a value, nor how many records there are.
         """
         reader = _READERS.get(media_type.partition(";")[0].strip().lower())
         if reader is None:
             raise InvalidRecords(f"Send the records as {' or '.join(_READERS)}.")
-        keys = PersonKeys(folder, secret)
+        keys, faults = PersonKeys(folder, secret), Faults()
         try:
-            _stage(_at_most(reader(source, schema), records_max, too_many), schema, folder, keys)
+            pieces = _at_most(reader(source, schema, form, faults), records_max, too_many, faults)
+            _stage(pieces, schema, folder, keys, faults)
         except (pa.ArrowException, MemoryError):  # a text might quote a record
             raise InvalidRecords("The file cannot be read as what it says it is, or in the memory there is.") from None
         values = [_read_staged(_staged(folder, index), column) for index, column in enumerate(schema.columns)]
         return cls(keys, tuple(values))
 
 
-def _at_most(pieces: Iterator[Piece], records_max: int, too_many: str) -> Iterator[Piece]:
+def _at_most(pieces: Iterator[Piece], records_max: int, too_many: str, faults: Faults) -> Iterator[Piece]:
     """The pieces, as long as they have no more records."""
     records = 0
     for piece in pieces:
         records += len(piece)
         if records > records_max:
-            raise InvalidRecords(too_many)
+            raise faults.refusal("", too_many)
         yield piece
 
 
-def _stage(pieces: Iterator[Piece], schema: Schema, folder: Path, keys: PersonKeys) -> None:
-    """Check all records, and append each column's values to a file of its own."""
+def _stage(pieces: Iterator[Piece], schema: Schema, folder: Path, keys: PersonKeys, faults: Faults) -> None:
+    """Check all records, and append each column's values to a file of its own.
+
+    Raises:
+        InvalidRecords: For all faults, up to a bound. Keys are compared once everything else is as it should be.
+    """
     unit, first = "", 0
     for piece in pieces:
         if not unit:
             unit, first = piece.unit, piece.first
-        values = _checked(piece, schema)
+        values = _checked(piece, schema, faults)
+        if faults.found:
+            continue
         keys.add(piece.columns[schema.person_key].to_pylist())
         for index, column in enumerate(schema.columns):
             with _staged(folder, index).open("ab") as file:
                 values[column.name].tofile(file)
-    repeated = keys.first_repeated()
-    if repeated is not None:
-        raise InvalidRecords(
-            f"{unit} {first + repeated}, column {schema.person_key!r}: the key of an earlier {unit}; everybody has "
-            "exactly one."
+    faults.check()
+    for repeated in keys.repeated(FAULTS_MAX):
+        faults.add(
+            f"{unit} {first + repeated}, column {schema.person_key!r}",
+            f"the key of an earlier {unit}; everybody has exactly one.",
         )
+    faults.check()
 
 
-def _checked(piece: Piece, schema: Schema) -> dict[str, _Values]:
-    """The values of a piece's columns.
-
-    Raises:
-        InvalidRecords: For the first record with a value that does not fit, and its first column that does not.
-    """
-    values, faults = {}, []
-    for name, array in piece.columns.items():
+def _checked(piece: Piece, schema: Schema, faults: Faults) -> dict[str, _Values]:
+    """The values of a piece's columns; those that do not fit are noted, record by record in the columns' order."""
+    values, unfit = {}, []
+    for position, (name, array) in enumerate(piece.columns.items()):
         if name == schema.person_key:
             marked = over_marked(array)
             fit = pc.and_not(pc.not_equal(array, "").fill_null(False), marked).to_numpy(zero_copy_only=False)
@@ -128,10 +135,10 @@ def _checked(piece: Piece, schema: Schema) -> dict[str, _Values]:
             values[name], fit = checked_values(array, schema.by_name[name])
             expected = expectation(schema.by_name[name])
         if not fit.all():
-            faults.append((int(np.argmin(fit)), f"column {name!r}: expected {expected}."))
-    if faults:
-        index, text = min(faults, key=itemgetter(0))
-        raise InvalidRecords(f"{piece.unit} {piece.first + index}, {text}")
+            where = f"column {name!r}", f"expected {expected}."
+            unfit += [(int(index), position, *where) for index in np.flatnonzero(~fit)[:FAULTS_MAX]]
+    for index, _, column, text in sorted(unfit):
+        faults.add(f"{piece.unit} {piece.first + index}, {column}", text)
     return values
 
 

@@ -18,7 +18,8 @@ from shared import limits
 from shared.schema import Column
 from shared.text import normalise
 
-_JSON_NUMBER: Final = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+_NUMBER: Final = r"^-?((0|[1-9][0-9]*)(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+"""As JSON writes it, or without the zero before the point, as SPSS does."""
 _PLAIN_INTEGER: Final = r"^-?(0|[1-9][0-9]*)(\.0+)?$"
 
 _Numbers = npt.NDArray[np.float64]
@@ -131,9 +132,9 @@ def _index(word: str, known: Mapping[str, int]) -> int:
 
 
 def _parsed(texts: pa.Array, column: Column) -> tuple[_Numbers, _Booleans]:
-    """Numbers as JSON writes them, or `NaN`; the nearest double to each, NaN for missing."""
+    """Numbers, or `NaN`; the nearest double to each, NaN for missing."""
     missing = pc.equal(texts, "NaN").fill_null(True)
-    proper = pc.match_substring_regex(texts, _JSON_NUMBER).fill_null(False)
+    proper = pc.match_substring_regex(texts, _NUMBER).fill_null(False)
     numbers = pc.if_else(proper, texts, "NaN").cast(pa.float64()).to_numpy().copy()
     fit = pc.or_(missing, proper).to_numpy(zero_copy_only=False).copy()
     if column.type == "integer":

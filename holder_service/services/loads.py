@@ -1,13 +1,16 @@
 """Loads of records: all of a file as a new version, or nothing and the version before stays (2-privacy §2)."""
 
 import secrets
+import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from holder_service.domain.errors import Conflict, Unavailable
 from holder_service.domain.ledger import Event
 from holder_service.records.encoded import load_records
 from holder_service.records.files import RecordFiles
+from holder_service.records.formats import STRICT, RecordFormat
 from holder_service.services.column_jobs import Pace, begin_again
 from holder_service.services.datasets import read_dataset, require_dataset
 from holder_service.services.ledger_store import LedgerStore, Transaction
@@ -16,16 +19,43 @@ from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
 
 
-def load(
-    store: LedgerStore, *, actor: str, name: str, source: Path, media_type: str, files: RecordFiles, pace: Pace
-) -> int:
+class Upload(NamedTuple):
+    """A file of records as it was sent.
+
+    Attributes:
+        path: Where it is kept for the time of the load.
+        media_type: "text/csv" or "application/vnd.apache.parquet".
+        form: How it is written.
+    """
+
+    path: Path
+    media_type: str
+    form: RecordFormat = STRICT
+
+
+def check(store: LedgerStore, *, name: str, upload: Upload, files: RecordFiles) -> None:
+    """Check a file as `load` does, and keep nothing.
+
+    Raises:
+        NotFound: There is no such dataset.
+        InvalidRecords: The file does not fit the declaration.
+    """
+    dataset = read_dataset(store, name)
+    files.incoming.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=files.incoming, ignore_cleanup_errors=True) as folder:
+        load_records(
+            upload.path, upload.media_type, dataset.schema, dataset.records_max, Path(folder) / "encoded",
+            secret=files.secret, form=upload.form,
+        )  # fmt: skip
+
+
+def load(store: LedgerStore, *, actor: str, name: str, upload: Upload, files: RecordFiles, pace: Pace) -> int:
     """Load records as a new version: all of them, or none and the version before stays.
 
     The caller has the values of derived columns made for them (`services.preparation`).
 
     Args:
-        source: The uploaded file.
-        media_type: "text/csv" or "application/vnd.apache.parquet".
+        upload: The uploaded file.
         files: Where encoded records are kept; the caller holds `files.in_use()`.
         pace: Of this machine.
 
@@ -44,8 +74,8 @@ def load(
     hashes = files.incoming / secrets.token_hex(16)
     try:
         load_records(
-            source, media_type, dataset.schema, dataset.records_max, files.records / encoded,
-            secret=files.secret, hashes=hashes,
+            upload.path, upload.media_type, dataset.schema, dataset.records_max, files.records / encoded,
+            secret=files.secret, hashes=hashes, form=upload.form,
         )  # fmt: skip
         with files.joining():
             people = files.join(hashes, read_dataset(store, name).people_file)

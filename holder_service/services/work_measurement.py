@@ -131,7 +131,7 @@ def _load(holder: Holder, name: str, people: int, source: Path) -> None:
             file.write(f"{person},{','.join(values)},{rng.choice('ABCDEFGH')}\n")
     with holder.files.in_use():
         loads.load(
-            holder.store, actor=AUDITOR, name=name, source=source, media_type="text/csv", files=holder.files,
+            holder.store, actor=AUDITOR, name=name, upload=loads.Upload(source, "text/csv"), files=holder.files,
             pace=holder.pace,
         )  # fmt: skip
     grant = BudgetGrant.model_validate(AMPLE)

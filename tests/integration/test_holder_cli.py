@@ -231,6 +231,47 @@ def test_every_call_of_the_administrator_has_a_command(
         assert further["key"] not in admin(table)
 
 
+def test_a_load_is_checked_for_all_its_faults_and_keeps_nothing(
+    env: dict[str, str], served: TestedHolder, tmp_path: Path
+) -> None:
+    name = f"checked-{tmp_path.name}"
+    served.declare(name)
+    written = register_csv(people=9).decode().replace("true", "1").replace("false", "0").replace(",", ";")
+    records = tmp_path / "records.csv"
+    records.write_text("".join(f"{number};{line}" for number, line in enumerate(written.splitlines(keepends=True))))
+    load = ["admin", "load", name, str(records)]
+    declared = ["--delimiter", ";", "--only-declared", "--true", "1", "--false", "0", "--missing", " "]
+
+    def version() -> Any:
+        return served.auditor("GET", f"/datasets/{name}").json()["version"]
+
+    assert "nothing was kept" in done(run([*load, *declared, "--check"], env))
+    assert json.loads(done(run([*load, *declared, "--check", "--json"], env))) == {"dataset": name, "version": None}
+    assert version() is None
+    for check in ([], ["--check"]):
+        result = run([*load, "--delimiter", ";", "--only-declared", *check], env)
+        assert result.exit_code == 2
+        named = re.findall(r"^  (line \d+, column '\w+'): expected", result.stderr, re.MULTILINE)
+        assert named == [f"line {line}, column 'citizen'" for line in range(2, 11)]
+    assert version() is None
+    assert "--delimiter" in failed(run([*load, "--delimiter", "x"], env))
+    assert "A word means one thing" in failed(run([*load, "--true", "1", "--false", "1"], env))
+    assert done(run([*load, *declared], env)) == f"Version 1 of {name} is loaded.\n"
+    assert version() == 1
+
+
+def test_all_faults_of_a_declaration_are_printed(env: dict[str, str], tmp_path: Path) -> None:
+    declaration = tmp_path / "declaration.json"
+    declaration.write_text('{"cap": "10", "columns": [], "schema": 1}')
+
+    result = run(["admin", "declare", "faulty", str(declaration)], env)
+
+    assert result.exit_code == 2
+    assert [line.split(":")[0] for line in result.stderr.splitlines()[1:]] == [
+        "  person_key", "  cap", "  columns", "  schema",
+    ]  # fmt: skip
+
+
 def test_overlaps_are_exact_on_the_own_machine_and_rough_over_the_network(
     env: dict[str, str], served: TestedHolder
 ) -> None:
@@ -270,7 +311,6 @@ def test_overlaps_are_exact_on_the_own_machine_and_rough_over_the_network(
         *(([*command, "/nowhere"], "No such file") for command in (["declare", "new"], ["load", "register"])),
         *(([*command, "/etc"], "directory") for command in (["declare", "new"], ["load", "register"])),
         (["declare", "new", "/etc/hostname"], "JSON"),
-        (["load", "register", "/etc/hostname"], "line 1"),
         (["load", "nope", "/etc/hostname"], "no dataset"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -151,7 +151,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 source = self.holder.files.incoming / "records.csv"
                 source.write_bytes(RECORDS)
                 return loads.load(
-                    self.store, actor="administrator", name=name, source=source, media_type="text/csv",
+                    self.store, actor="administrator", name=name, upload=loads.Upload(source, "text/csv"),
                     files=self.holder.files, pace=self.holder.pace,
                 )  # fmt: skip
 

@@ -13,6 +13,7 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import InvalidRequest, TooLargeBody, TooSlow, Unavailable
+from holder_service.records.formats import STRICT, RecordFormat
 from holder_service.services import datasets, loads
 from holder_service.services.holder import Holder
 from shared import limits
@@ -26,11 +27,17 @@ Receive = Callable[[Path, int], Awaitable[str]]
 """Writes what comes into a new file of at most so many bytes, and gives its media type."""
 
 
-async def load_upload(holder: Holder, *, actor: str, dataset: str, receive: Receive) -> int:
+async def load_upload(
+    holder: Holder, *, actor: str, dataset: str, receive: Receive, form: RecordFormat = STRICT, check: bool = False
+) -> int | None:
     """Receive a file and load it as a new version of a dataset; the file is gone afterwards in any case.
 
+    Args:
+        form: How the file is written.
+        check: Check everything, and keep nothing.
+
     Returns:
-        The number of the new version.
+        The number of the new version; `None` if there is none, for the file was only checked.
 
     Raises:
         NotFound, InvalidRecords, Conflict: As `services.loads.load`.
@@ -38,11 +45,14 @@ async def load_upload(holder: Holder, *, actor: str, dataset: str, receive: Rece
         Unavailable: The file could not be kept.
     """
     declared = await run_in_threadpool(datasets.read_dataset, holder.store, dataset)
-    async with received(holder, receive, bytes_max=RECORD_BYTES_MAX * declared.records_max) as (upload, media_type):
+    async with received(holder, receive, bytes_max=RECORD_BYTES_MAX * declared.records_max) as (path, media_type):
+        upload = loads.Upload(path, media_type, form)
+        if check:
+            await run_in_threadpool(loads.check, holder.store, name=dataset, upload=upload, files=holder.files)
+            return None
         version = await run_in_threadpool(
-            loads.load, holder.store, actor=actor, name=dataset, source=upload, media_type=media_type,
-            files=holder.files, pace=holder.pace,
-        )  # fmt: skip
+            loads.load, holder.store, actor=actor, name=dataset, upload=upload, files=holder.files, pace=holder.pace
+        )
     holder.preparation.wake()
     return version
 

@@ -3,8 +3,9 @@
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, StrictBool
+from pydantic import BaseModel, Field, StrictBool
 
+from holder_service.records.formats import RecordFormat
 from holder_service.services import access, budgets, columns, datasets
 from holder_service.services.access import IssuedKey
 from holder_service.services.overlaps import OverlapLook, look_at_overlap
@@ -45,6 +46,24 @@ class PopulationPair(RequestModel):
 
     population: Name
     other: Name
+
+
+class LoadOptions(RecordFormat):
+    """How a file of records is written, and whether it is loaded."""
+
+    check: bool = Field(default=False, description="Check everything that a load would, and keep nothing.")
+
+    @property
+    def form(self) -> RecordFormat:
+        """How the file is written."""
+        return RecordFormat(**self.model_dump(exclude={"check"}))
+
+
+class LoadedRecords(BaseModel):
+    """What a load made: the number of the new version, or none where the file was only checked."""
+
+    dataset: str
+    version: int | None
 
 
 class AuditorsColumn(ColumnDescription):
@@ -112,10 +131,17 @@ def declare_dataset(
 
 
 @router.put("/datasets/{dataset}/records", openapi_extra=FILE_BODY)
-async def load_records(holder: TheHolder, caller: Administrator, dataset: PathName, request: Request) -> dict[str, Any]:
-    """Load records from CSV or Parquet as a new version: all of them, or none and the version before stays."""
-    version = await load_upload(holder, actor=caller.name, dataset=dataset, receive=body_of(request))
-    return {"dataset": dataset, "version": version}
+async def load_records(
+    holder: TheHolder, caller: Administrator, dataset: PathName, request: Request, how: Annotated[LoadOptions, Query()]
+) -> LoadedRecords:
+    """Load records from CSV or Parquet as a new version: all of them, or none and the version before stays.
+
+    How the file is written is declared, and never guessed from it. All its faults are answered at once, up to twenty.
+    """
+    version = await load_upload(
+        holder, actor=caller.name, dataset=dataset, receive=body_of(request), form=how.form, check=how.check
+    )
+    return LoadedRecords(dataset=dataset, version=version)
 
 
 @router.delete("/datasets/{dataset}", status_code=204)

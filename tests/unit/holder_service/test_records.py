@@ -20,6 +20,8 @@ from holder_service.domain.errors import InvalidRecords, Unavailable
 from holder_service.records import encoded
 from holder_service.records.csv_records import PIECE_BYTES, csv_pieces
 from holder_service.records.encoded import CHUNK_RECORDS_MAX, CODES_MAX, Records, code_count, load_records
+from holder_service.records.faults import Faults
+from holder_service.records.formats import STRICT
 from shared.schema import Column, Schema
 
 CSV = "text/csv"
@@ -149,7 +151,7 @@ BAD_LINES: list[tuple[str, str, str]] = [
     ("other case", "p2,37,1,É,true,F", "line 3, column 'job'"),
     ("a blank behind", "p2,37,1,é ,true,F", "line 3, column 'job'"),
     ("a control character", "p2,37,1,é\x07,true,F", "line 3, column 'job'"),
-    ("a capital True", "p2,37,1,é,True,F", f"line 3, {MEMBER}"),
+    ("a word for true", "p2,37,1,é,yes,F", f"line 3, {MEMBER}"),
     ("1 for true", "p2,37,1,é,1,F", "line 3, column 'member'"),
     ("missing group", "p2,37,1,é,true,", "line 3, column 'sex'"),
     ("no person key", ",37,1,é,true,F", "line 3, column 'id': expected a person key"),
@@ -501,7 +503,7 @@ def test_a_file_of_an_older_encoding_is_not_opened(loader: Loader, monkeypatch: 
         Records.open(loader.destination, SCHEMA)
 
 
-TWO_COLUMNS = Schema(person_key="a", columns=(Column(name="b", type="boolean", sensitive=True),))
+TWO_COLUMNS = Schema(person_key="a", columns=(Column(name="b", type="category", categories=("x",), sensitive=True),))
 
 
 def rows_of(content: str, folder: Path) -> list[list[str]]:
@@ -509,9 +511,10 @@ def rows_of(content: str, folder: Path) -> list[list[str]]:
     source = folder / "rows.csv"
     source.write_bytes(f"a,b\n{content}".encode())
     rows = []
-    for piece in csv_pieces(source, TWO_COLUMNS):
+    for piece in csv_pieces(source, TWO_COLUMNS, STRICT, faults := Faults()):
         columns = [array.fill_null("").to_pylist() for array in piece.columns.values()]
         rows += [list(row) for row in zip(*columns, strict=True)]
+    faults.check()
     return rows
 
 

@@ -1,0 +1,59 @@
+"""How a file of records is written, as whoever sends it declares: nothing is guessed from the data."""
+
+from collections import Counter
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from shared import limits
+from shared.request_model import RequestModel
+from shared.text import normalise
+
+WORDS_MAX: Final = 20
+Word = Annotated[str, StringConstraints(min_length=1, max_length=limits.TEXT_CHARACTERS_MAX), AfterValidator(normalise)]
+Words = Annotated[tuple[Word, ...], Field(max_length=WORDS_MAX)]
+
+
+class RecordFormat(RequestModel):
+    """How a file of records is written: the defaults are CSV by RFC 4180 in UTF-8, with numbers as JSON writes them."""
+
+    delimiter: Literal[",", ";", "|", "tab"] = Field(default=",", description="What separates the fields of a line.")
+    decimal: Literal[".", ","] = Field(default=".", description="What separates a number's decimals.")
+    encoding: Literal["utf-8", "utf-8-sig", "latin-1", "cp1252"] = Field(
+        default="utf-8", description="How characters are written; a byte order mark of UTF-8 is skipped."
+    )
+    missing: Words = Field(
+        default=(), description="A word for a missing value, as in the file, beside an empty field: NA, NULL or a dot."
+    )
+    true: Words = Field(
+        default=("true",), min_length=1, description="A word for true, in capitals or not, in place of true."
+    )
+    false: Words = Field(
+        default=("false",), min_length=1, description="A word for false, in capitals or not, in place of false."
+    )
+    only_declared: bool = Field(
+        default=False, description="Pass over columns that are not declared; otherwise the file is refused."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        words = [*{word.lower() for word in self.true}, *{word.lower() for word in self.false}]
+        if any(count > 1 for count in Counter(words).values()) or {word.lower() for word in self.missing} & {*words}:
+            raise ValueError("A word means one thing: true, false or missing.")
+        if any('"' in word for word in (*self.missing, *self.true, *self.false)):
+            raise ValueError("A word has no quote in it: quotes around a field are no part of it.")
+        return self
+
+    @property
+    def separator(self) -> str:
+        """The character between fields."""
+        return "\t" if self.delimiter == "tab" else self.delimiter
+
+    @property
+    def of_text(self) -> bool:
+        """Whether anything is declared that only a file of text has."""
+        return self != RecordFormat(only_declared=self.only_declared)
+
+
+STRICT: Final = RecordFormat()
+"""What a file is written in where nothing else is declared."""
