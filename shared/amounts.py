@@ -121,6 +121,10 @@ class Loss:
         """Whether neither ε nor δ exceeds a limit's."""
         return self.epsilon_nano <= limit.epsilon_nano and self.delta_nano <= limit.delta_nano
 
+    def within(self, limit: "Loss") -> "Loss":
+        """As much of it as a limit admits."""
+        return Loss(min(self.epsilon_nano, limit.epsilon_nano), min(self.delta_nano, limit.delta_nano))
+
     def left_after(self, spent: "Loss") -> "Loss":
         """What is left of it after a loss, zero where more was spent: a limit may have been lowered."""
         return Loss(max(self.epsilon_nano - spent.epsilon_nano, 0), max(self.delta_nano - spent.delta_nano, 0))

@@ -135,7 +135,11 @@ class DatasetDescription(BaseModel):
 
 
 class Budget(BaseModel):
-    """An auditor's account with a population: what was granted, what was charged, what is left."""
+    """An auditor's account with a population: what was granted, what was charged, what is left.
+
+    Attributes:
+        spendable: As much of what is left as the population's cap still admits; none from holders that do not say it.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -145,6 +149,12 @@ class Budget(BaseModel):
     spent: Loss
     remaining: Loss
     expires: datetime | None = None
+    spendable: Loss | None = Field(default=None, exclude_if=lambda spendable: spendable is None)
+
+    @property
+    def left(self) -> Loss:
+        """What can be spent."""
+        return self.remaining if self.spendable is None else self.spendable
 
 
 class BudgetGrant(RequestModel):

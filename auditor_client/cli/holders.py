@@ -47,7 +47,7 @@ def budget(*, dataset: Dataset, output: JsonOnly, connection: WithoutReceipts) -
         if output.as_json:
             print_json(account.model_dump(mode="json"))
             return
-        losses = map(loss_words, (account.limit, account.spent, account.remaining))
+        losses = map(loss_words, (account.limit, account.spent, account.left))
         print_table(
             ("Auditor", "Population", "Granted", "Spent", "Left"),
             [(account.auditor, account.population, *losses)],

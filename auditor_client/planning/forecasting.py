@@ -195,7 +195,7 @@ def outlook(finding: Finding) -> Outlook | None:
         now=finding.ratio.width,
         epsilon_nano=question.request.epsilon_nano,
         curve=tuple(expectation(put, assumed=people, supported=supported, reading=finding.reading) for put in larger),
-        remaining_nano=None if budget is None else budget.remaining.epsilon_nano,
+        remaining_nano=None if budget is None else budget.left.epsilon_nano,
     )
 
 

@@ -156,7 +156,7 @@ def _cost(finding: Finding) -> tuple[Fact, ...]:
     if budget is None:
         left = f"{loss_words(release.remaining)} when the answer was made"
     else:
-        left = f"{loss_words(budget.remaining)} of {loss_words(budget.limit)}, for the population {budget.population}"
+        left = f"{loss_words(budget.left)} of {loss_words(budget.limit)}, for the population {budget.population}"
     cost = Fact("This audit cost", loss_words(release.charge))
     if finding.reused:
         cost = Fact("This audit cost", f"nothing; the kept answer cost {loss_words(release.charge)} when it was made")

@@ -40,7 +40,7 @@ _GIVES = {
 
 def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budget) -> PlanData:
     """Everything that is to be shown of a plan."""
-    charge, left = quote.charge, budget.remaining
+    charge, left = quote.charge, budget.left
     enough = charge.fits_in(left)
     favourable = sum(rule.favourable for rule in question.rules)
     scope = question.scope

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from holder_service.cli.calls import AdminKey, Url, call, path_of
-from holder_service.cli.output import AsJson, show
+from holder_service.cli.output import AsJson, notify, show
 
 commands = typer.Typer()
 
@@ -39,12 +39,14 @@ def add_auditor(
 def disable_auditor(name: str, url: Url = "", key: AdminKey = "") -> None:
     """Stop an account from calling."""
     call("PATCH", path_of("auditors", name), url, key, json={"disabled": True})
+    notify(f"{name} is disabled, and none of its keys calls any more.")
 
 
 @commands.command("enable-auditor")
 def enable_auditor(name: str, url: Url = "", key: AdminKey = "") -> None:
     """Let an account call again."""
     call("PATCH", path_of("auditors", name), url, key, json={"disabled": False})
+    notify(f"{name} may call again.")
 
 
 @commands.command("add-key")
@@ -61,6 +63,7 @@ def add_key(
 def withdraw_key(name: str, key_id: str, url: Url = "", key: AdminKey = "") -> None:
     """Make a key invalid at once."""
     call("DELETE", path_of("auditors", name, "keys", key_id), url, key)
+    notify(f"Key {key_id} of {name} is withdrawn.")
 
 
 def _show_key(document: dict[str, str], as_json: bool) -> None:

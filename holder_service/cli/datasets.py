@@ -98,6 +98,7 @@ def load(
 def retire(dataset: str, url: Url = "", key: AdminKey = "") -> None:
     """Take a dataset and its records away; nothing that was spent comes back."""
     call("DELETE", path_of("datasets", dataset), url, key)
+    notify(f"{dataset} is retired, and its records are gone. What was spent stays spent.")
 
 
 @commands.command("columns")
@@ -131,6 +132,7 @@ def delete_column(
 def merge(into: str, source: str, url: Url = "", key: AdminKey = "") -> None:
     """Join population SOURCE to population INTO; their spending is added."""
     call("POST", path_of("populations", into, "merge"), url, key, json={"population": source})
+    notify(f"{source} has joined {into}; their spending is added.")
 
 
 @commands.command("overlaps")
@@ -150,6 +152,7 @@ def report(
     as_format = "json" if file.suffix == ".json" else "html"
     with clear_errors(), new_file(file) as written:
         download(path_of("datasets", dataset, "report"), url, key, written, params={"format": as_format})
+    notify(f"The transparency report of {dataset} is in {file}.")
 
 
 @commands.command("grant")
@@ -163,7 +166,14 @@ def grant(
 ) -> None:  # fmt: skip
     """Put an auditor's limit on a dataset's population."""
     body = {"epsilon": epsilon, "delta": delta, "expires": expires}
-    _show_budgets([call("PUT", path_of("datasets", dataset, "budgets", auditor), url, key, json=body)], as_json)
+    granted = call("PUT", path_of("datasets", dataset, "budgets", auditor), url, key, json=body)
+    if granted["spendable"] != granted["remaining"]:
+        left = granted["spendable"]
+        notify(
+            f"Warning: of this only ε {left['epsilon']} and δ {left['delta']} can be spent, for the cap of population "
+            f"{granted['population']} admits no more: grant less, or raise the cap."
+        )
+    _show_budgets([granted], as_json)
 
 
 @commands.command("budgets")
@@ -181,8 +191,8 @@ def list_budgets(
 def _show_budgets(found: list[dict[str, Any]], as_json: bool) -> None:
     rows = [
         (one["auditor"], one["population"], *(f"{one[name]['epsilon']}, {one[name]['delta']}"
-         for name in ("limit", "spent", "remaining")), (one["expires"] or "never")[:10])
+         for name in ("limit", "spent", "remaining", "spendable")), (one["expires"] or "never")[:10])
         for one in found
     ]  # fmt: skip
-    columns = ("auditor", "population", "limit ε, δ", "spent ε, δ", "remaining ε, δ", "expires")
+    columns = ("auditor", "population", "limit ε, δ", "spent ε, δ", "remaining ε, δ", "within the cap ε, δ", "expires")
     show({"budgets": found}, columns, rows, as_json)

@@ -67,6 +67,7 @@ def export_ledger(
         download(LEDGER, url, key, written, params={**which.model_dump(exclude_none=True), "format": as_format})
         if not is_whole(written):
             fail("The export broke off: its last line is missing. Nothing was kept; try again.")
+    notify(f"The entries are in {file}, and the export is whole.")
 
 
 @commands.command("verify-ledger")

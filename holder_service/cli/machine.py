@@ -66,5 +66,6 @@ def backup(folder: Annotated[Path, typer.Argument(help="A new folder; it holds s
     """Copy database, keys and records while the holder goes on; a database on a server is left to its own tools."""
     with clear_errors(), own_holder() as own:
         complete = back_up(own, folder)
+    notify(f"The back-up is in {folder}.")
     if not complete:
         notify("The database is on a server: what you dumped of it before this, with pg_dump, belongs to this back-up.")

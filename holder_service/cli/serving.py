@@ -55,6 +55,9 @@ def serve(
                 "copy of the database back that `holder ledger verify` finds intact, and record the restore."
             )
         _try_address(host, port)
+        if port:
+            address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            print(f"Serving {address} (console: {address}/console, contract: {address}/docs).", flush=True)
         if workers > 1:
             metrics.share_among_workers(settings.home / f"metrics-{socket.gethostname()}-{port}")
         # The server ends by raising again the signal that ended it, once everything is answered; that is no failure.

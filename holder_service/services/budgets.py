@@ -30,7 +30,7 @@ def set_limit(store: LedgerStore, *, actor: str, dataset: str, auditor: str, gra
         transaction.append(
             Event("budget", actor, population=population, dataset=dataset, auditor=auditor, cap=cap, account=balance)
         )
-        return shown(store, population, auditor, balance)
+        return shown(store, population, auditor, balance, cap)
 
     return store.commit(work)
 
@@ -43,7 +43,8 @@ def budget_of(store: LedgerStore, *, dataset: str, auditor: str) -> Budget:
     """
     with store.database.read() as connection:
         population = require_dataset(connection, dataset).population
-        return shown(store, population, auditor, ledger.account_balance(connection, population, auditor))
+        cap = ledger.population_balance(connection, population)
+        return shown(store, population, auditor, ledger.account_balance(connection, population, auditor), cap)
 
 
 def every_budget(store: LedgerStore, *, population: str | None = None, auditor: str | None = None) -> list[Budget]:
@@ -51,7 +52,7 @@ def every_budget(store: LedgerStore, *, population: str | None = None, auditor: 
     with store.database.read() as connection:
         names = sorted({dataset.population for dataset in datasets.every(connection)})
         return [
-            shown(store, name, holder, balance)
+            shown(store, name, holder, balance, ledger.population_balance(connection, name))
             for name in names
             if population in (None, name)
             for holder, balance in ledger.accounts_of(connection, name).items()
@@ -59,13 +60,15 @@ def every_budget(store: LedgerStore, *, population: str | None = None, auditor: 
         ]
 
 
-def shown(store: LedgerStore, population: str, auditor: str, balance: Balance) -> Budget:
-    """A balance as the interface shows it."""
+def shown(store: LedgerStore, population: str, auditor: str, balance: Balance, cap: Balance) -> Budget:
+    """A balance, beside its population's cap, as the interface shows it."""
+    now = store.clock()
     return Budget(
         auditor=auditor,
         population=population,
         limit=balance.limit,
         spent=balance.spent,
-        remaining=balance.remaining(store.clock()),
+        remaining=balance.remaining(now),
+        spendable=balance.remaining(now).within(cap.remaining(now)),
         expires=balance.expires,  # type: ignore[arg-type]  # pydantic reads ISO 8601
     )

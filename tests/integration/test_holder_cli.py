@@ -260,6 +260,28 @@ def test_a_load_is_checked_for_all_its_faults_and_keeps_nothing(
     assert version() == 1
 
 
+def test_a_grant_beyond_the_cap_is_named(env: dict[str, str], served: TestedHolder, tmp_path: Path) -> None:
+    name = f"capped-{tmp_path.name}"
+    served.declare(name, cap={"epsilon": "2", "delta": "0"})
+
+    beyond = run(["admin", "grant", name, "ADR", "20", "--json"], env)
+    within = run(["admin", "grant", name, "ADR", "1", "--json"], env)
+
+    assert "only ε 2 and δ 0 can be spent" in beyond.stderr
+    granted = json.loads(done(beyond))["budgets"][0]
+    assert granted["remaining"] == {"epsilon": "20", "delta": "0"}
+    assert granted["spendable"] == {"epsilon": "2", "delta": "0"}
+    assert within.stderr == ""
+
+
+def test_the_front_page_leads_to_the_contract(served: TestedHolder) -> None:
+    answer = httpx.get(served.url, follow_redirects=True)
+
+    assert answer.status_code == 200
+    assert answer.url.path == "/docs"
+    assert 'href="/console"' in answer.text
+
+
 def test_all_faults_of_a_declaration_are_printed(env: dict[str, str], tmp_path: Path) -> None:
     declaration = tmp_path / "declaration.json"
     declaration.write_text('{"cap": "10", "columns": [], "schema": 1}')

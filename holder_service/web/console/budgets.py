@@ -43,4 +43,6 @@ def set_budget(visit: Visitor, form: CheckedForm) -> Response:
     budget = budgets.set_limit(visit.store, actor=visit.actor, dataset=dataset, auditor=auditor, grant=grant)
     limit, left = loss(budget.limit), loss(budget.remaining)
     text = f"The budget of {auditor} with population {budget.population} is now {limit}; {left} is left."
+    if budget.left != budget.remaining:
+        text += f" Of this {loss(budget.left)} can be spent: the population's cap admits no more."
     return visit.done(f"{ROOT}/budgets", text)

@@ -5,7 +5,7 @@ from html import escape
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 from holder_service.domain.errors import NotFound
 from holder_service.web.edge.problems import STATUS_BY_CODE
@@ -47,7 +47,7 @@ PAGE: Final = """<!DOCTYPE html>
 <html lang="en"><meta charset="utf-8"><title>PAFER holder: the contract</title>
 <style>body {{ font: 16px/1.5 sans-serif; margin: 2em }} td {{ padding: .2em 1em .2em 0; vertical-align: top }}</style>
 <h1>PAFER holder: the contract</h1>
-<p>For machines: <a href="/openapi.json">/openapi.json</a>.
+<p>For machines: <a href="/openapi.json">/openapi.json</a>. For administrators: <a href="/console">the console</a>.
 <table><tr><th>Who<th>Call<th>What{rows}</table>
 <h2>Problems</h2><ul>{codes}</ul></html>
 """
@@ -61,6 +61,12 @@ async def explain_problem(code: str) -> dict[str, Any]:
     if code not in TITLES:
         raise NotFound("There is no such problem code.")
     return {"code": code, "title": TITLES[code], "status": STATUS_BY_CODE[code]}
+
+
+@router.get("/", include_in_schema=False)
+async def front_page() -> RedirectResponse:
+    """Leads to the contract."""
+    return RedirectResponse("/docs")
 
 
 @router.get("/docs", include_in_schema=False)
