@@ -156,7 +156,9 @@ def env(request: pytest.FixtureRequest, served: TestedHolder) -> dict[str, str]:
     return {**found, "HOLDER_URL": served.url} if request.param == "a running holder" else found
 
 
-def test_derived_columns_are_listed_and_deleted(env: dict[str, str], served: TestedHolder) -> None:
+def list_and_delete_a_column(env: dict[str, str], served: TestedHolder) -> None:
+    """Call what administrators may do with an auditor's derived columns."""
+
     def admin(*arguments: str) -> Any:
         printed = done(run(["admin", *arguments], env))
         return json.loads(printed) if "--json" in arguments else printed
@@ -173,6 +175,7 @@ def test_derived_columns_are_listed_and_deleted(env: dict[str, str], served: Tes
 def test_every_call_of_the_administrator_has_a_command(
     env: dict[str, str], served: TestedHolder, tmp_path: Path
 ) -> None:
+    list_and_delete_a_column(env, served)
     here = "a" if "HOLDER_URL" in env else "b"  # names are never given out again
     auditor, one, two = f"{here}-auditor", f"{here}-one", f"{here}-two"
     (tmp_path / "declaration.json").write_text(json.dumps(DECLARATION))
