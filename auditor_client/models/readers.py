@@ -12,7 +12,14 @@ from typing import Any, Final
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.files import model_file, refuse_file
-from auditor_client.models.formats.recognising import is_catboost, is_lightgbm, is_onnx, is_own_json, is_xgboost
+from auditor_client.models.formats.recognising import (
+    is_catboost,
+    is_lightgbm,
+    is_onnx,
+    is_own_json,
+    is_pmml,
+    is_xgboost,
+)
 from auditor_client.models.read_model import ModelRequest, ReadModel
 from auditor_client.models.tree import Tree
 from shared.canonical import sha256_name
@@ -53,6 +60,7 @@ READERS: Final = (
     Reader("formats.xgboost", ("xgboost.", f"{_FORMATS}xgboost_document.XGBoostModel"), is_xgboost),
     Reader("formats.catboost", ("catboost.", f"{_FORMATS}catboost.CatBoostModel"), is_catboost),
     Reader("formats.onnx", ("onnx.", f"{_FORMATS}onnx.OnnxModel"), is_onnx),
+    Reader("formats.pmml", (f"{_FORMATS}pmml.PmmlFile",), is_pmml),
     _SCORES,
     _RULES,
 )

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models import checking
+from auditor_client.models.checking import Agreement
 from auditor_client.models.read_model import ModelRequest, Provenance
 from auditor_client.models.readers import load_object, read_object
 from checks.model_formats.damage import damaged
@@ -51,13 +52,18 @@ def main() -> int:
     return int(failed)
 
 
-def compared(made: Format, seeds: range) -> tuple[list[Provenance], list[str]]:
+def compared(made: Format, seeds: range) -> tuple[list[Provenance | Agreement], list[str]]:
     """How random models were read, and what was said of those that were not."""
-    read, refused = [], []
+    read: list[Provenance | Agreement] = []
+    refused = []
     for seed in seeds:
-        model, request = made.model(seed)
         try:
-            provenance = read_object(model, request).provenance
+            if made.referee is not None:
+                found = made.referee(*made.file(seed))[1]
+                read.append(found)
+                refused += [f"seed {seed}: {found.outside} decided otherwise"] if found.outside else []
+                continue
+            provenance = read_object(*made.model(seed)).provenance if made.model else None
             if provenance is None or provenance.compared_with is None:
                 refused.append(f"seed {seed}: nothing was compared")
             else:

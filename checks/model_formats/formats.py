@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from auditor_client.models.read_model import ModelRequest
-from checks.model_formats import boosting
+from auditor_client.models.checking import Agreement
+from auditor_client.models.read_model import ModelRequest, ReadModel
+from checks.model_formats import boosting, onnx_graphs, pmml_trees
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,15 +14,19 @@ class Format:
     """A format.
 
     Attributes:
-        model: From a seed to a model, in memory or as a file's parts, and how to read it.
+        model: From a seed to a model in memory, whose maker the reader asks itself, and how to read it.
         file: From a seed to a file's bytes, and how to read it.
+        referee: From a file and how to read it to what was read, and what comparing it with a referee gave.
     """
 
-    model: Callable[[int], tuple[Any, ModelRequest]]
+    model: Callable[[int], tuple[Any, ModelRequest]] | None
     file: Callable[[int], tuple[bytes, ModelRequest]]
+    referee: Callable[[bytes, ModelRequest], tuple[ReadModel, Agreement]] | None = None
 
 
 FORMATS: Final[Mapping[str, Format]] = {
     "lightgbm": Format(boosting.lightgbm_model, boosting.lightgbm_file),
     "xgboost": Format(boosting.xgboost_model, boosting.xgboost_file),
+    "onnx": Format(None, onnx_graphs.onnx_file, onnx_graphs.agreement),
+    "pmml": Format(None, pmml_trees.pmml_file, pmml_trees.agreement),
 }

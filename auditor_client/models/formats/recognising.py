@@ -40,5 +40,11 @@ def is_onnx(content: bytes) -> bool:
     return re.match(rb"\x08[\x01-\x7f][\x12\x1a\x22\x28\x32\x3a\x42]", content[:8]) is not None
 
 
+def is_pmml(content: bytes) -> bool:
+    """XML whose first element is PMML, as far as the beginning shows."""
+    head = content[:_HEAD_BYTES].lstrip(b"\xef\xbb\xbf \r\n\t")
+    return head[:1] == b"<" and b"<PMML" in head
+
+
 def _is_json(content: bytes) -> bool:
     return content[:64].lstrip()[:1] == b"{"

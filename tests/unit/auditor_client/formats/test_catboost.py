@@ -61,7 +61,7 @@ def test_what_is_not_known_is_refused_by_name(change: Any, text: str) -> None:
 
 
 def test_damaged_files_are_refused_and_nothing_else() -> None:
-    survived, _, faults = survivors(Format(lambda _: (None, ModelRequest(SCHEMA)), catboost_file), 200)
+    survived, _, faults = survivors(Format(None, catboost_file), 200)
 
     assert faults == []
     assert survived < 200
