@@ -61,6 +61,8 @@ READERS: Final = (
     Reader("formats.catboost", ("catboost.", f"{_FORMATS}catboost.CatBoostModel"), is_catboost),
     Reader("formats.onnx", ("onnx.", f"{_FORMATS}onnx.OnnxModel"), is_onnx),
     Reader("formats.pmml", (f"{_FORMATS}pmml.PmmlFile",), is_pmml),
+    Reader("formats.ebm", ("interpret.",)),
+    Reader("formats.rule_lists", ("imodels.", "corels.")),
     _SCORES,
     _RULES,
 )
