@@ -58,8 +58,8 @@ def compared(made: Format, seeds: range) -> tuple[list[Provenance | Agreement], 
     refused = []
     for seed in seeds:
         try:
-            if made.referee is not None:
-                found = made.referee(*made.file(seed))[1]
+            if made.comparison is not None:
+                found = made.comparison(*made.file(seed))[1]
                 read.append(found)
                 refused += [f"seed {seed}: {found.outside} decided otherwise"] if found.outside else []
                 continue

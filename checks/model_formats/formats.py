@@ -16,12 +16,12 @@ class Format:
     Attributes:
         model: From a seed to a model in memory, whose maker the reader asks itself, and how to read it.
         file: From a seed to a file's bytes, and how to read it.
-        referee: From a file and how to read it to what was read, and what comparing it with a referee gave.
+        comparison: From a file and how to read it to what was read, and what comparing it with a referee gave.
     """
 
     model: Callable[[int], tuple[Any, ModelRequest]] | None
     file: Callable[[int], tuple[bytes, ModelRequest]]
-    referee: Callable[[bytes, ModelRequest], tuple[ReadModel, Agreement]] | None = None
+    comparison: Callable[[bytes, ModelRequest], tuple[ReadModel, Agreement]] | None = None
 
 
 FORMATS: Final[Mapping[str, Format]] = {

@@ -16,6 +16,7 @@ from shared import limits
 
 VERSIONS: Final = ("v3", "v4")
 FEATURES_MAX: Final = 65_536
+WORDS_MAX: Final = 2_048
 _CATEGORICAL, _DEFAULT_LEFT, _MISSING_SHIFT = 1, 2, 2
 _HEAD: Final = (
     "version", "num_class", "num_tree_per_iteration", "label_index", "max_feature_idx", "objective", "average_output",
@@ -210,11 +211,15 @@ def _bitsets(
         return {}
     bounds = _integers(members, "cat_boundaries", where, count + 1, high=limits.SCORE_NODES_MAX)
     words = _integers(members, "cat_threshold", where, bounds[-1], high=2**32 - 1)
+    if len({float(threshold[node]) for node in nodes}) != len(nodes):
+        raise ModelRefused(f"{where}: two nodes have the same categories.")
     found = {}
     for node in nodes:
         number = DocumentPart(float(threshold[node]), f"{where}.threshold[{node}]").number()
         if not (0 <= number < count and number == int(number) and bounds[int(number)] <= bounds[int(number) + 1]):
             raise ModelRefused(f"{where}: node {node} has no categories.")
+        if bounds[int(number) + 1] - bounds[int(number)] > WORDS_MAX:
+            raise ModelRefused(f"{where}: node {node} has more than {32 * WORDS_MAX} categories.")
         own = words[bounds[int(number)] : bounds[int(number) + 1]]
         found[node] = frozenset(
             float(32 * number + bit) for number, word in enumerate(own) for bit in range(32) if word >> bit & 1

@@ -4,6 +4,7 @@ A tensor is one of: a constant; numbers that are each a function of one input (`
 of such numbers (`Outputs`); a class (`Chosen`). An operator that leads anywhere else is refused by its name.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -12,10 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.errors import ModelRefused
+from auditor_client.models.formats.parsing import VALUES_MAX
+from shared import limits
 
 Numbers = NDArray[np.float64]
 NODES_MAX: Final = 10_000
 WIDTH_MAX: Final = 65_536
+STEPS_MAX: Final = 16
 _FLOATS: Final = {1: np.float32, 11: np.float64}
 
 
@@ -218,6 +222,7 @@ class Graph:
 
     def _op_concat(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
         if all(isinstance(one, np.ndarray) for one in inputs):
+            _require_small(sum(one.size for one in inputs))
             return np.concatenate(inputs, axis=given.get("axis", 0))
         if given.get("axis") not in (1, -1):
             raise ModelRefused("A Concat of records, not of columns, is not read.")
@@ -226,6 +231,7 @@ class Graph:
             if first.both and first.layers is second.layers and second.link == "Sigmoid":
                 return first
         if all(isinstance(one, tuple) and isinstance(one[0], Encoded) for one in inputs):
+            _require_small(sum(map(len, inputs)), WIDTH_MAX)
             return tuple(encoded for one in inputs for encoded in one)
         raise ModelRefused("A Concat of a model's outputs is not read.")
 
@@ -235,6 +241,7 @@ class Graph:
     def _elementwise(self, name: str, inputs: Sequence[Any]) -> Any:
         left, right = inputs
         if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+            _require_small(math.prod(np.broadcast_shapes(left.shape, right.shape)))
             return STEPS[name](left, right)
         if name == "Sub" and isinstance(right, Outputs) and right.link == "Sigmoid" and _is_one(left):
             return replace(right, both=True)
@@ -378,6 +385,12 @@ READ: Final = (
 )
 
 
+def _require_small(size: int, limit: int = VALUES_MAX) -> None:
+    """Refuse what a few operators can make large."""
+    if size > limit:
+        raise ModelRefused(f"The graph makes a tensor or layers of {size} parts: {limit} are read.")
+
+
 def _is_one(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.size == 1 and float(value.ravel()[0]) == 1
 
@@ -395,6 +408,8 @@ def _columns(made: Any, what: str) -> tuple[Encoded, ...]:
 def _step(encoded: Encoded, name: str, number: float) -> Encoded:
     if not np.isfinite(number) or (name in ("Div", "Mul") and number == 0):
         raise ModelRefused(f"{name} by {number}, which is not read.")
+    if len(encoded.steps) >= STEPS_MAX:
+        raise ModelRefused(f"A number goes through more than {STEPS_MAX} operators before the model.")
     return replace(encoded, steps=(*encoded.steps, (name, number)))
 
 
@@ -408,8 +423,11 @@ def _classes(given: dict[str, Any]) -> tuple[Any, ...]:
 
 def _layer(made: Any, weights: Numbers) -> Outputs:
     bias = np.zeros(len(weights))
+    _require_small(weights.size, limits.SCORE_WEIGHT_MAX)
     if isinstance(made, Outputs) and made.trees is None and made.link in ("", "Sigmoid"):
         before = made.layers
+        _require_small(len(before), limits.SCORE_LAYERS_MAX)
+        _require_small(sum(layer.weights.size for layer in before) + weights.size, limits.SCORE_WEIGHT_MAX)
         if made.link:  # a Sigmoid between two layers
             before = (*before[:-1], replace(before[-1], activation="logistic"))
         if weights.shape[1] != len(before[-1].weights):

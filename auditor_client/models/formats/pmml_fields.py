@@ -5,6 +5,7 @@ compares is missing; so it becomes a diagram of tests with three ways out.
 """
 
 import math
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -30,6 +31,8 @@ from shared.schema import Column, Value
 _OPERATORS: Final = {
     "equal": "eq", "notEqual": "ne", "lessThan": "lt", "lessOrEqual": "le", "greaterThan": "gt", "greaterOrEqual": "ge",
 }  # fmt: skip
+
+_ITEM: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s"]+)')
 
 
 def attribute(element: Element, name: str) -> str:
@@ -61,19 +64,8 @@ def finite(text: str, what: str) -> float:
 
 def array(element: Element) -> list[str]:
     """The items of an Array: words, or texts in quotation marks."""
-    items, text = [], (element.text or "").strip()
-    while text:
-        if text[0] == '"':
-            end = 1
-            while end < len(text) and text[end] != '"':
-                end += 2 if text[end] == "\\" else 1
-            items.append(text[1:end].replace('\\"', '"').replace("\\\\", "\\"))
-            text = text[end + 1 :].lstrip()
-        else:
-            word, *rest = text.split(None, 1)
-            items.append(word)
-            text = rest[0] if rest else ""
-    return items
+    found = _ITEM.findall(element.text or "")
+    return [re.sub(r"\\(.)", r"\1", quoted) if quoted or not word else word for quoted, word in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +162,14 @@ class Fields:
             replacement = mining.get("missingValueReplacement")
             treatment = mining.get("invalidValueTreatment", "returnInvalid")
             listed = self.valid.get(name, [])
-            unknown = [value for value in column.values if not any(same(value, text) for text in listed)]
+            if len(listed) > limits.CATEGORIES_PER_COLUMN_MAX:
+                raise ModelRefused(f"Field {name!r} lists more than {limits.CATEGORIES_PER_COLUMN_MAX} values.")
+            texts = set(listed)
+            unknown = [
+                value
+                for value in column.values
+                if value not in texts and not (isinstance(value, bool) and any(same(value, text) for text in listed))
+            ]
             if listed and unknown and treatment != "asIs":
                 raise ModelRefused(
                     f"Field {name!r}: the dataset declares {unknown[:3]}, for which the model is invalid: have it "
@@ -298,6 +297,7 @@ class Diagram:
     def __init__(self, fields: Fields) -> None:
         self.fields = fields
         self.nodes: list[Any] = []
+        self._asked = 0
 
     def leaf(self, value: float) -> int:
         """A leaf; NaN is where there is no prediction."""
@@ -311,7 +311,10 @@ class Diagram:
         return made
 
     def predicate(self, element: Element, yes: int, no: int, unknown: int) -> int:
-        """A predicate with three ways out."""
+        """A predicate with three ways out; a nest of them is followed once for each way, so that is bounded."""
+        self._asked += 1
+        if self._asked > limits.SCORE_NODES_MAX:
+            raise ModelRefused("The model's predicates are nested too deeply.")
         match element.tag:
             case "True":
                 return yes

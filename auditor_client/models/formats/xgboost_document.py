@@ -6,7 +6,7 @@ what the model predicts.
 
 import json
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -188,8 +188,10 @@ def _sets(part: DocumentPart, kinds: list[int], left: list[int]) -> dict[int, fr
     nodes = part["categories_nodes"].integers(0, len(kinds) - 1)
     starts = part["categories_segments"].integers(0, len(listed), len(nodes))
     sizes = part["categories_sizes"].integers(0, len(listed), len(nodes))
-    if sorted(nodes) != categorical or any(
-        start + size > len(listed) for start, size in zip(starts, sizes, strict=True)
+    if (
+        sum(sizes) > len(listed)
+        or sorted(nodes) != categorical
+        or any(start + size > len(listed) for start, size in zip(starts, sizes, strict=True))
     ):
         raise ModelRefused(f"{part.path}: its categories do not fit its nodes.")
     return {
@@ -244,7 +246,7 @@ def _again(
             "base_weights": [0.0] * nodes, "loss_changes": [0.0] * nodes, "sum_hessian": [0.0] * nodes,
             "categories": [int(code) for _, one in sets for code in sorted(one)],
             "categories_nodes": [node for node, _ in sets],
-            "categories_segments": [sum(sizes[:index]) for index in range(len(sizes))], "categories_sizes": sizes,
+            "categories_segments": list(accumulate(sizes, initial=0))[:-1], "categories_sizes": sizes,
             "default_left": [int(one) for one in tree.default_left], "id": index, "left_children": tree.left,
             "parents": parents, "right_children": tree.right, "split_conditions": tree.condition,
             "split_indices": tree.feature, "split_type": [int(node in tree.categories) for node in range(nodes)],

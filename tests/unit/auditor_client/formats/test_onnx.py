@@ -68,6 +68,35 @@ def test_constants_in_another_file_are_refused() -> None:
         read_object(load_object(model.SerializeToString(), "model.onnx"), request)
 
 
+@pytest.mark.parametrize("bomb", ["Concat", "Add", "steps", "layers"])
+def test_a_graph_that_makes_much_of_little_is_refused(bomb: str) -> None:
+    """Each operator doubles what the one before made."""
+    content, request = onnx_file(0, "network")
+    model = ModelProto.FromString(content)
+    graph = model.graph
+    table = next(one for one in graph.initializer if len(one.dims) == 2 and one.dims[1] == 1 and one.dims[0] > 1)
+    column = next(node.input[0] for node in graph.node if node.op_type in ("MatMul", "Scaler", "Concat"))
+    last = {"Concat": table.name, "Add": table.name, "steps": column, "layers": column}[bomb]
+    if bomb == "layers":
+        graph.initializer.append(helper.make_tensor("one", 1, [1, 1], [1.0]))
+    for index in range(200):
+        made = f"bomb{index}"
+        match bomb:
+            case "Concat":
+                node = helper.make_node("Concat", [last, last], [made], axis=0)
+            case "Add":
+                node = helper.make_node("Concat", [last, last], [made], axis=1)
+            case "steps":
+                node = helper.make_node("Add", [last, "unity"], [made])
+            case _:
+                node = helper.make_node("MatMul", [last, "one"], [made])
+        graph.node.append(node)
+        last = made
+
+    with pytest.raises(ModelRefused, match=r"parts|operators"):
+        read_object(load_object(model.SerializeToString(), "model.onnx"), request)
+
+
 def test_damaged_files_are_refused_and_nothing_else() -> None:
     survived, peak, faults = survivors(Format(None, onnx_file), 200)
 

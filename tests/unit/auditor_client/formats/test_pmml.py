@@ -40,7 +40,7 @@ def score(model: ReadModel, **changed: Any) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_random_trees_and_scorecards_decide_as_the_referee(seed: int) -> None:
+def test_random_trees_and_scorecards_decide_as_the_obvious_evaluator(seed: int) -> None:
     """Compound, surrogate and set predicates, three strategies for missing values, replaced ones."""
     _, found = agreement(*pmml_file(seed), records=300)
 
@@ -193,6 +193,16 @@ def test_no_prediction_for_a_missing_value_is_refused() -> None:
 def test_hostile_xml_is_refused(content: bytes) -> None:
     with pytest.raises(ModelRefused):
         read(content)
+
+
+def test_nested_predicates_that_test_nothing_are_refused_soon() -> None:
+    """Each level is followed for true and for unknown: sixty levels would take 2^60 steps."""
+    nest = '<CompoundPredicate booleanOperator="and">' * 60 + "<True/><True/>" + "</CompoundPredicate>" * 60
+    content = pmml(RULES.replace('<SimplePredicate field="children"\n operator="greaterThan" value="3"/>', nest))
+    assert b"CompoundPredicate" in content
+
+    with pytest.raises(ModelRefused, match="nested too deeply"):
+        read(content, favourable=["yes"])
 
 
 def test_damaged_files_are_refused_and_nothing_else() -> None:
