@@ -1,4 +1,4 @@
-"""Two models, or one model before and after a change: how much fairer the second is.
+"""Two models, or one model before and after a change: whether the second is closer to parity.
 
 The two audits' noise is independent unless both read one answer. An interval for the difference of two figures
 comes from their own values and intervals by *variance recovery* (Zou and Donner 2008, *Statistics in Medicine* 27,

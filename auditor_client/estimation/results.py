@@ -220,8 +220,8 @@ class Attribution:
 class Change(StrEnum):
     """What a comparison says about the ratio: it rose, it fell, or the data do not show which."""
 
-    FAIRER = "fairer"
-    LESS_FAIR = "less fair"
+    CLOSER = "closer to parity"
+    FARTHER = "farther from parity"
     UNDECIDED = "undecided"
 
 
@@ -240,7 +240,7 @@ class Comparison(ParityFigures):
 
     @property
     def change(self) -> Change:
-        """*Fairer* or *less fair* only if the ratio's interval lies wholly on one side of zero."""
+        """*Closer* or *farther* only if the ratio's interval lies wholly on one side of zero."""
         if self.ratio.low > 0:
-            return Change.FAIRER
-        return Change.LESS_FAIR if self.ratio.high < 0 else Change.UNDECIDED
+            return Change.CLOSER
+        return Change.FARTHER if self.ratio.high < 0 else Change.UNDECIDED

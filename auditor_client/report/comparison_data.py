@@ -41,9 +41,9 @@ class ComparisonData:
 
 
 _WORDS = {
-    Change.FAIRER: "The second model is fairer",
-    Change.LESS_FAIR: "The second model is less fair",
-    Change.UNDECIDED: "Whether the second model is fairer is undecided",
+    Change.CLOSER: "The second model is closer to parity",
+    Change.FARTHER: "The second model is farther from parity",
+    Change.UNDECIDED: "Which model is closer to parity is undecided",
 }
 
 

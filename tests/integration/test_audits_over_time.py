@@ -228,7 +228,7 @@ def test_two_models_are_compared_with_an_interval_on_the_change(auditor: Auditor
     ratios = [min(rates.values()) / max(rates.values()) for rates in
               (true_rates(people, model)["acceptance"] for model in (FOUR_LEAVES, FLIPPED))]  # fmt: skip
     assert comparison.change.ratio.value == pytest.approx(ratios[1] - ratios[0], abs=0.03)
-    assert comparison.change.change == (Change.FAIRER if ratios[1] > ratios[0] else Change.LESS_FAIR)
+    assert comparison.change.change == (Change.CLOSER if ratios[1] > ratios[0] else Change.FARTHER)
     assert spent(auditor) == before + 8 * 10**9  # the second model has the same leaves
     assert "answered from the same counts" in comparison.to_html()
     assert set(comparison.to_frame().index.get_level_values("audit")) == {"first", "second"}

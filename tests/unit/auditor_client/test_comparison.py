@@ -13,14 +13,14 @@ BEFORE = estimate_parity(measured([[200, 900]], [[800, 300]]))
 AFTER = estimate_parity(measured([[400, 800]], [[600, 400]]), seed=1)
 
 
-def test_a_fairer_model_is_distinguished_from_the_one_before() -> None:
+def test_a_model_closer_to_parity_is_distinguished_from_the_one_before() -> None:
     found = compare_estimates(BEFORE, AFTER)
 
-    assert found.change is Change.FAIRER
+    assert found.change is Change.CLOSER
     assert found.ratio.value == pytest.approx(found.second.ratio.value - found.first.ratio.value)
     assert found.difference.value == pytest.approx(0.27 - 0.55, abs=0.02)
     assert found.ratio.low < 0.6 - 0.27 < found.ratio.high
-    assert compare_estimates(AFTER, BEFORE).change is Change.LESS_FAIR
+    assert compare_estimates(AFTER, BEFORE).change is Change.FARTHER
 
 
 def test_its_interval_holds_the_noise_of_both_audits() -> None:
