@@ -41,6 +41,6 @@ def refuse_file(content: bytes, name: str) -> NoReturn:
         raise UnsafeModelFile(f"{name} is a pickle, and opening a pickle runs whatever it holds. {SAVE}")
     if head.startswith((*_PACKED, *_ZLIB)):
         raise UnsafeModelFile(f"{name} is compressed as joblib compresses pickles, and is not opened. {SAVE}")
-    if b"PMML" in head or (head[:1] == b"\x08" and b"onnx" in head):
-        raise ModelRefused(f"{name} is a PMML or ONNX file: those are not supported yet. {SAVE}")
-    raise ModelRefused(f"{name} is not a skops file. {SAVE}")
+    raise ModelRefused(
+        f"{name} is not a skops file, and none of LightGBM's, XGBoost's, CatBoost's, ONNX, PMML or our own JSON. {SAVE}"
+    )

@@ -59,6 +59,11 @@ def test_what_is_not_known_is_refused_by_name(change: Any, text: str) -> None:
         read_object(load_object(model.SerializeToString(), "model.onnx"), request)
 
 
+def test_a_file_that_only_begins_as_one_is_refused() -> None:
+    with pytest.raises(ModelRefused):
+        read_object(load_object(b"\x08\x09\x12\x08skl2onnx", "model.onnx"), onnx_file(0)[1])
+
+
 def test_constants_in_another_file_are_refused() -> None:
     content, request = onnx_file(0, "network")
     model = ModelProto.FromString(content)

@@ -188,6 +188,7 @@ def test_no_prediction_for_a_missing_value_is_refused() -> None:
         b'<PMML version="4.4">' + b"<Node>" * 100_000 + b"</Node>" * 100_000 + b"</PMML>",
         b'<PMML version="4.4">' + b"<a/>" * 5_000_000 + b"</PMML>",
         b'<PMML version="4.4">' + b"<Node>" * 100_000,
+        b"<?xml version='1.0'?><PMML version='4.4'></PMML>",
     ],
 )
 def test_hostile_xml_is_refused(content: bytes) -> None:
