@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from auditor_client.models.checking import Agreement
 from auditor_client.models.read_model import ModelRequest, ReadModel
-from checks.model_formats import boosting, onnx_graphs, pmml_trees
+from checks.model_formats import boosting, onnx_graphs, pmml_sums, pmml_trees
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +29,5 @@ FORMATS: Final[Mapping[str, Format]] = {
     "xgboost": Format(boosting.xgboost_model, boosting.xgboost_file),
     "onnx": Format(None, onnx_graphs.onnx_file, onnx_graphs.agreement),
     "pmml": Format(None, pmml_trees.pmml_file, pmml_trees.agreement),
+    "pmml networks": Format(None, pmml_sums.network_file, pmml_sums.agreement),
 }

@@ -85,7 +85,7 @@ def agreement(content: bytes, request: ModelRequest, records: int = 2000) -> tup
             answers: Any = evaluator.run(None, given)
         label = np.asarray(answers[0])
         favourable = np.isin(label, list(request.favourable or ()))
-        return MakersAnswers(favourable=favourable, bounds=_bounds(read, invented))
+        return MakersAnswers(favourable=favourable, bounds=bounds(read, invented, 2.0**-24))
 
     documents = [column.origin.score for column in read.columns if not isinstance(column.origin, str)]
     predicates = {predicate for rule in read.tree.rules() for predicate in rule.rule.all_of}
@@ -93,15 +93,15 @@ def agreement(content: bytes, request: ModelRequest, records: int = 2000) -> tup
     return read, compare(read, request.schema, ask, invented)
 
 
-def _bounds(read: ReadModel, invented: Invented) -> dict[str, Any]:
-    """How far single precision may be from the document's number: each sum's size, times how many roundings it has."""
+def bounds(read: ReadModel, invented: Invented, unit: float) -> dict[str, Any]:
+    """How far rounding to a unit may be from the document's number: each sum's size, times its roundings."""
     found = {}
     for column in read.columns:
         document = column.origin.score  # type: ignore[union-attr]
         parts = document.of if isinstance(document, Choice) else (document,)
         if all(isinstance(part, Terms | Layers) for part in parts):
             size = sum((_size(part, invented) for part in parts), np.zeros(invented.count))
-            found[column.name] = size * 64 * 2.0**-24
+            found[column.name] = size * 64 * unit
     return found
 
 

@@ -19,7 +19,8 @@ from auditor_client.models.formats.frames import installed
 from auditor_client.models.formats.own_json import example_records
 from auditor_client.models.formats.parsing import DocumentPart
 from auditor_client.models.formats.pmml_fields import Fields, same
-from auditor_client.models.formats.pmml_models import MODELS, READ, PmmlModel, decide
+from auditor_client.models.formats.pmml_models import MODELS, READ, decide
+from auditor_client.models.formats.pmml_terms import PmmlModel
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
 
 ELEMENTS_MAX: Final = 2_097_152

@@ -148,7 +148,7 @@ class Fields:
             self.depth += 1
             if self.depth > 32:
                 raise ModelRefused(f"The field {name!r} is derived from itself.")
-            self.known[name] = self._derived(self.derived[name]) if name in self.derived else self._raw(name)
+            self.known[name] = self.derive(self.derived[name]) if name in self.derived else self._raw(name)
             self.depth -= 1
         return self.known[name]
 
@@ -179,7 +179,8 @@ class Fields:
             raise ModelRefused(f"Field {name!r} is a text in PMML, and the dataset declares {column.type}.")
         return PmmlField(column, single=self.types.get(name) == "float", replacement=replacement)
 
-    def _derived(self, element: Element) -> PmmlField:
+    def derive(self, element: Element) -> PmmlField:
+        """The field that a DerivedField makes of another one."""
         expression = next((child for child in element if child.tag != "Value"), None)
         kind = None if expression is None else expression.tag
         if expression is not None and kind == "Apply":

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 from xml.etree.ElementTree import Element  # the type; defusedxml parses
 
@@ -10,51 +10,22 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.formats.decisions import Adding, by_choice, favourable_classes, one_number, two_classes
 from auditor_client.models.formats.links import exp, logistic
 from auditor_client.models.formats.pmml_fields import Diagram, Fields, PmmlField, attribute, number, same
+from auditor_client.models.formats.pmml_networks import network
+from auditor_client.models.formats.pmml_terms import PmmlModel, indicator, number_term, product
 from auditor_client.models.formats.tree_tables import TestTable, made, tree_of_rules, tree_table
-from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
+from auditor_client.models.read_model import ReadModel
 from shared.rules import Predicate, Rule
-from shared.scores import Axis, Product, RuleTerm, ScoreTree, TableTerm, Term, Terms, Trees
+from shared.scores import Axis, RuleTerm, ScoreTree, TableTerm, Term, Terms, Trees
 
 MODELS: Final = (
     "TreeModel", "RegressionModel", "GeneralRegressionModel", "Scorecard", "RuleSetModel", "NaiveBayesModel",
-    "MiningModel",
+    "NeuralNetwork", "MiningModel",
 )  # fmt: skip
 READ: Final = f"Read are PMML 4.0 to 4.4 with {', '.join(MODELS)} and the usual transformations."
 _MISSING: Final = ("none", "lastPrediction", "nullPrediction", "defaultChild")
 _IMAGES: Final[dict[str, Callable[[float], float] | None]] = {
     "none": None, "identity": None, "exp": exp, "log": exp, "logit": logistic, "softmax": logistic,
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class PmmlModel:
-    """A model element with what is around it.
-
-    Attributes:
-        element: The model.
-        fields: What it can name.
-        target: The field that it predicts; "" if it names none.
-        classes: The target's values in the DataDictionary's order.
-        request: What is asked for.
-        provenance: How it was read.
-    """
-
-    element: Element
-    fields: Fields
-    target: str
-    classes: tuple[str, ...]
-    request: ModelRequest
-    provenance: Provenance
-
-    @property
-    def classifies(self) -> bool:
-        """Whether it decides between classes."""
-        return self.element.get("functionName") == "classification"
-
-    @property
-    def precision(self) -> Any:
-        """The precision of its sums."""
-        return "float32" if self.element.get("x-mathContext", "double") == "float" else "float64"
 
 
 def decide(model: PmmlModel) -> ReadModel:
@@ -68,7 +39,8 @@ def decide(model: PmmlModel) -> ReadModel:
         raise ModelRefused("Targets that rescale or cast a prediction are not read.")
     readers: dict[str, Callable[[PmmlModel], ReadModel]] = {
         "TreeModel": _tree, "RegressionModel": _regression, "GeneralRegressionModel": _general, "Scorecard": _scorecard,
-        "RuleSetModel": _rules, "NaiveBayesModel": _bayes, "MiningModel": _mining,
+        "RuleSetModel": _rules, "NaiveBayesModel": _bayes, "NeuralNetwork": network,
+        "MiningModel": _mining,
     }  # fmt: skip
     if model.element.tag not in readers:
         raise ModelRefused(f"{model.element.tag[:40]} is not read. {READ}")
@@ -204,49 +176,6 @@ def _shares(label: str) -> Callable[[Element], float]:
     return lambda node: _share(node, label)
 
 
-def _number_term(named: PmmlField, weight: float) -> tuple[list[Term], float]:
-    """A field's number times a weight, and what is constant of it."""
-    column = named.column
-    if named.cuts is not None:
-        raise ModelRefused("A bin is no number.")
-    if named.results is not None:
-        if named.replacement is not None:
-            raise ModelRefused("A replaced value behind a transformation is not read.")
-        table = tuple(weight * float(named.results[value]) for value in column.values)
-        return [made(TableTerm, axes=(Axis(column=column.name, values=column.values),), table=table)], 0.0
-    if column.type == "category":
-        raise ModelRefused(f"The model takes {column.name!r} for a number, and the dataset declares categories.")
-    slope = weight * named.slope
-    missing = None
-    if named.replacement is not None and column.nullable:
-        missing = slope * float(named.replacement)
-    return [made(Product, columns=(column.name,), slope=slope, missing=missing)], weight * named.shift
-
-
-def _indicator(named: PmmlField, text: str, weight: float) -> Term:
-    """A weight for those whose field has a value."""
-    column = named.column
-    if named.cuts is not None:
-        listed = [same(result, text) for _, _, result in named.cuts]
-        ends = tuple(end for end, _, _ in named.cuts[:-1])
-        if not all(closed for _, closed, _ in named.cuts[:-1]):
-            ends = tuple(end if closed else math.nextafter(end, -math.inf) for end, closed, _ in named.cuts[:-1])
-        table = tuple(weight * one for one in listed)
-        return made(TableTerm, axes=(Axis(column=column.name, cuts=ends),), table=table)
-    if column.ordered:
-        rule = Rule(all_of=(Predicate(column=column.name, op="eq", value=float(text)),))
-        if column.nullable:
-            raise ModelRefused(f"The model compares {column.name!r}, which may be missing, with single numbers.")
-        return made(RuleTerm, rule=rule, value=weight)
-    values = column.values
-    table = tuple(weight * named.answer(value, "eq", [text]) for value in values)
-    if named.replacement is not None and column.nullable:
-        filled = weight * any(same(value, named.replacement) and named.answer(value, "eq", [text]) for value in values)
-        axis = Axis(column=column.name, values=values, missing=True)
-        return made(TableTerm, axes=(axis,), table=(*table, filled))
-    return made(TableTerm, axes=(Axis(column=column.name, values=values),), table=table)
-
-
 def _regression_table(table: Element, fields: Fields) -> Terms:
     base = number(table, "intercept", 0.0)
     terms: list[Term] = []
@@ -256,29 +185,18 @@ def _regression_table(table: Element, fields: Fields) -> Terms:
             named = fields[attribute(part, "name")]
             exponent = number(part, "exponent", 1.0)
             if exponent == 1:
-                made_terms, constant = _number_term(named, weight)
+                made_terms, constant = number_term(named, weight)
                 terms += made_terms
                 base += constant
             else:
-                terms.append(_product([named] * 2 if exponent == 2 else [], weight))
+                terms.append(product([named] * 2 if exponent == 2 else [], weight))
         elif part.tag == "CategoricalPredictor":
-            terms.append(_indicator(fields[attribute(part, "name")], attribute(part, "value"), weight))
+            terms.append(indicator(fields[attribute(part, "name")], attribute(part, "value"), weight))
         elif part.tag == "PredictorTerm":
-            terms.append(_product([fields[attribute(one, "field")] for one in part.findall("FieldRef")], weight))
+            terms.append(product([fields[attribute(one, "field")] for one in part.findall("FieldRef")], weight))
         elif part.tag != "Extension":
             raise ModelRefused(f"A RegressionTable with {part.tag[:40]!r} is not read.")
     return made(Terms, kind="terms", precision="float64", base=base, terms=tuple(terms))
-
-
-def _product(named: Sequence[PmmlField], weight: float) -> Term:
-    plain = all(
-        one.results is None and one.cuts is None and (one.slope, one.shift) == (1.0, 0.0)
-        and one.replacement is None and one.column.type != "category"
-        for one in named
-    )  # fmt: skip
-    if not plain or len(named) not in (1, 2):
-        raise ModelRefused("Products are read of one or two numbers that are not derived, and powers up to 2.")
-    return made(Product, columns=tuple(one.column.name for one in named), slope=weight)
 
 
 def _regression(model: PmmlModel) -> ReadModel:
@@ -353,7 +271,7 @@ def _parameters(
         if named and covariates:
             raise ModelRefused("A parameter of a factor and a covariate together is not read.")
         if len(named) == 1:
-            terms.append(_indicator(*named[0], weight))
+            terms.append(indicator(*named[0], weight))
         elif named:
             rule = Rule(
                 all_of=tuple(Predicate(column=one.column.name, op="eq", value=_value(one, text)) for one, text in named)
@@ -362,14 +280,14 @@ def _parameters(
                 raise ModelRefused("Factors together are read where they are neither derived nor missing.")
             terms.append(made(RuleTerm, rule=rule, value=weight))
         elif len(covariates) == 1 and covariates[0][1] == 1:
-            found, constant = _number_term(covariates[0][0], weight)
+            found, constant = number_term(covariates[0][0], weight)
             terms += found
             base += constant
         else:
             powers = [one for one, exponent in covariates for _ in range(int(exponent)) if exponent in (1, 2)]
             if any(exponent not in (1, 2) for _, exponent in covariates):
                 raise ModelRefused("Covariates are read with the exponents 1 and 2.")
-            terms.append(_product(powers, weight))
+            terms.append(product(powers, weight))
     return made(Terms, kind="terms", precision="float64", base=base, terms=tuple(terms))
 
 

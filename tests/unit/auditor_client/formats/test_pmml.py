@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.formats import pmml_fields
+from auditor_client.models.formats import pmml_fields, pmml_networks
 from auditor_client.models.read_model import ModelRequest, ReadModel
 from auditor_client.models.readers import load_object, read_object
+from checks.model_formats import pmml_sums
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.data import SCHEMA
 from checks.model_formats.formats import Format
@@ -52,6 +53,40 @@ def test_a_fault_in_reading_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(pmml_fields._OPERATORS, "lessThan", "le")
 
     assert sum(agreement(*pmml_file(seed), records=300)[1].differing for seed in range(20)) > 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_networks_decide_as_the_obvious_evaluator(seed: int) -> None:
+    """By choice, by a share and as numbers; all differences are within the bound of rounding."""
+    _, found = pmml_sums.agreement(*pmml_sums.network_file(seed), records=300)
+
+    assert found.outside == 0
+
+
+def test_a_fault_in_reading_networks_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control: tanh, read as logistic."""
+    monkeypatch.setitem(pmml_networks._ACTIVATIONS, "tanh", "logistic")
+
+    files = [pmml_sums.network_file(seed) for seed in range(20)]
+    assert sum(pmml_sums.agreement(*made, records=300)[1].outside for made in files) > 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ('activationFunction="', 'activationFunction="arc', "arc"),
+        ('from="in0"', 'from="0.0"', "from the layer before"),
+        ('outputNeuron="', 'outputNeuron="9', "of the last layer"),
+        ('Method="simplemax"', 'Method="maximum"', "maximum"),
+        ('field="income"', 'field="sex"', "sensitive"),
+    ],
+)
+def test_what_is_not_known_of_networks_is_refused_by_name(old: str, new: str, text: str) -> None:
+    content, request = pmml_sums.network_file(7)  # a simplemax behind a hidden layer
+    assert old.encode() in content
+
+    with pytest.raises(ModelRefused, match=text):
+        read_object(load_object(content.replace(old.encode(), new.encode()), "model.pmml"), request)
 
 
 REGRESSION = f"""<RegressionModel functionName="classification" normalizationMethod="logit">{SCHEMA_OF_MODEL}
@@ -206,8 +241,9 @@ def test_nested_predicates_that_test_nothing_are_refused_soon() -> None:
         read(content, favourable=["yes"])
 
 
-def test_damaged_files_are_refused_and_nothing_else() -> None:
-    survived, peak, faults = survivors(Format(None, pmml_file), 200)
+@pytest.mark.parametrize("file", [pmml_file, pmml_sums.network_file])
+def test_damaged_files_are_refused_and_nothing_else(file: Any) -> None:
+    survived, peak, faults = survivors(Format(None, file), 200)
 
     assert faults == []
     assert survived < 200
