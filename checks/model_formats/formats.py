@@ -30,4 +30,5 @@ FORMATS: Final[Mapping[str, Format]] = {
     "onnx": Format(None, onnx_graphs.onnx_file, onnx_graphs.agreement),
     "pmml": Format(None, pmml_trees.pmml_file, pmml_trees.agreement),
     "pmml networks": Format(None, pmml_sums.network_file, pmml_sums.agreement),
+    "pmml vectors": Format(None, pmml_sums.vectors_file, pmml_sums.agreement),
 }

@@ -69,6 +69,49 @@ def network_file(seed: int) -> tuple[bytes, ModelRequest]:
     return tostring(root), ModelRequest(NEVER_MISSING, favourable=None if kind == "number" else ["yes"], above=above)
 
 
+def vectors_file(seed: int) -> tuple[bytes, ModelRequest]:
+    """A linear support vector machine: of two classes, one against all, or of a number; by vectors or coefficients."""
+    draw = random.Random(seed)
+    kind = draw.choice(["two", "all", "number"])
+    root, model = _document(draw, "SupportVectorMachineModel", "regression" if kind == "number" else "classification")
+    by_vectors = draw.random() < 0.6
+    model.set("svmRepresentation", "SupportVectors" if by_vectors else "Coefficients")
+    model.set("maxWins", draw.choice(["true", "false"]))
+    model.set("threshold", str(draw.choice([0, 0.5, -2])))
+    SubElement(model, "LinearKernelType")
+    dictionary = SubElement(model, "VectorDictionary")
+    fields = SubElement(dictionary, "VectorFields")
+    for name in ("income", "age"):
+        SubElement(fields, "FieldRef", field=name)
+    for name, value in (("home", "own"), ("home", "rent"), ("work", "z")):
+        SubElement(fields, "CategoricalPredictor", name=name, value=value, coefficient="1")
+    vectors = [f"v{index}" for index in range(draw.randrange(2, 9))] if by_vectors else []
+    for name in vectors:
+        vector = SubElement(dictionary, "VectorInstance", id=name)
+        numbers = [str(draw.gauss(0, 1)) for _ in fields]
+        if draw.random() < 0.5:
+            SubElement(vector, "Array", type="real", n="5").text = " ".join(numbers)
+            continue
+        indices = sorted(draw.sample(range(1, 6), 3))
+        sparse = SubElement(vector, "REAL-SparseArray", n="5")
+        SubElement(sparse, "Indices").text = " ".join(map(str, indices))
+        SubElement(sparse, "REAL-Entries").text = " ".join(numbers[:3])
+    for label in ["yes", "no", "maybe"] if kind == "all" else ["yes"]:
+        machine = SubElement(model, "SupportVectorMachine", targetCategory=label)
+        if kind == "two":
+            machine.set("alternateTargetCategory", "no")
+        used = draw.sample(vectors, draw.randrange(len(vectors)) + 1) if by_vectors else []
+        listed = SubElement(machine, "SupportVectors") if by_vectors else Element("none")
+        for name in used:
+            SubElement(listed, "SupportVector", vectorId=name)
+        coefficients = SubElement(machine, "Coefficients", absoluteValue=str(draw.gauss(0, 1)))
+        for _ in used or fields:
+            SubElement(coefficients, "Coefficient", value=str(draw.gauss(0, 1)))
+    if kind == "number":
+        return tostring(root), ModelRequest(NEVER_MISSING, above=1.5)
+    return tostring(root), ModelRequest(NEVER_MISSING, favourable=[draw.choice(["yes", "no"])])
+
+
 def agreement(content: bytes, request: ModelRequest, records: int = 1000) -> tuple[ReadModel, Agreement]:
     """What was read beside what the referee decides."""
     model = load_object(content, "model.pmml")
@@ -98,6 +141,8 @@ def _document(draw: random.Random, tag: str, function: str) -> tuple[Element, El
 
 
 def _decides(model: Element, record: dict[str, Any], request: ModelRequest) -> bool:
+    if model.tag == "SupportVectorMachineModel":
+        return _by_vectors(model, record, request)
     scores = _network(model, record)
     if request.favourable is None:
         return scores[""] > (request.above or 0.0)
@@ -129,6 +174,45 @@ def _network(model: Element, record: dict[str, Any]) -> dict[str, float]:
         value = known[one.get("outputNeuron")]
         found[one[0][0].get("value", "")] = value if one[0][0].tag == "NormDiscrete" else value * 10 - 4
     return found
+
+
+def _by_vectors(model: Element, record: dict[str, Any], request: ModelRequest) -> bool:
+    given = [
+        float(record[one.get("field", "")]) if one.tag == "FieldRef" else
+        float(record[one.get("name", "")] == one.get("value"))
+        for one in model.iterfind("VectorDictionary/VectorFields/*")
+    ]  # fmt: skip
+    vectors = {one.get("id"): _vector(one[0]) for one in model.iterfind("VectorDictionary/VectorInstance")}
+    scores = {}
+    for machine in model.findall("SupportVectorMachine"):
+        coefficients = machine.find("Coefficients")
+        assert coefficients is not None
+        total = float(coefficients.get("absoluteValue", ""))
+        used = machine.findall("SupportVectors/SupportVector")
+        for index, one in enumerate(coefficients):
+            if model.get("svmRepresentation") == "Coefficients":
+                kernel = given[index]
+            else:
+                kernel = sum(a * b for a, b in zip(vectors[used[index].get("vectorId")], given, strict=True))
+            total += float(one.get("value", "")) * kernel
+        scores[machine.get("targetCategory", "")] = total
+    largest = model.get("maxWins") == "true"
+    if request.favourable is None:
+        return scores["yes"] > (request.above or 0.0)
+    if len(scores) == 1:
+        limit = float(model.get("threshold", ""))
+        label = "yes" if (scores["yes"] > limit if largest else scores["yes"] < limit) else "no"
+    else:
+        label = (max if largest else min)(scores, key=lambda name: scores[name])
+    return [label] == list(request.favourable)
+
+
+def _vector(element: Element) -> list[float]:
+    if element.tag == "Array":
+        return [float(text) for text in (element.text or "").split()]
+    indices, entries = ((part.text or "").split() for part in element)
+    numbers = dict(zip(map(int, indices), map(float, entries), strict=True))
+    return [numbers.get(index, 0.0) for index in range(1, 6)]
 
 
 def _input(expression: Element, record: dict[str, Any]) -> float:

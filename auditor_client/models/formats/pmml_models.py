@@ -12,6 +12,7 @@ from auditor_client.models.formats.links import exp, logistic
 from auditor_client.models.formats.pmml_fields import Diagram, Fields, PmmlField, attribute, number, same
 from auditor_client.models.formats.pmml_networks import network
 from auditor_client.models.formats.pmml_terms import PmmlModel, indicator, number_term, product
+from auditor_client.models.formats.pmml_vectors import vector_machine
 from auditor_client.models.formats.tree_tables import TestTable, made, tree_of_rules, tree_table
 from auditor_client.models.read_model import ReadModel
 from shared.rules import Predicate, Rule
@@ -19,7 +20,7 @@ from shared.scores import Axis, RuleTerm, ScoreTree, TableTerm, Term, Terms, Tre
 
 MODELS: Final = (
     "TreeModel", "RegressionModel", "GeneralRegressionModel", "Scorecard", "RuleSetModel", "NaiveBayesModel",
-    "NeuralNetwork", "MiningModel",
+    "NeuralNetwork", "SupportVectorMachineModel", "MiningModel",
 )  # fmt: skip
 READ: Final = f"Read are PMML 4.0 to 4.4 with {', '.join(MODELS)} and the usual transformations."
 _MISSING: Final = ("none", "lastPrediction", "nullPrediction", "defaultChild")
@@ -40,7 +41,7 @@ def decide(model: PmmlModel) -> ReadModel:
     readers: dict[str, Callable[[PmmlModel], ReadModel]] = {
         "TreeModel": _tree, "RegressionModel": _regression, "GeneralRegressionModel": _general, "Scorecard": _scorecard,
         "RuleSetModel": _rules, "NaiveBayesModel": _bayes, "NeuralNetwork": network,
-        "MiningModel": _mining,
+        "SupportVectorMachineModel": vector_machine, "MiningModel": _mining,
     }  # fmt: skip
     if model.element.tag not in readers:
         raise ModelRefused(f"{model.element.tag[:40]} is not read. {READ}")

@@ -104,7 +104,7 @@ def _norm(layer: Element, around: Element) -> str:
 
 
 def _inputs(model: PmmlModel) -> tuple[tuple[Term, ...], list[float], dict[str, int]]:
-    """The inputs' terms, what is added to each, and their places by their ids."""
+    """The inputs' terms, what is added to each, and their indices by their ids."""
     terms: list[Term] = []
     shifts: list[float] = []
     known: dict[str, int] = {}
@@ -120,7 +120,7 @@ def _inputs(model: PmmlModel) -> tuple[tuple[Term, ...], list[float], dict[str, 
 
 
 def _layer(element: Element, before: dict[str, int], around: Element) -> tuple[Dense, dict[str, int]]:
-    """A layer, and the places of its neurons by their ids."""
+    """A layer, and the indices of its neurons by their ids."""
     activation = element.get("activationFunction") or attribute(around, "activationFunction")
     if activation not in _ACTIVATIONS:
         raise ModelRefused(f"activationFunction {activation[:40]!r} is not read. Read are {', '.join(_ACTIVATIONS)}.")
@@ -145,7 +145,7 @@ def _layer(element: Element, before: dict[str, int], around: Element) -> tuple[D
 
 
 def _outputs(model: PmmlModel, known: dict[str, int]) -> list[tuple[int, Element]]:
-    """The place of each output's neuron in the last layer, and the expression of its field."""
+    """The index of each output's neuron in the last layer, and the expression of its field."""
     found = []
     for one in model.element.iterfind("NeuralOutputs/NeuralOutput"):
         expression = one.find("DerivedField/*")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.formats import pmml_fields, pmml_networks
+from auditor_client.models.formats import pmml_fields, pmml_networks, pmml_vectors
 from auditor_client.models.read_model import ModelRequest, ReadModel
 from auditor_client.models.readers import load_object, read_object
 from checks.model_formats import pmml_sums
@@ -87,6 +87,60 @@ def test_what_is_not_known_of_networks_is_refused_by_name(old: str, new: str, te
 
     with pytest.raises(ModelRefused, match=text):
         read_object(load_object(content.replace(old.encode(), new.encode()), "model.pmml"), request)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_linear_vector_machines_decide_as_the_obvious_evaluator(seed: int) -> None:
+    """Of two classes, one against all and of numbers; by vectors, sparse ones too, and by coefficients."""
+    _, found = pmml_sums.agreement(*pmml_sums.vectors_file(seed), records=300)
+
+    assert found.outside == 0
+
+
+def test_a_fault_in_reading_vector_machines_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control: the smallest wins, read as the largest."""
+    monkeypatch.setattr(pmml_vectors, "negated", lambda document: document)
+
+    files = [pmml_sums.vectors_file(seed) for seed in range(20)]
+    assert sum(pmml_sums.agreement(*made, records=300)[1].outside for made in files) > 0
+
+
+VECTORS = f"""<SupportVectorMachineModel functionName="classification" maxWins="true" threshold="2">{SCHEMA_OF_MODEL}
+<LinearKernelType/><VectorDictionary><VectorFields><FieldRef field="tiny"/><FieldRef field="children"/></VectorFields>
+<VectorInstance id="a"><Array type="real" n="2">2 1</Array></VectorInstance></VectorDictionary><SupportVectorMachine
+ targetCategory="yes" alternateTargetCategory="no"><SupportVectors><SupportVector vectorId="a"/></SupportVectors>
+<Coefficients absoluteValue="-3"><Coefficient value="1"/></Coefficients></SupportVectorMachine>
+</SupportVectorMachineModel>"""
+
+
+@pytest.mark.parametrize("favourable", ["yes", "no"])
+def test_who_is_on_the_threshold_of_a_vector_machine_is_of_the_other_class(favourable: str) -> None:
+    """2 · 1.5 + 2 − 3 is 2, which is not above 2."""
+    model = read(pmml(VECTORS), favourable=[favourable])
+
+    assert model.tree.decide(RECORD | {model.columns[0].name: score(model)}).favourable == (favourable == "no")
+    over = RECORD | {"children": 3}
+    assert model.tree.decide(over | {model.columns[0].name: score(model, children=3)}).favourable != (
+        favourable == "no"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("LinearKernelType", "PolynomialKernelType", "PolynomialKernelType"),
+        ('vectorId="a"', 'vectorId="b"', "VectorDictionary"),
+        ("2 1</Array>", "2 1 3</Array>", "for each of the VectorFields"),
+        ('maxWins="true"', 'maxWins="perhaps"', "perhaps"),
+        ("<Coefficient value", "<Coefficient/><Coefficient value", "as many Coefficients"),
+        ("</SupportVectorMachineModel>", VECTORS[VECTORS.index("<SupportVectorMachine\n") :], "pairs"),
+    ],
+)
+def test_what_is_not_known_of_vector_machines_is_refused_by_name(old: str, new: str, text: str) -> None:
+    assert old in VECTORS
+
+    with pytest.raises(ModelRefused, match=text):
+        read(pmml(VECTORS.replace(old, new)), favourable=["yes"])
 
 
 REGRESSION = f"""<RegressionModel functionName="classification" normalizationMethod="logit">{SCHEMA_OF_MODEL}
@@ -241,7 +295,7 @@ def test_nested_predicates_that_test_nothing_are_refused_soon() -> None:
         read(content, favourable=["yes"])
 
 
-@pytest.mark.parametrize("file", [pmml_file, pmml_sums.network_file])
+@pytest.mark.parametrize("file", [pmml_file, pmml_sums.network_file, pmml_sums.vectors_file])
 def test_damaged_files_are_refused_and_nothing_else(file: Any) -> None:
     survived, peak, faults = survivors(Format(None, file), 200)
 
