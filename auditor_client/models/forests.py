@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,15 +44,17 @@ class Ensemble:
         trees: In the maker's order of summation.
         base: What the sums begin with, shape (scores,).
         mean: Whether the sums are divided by the number of trees.
+        precision: In which the maker adds.
     """
 
     trees: Sequence[FittedTree]
     base: NDArray[np.float64]
     mean: bool = False
+    precision: Literal["float32", "float64"] = "float64"
 
 
 def documents(ensemble: Ensemble, preprocessing: Preprocessing, matrix: Any) -> tuple[Trees, ...]:
-    """The document of each of an ensemble's scores, exact in float64.
+    """The document of each of an ensemble's scores, exact in its precision.
 
     Args:
         ensemble: The trees.
@@ -90,7 +92,7 @@ def _document(ensemble: Ensemble, score: int, raw: RawTests, index: dict[NumberT
         if score in tree.scores
     ]
     return Trees(
-        kind="trees", precision="float64", base=float(ensemble.base[score]), tests=tuple(predicates),
+        kind="trees", precision=ensemble.precision, base=float(ensemble.base[score]), tests=tuple(predicates),
         trees=tuple(trees), mean=ensemble.mean,
     )  # fmt: skip
 

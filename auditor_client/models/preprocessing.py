@@ -115,6 +115,11 @@ class Preprocessing:
         """What the model is given, shape (rows, features)."""
         return _numbers(self.transform)(table)
 
+    def cut_at_zero(self) -> None:
+        """Make 0 a piece of its own of every feature that is a multiple of its raw column."""
+        levels = [_around([0.0]) if feature.affine else [] for feature in self.features]
+        self.features = self._cut_at(self.features, levels, self.transform, keep=True)
+
     def probes(self, features: Sequence[Feature]) -> list[Probe]:
         """The values of the features' raw columns that matter: declared ones, those next to cuts, missing."""
         found: dict[Probe, None] = {}

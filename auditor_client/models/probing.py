@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Keys, Line
+from auditor_client.models.inventing import Invented
 from shared.schema import Schema, Value
 
 DTYPES: Final = ("float32", "float64", "object")
@@ -77,6 +78,12 @@ class Inputs:
             numbers.append(row)
             entries.append(probe.value)
         return self.table(len(probes), {name: (np.array(rows), entries) for name, (rows, entries) in values.items()})
+
+    def invented(self, records: Invented) -> Any:
+        """A table of invented records."""
+        rows = np.arange(records.count)
+        known = {name: (rows, values) for name, values in records.values.items() if name in self.columns}
+        return self.table(records.count, known)
 
     def _array(self, name: str, rows: int, where: Any, values: Any) -> NDArray[Any]:
         column = self.schema.by_name.get(name)

@@ -185,7 +185,7 @@ def read_uncompared(model: Any, request: ModelRequest) -> tuple[ReadModel, Schem
     provenance = Provenance(f"{inside.words}, {maker}", "sklearn", maker)
 
     def ask(records: Invented) -> MakersAnswers:
-        table = table_of(inside.preprocessing.inputs, records)
+        table = inside.preprocessing.inputs.invented(records)
         if request.above is None:
             accepted = np.isin(quietly(model.predict, table), np.array(chosen))
         else:
@@ -200,13 +200,6 @@ def read_uncompared(model: Any, request: ModelRequest) -> tuple[ReadModel, Schem
 
 def _by_column(parts: Mapping[str, Callable[[Numbers], Numbers]], numbers: Numbers) -> dict[str, Numbers]:
     return {name: part(numbers) for name, part in parts.items()}
-
-
-def table_of(inputs: Inputs, records: Invented) -> Any:
-    """Invented records as the model takes them."""
-    rows = np.arange(records.count)
-    known = {name: (rows, values) for name, values in records.values.items() if name in inputs.columns}
-    return inputs.table(records.count, known)
 
 
 def _over_raw(scoring: Scoring, outside: Preprocessing) -> Scoring:

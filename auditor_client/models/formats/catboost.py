@@ -64,6 +64,8 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
     """
     if isinstance(model, CatBoostModel):
         return _read(model.document, request)[0]
+    if not hasattr(model, "save_model"):
+        raise ModelRefused(f"A CatBoost model inside of a {type(model).__name__} is not read: give the model itself.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         model.save_model(str(path), format="json")

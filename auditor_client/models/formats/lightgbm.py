@@ -6,6 +6,7 @@ compared. A category goes left if its code is one of some; missing and unknown o
 precision, in order, from 0.
 """
 
+import importlib
 import json
 import math
 from collections.abc import Callable
@@ -15,14 +16,17 @@ import numpy as np
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.checking import MakersAnswers
+from auditor_client.models.forests import Ensemble, FittedTree
 from auditor_client.models.formats.decisions import by_choice, compared, makers_answers, one_number, two_classes
 from auditor_client.models.formats.frames import frame, installed
 from auditor_client.models.formats.inputs import InputTest, ModelInputs
 from auditor_client.models.formats.lightgbm_text import VERSIONS, LightGBMModel, LightGBMTree, parsed
 from auditor_client.models.formats.links import exp
+from auditor_client.models.formats.pipelines import BoosterPipeline
 from auditor_client.models.formats.tree_tables import TestTable, made, tree_table
 from auditor_client.models.inventing import Invented
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
+from auditor_client.models.score_tests import NumberTest
 from shared.scores import ScoreTree, Trees
 
 ZERO: Final = float(np.float32(1e-35))
@@ -52,17 +56,9 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
     Raises:
         ModelRefused: It cannot be read exactly.
     """
-    labels, booster = None, None
-    if isinstance(model, LightGBMModel):
-        text = model
-    else:
-        if type(model).__name__ not in ("Booster", "LGBMClassifier", "LGBMRegressor"):
-            raise ModelRefused(f"{type(model).__name__} is not read as a LightGBM model. {_READ}")
-        labels = model.classes_.tolist() if hasattr(model, "classes_") else None
-        booster = model if type(model).__name__ == "Booster" else model.booster_
-        text = parsed(booster.model_to_string().encode(), "The model")
-        if booster.pandas_categorical and not text.categories:
-            raise ModelRefused("The model's categories are not in its own text: save it with LightGBM 3 or 4.")
+    if type(model).__name__ == "Pipeline":
+        return _pipeline(model, request)
+    text, booster, labels = (model, None, None) if isinstance(model, LightGBMModel) else _in_memory(model)
     features = ModelInputs(text.names, request)
     for index, categories in text.categories.items():
         features.encode(index, categories)
@@ -88,6 +84,55 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
         )
 
     return compared(read, request, ask, f"LightGBM {maker.__version__}")
+
+
+def _in_memory(model: Any) -> tuple[LightGBMModel, Any, list[Any] | None]:
+    """A model's text, its Booster, and the labels of its classes."""
+    if type(model).__name__ not in ("Booster", "LGBMClassifier", "LGBMRegressor"):
+        raise ModelRefused(f"{type(model).__name__} is not read as a LightGBM model. {_READ}")
+    labels = model.classes_.tolist() if hasattr(model, "classes_") else None
+    booster = model if type(model).__name__ == "Booster" else model.booster_
+    text = parsed(booster.model_to_string().encode(), "The model")
+    if booster.pandas_categorical and not text.categories:
+        raise ModelRefused("The model's categories are not in its own text: save it with LightGBM 3 or 4.")
+    return text, booster, labels
+
+
+def _pipeline(model: Any, request: ModelRequest) -> ReadModel:
+    """A scikit-learn Pipeline that ends in a model."""
+    whole = BoosterPipeline(model, request)
+    text, _, labels = _in_memory(whole.booster)
+    trees = [_fitted(tree, number % text.classes) for number, tree in enumerate(text.trees)]
+    documents = whole.documents(Ensemble(trees, np.zeros(text.classes), text.average))
+    read, classes = _decided(text, documents, request, labels)
+    maker = importlib.import_module("lightgbm")
+    return whole.compared(
+        read, classes, f"LightGBM {maker.__version__}",
+        None if text.average else lambda table: model.predict(table, raw_score=True),
+        TIES if len(classes) > 2 else None,
+    )  # fmt: skip
+
+
+def _fitted(tree: LightGBMTree, score: int) -> FittedTree:
+    """A tree over the numbers that the steps of a pipeline make; its leaves are behind its inner nodes."""
+    if tree.categories or _ZERO in tree.missing:
+        raise ModelRefused(
+            "Behind the steps of a Pipeline, LightGBM is read with its inputs as numbers: leave categorical_feature "
+            "and zero_as_missing out, and encode categories with OneHotEncoder."
+        )
+    inner, leaves = len(tree.feature), len(tree.values)
+    tests: list[NumberTest | None] = [
+        NumberTest(feature, _around_zero(threshold), default if missing == _NAN else threshold >= 0)
+        for feature, threshold, missing, default in zip(
+            tree.feature, tree.threshold, tree.missing, tree.default_left, strict=True
+        )
+    ]
+    left, right = (
+        [child if child >= 0 else inner + ~child for child in children[:inner]] + [-1] * leaves
+        for children in (tree.left, tree.right)
+    )
+    values = np.append(np.zeros(inner), tree.values)[:, None]
+    return FittedTree(tests + [None] * leaves, left, right, values, (score,))
 
 
 def _documents(text: LightGBMModel, features: ModelInputs) -> list[Trees]:

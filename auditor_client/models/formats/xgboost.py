@@ -5,6 +5,7 @@ split says. A category goes right if its code is listed. Leaves are added in sin
 score, which the objective turns into a margin first.
 """
 
+import importlib
 import json
 import math
 from typing import Any, Final
@@ -13,14 +14,17 @@ import numpy as np
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.checking import MakersAnswers
+from auditor_client.models.forests import Ensemble, FittedTree
 from auditor_client.models.formats.decisions import by_choice, compared, makers_answers, one_number, two_classes
 from auditor_client.models.formats.frames import frame, installed
 from auditor_client.models.formats.inputs import InputTest, ModelInputs, float32_below
 from auditor_client.models.formats.links import expf, logf
+from auditor_client.models.formats.pipelines import BoosterPipeline
 from auditor_client.models.formats.tree_tables import TestTable, made, tree_table
 from auditor_client.models.formats.xgboost_document import XGBoostModel, XGBoostTree, parsed
 from auditor_client.models.inventing import Invented
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
+from auditor_client.models.score_tests import NumberTest
 from shared.scores import ScoreTree, Trees
 
 _LOGISTIC: Final = ("binary:logistic", "reg:logistic")
@@ -53,25 +57,9 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
     Raises:
         ModelRefused: It cannot be read exactly.
     """
-    labels = None
-    if isinstance(model, XGBoostModel):
-        document = model
-    else:
-        if type(model).__name__ not in (
-            "Booster",
-            "XGBClassifier",
-            "XGBRegressor",
-            "XGBRFClassifier",
-            "XGBRFRegressor",
-        ):
-            raise ModelRefused(f"{type(model).__name__} is not read as an XGBoost model. {_READ}")
-        missing = getattr(model, "missing", math.nan)
-        if not (isinstance(missing, float) and math.isnan(missing)):
-            raise ModelRefused(f"The model takes {missing!r} for missing: train it with missing values as NaN.")
-        labels = model.classes_.tolist() if hasattr(model, "n_classes_") else None
-        scikit = hasattr(model, "get_booster")
-        content = bytes((model.get_booster() if scikit else model).save_raw("json"))
-        document = parsed(content, "The model", stopped_early=scikit)
+    if type(model).__name__ == "Pipeline":
+        return _pipeline(model, request)
+    document, labels = (model, None) if isinstance(model, XGBoostModel) else _in_memory(model)
     inputs = ModelInputs(document.names, request)
     for index, categories in document.categories.items():
         if categories is not None:
@@ -99,6 +87,53 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
         )  # fmt: skip
 
     return compared(read, request, ask, f"XGBoost {maker.__version__}")
+
+
+def _in_memory(model: Any) -> tuple[XGBoostModel, list[Any] | None]:
+    """A model's document, and the labels of its classes."""
+    if type(model).__name__ not in ("Booster", "XGBClassifier", "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor"):
+        raise ModelRefused(f"{type(model).__name__} is not read as an XGBoost model. {_READ}")
+    missing = getattr(model, "missing", math.nan)
+    if not (isinstance(missing, float) and math.isnan(missing)):
+        raise ModelRefused(f"The model takes {missing!r} for missing: train it with missing values as NaN.")
+    labels = model.classes_.tolist() if hasattr(model, "n_classes_") else None
+    scikit = hasattr(model, "get_booster")
+    content = bytes((model.get_booster() if scikit else model).save_raw("json"))
+    return parsed(content, "The model", stopped_early=scikit), labels
+
+
+def _pipeline(model: Any, request: ModelRequest) -> ReadModel:
+    """A scikit-learn Pipeline that ends in a model."""
+    whole = BoosterPipeline(model, request)
+    document, labels = _in_memory(whole.booster)
+    if set(document.class_of) != set(range(document.classes)):
+        raise ModelRefused("One of the model's classes has no tree.")
+    trees = [_fitted(tree, score) for tree, score in zip(document.trees, document.class_of, strict=True)]
+    base = np.array([_margin(document.objective, one) for one in document.base])
+    documents = whole.documents(Ensemble(trees, base, precision="float32"), absent_is_missing=True)
+    read, classes = _decided(document, documents, request, labels)
+    maker = importlib.import_module("xgboost")
+    return whole.compared(
+        read, classes, f"XGBoost {maker.__version__}", lambda table: model.predict(table, output_margin=True),
+        TIES if document.objective == "multi:softprob" else None,
+    )  # fmt: skip
+
+
+def _fitted(tree: XGBoostTree, score: int) -> FittedTree:
+    """A tree over the float32 numbers that the steps of a pipeline make."""
+    if tree.categories:
+        raise ModelRefused(
+            "Behind the steps of a Pipeline, XGBoost is read with its inputs as numbers: encode categories with "
+            "OneHotEncoder."
+        )
+    leaf = [child == -1 for child in tree.left]
+    with np.errstate(over="ignore"):
+        below = np.nextafter(np.array(tree.condition, np.float32), np.float32(-np.inf)).tolist()
+    tests = [
+        None if leaf[node] else NumberTest(feature, below[node], tree.default_left[node])
+        for node, feature in enumerate(tree.feature)
+    ]
+    return FittedTree(tests, tree.left, tree.right, np.where(leaf, tree.condition, 0.0)[:, None], (score,))
 
 
 def _predictions(model: Any, document: XGBoostModel, maker: Any, table: Any) -> tuple[Any, Any]:
