@@ -55,7 +55,7 @@ def serve(
                 "copy of the database back that `holder ledger verify` finds intact, and record the restore."
             )
         _try_address(host, port)
-        if port:
+        if port and sys.stdout.isatty():  # for a person; whoever collects lines gets those of the log alone
             address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
             print(f"Serving {address} (console: {address}/console, contract: {address}/docs).", flush=True)
         if workers > 1:

@@ -3,7 +3,7 @@
 import csv
 import sqlite3
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -341,18 +341,6 @@ def test_one_auditor_gets_so_many_columns_about_a_dataset(sqlite_holder: TestedH
     assert sqlite_holder.derive(linked_column(VALUES, name="c0")).status_code == 200
 
 
-def test_two_labels_are_refused(sqlite_holder: TestedHolder) -> None:
-    column = {**linked_column(VALUES), "type": "boolean", "label": True}
-    del column["categories"]
-    ids = [sqlite_holder.derive({**column, "name": name}).json()["id"] for name in ("one", "two")]
-
-    refused(
-        sqlite_holder.release(plan(columns=dict(zip(("one", "two"), ids, strict=True)))),
-        "invalid-plan",
-        holder=sqlite_holder,
-    )
-
-
 def test_a_column_somebody_changed_behind_the_ledger_is_found(sqlite_holder: TestedHolder) -> None:
     linked(sqlite_holder)
     path = sqlite_holder.settings.database_url.removeprefix("sqlite:///")
@@ -369,19 +357,25 @@ class TestPublicTimes:
 
     def test_a_column_is_ready_when_it_was_announced(self, tmp_path: Path, database_url: str) -> None:
         with running_holder(tmp_path, database_url, quantum_ms=25) as holder:
+            before = datetime.now(UTC)
             column = linked(holder)
+            after = datetime.now(UTC)
             announced = holder.auditor("GET", f"{COLUMNS}/{column}").json()
+            due = datetime.fromisoformat(announced["ready_at"])
 
             wait_until(lambda: bool(list(holder.settings.derived.glob("[0-9a-f]*"))))
             made_already = holder.auditor("GET", f"{COLUMNS}/{column}").json()
             too_early = holder.release(asked(column))
+            early = datetime.now(UTC) < due
 
-            assert announced == made_already
             assert announced["state"] == "preparing"
-            assert refused(too_early, "column-not-ready", holder=holder)["ready_at"]
-            due = datetime.fromisoformat(announced["ready_at"])
-            time.sleep(max((due - datetime.now(due.tzinfo)).total_seconds(), 0) + 0.05)
+            assert announced == made_already or not early
+            assert not early or refused(too_early, "column-not-ready", holder=holder)["ready_at"]
+            time.sleep(max((due - datetime.now(UTC)).total_seconds(), 0) + 0.05)
             ready = holder.auditor("GET", f"{COLUMNS}/{column}").json()
+            if ready["state"] == "preparing":  # on a busy machine it overran, and waits for the double
+                assert before <= due - (datetime.fromisoformat(ready["ready_at"]) - due) <= after
+                return
             assert ready == {**announced, "state": "ready"}
             assert holder.release(asked(column)).status_code == 201
 

@@ -154,7 +154,8 @@ def test_the_command_keeps_a_whole_file_or_none(busy: TestedHolder, tmp_path: Pa
 
     for name in ("ledger.csv", "charges.jsonl"):
         done = export(str(tmp_path / name), *(["--kind", "charge"] if name.startswith("charges") else []))
-        assert (done.exit_code, done.output) == (0, "")
+        assert (done.exit_code, done.stdout) == (0, "")
+        assert done.stderr == f"The entries are in {tmp_path / name}, and the export is whole.\n"
     charges = [json.loads(line)["kind"] for line in (tmp_path / "charges.jsonl").read_text().splitlines()]
     assert charges == ["charge"] * 6 + [END]
     again = export(str(tmp_path / "ledger.csv"))
