@@ -25,7 +25,9 @@ from testing.waits import wait_until
 PEOPLE: Final = 300
 SHARES: Final = (1.0, 0.5, 0.0)
 COLUMNS: Final = "/datasets/register/columns"
-VARYING_HEADERS: Final = ("date", "x-request-id", "retry-after")
+VARYING_HEADERS: Final = ("date", "x-request-id", "retry-after", "content-length")
+"""The length is that of the text, which is compared but for what is drawn or a clock's."""
+ATTEMPTS: Final = 3
 VARYING_FIELDS: Final = ("time", "request_id", "process")
 BY_CHANCE: Final = {
     r"sha256:[0-9a-f]{64}": "sha256:",
@@ -113,9 +115,18 @@ def seen_of(home: Path, share: float) -> dict[str, Any]:
     }
 
 
+def seen_in_time(folders: pytest.TempPathFactory, share: float) -> dict[str, Any]:
+    """The same, again where a busy machine let the column overrun; what the keys delay overruns each time."""
+    for _ in range(ATTEMPTS):
+        found = seen_of(folders.mktemp("share"), share)
+        if found["states"][-1] == "ready":
+            break
+    return found
+
+
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    return [seen_of(tmp_path_factory.mktemp("share"), share) for share in SHARES]
+    return [seen_in_time(tmp_path_factory, share) for share in SHARES]
 
 
 @pytest.mark.parametrize("what", ["answers", "lines", "series", "files", "period", "states"])
