@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from auditor_client.asking.inquiry import Inquiry
-from auditor_client.asking.request import AUTO, AuditRequest
+from auditor_client.asking.request import AUTO, PARITY, AuditRequest
 from auditor_client.errors import QuestionRefused
 from auditor_client.models.tree import DecisionRule, Leaf, Tree
 from shared.rules import Predicate, Rule
@@ -37,6 +37,8 @@ def banded(request: AuditRequest, tree: Tree, schema: Schema) -> tuple[AuditRequ
     """
     if request.strategy not in (AUTO, RULES):
         raise QuestionRefused(f"Bands have a cell each: leave strategy {request.strategy!r} out.")
+    if PARITY not in request.metrics:
+        raise QuestionRefused(f"Bands count everybody: ask for {PARITY}, alone or with other figures.")
     if request.mechanism not in ADDITIVE:
         raise QuestionRefused(f"Bands need noise that is added: ask with {' or '.join(ADDITIVE)}.")
     column = score_of(tree.rules(), schema)
@@ -54,6 +56,19 @@ def banded(request: AuditRequest, tree: Tree, schema: Schema) -> tuple[AuditRequ
         )
         rules.append(DecisionRule(Rule(id=name, all_of=all_of), Leaf(name, decision.decision, decision.favourable)))
     return request.changed(edges=tuple(edges), strategy=RULES), tuple(rules)
+
+
+def require_counted(inquiry: Inquiry) -> None:
+    """Refuse bands where the holder counts one of two groups alone: nothing says how the other's people are spread.
+
+    Raises:
+        QuestionRefused: It does.
+    """
+    if inquiry.dataset.neighbouring.counts_first_group_alone(len(inquiry.groups)):
+        raise QuestionRefused(
+            "Under this dataset's relation the holder counts one of two groups, and bands need both: leave them out, "
+            "or name sensitive columns that make more groups."
+        )
 
 
 def score_of(rules: Sequence[DecisionRule], schema: Schema) -> Column:

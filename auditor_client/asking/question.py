@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from auditor_client.asking.bands import banded
+from auditor_client.asking.bands import banded, require_counted
 from auditor_client.asking.choice import choose_strategy
 from auditor_client.asking.inquiry import Inquiry, ModelDigest
 from auditor_client.asking.mechanisms import settled
@@ -85,6 +85,8 @@ def make_question(
         request, rules = banded(request, read.tree, extended_schema(dataset, source.columns))
     digest = ModelDigest(rules=rules_digest(rules, source.columns), file=file)
     inquiry = Inquiry(dataset, request, rules, digest, source)
+    if request.edges is not None:
+        require_counted(inquiry)
     if request.strategy == AUTO:
         request = request.changed(strategy=choose_strategy(inquiry))
     return Question(dataset, request, rules, digest, source)

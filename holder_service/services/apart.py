@@ -30,7 +30,7 @@ T = TypeVar("T")
 READING: Final = 5
 """How much a child that reads gives way: somebody waits for its answer, and it is done in seconds."""
 MAKING: Final = 19
-"""How much a child that makes columns does: as much as there is. At 10 a fifth of all releases overran beside it."""
+"""How much a child that makes columns does: as much as there is."""
 DATA_BYTES_MAX: Final = 3 * 1024**3
 """Of a child's memory, mapped files left out: three times what twenty million linked values take. Linux keeps to it."""
 PARENT_LOOKED_FOR_S: Final = 1.0

@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from auditor_client.asking.bands import EDGES_MAX, banded
+from auditor_client.asking.question import make_question
 from auditor_client.asking.request import AuditRequest
 from auditor_client.errors import QuestionRefused
 from auditor_client.models.read_model import above, of_values
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
 from shared.rules import Predicate
 from shared.schema import Column, Schema
+from testing.registers import LOANS
 
 SCHEMA = Schema(
     person_key="id",
@@ -78,3 +80,20 @@ def test_bands_need_noise_that_is_added() -> None:
 def test_edges_are_finite_numbers(edges: tuple[float, ...]) -> None:
     with pytest.raises(QuestionRefused, match="finite numbers"):
         asked(edges=edges)
+
+
+@pytest.mark.parametrize("metrics", [("equal-opportunity",), ("predictive-parity",), ("equalized-odds",)])
+def test_bands_of_some_people_alone_are_refused_before_anything_is_spent(metrics: tuple[str, ...]) -> None:
+    with pytest.raises(QuestionRefused, match="Bands count everybody"):
+        banded(asked(edges=(1.0,), metrics=metrics), above("score", 0.5, favourable=DECISIONS), SCHEMA)
+
+
+def test_bands_where_one_of_two_groups_is_counted_are_refused_before_anything_is_spent() -> None:
+    halves = LOANS.model_copy(update={"relation": "sensitive_attribute"})
+    request = AuditRequest(
+        sensitive=("sex",), epsilon="1", mechanism="laplace", decision="hours", above=20, edges=(30.0,)
+    )
+
+    assert make_question(None, LOANS, request).request.edges == (20.0, 30.0)
+    with pytest.raises(QuestionRefused, match="counts one of two groups"):
+        make_question(None, halves, request)
