@@ -51,7 +51,7 @@ def list_datasets(url: Url = "", key: AdminKey = "", as_json: AsJson = False) ->
 @commands.command("declare")
 def declare(
     dataset: str,
-    declaration: Annotated[Path, typer.Argument(help="A JSON file: person_key, columns, population, relation, cap, records_max.")],
+    declaration: Annotated[Path, typer.Argument(help="JSON with person_key, columns, population, relation, cap.")],
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Declare a dataset, or change of it what may change."""
