@@ -33,6 +33,8 @@ NAME_CHARACTERS_MAX: Final = 64
 TEXT_CHARACTERS_MAX: Final = 200
 COLUMNS_PER_DATASET_MAX: Final = 1000
 CATEGORIES_PER_COLUMN_MAX: Final = 10_000
+BANDS_PER_COLUMN_MAX: Final = 100
+"""Of a sensitive column of numbers, without that of missing values."""
 RECORDS_MAX_DEFAULT: Final = 1_000_000
 RECORDS_MAX_MAX: Final = 1_000_000_000
 UPPER_MAX: Final = RECORDS_MAX_MAX

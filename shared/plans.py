@@ -147,8 +147,12 @@ class Plan(RequestModel):
                 raise UnknownColumn(column=name, path="sensitive")
             if not column.sensitive:
                 raise InvalidPlan(f"Column {name!r} is not declared sensitive; nothing is counted by it.", "sensitive")
-            if column.ordered:
-                raise InvalidPlan(f"Column {name!r} has no finite list of values to count by.", "sensitive")
+            if column.ordered and column.bands_from is None:
+                raise InvalidPlan(
+                    f"Column {name!r} has no finite list of values to count by: the holder's administrator can declare "
+                    "bands of it (bands_from).",
+                    "sensitive",
+                )
         self._check_responses(schema)
         counts = schema.group_count(self.sensitive) * sum(len(batch.cells) for batch in self.batches)
         if counts > limits.COUNTS_PER_PLAN_MAX:

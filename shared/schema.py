@@ -14,6 +14,7 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, model_validator
 
 from shared import limits
 from shared.amounts import EPSILON_NANO_MAX, NANO_PER_UNIT, Probability, format_nano
+from shared.bands import band_names, band_of, check_bands, plain_starts
 from shared.request_model import RequestModel
 from shared.text import Text
 
@@ -55,6 +56,13 @@ class Column(RequestModel):
     sensitive: StrictBool = False
     label: StrictBool = False
     randomised_response: Perturbation | None = None
+    bands_from: tuple[StrictInt | StrictFloat, ...] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=limits.BANDS_PER_COLUMN_MAX - 1,
+        fail_fast=True,
+        exclude_if=lambda bands: bands is None,  # a column without bands is written as before there were any
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -73,7 +81,20 @@ class Column(RequestModel):
             raise ValueError(f"Column {self.name!r} is the label: it must be boolean and not sensitive.")
         if self.randomised_response is not None:
             self._check_response(self.randomised_response)
+        if self.bands_from is not None:
+            self._check_bands(self.bands_from)
         return self
+
+    def _check_bands(self, starts: tuple[float, ...]) -> None:
+        if not (self.ordered and self.sensitive):
+            raise ValueError(
+                f"Column {self.name!r}: bands are groups of a sensitive column of numbers; leave them out."
+            )
+        try:
+            check_bands(starts, integers=self.type == "integer", low=self.low, high=self.high)
+        except ValueError as error:
+            raise ValueError(f"Column {self.name!r}: {error}") from None
+        object.__setattr__(self, "bands_from", plain_starts(starts))
 
     def _check_response(self, response: Perturbation) -> None:
         if not (self.sensitive and len(self.values) >= 2 and not self.nullable):
@@ -129,6 +150,23 @@ class Column(RequestModel):
         return (False, True) if self.type == "boolean" else (self.categories or ())
 
     @cached_property
+    def group_values(self) -> tuple[str | bool, ...]:
+        """What people are grouped by, in order: values, or names of bands; empty where there are neither."""
+        if self.bands_from is None:
+            return self.values
+        return band_names(self.bands_from, integers=self.type == "integer")
+
+    def group_value(self, value: Value | None) -> str | bool | None:
+        """What one person's value groups them by: the value, or the name of its band; `None` if it is missing."""
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return None
+        if self.bands_from is not None and isinstance(value, int | float):
+            return self.group_values[band_of(value, self.bands_from)]
+        if isinstance(value, str | bool):
+            return value
+        raise ValueError(f"Column {self.name!r} has no bands: nobody is grouped by its numbers.")
+
+    @cached_property
     def category_indices(self) -> Mapping[str, int]:
         """The index of each category in declared order, from 0."""
         return {category: index for index, category in enumerate(self.categories or ())}
@@ -163,11 +201,11 @@ class Schema(RequestModel):
         """The K groups of some sensitive columns.
 
         Args:
-            sensitive: Names of boolean or category columns that are declared sensitive.
+            sensitive: Names of columns that are declared sensitive: boolean, category, or with bands.
 
         Returns:
-            Every combination of their values, in the order of `sensitive`, each column in declared
-            value order, the last fastest; a nullable column has the further value `None`, last.
+            Every combination of their values or bands, in the order of `sensitive`, each column in declared
+            order, the last fastest; a nullable column has the further value `None`, last.
             Groups follow from the declaration alone: an empty group stands in it like any other.
         """
         return tuple(itertools.product(*(self._group_values(name) for name in sensitive)))
@@ -176,6 +214,10 @@ class Schema(RequestModel):
         """K, without making the groups: their number grows with the product of the columns' values."""
         return math.prod(len(self._group_values(name)) for name in sensitive)
 
+    def group_of(self, record: Mapping[str, Value | None], sensitive: Sequence[str]) -> Group:
+        """The group that one person belongs to: the reference evaluator, slow and obvious."""
+        return tuple(self.by_name[name].group_value(record.get(name)) for name in sensitive)
+
     def _group_values(self, name: str) -> Group:
         column = self.by_name[name]
-        return (*column.values, None) if column.nullable else column.values
+        return (*column.group_values, None) if column.nullable else column.group_values

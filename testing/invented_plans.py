@@ -24,9 +24,9 @@ CATEGORIES = ("é", "a b", "b", ",", 'q"q', "zz")
 
 @st.composite
 def schemas(draw: st.DrawFn, *, features: int = 3) -> Schema:
-    """Some features of any type, and one or two sensitive columns."""
+    """Some features of any type, and one or two sensitive columns, of values or of bands."""
     columns = [_column(draw, f"x{index}") for index in range(draw(st.integers(1, features)))]
-    sensitive = [_listed(draw, f"s{index}", sensitive=True) for index in range(draw(st.integers(1, 2)))]
+    sensitive = [_sensitive(draw, f"s{index}") for index in range(draw(st.integers(1, 2)))]
     return Schema(person_key="person", columns=(*columns, *sensitive))
 
 
@@ -37,6 +37,18 @@ def _column(draw: st.DrawFn, name: str) -> Column:
     low, high = sorted(draw(st.tuples(st.sampled_from(BOUNDS), st.sampled_from(BOUNDS))))
     minimum, maximum = (bound if draw(st.booleans()) else None for bound in (low, high))
     return Column(name=name, type=kind, minimum=minimum, maximum=maximum, nullable=draw(st.booleans()))
+
+
+def _sensitive(draw: st.DrawFn, name: str) -> Column:
+    ordered = _column(draw, name)
+    low, high = max(ordered.low, -sys.float_info.max), ordered.high
+    starts = [start for start in THRESHOLDS if low < start <= high and abs(start) <= INTEGER_MAX]
+    if ordered.type == "integer":
+        starts = sorted({math.floor(start) for start in starts if low < math.floor(start)})
+    if not ordered.ordered or not starts:
+        return _listed(draw, name, sensitive=True)
+    chosen = draw(st.lists(st.sampled_from(starts), min_size=1, max_size=4, unique=True))
+    return Column.model_validate({**ordered.model_dump(), "sensitive": True, "bands_from": sorted(chosen)})
 
 
 def _listed(draw: st.DrawFn, name: str, *, sensitive: bool) -> Column:

@@ -58,7 +58,7 @@ def exact_release(plan: Plan, people: Sequence[Person], dataset: DatasetDescript
     counted = dataset.neighbouring.counted_groups(groups) or groups
 
     def counts(_: Batch, cell: Cell) -> list[int]:
-        members = [tuple(person[name] for name in plan.sensitive) for person in people if cell.matches(person)]
+        members = [dataset.table.group_of(person, plan.sensitive) for person in people if cell.matches(person)]
         return [members.count(group) for group in counted]
 
     return release_of(plan, dataset, counts)

@@ -123,6 +123,22 @@ def admitted_paths(rules: Sequence[Rule], schema: Schema) -> tuple[dict[str, Par
     return partitions, [[(meaning[0], admitted[meaning]) for meaning in path] for path in meanings]
 
 
+def band_partition(column: Column) -> Partition:
+    """A column's bands as its atoms, in order, and missing, if it may be, behind them.
+
+    Raises:
+        ValueError: The column has no bands, or one without a value: its declaration should have been refused.
+    """
+    starts = column.bands_from or ()
+    predicates = [Predicate(column=column.name, op="ge", value=start) for start in starts]
+    if column.nullable:
+        predicates.append(Predicate(column=column.name, op="is_missing"))
+    partition, _ = _partitioned(column, map(_meaning, predicates))
+    if not starts or partition.atoms != len(starts) + 1 + column.nullable:
+        raise ValueError(f"Column {column.name!r} has no band, or a band that nobody can be in.")
+    return partition
+
+
 def admitting_rules(sets: Mapping[int, Runs], atoms: int) -> list[int]:
     """Turn rules' sets of atoms into atoms' sets of rules.
 

@@ -12,7 +12,7 @@ processor time that was measured on two slow cores. `holder calibrate` measures 
 import math
 import operator
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import Final, Self
 
@@ -53,8 +53,14 @@ class PlanSize:
     word_columns: int
 
     @classmethod
-    def of(cls, price: Price, groups: int) -> Self:
-        """The size of a priced plan that counts so many groups."""
+    def of(cls, price: Price, groups: int, *, band_cuts: Sequence[int] = ()) -> Self:
+        """The size of a priced plan that counts so many groups.
+
+        Args:
+            price: Of the plan.
+            groups: How many.
+            band_cuts: Of each column whose bands are groups, how often it is cut: every batch looks its records up.
+        """
         counts: Counter[str] = Counter()
         sizes: Counter[str] = Counter()
         for priced in price.batches:
@@ -66,7 +72,8 @@ class PlanSize:
             counts[batch.mechanism.name] += len(batch.cells) * groups
             sizes.update(
                 rules=len(rules), predicates=len(predicates), values=sum(len(one.values or ()) for one in predicates),
-                cuts=columns + 2 * len(_thresholds(predicates)), columns=columns, classes=len(priced.classes),
+                cuts=columns + 2 * len(_thresholds(predicates)) + sum(band_cuts), columns=columns + len(band_cuts),
+                classes=len(priced.classes),
                 gaussians=int(batch.mechanism.name == "gaussian"), words=words, word_columns=words * columns,
             )  # fmt: skip
         return cls(counts=counts, **sizes)

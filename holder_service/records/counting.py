@@ -18,11 +18,12 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from holder_service.domain.admitted import band_partition
+from holder_service.records.atoms import ColumnAtoms
 from holder_service.records.encoded import CHUNK_RECORDS_MAX, Chunk, Records
 from holder_service.records.matching import WORD_BITS, RuleWords
 from holder_service.records.walking import TreeWalk
 from shared.rules import Cell, Rule
-from shared.schema import Schema
 
 LANES_MAX: Final = 16
 TALLIED_KEYS_MAX: Final = 4096
@@ -68,7 +69,7 @@ def count_cells(
     Returns:
         Counts in people, shape (cells, groups), the groups in the order of `Schema.groups`.
     """
-    groups = _Groups.of_columns(records.schema, sensitive)
+    groups = _Groups.of_columns(records, sensitive)
     counters = list(_counters(classes, cells, groups.size, records))
 
     def count(chunk: Chunk) -> npt.NDArray[np.int64]:
@@ -113,24 +114,39 @@ def _threads() -> ThreadPoolExecutor:
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """The groups of some sensitive columns: their names, how many values each has, and how many groups that makes."""
+    """The groups of some sensitive columns, and how many that makes.
 
-    names: Sequence[str]
-    values: Sequence[int]
+    Attributes:
+        values: Of each column its name, or how its codes become bands; and how many values or bands it has.
+    """
+
+    values: Sequence[tuple[str | ColumnAtoms, int]]
     size: int
 
     @classmethod
-    def of_columns(cls, schema: Schema, sensitive: Sequence[str]) -> "_Groups":
-        columns = [schema.by_name[name] for name in sensitive]
-        values = [len(column.values) + column.nullable for column in columns]
-        return cls(sensitive, values, math.prod(values))
+    def of_columns(cls, records: Records, sensitive: Sequence[str]) -> "_Groups":
+        columns = [records.schema.by_name[name] for name in sensitive]
+        values = [
+            (
+                column.name if column.bands_from is None else ColumnAtoms.compiled(band_partition(column), records),
+                len(column.group_values) + column.nullable,
+            )
+            for column in columns
+        ]
+        return cls(values, math.prod(count for _, count in values))
 
     def of(self, chunk: Chunk) -> _Array:
         """The index of each record's group, shape (records,)."""
-        index = chunk.codes[self.names[0]]
-        for name, values in zip(self.names[1:], self.values[1:], strict=True):
-            index = index.astype(np.min_scalar_type(self.size)) * values + chunk.codes[name]
+        (first, _), *others = self.values
+        index = _values(first, chunk)
+        for column, count in others:
+            index = index.astype(np.min_scalar_type(self.size)) * count + _values(column, chunk)
         return index
+
+
+def _values(column: str | ColumnAtoms, chunk: Chunk) -> _Array:
+    """The index of each record's value or band, shape (records,)."""
+    return chunk.codes[column] if isinstance(column, str) else column.of(chunk)
 
 
 def _counters(

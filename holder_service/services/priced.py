@@ -1,5 +1,6 @@
 """A plan with its price and its noise: all of a release that follows from plan and declaration alone."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -80,7 +81,7 @@ class PricedPlan:
         plan.check(schema)
         groups = schema.groups(plan.sensitive)
         cost = price(plan, schema)
-        size = PlanSize.of(cost, len(groups))
+        size = PlanSize.of(cost, len(groups), band_cuts=_band_cuts(schema, plan.sensitive))
         require_bounded(size, records_max=dataset.records_max)
         batches = tuple(
             PricedBatch(
@@ -111,6 +112,12 @@ class PricedPlan:
             counted_groups=self.relation.counted_groups(self.groups),
             noise=batch.mechanism.noise,
         )
+
+
+def _band_cuts(schema: Schema, sensitive: Sequence[str]) -> list[int]:
+    """How often each column is cut whose bands are groups; once more where missing values are a group."""
+    columns = [schema.by_name[name] for name in sensitive]
+    return [len(column.bands_from) + column.nullable for column in columns if column.bands_from is not None]
 
 
 def _schema(dataset: Dataset, columns: tuple[StoredColumn, ...]) -> Schema:

@@ -12,7 +12,7 @@ from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import Records, load_records
 from shared.rules import Cell, Predicate
-from shared.schema import Schema, Value
+from shared.schema import Column, Schema, Value
 from testing.encoded_records import PARQUET, encoded_columns
 from testing.invented_plans import cells, distinguishing_values, schemas
 
@@ -44,9 +44,19 @@ def value_as_sql(value: Value | None) -> str:
     return f"'{value!r}'::{'BOOLEAN' if isinstance(value, bool) else 'DOUBLE'}"
 
 
+def group_as_sql(column: Column) -> str:
+    """A sensitive column as what people are grouped by: the band, from the last down, or the value itself."""
+    if column.bands_from is None:
+        return column.name
+    first, *others = column.group_values
+    bands = zip(reversed(column.bands_from), reversed(others), strict=True)
+    cases = " ".join(f"WHEN {column.name} >= {value_as_sql(start)} THEN '{name}'" for start, name in bands)
+    return f"CASE WHEN {column.name} IS NULL THEN NULL {cases} ELSE '{first}' END"
+
+
 def histograms_in_sql(source: Path, asked: list[Cell], schema: Schema) -> list[list[int]]:
     filters = ", ".join(f"count(*) FILTER (WHERE {as_sql(cell)})" for cell in asked)
-    by = ", ".join(schema.sensitive)
+    by = ", ".join(group_as_sql(schema.by_name[name]) for name in schema.sensitive)
     query = f"SELECT {by}, {filters} FROM read_parquet('{source}') GROUP BY ALL"  # noqa: S608  # of our own making
     with duckdb.connect() as connection:
         found = connection.execute(query).fetchall()

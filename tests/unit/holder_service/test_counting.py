@@ -33,7 +33,7 @@ def by_reference(people: Sequence[Record], cells: Sequence[Cell], schema: Schema
     groups = schema.groups(sensitive)
     counts = [[0] * len(groups) for _ in cells]
     for person in people:
-        group = groups.index(tuple(person[name] for name in sensitive))
+        group = groups.index(schema.group_of(person, sensitive))
         for index, cell in enumerate(cells):
             counts[index][group] += cell.matches(person)
     return counts

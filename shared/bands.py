@@ -1,0 +1,64 @@
+"""Bands of an ordered column: the groups that a sensitive age or income makes (2-privacy §8).
+
+A column declares where its bands begin, ascending. The first band is everything below the first of these numbers;
+each number belongs to the band that begins with it. So every value is in exactly one band, and missing in none.
+"""
+
+import itertools
+import math
+import sys
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from shared import limits
+
+
+def check_bands(starts: Sequence[float], *, integers: bool, low: float, high: float) -> None:
+    """Refuse bands that would not have a value each.
+
+    Args:
+        starts: Where every band but the first begins.
+        integers: Whether the column's values are whole numbers, or doubles.
+        low: The smallest value of the column's declared range.
+        high: The largest.
+
+    Raises:
+        ValueError: Naming the fault, for whoever declares them.
+    """
+    if not all(math.isfinite(start) for start in starts):
+        raise ValueError("bands begin at finite numbers.")
+    if integers and not all(start == int(start) and abs(start) <= limits.INTEGER_MAX for start in starts):
+        raise ValueError("bands of an integer begin at whole numbers within ±2^53.")
+    if any(after <= before for before, after in itertools.pairwise(starts)):
+        raise ValueError("list where bands begin in ascending order, each once.")
+    if starts and not (max(low, -sys.float_info.max) < starts[0] and starts[-1] <= high):
+        raise ValueError(
+            "every band needs values within the declared range: begin above minimum and at most at maximum."
+        )
+
+
+def band_names(starts: Sequence[float], *, integers: bool) -> tuple[str, ...]:
+    """What the bands are called, in order: "under 25", "25 to 44", "45 and above".
+
+    Between whole numbers a name says the last value of its band; between doubles, the first value of the next.
+    """
+    between = []
+    for start, behind in itertools.pairwise(starts):
+        if not integers:
+            between.append(f"{start} to under {behind}")
+        else:
+            between.append(f"{start}" if behind == start + 1 else f"{start} to {behind - 1}")
+    return (f"under {starts[0]}", *between, f"{starts[-1]} and above")
+
+
+def band_of(value: float, starts: Sequence[float]) -> int:
+    """The index of the band that a value is in."""
+    return bisect_right(starts, value)
+
+
+def plain_starts(starts: Sequence[float]) -> tuple[float, ...]:
+    """Numbers by their value, as names write them: whole ones as integers."""
+    return tuple(
+        int(start) if math.isfinite(start) and start == int(start) and abs(start) <= limits.INTEGER_MAX else start
+        for start in starts
+    )
