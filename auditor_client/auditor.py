@@ -111,13 +111,29 @@ class Auditor:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        return f"<Auditor at {self._holder.url}, receipts in {self._receipts.directory}>"
+
     def datasets(self) -> tuple[DatasetDescription, ...]:
         """What the holder offers."""
         return self._holder.datasets()
 
+    def dataset(self, name: str) -> DatasetDescription:
+        """What one dataset declares: its columns with their values, its groups, mechanisms and limits.
+
+        Raises:
+            NotFound: The holder has no dataset of that name for this auditor.
+        """
+        return self._holder.dataset(name)
+
     def budget(self, dataset: str) -> Budget:
         """What was granted, spent and is left, of the people that a dataset is about."""
         return self._holder.budget(dataset)
+
+    def budgets(self) -> tuple[Budget, ...]:
+        """The same of every population that the holder has a dataset about."""
+        datasets = {dataset.population: dataset.name for dataset in self._holder.datasets()}
+        return tuple(self._holder.budget(name) for name in datasets.values())
 
     def plan(
         self,

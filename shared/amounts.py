@@ -133,6 +133,10 @@ class Loss:
         """As JSON values."""
         return {"epsilon": format_nano(self.epsilon_nano), "delta": format_nano(self.delta_nano)}
 
+    def __repr__(self) -> str:
+        delta = f", delta='{format_nano(self.delta_nano)}'" if self.delta_nano else ""
+        return f"Loss(epsilon='{format_nano(self.epsilon_nano)}'{delta})"
+
     def __str__(self) -> str:
         epsilon = f"epsilon {format_nano(self.epsilon_nano)}"
         return f"{epsilon}, delta {format_nano(self.delta_nano)}" if self.delta_nano else epsilon

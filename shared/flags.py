@@ -6,7 +6,7 @@ command line, such as a shorter name, is a `Flag`. Only command lines import thi
 
 import inspect
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -32,11 +32,15 @@ class Flag:
         name: With its dashes: "--metric".
         kind: The type of the flag's value.
         split: Whether commas separate the values of a list.
+        panel: The panel of the help that it stands in; by default that of the value it is a field of.
+        completed: The values that a shell offers, or what finds them; the command itself takes others too.
     """
 
     name: str | None = None
     kind: Any = None
     split: bool = True
+    panel: str | None = None
+    completed: Sequence[str] | Callable[..., Iterable[str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +50,12 @@ class Flags:
     Attributes:
         make: Makes a value of its fields; where one does not fit it ends the command with a clear text.
         spelled: The fields that are not written as their names and types say.
+        panels: The panel of the help for the fields of each value; of others, typer's own.
     """
 
     make: Callable[[type[BaseModel], Mapping[str, Any]], BaseModel]
     spelled: Mapping[str, Flag]
+    panels: Mapping[type[BaseModel], str] | None = None
 
     def __call__(self, command: Callable[..., None]) -> Callable[..., None]:
         """A command whose parameters that are values become flags, one for each field.
@@ -82,14 +88,20 @@ class Flags:
         flags: list[inspect.Parameter] = []
         for name, field in _fields(kind, without).items():
             inner = _group(field.annotation)
-            flags += [self._parameter(name, field)] if inner is None else self._parameters(*inner)
+            panel = (self.panels or {}).get(kind)
+            flags += [self._parameter(name, field, panel)] if inner is None else self._parameters(*inner)
         return flags
 
-    def _parameter(self, name: str, field: FieldInfo) -> inspect.Parameter:
+    def _parameter(self, name: str, field: FieldInfo, panel: str | None) -> inspect.Parameter:
         flag = self.spelled.get(name, Flag())
-        help_text = escape(field.description or "")  # brackets would be read as markup
         names = () if flag.name is None else (flag.name,)
-        option = typer.Option(*names, help=help_text)
+        option = typer.Option(
+            *names,
+            help=escape(field.description or ""),  # brackets would be read as markup
+            metavar=("A,B,…" if flag.split else "TEXT") if _is_list(field.annotation) else None,
+            rich_help_panel=flag.panel or panel,
+            autocompletion=flag.completed if callable(flag.completed) else _completion(flag.completed),
+        )
         if _is_list(field.annotation):
             annotation: Any = list[str] if field.is_required() else list[str] | None
             default: Any = None
@@ -133,6 +145,22 @@ def _fields(kind: type[BaseModel], without: tuple[str, ...]) -> dict[str, FieldI
         for name, field in kind.model_fields.items()
         if name not in without and field.description is not None
     }
+
+
+def completed(incomplete: str, values: Iterable[str]) -> list[str]:
+    """The values that complete a text; behind a comma, the next of a list."""
+    before, comma, start = incomplete.rpartition(",")
+    return [f"{before}{comma}{value}" for value in values if value.startswith(start)]
+
+
+def _completion(values: Sequence[str]) -> Callable[[str], list[str]] | None:
+    if not values:
+        return None
+
+    def complete(incomplete: str) -> list[str]:
+        return completed(incomplete, values)
+
+    return complete
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:

@@ -6,26 +6,92 @@ interruption. The key comes from the environment or a file, never from a flag: a
 by everybody on the machine.
 """
 
+from importlib.metadata import version
+from typing import Annotated, Final
+
 import typer
 
 from auditor_client.cli import audits, bundles, columns, holders
 
+OFFER: Final = "What there is"
+AUDITS: Final = "Audits"
+OWN: Final = "Decisions, scores and labels of your own"
+EVIDENCE: Final = "Evidence"
+
+
+def _examples(*lines: str) -> str:
+    """The end of a help page; an empty line between two keeps each on a line of its own."""
+    return "\n\n".join(["Examples:" if len(lines) > 1 else "Example:", *lines])
+
+
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Measure how fairly a model, or decisions, treat groups of people, without seeing who belongs to which. "
     "The holder's address and your key come from AUDITOR_HOLDER_URL and AUDITOR_API_KEY, or a configuration file.",
+    epilog=_examples(
+        "auditor datasets",
+        "auditor plan model.skops --dataset register --sensitive sex --epsilon 0.1",
+        "auditor audit model.skops --dataset register --sensitive sex --epsilon 0.1 --report report.html",
+        "auditor audit --decision granted --dataset register --sensitive sex --epsilon 0.1",
+    ),
 )
-app.command()(holders.datasets)
-app.command()(audits.plan)
-app.command()(audits.audit)
-app.command()(audits.compare)
-app.command()(audits.history)
-app.command()(columns.link)
-app.command()(columns.columns)
-app.command()(holders.budget)
-app.command()(holders.verify)
-app.add_typer(bundles.app, name="bundle")
+app.command(rich_help_panel=OFFER)(holders.datasets)
+app.command(rich_help_panel=OFFER, epilog=_examples("auditor dataset register"))(holders.dataset)
+app.command(rich_help_panel=OFFER, epilog=_examples("auditor budget", "auditor budget --dataset register"))(
+    holders.budget
+)
+app.command(
+    rich_help_panel=AUDITS,
+    epilog=_examples(
+        "auditor plan model.skops --dataset register --sensitive sex --epsilon 0.1",
+        "auditor plan model.skops --dataset register --sensitive sex,origin --target-width 0.05",
+    ),
+)(audits.plan)
+app.command(
+    rich_help_panel=AUDITS,
+    epilog=_examples(
+        "auditor audit model.skops --dataset register --sensitive sex --epsilon 0.1 --report report.html",
+        'auditor audit model.skops --dataset register --sensitive sex --epsilon 0.1 --where "age >= 18"',
+        "auditor audit --decision granted --dataset register --sensitive sex --epsilon 0.1",
+        "auditor audit model.skops --dataset register --sensitive sex --metric statistical-parity,equal-opportunity "
+        "--epsilon 0.1",
+    ),
+)(audits.audit)
+app.command(
+    rich_help_panel=AUDITS,
+    epilog=_examples(
+        "auditor compare before.skops after.skops --dataset register --sensitive sex --epsilon 0.1 "
+        "--report comparison.html"
+    ),
+)(audits.compare)
+app.command(rich_help_panel=AUDITS, epilog=_examples("auditor history receipts --report history.html"))(audits.history)
+app.command(
+    rich_help_panel=OWN,
+    epilog=_examples(
+        "auditor link decisions.csv --dataset register --name granted",
+        "auditor audit --decision granted --dataset register --sensitive sex --epsilon 0.1",
+    ),
+)(columns.link)
+app.command(rich_help_panel=OWN, epilog=_examples("auditor columns --dataset register"))(columns.columns)
+app.command(rich_help_panel=EVIDENCE, epilog=_examples("auditor verify receipts", "auditor verify receipts --offline"))(
+    holders.verify
+)
+app.add_typer(bundles.app, name="bundle", rich_help_panel=EVIDENCE)
 
 __all__ = ["app"]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"auditor {version('pafer')}")
+        raise typer.Exit
+
+
+@app.callback()
+def before_every_command(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and end.")
+    ] = False,
+) -> None:
+    """Take the flags that no command has."""

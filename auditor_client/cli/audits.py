@@ -9,7 +9,17 @@ from auditor_client.audits.asking import OnHand
 from auditor_client.audits.bundle import write_bundle
 from auditor_client.audits.history import stored_history
 from auditor_client.cli.flags import with_flags
-from auditor_client.cli.options import AuditOutput, Connection, Dataset, Directory, ModelFile, ModelOrDecisions, Output
+from auditor_client.cli.options import (
+    PRIVACY,
+    AuditOutput,
+    Connection,
+    Dataset,
+    DatasetIfAny,
+    Directory,
+    ModelFile,
+    ModelOrDecisions,
+    Output,
+)
 from auditor_client.cli.output import an_auditor, clear_errors, require_writable, show
 from auditor_client.estimation.results import Verdict
 from auditor_client.exchange.receipts import Receipts
@@ -26,7 +36,7 @@ def plan(
     request: AuditRequest,
     target_width: Annotated[
         float | None,
-        typer.Option(help="Instead of epsilon: the width that the interval is to have."),
+        typer.Option(help="Instead of --epsilon: the width that the interval is to have.", rich_help_panel=PRIVACY),
     ] = None,
     own: Annotated[OnHand, Without(("reuse",))],
     output: Output,
@@ -90,7 +100,7 @@ def compare(
 def history(
     directory: Directory = None,
     *,
-    dataset: Annotated[str | None, typer.Option(help="Of this dataset alone.")] = None,
+    dataset: DatasetIfAny = None,
     model: Annotated[str | None, typer.Option(help="Of this model alone: the beginning of its digest.")] = None,
     output: Output,
 ) -> None:

@@ -8,7 +8,7 @@ import typer
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.audits.history import stored_history
 from auditor_client.cli.flags import with_flags
-from auditor_client.cli.options import Connection, Output
+from auditor_client.cli.options import Connection, DatasetIfAny, Output
 from auditor_client.cli.output import clear_errors, fail, print_json, print_table, require_writable
 from auditor_client.errors import ReceiptsDamaged
 from auditor_client.exchange.receipts import Receipts
@@ -26,7 +26,7 @@ def write(
     file: Annotated[Path, typer.Argument(help="The zip file to write.")],
     chosen: Annotated[list[Path] | None, typer.Argument(help="Receipt files; by default all that have a note.")] = None,
     *,
-    dataset: Annotated[str | None, typer.Option(help="Of this dataset alone.")] = None,
+    dataset: DatasetIfAny = None,
     connection: Annotated[Connection, Without(("holder_url", "key_file", "config"))],
 ) -> None:
     """Write kept audits into an evidence bundle."""

@@ -4,12 +4,14 @@ from typing import Annotated
 
 import typer
 
+from auditor_client.cli.completion import datasets as names_of_datasets
 from auditor_client.cli.flags import with_flags
-from auditor_client.cli.options import Connection, Dataset, Directory, Output
-from auditor_client.cli.output import an_auditor, clear_errors, fail, print_json, print_table
+from auditor_client.cli.options import Connection, DatasetIfAny, Directory, Output
+from auditor_client.cli.output import an_auditor, clear_errors, fail, print_json, print_sentences_and_table, print_table
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.settings import DEFAULT_RECEIPTS
-from auditor_client.text import loss_words, readable
+from auditor_client.tables import budget_table, dataset_table
+from auditor_client.text import readable
 from shared.flags import Without
 
 JsonOnly = Annotated[Output, Without(("report",))]
@@ -40,18 +42,31 @@ def datasets(*, output: JsonOnly, connection: WithoutReceipts) -> None:
 
 
 @with_flags
-def budget(*, dataset: Dataset, output: JsonOnly, connection: WithoutReceipts) -> None:
+def dataset(
+    name: Annotated[str, typer.Argument(help="The dataset's name at the holder.", autocompletion=names_of_datasets)],
+    *,
+    output: JsonOnly,
+    connection: WithoutReceipts,
+) -> None:
+    """What a dataset declares: its columns and their values, groups, and what is protected."""
+    with an_auditor(connection) as auditor:
+        found = auditor.dataset(name)
+        if output.as_json:
+            print_json(found.model_dump(mode="json"))
+        else:
+            print_sentences_and_table(dataset_table(found))
+
+
+@with_flags
+def budget(*, dataset: DatasetIfAny = None, output: JsonOnly, connection: WithoutReceipts) -> None:
     """What you were granted, have spent and have left."""
     with an_auditor(connection) as auditor:
-        account = auditor.budget(dataset)
+        accounts = auditor.budgets() if dataset is None else (auditor.budget(dataset),)
         if output.as_json:
-            print_json(account.model_dump(mode="json"))
-            return
-        losses = map(loss_words, (account.limit, account.spent, account.left))
-        print_table(
-            ("Auditor", "Population", "Granted", "Spent", "Left"),
-            [(account.auditor, account.population, *losses)],
-        )
+            documents = [account.model_dump(mode="json") for account in accounts]
+            print_json({"budgets": documents} if dataset is None else documents[0])
+        else:
+            print_sentences_and_table(budget_table(accounts))
 
 
 @with_flags

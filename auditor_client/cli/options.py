@@ -2,16 +2,34 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from pydantic import BaseModel, ConfigDict, Field
+
+from auditor_client.cli.completion import datasets
+
+AUDITED: Final = "What is audited"
+PRIVACY: Final = "Privacy"
+OUTPUT: Final = "Output"
+CONNECTION: Final = "Connection"
+"""Panels of the help."""
 
 ModelFile = Annotated[Path, typer.Argument(help="A file of a fitted model.")]
 ModelOrDecisions = Annotated[
     Path | None, typer.Argument(help="A file of a fitted model; none if --decision names a column.", show_default=False)
 ]
-Dataset = Annotated[str, typer.Option(help="The dataset's name at the holder; `auditor datasets` lists them.")]
+Dataset = Annotated[
+    str,
+    typer.Option(
+        help="The dataset's name at the holder; `auditor datasets` lists them.",
+        rich_help_panel=AUDITED,
+        autocompletion=datasets,
+    ),
+]
+DatasetIfAny = Annotated[
+    str | None, typer.Option(help="Of this dataset alone.", rich_help_panel=AUDITED, autocompletion=datasets)
+]
 Directory = Annotated[Path | None, typer.Argument(help="The receipts directory [./receipts].")]
 
 

@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from auditor_client import tables
 from auditor_client.auditor import Auditor
 from auditor_client.cli.options import Connection, Output
+from auditor_client.cli.spelling import in_flags
 from auditor_client.errors import AuditorError, SettingsRefused
 from auditor_client.exchange.calls import report_retries
 from auditor_client.report.view import Shown
@@ -54,7 +56,7 @@ def clear_errors() -> Iterator[None]:
 
 def fail(text: str) -> NoReturn:
     """One text on standard error, and the exit code of every error."""
-    _progress.print(readable(text), markup=False, highlight=False, soft_wrap=True)
+    _progress.print(readable(in_flags(text)), markup=False, highlight=False, soft_wrap=True)
     raise typer.Exit(2)
 
 
@@ -85,6 +87,13 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*(Text(readable(text)) for text in row))
     Console().print(table)
+
+
+def print_sentences_and_table(table: tables.Table) -> None:
+    """Sentences for people, and a table below them."""
+    for sentence in table.sentences:
+        typer.echo(readable(sentence))
+    print_table(table.columns, table.rows)
 
 
 def _show_step(step: str) -> None:

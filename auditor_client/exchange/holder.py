@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.calls import HttpCaller, parsed
-from auditor_client.text import first_fault, readable
+from auditor_client.tables import budget_table, dataset_table
+from auditor_client.text import first_fault, loss_words, readable
 from shared.canonical import canonical_bytes
 from shared.columns import ColumnDescription, DerivedColumn
 from shared.datasets import Budget, DatasetDescription
@@ -41,6 +42,31 @@ class _Description(DatasetDescription):
         if self.table.sensitive == self.sensitive:
             return self
         raise ValueError("The list of sensitive columns differs from the declared ones.")
+
+    def __repr__(self) -> str:
+        version = "no records" if self.version is None else f"version {self.version}"
+        return (
+            f"<DatasetDescription {self.name}: {version}, {len(self.columns)} columns, "
+            f"sensitive {', '.join(self.sensitive)}>"
+        )
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return dataset_table(self).to_html()
+
+
+class _Budget(Budget):
+    """An account that shows itself."""
+
+    def __repr__(self) -> str:
+        limit, left = loss_words(self.limit), loss_words(self.left)
+        return f"<Budget of {self.auditor} for {self.population}: {left} left of {limit}>"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return budget_table([self]).to_html()
 
 
 class _Datasets(BaseModel):
@@ -84,7 +110,7 @@ class HolderClient(HttpCaller):
 
     def budget(self, dataset: str) -> Budget:
         """What this auditor was granted on the dataset's population, what it has spent, and what is left."""
-        return self._get(Budget, f"{_dataset_path(dataset)}/budget")
+        return self._get(_Budget, f"{_dataset_path(dataset)}/budget")
 
     def quote(self, dataset: str, plan: Plan) -> Quote:
         """A plan's price and noise; touches neither records nor budget."""

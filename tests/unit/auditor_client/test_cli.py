@@ -3,21 +3,26 @@
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import pytest
 import skops.io
+import typer
 from sklearn.tree import DecisionTreeClassifier
+from typer.core import TyperCommand, TyperGroup
 from typer.testing import CliRunner
 
 from auditor_client.cli import app
+from auditor_client.cli.spelling import PANELS, in_flags
 from testing.simulated_holder import KEY, Document, SimulatedHolder, problem, simulated_holder
 
 COMMAND = [sys.executable, "-c", "from auditor_client.cli import app; app()"]
@@ -82,6 +87,89 @@ def test_datasets_are_listed_for_people_and_machines(run: Command) -> None:
 def test_a_budget_is_shown_for_people_and_machines(run: Command) -> None:
     assert "ε = 1" in run("budget", "--dataset", "register").out
     assert run("budget", "--dataset", "register", "--json").document["remaining"]["epsilon"] == "1"
+
+
+def test_all_budgets_are_listed_where_no_dataset_is_named(run: Command) -> None:
+    assert "register" in run("budget").out
+    assert [one["remaining"]["epsilon"] for one in run("budget", "--json").document["budgets"]] == ["1"]
+
+
+def test_a_dataset_is_described_with_the_values_of_its_columns(run: Command) -> None:
+    described = run("dataset", "register").out
+
+    assert "0 to 120" in described
+    assert "Female, Male" in described
+    assert "sensitive" in described
+    assert run("dataset", "register", "--json").document["name"] == "register"
+
+
+def test_the_version_is_that_of_the_package(run: Command) -> None:
+    assert run("--version").out == f"auditor {version('pafer')}\n"
+
+
+def commands(group: TyperGroup, *path: str) -> Iterator[tuple[tuple[str, ...], TyperCommand]]:
+    """Every command below a group."""
+    for name, command in group.commands.items():
+        if isinstance(command, TyperGroup):
+            yield from commands(command, *path, name)
+        elif isinstance(command, TyperCommand):
+            yield (*path, name), command
+
+
+COMMANDS = dict(commands(typer.main.get_group(app)))
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_swallows_no_word(run: Command, path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 1000)
+    shown = run(*path, "--help").out
+
+    described = [field.description for kind in PANELS for field in kind.model_fields.values() if field.description]
+    said = [text for text in described if text.split("[")[0] in shown]
+    assert [text for text in said if text not in shown] == []
+
+
+def test_the_flags_of_an_audit_stand_by_subject(run: Command) -> None:
+    shown = run("audit", "--help").out
+    panels = [line.strip("╭─╮ ") for line in shown.splitlines() if line.startswith("╭")]
+
+    assert {"What is audited", "The question", "Privacy", "Output", "Connection"} <= set(panels)
+    assert "[statistical-parity]" in shown
+    assert "auditor audit --decision granted" in shown
+
+
+def completions(run: Command, line: str) -> list[str]:
+    """What a shell offers at the end of a line."""
+    environment = {**run.environment, "_AUDITOR_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": line}
+    result = CliRunner().invoke(app, [], env=environment, prog_name="auditor")
+    return re.findall(r'"([^"]+)"', result.stdout)
+
+
+def test_a_shell_completes_what_a_flag_takes(run: Command) -> None:
+    assert completions(run, "auditor audit --strategy ver") == ["verdict"]
+    assert completions(run, "auditor audit --metric statistical-parity,equal-") == [
+        "statistical-parity,equal-opportunity"
+    ]
+    assert completions(run, "auditor audit --mechanism ga") == ["gaussian"]
+
+
+def test_a_shell_completes_what_the_holder_offers(run: Command) -> None:
+    assert completions(run, "auditor dataset reg") == ["register"]
+    assert completions(run, "auditor audit --dataset re") == ["register"]
+    assert completions(run, "auditor audit --dataset register --sensitive sex,o") == ["sex,origin"]
+
+
+def test_without_a_holder_a_shell_completes_nothing_and_says_nothing(run: Command) -> None:
+    run.environment["AUDITOR_API_KEY"] = ""
+
+    assert completions(run, "auditor dataset reg") == []
+
+
+def test_errors_name_arguments_as_the_flags_that_were_used() -> None:
+    assert in_flags("give `where` or `supports_from`; `Auditor.link` and `metrics`") == (
+        "give --where or --supports-from; `auditor link` and --metric"
+    )
+    assert in_flags("`Authorization` and `x1` are no arguments") == "`Authorization` and `x1` are no arguments"
 
 
 def test_a_plan_is_priced_and_spends_nothing(run: Command, model: Path, holder: SimulatedHolder) -> None:

@@ -1,0 +1,68 @@
+"""How the commands spell what Python calls by a name: flags for arguments, commands for methods, also in errors.
+
+Errors name an argument or a method in backquotes, as Python has it: `where`, `Auditor.link`. So one text serves both.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel
+
+from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.request import AUTO, MECHANISMS, METRICS, STRATEGIES, AuditRequest
+from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest, OnHand
+from auditor_client.cli.completion import sensitive_columns
+from auditor_client.cli.options import AUDITED, CONNECTION, OUTPUT, PRIVACY, AuditOutput, Connection, Output
+from auditor_client.findings.reading import ESTIMATORS, Reading
+from shared.flags import Flag
+
+PANELS: Final[Mapping[type[BaseModel], str]] = {
+    AuditRequest: "The question",
+    Reading: "How the answer is read",
+    Assumption: "What is supposed of the people",
+    OnHand: "What you have already",
+    LinkRequest: "The values",
+    Output: OUTPUT,
+    AuditOutput: OUTPUT,
+    Connection: CONNECTION,
+}
+"""Where the flags of each value stand in the help, unless they have a panel of their own."""
+
+SPELLED: Final[Mapping[str, Flag]] = {
+    "sensitive": Flag(completed=sensitive_columns),
+    "metrics": Flag("--metric", completed=METRICS),
+    "strategy": Flag(completed=(AUTO, *STRATEGIES)),
+    "estimator": Flag(completed=ESTIMATORS),
+    "type": Flag(completed=COLUMN_TYPES),
+    "where": Flag(split=False, panel=AUDITED),  # a condition may hold commas
+    "version": Flag("--records-version", panel=AUDITED),
+    **dict.fromkeys(("decision", "favourable", "above", "label", "columns"), Flag(panel=AUDITED)),
+    **dict.fromkeys(("epsilon", "delta", "upper", "draw"), Flag(panel=PRIVACY)),
+    "mechanism": Flag(panel=PRIVACY, completed=MECHANISMS),
+    "supports_from": Flag(kind=Path),
+    "as_json": Flag("--json"),
+    "offline": Flag("--offline"),
+}
+"""The flags that are not as their fields' names and types say."""
+
+_UNLIKE: Final = {"api_key": "--key-file", "dataset": "--dataset", "target_width": "--target-width"}
+_FIELDS: Final = frozenset(name for kind in PANELS for name in kind.model_fields)
+_NAMED: Final = re.compile(r"`(?:Auditor\.(?P<method>[a-z_]+)|(?P<argument>[a-z_]+))`")
+
+
+def in_flags(text: str) -> str:
+    """A text that names arguments and methods in backquotes, with the flags and commands for them."""
+    return _NAMED.sub(_spelled, text)
+
+
+def _spelled(match: re.Match[str]) -> str:
+    if match["method"]:
+        return f"`auditor {match['method'].replace('_', '-')}`"
+    name = match["argument"]
+    if name in _UNLIKE:
+        return _UNLIKE[name]
+    if name in _FIELDS:
+        return SPELLED.get(name, Flag()).name or f"--{name.replace('_', '-')}"
+    return match[0]

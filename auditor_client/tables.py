@@ -1,0 +1,87 @@
+"""What the holder says about datasets and budgets, as tables: for a terminal, and as HTML for a notebook."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from auditor_client.text import loss_words
+from shared.datasets import Budget, DatasetDescription
+from shared.schema import Column
+
+_PROTECTED: Final = {
+    "add_remove": "whether a person is in the register, and everything about them",
+    "replace": "everything about a person, not how many people there are",
+    "sensitive_attribute": "a person's sensitive values alone",
+}
+"""What each relation makes the unit of the guarantee."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Sentences, and below them cells under the names of their columns."""
+
+    sentences: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def to_html(self) -> str:
+        """For a notebook, which has styles for tables; every text is escaped."""
+        said = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
+        rows = "".join(f"<tr>{_cells(row, 'td')}</tr>" for row in self.rows)
+        return f"{said}<table><thead><tr>{_cells(self.columns, 'th')}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def dataset_table(dataset: DatasetDescription) -> Table:
+    """What a dataset declares: who it is about, what is protected, and its columns."""
+    version = "no records yet" if dataset.version is None else f"version {dataset.version} of the records"
+    mechanisms, limits = ", ".join(dataset.mechanisms), dataset.limits
+    people = "" if dataset.population == dataset.name else f" about the people of {dataset.population}"
+    return Table(
+        (
+            f"Dataset {dataset.name}{people}: {version}, at most {dataset.records_max} people.",
+            f"Protected is {_PROTECTED[dataset.relation]}.",
+            f"Mechanisms: {mechanisms}; ε from {limits.epsilon_min} to {limits.epsilon_max}.",
+        ),
+        ("Column", "Type", "Values", "Role"),
+        tuple((column.name, column.type, _values(column), _role(column)) for column in dataset.columns),
+    )
+
+
+def budget_table(budgets: Sequence[Budget]) -> Table:
+    """What was granted, spent and is left, of each population."""
+    return Table(
+        (),
+        ("Auditor", "Population", "Granted", "Spent", "Left", "Until"),
+        tuple(
+            (
+                account.auditor,
+                account.population,
+                *map(loss_words, (account.limit, account.spent, account.left)),
+                "" if account.expires is None else f"{account.expires:%Y-%m-%d %H:%M} UTC",
+            )
+            for account in budgets
+        ),
+    )
+
+
+def _values(column: Column) -> str:
+    if column.ordered:
+        low, high = column.minimum, column.maximum
+        if low is None or high is None:
+            words = "any" if low is high else f"at most {high}" if low is None else f"at least {low}"
+        else:
+            words = f"{low} to {high}"
+    else:
+        words = ", ".join(str(value).lower() if isinstance(value, bool) else value for value in column.values)
+    return f"{words}, or missing" if column.nullable else words
+
+
+def _role(column: Column) -> str:
+    if column.randomised_response is not None:
+        return "sensitive, perturbed at its source"
+    return "sensitive" if column.sensitive else "label" if column.label else ""
+
+
+def _cells(cells: Sequence[str], kind: str) -> str:
+    return "".join(f"<{kind}>{html.escape(cell)}</{kind}>" for cell in cells)
