@@ -99,9 +99,11 @@ class Loss:
 
     __pydantic_config__ = ConfigDict(extra="forbid", serialize_by_alias=True)
 
-    epsilon_nano: Annotated[Amount, Field(alias="epsilon")]
+    epsilon_nano: Annotated[Amount, Field(alias="epsilon", description="ε, as a decimal string.")]
     # As text: else its JSON schema would be one in requests, and another in answers.
-    delta_nano: Annotated[Amount, Field(alias="delta", json_schema_extra={"default": "0"})] = 0
+    delta_nano: Annotated[
+        Amount, Field(alias="delta", description="δ, as a decimal string.", json_schema_extra={"default": "0"})
+    ] = 0
 
     def __post_init__(self) -> None:
         if not (self.epsilon_nano >= 0 and self.delta_nano >= 0):

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
+from pydantic import ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
 from shared import canonical, limits
 from shared.problems import InvalidPlan
-from shared.request_model import RequestModel
+from shared.request_model import ContractModel, RequestModel
 from shared.schema import Column, ColumnType, Schema
 from shared.scores import Document, check_document, may_be_missing, values_of
 from shared.text import ColumnId, Name, Text
@@ -25,33 +25,34 @@ class ScoreOrigin(RequestModel):
     """The holder computes the value from this document."""
 
     score: Document
+    """The document."""
 
 
 class DerivedColumn(RequestModel):
-    """A derived column as an auditor asks for it.
-
-    Attributes:
-        name: As plans' rules use it; no declared column may have it.
-        type: A score that adds is a number; a list or a choice is what it can say.
-        minimum, maximum, categories, label: As of a declared column; `label` for what people turned out to be.
-        nullable: Whether a value may be missing; linked values always may.
-        origin: Where the values come from, "from" in JSON: a score document, or the auditor sends them.
-        values: Of linked values, the SHA-256 of the file that they come in.
-    """
+    """A derived column as an auditor asks for it."""
 
     model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
     name: Name
+    """As plans' rules use it; no declared column may have it."""
     type: ColumnType
+    """A score that adds is a number; a list or a choice is what it can say."""
     minimum: StrictInt | StrictFloat | None = None
+    """The smallest admitted linked value; a score has none."""
     maximum: StrictInt | StrictFloat | None = None
+    """The largest admitted linked value; a score has none."""
     categories: tuple[Text, ...] | None = Field(
         default=None, max_length=limits.CATEGORIES_PER_COLUMN_MAX, fail_fast=True
     )
+    """All values of a category, in order."""
     nullable: StrictBool = False
+    """Whether a value may be missing; linked values always may."""
     label: StrictBool = False
+    """Whether it says what people turned out to be, in place of the dataset's label."""
     origin: ScoreOrigin | Literal["linked"] = Field(alias="from")
+    """Where the values come from: a score document, or "linked" if you send them by person key."""
     values: ColumnId | None = None
+    """Of linked values, the SHA-256 of the file that they come in."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -121,26 +122,21 @@ def column_id(column: DerivedColumn, *, auditor: str, dataset: str, values: str 
     return canonical.digest({"auditor": auditor, "dataset": dataset, "column": document})
 
 
-class ColumnDescription(BaseModel):
-    """An auditor's own derived column, as the holder describes it; nothing in it depends on the records.
-
-    Attributes:
-        id: As plans name it.
-        column: Name, type and domain.
-        origin: Where the values come from.
-        bytes: Of the document, or of the file of linked values.
-        state: A plan that names it is answered once it is ready.
-        ready_at: When it is, or will be; None before the values were sent.
-    """
-
-    model_config = ConfigDict(frozen=True)
+class ColumnDescription(ContractModel):
+    """An auditor's own derived column, as the holder describes it; nothing in it depends on the records."""
 
     id: str
+    """As plans name it: "sha256:" and 64 hexadecimal digits."""
     column: Column
+    """Name, type and domain."""
     origin: Literal["score", "linked"]
+    """Where the values come from: a score document, or the auditor."""
     bytes: int
+    """The size of the document, or of the file of linked values."""
     state: State
+    """A plan that names it is answered once it is ready."""
     ready_at: datetime | None = None
+    """When it is ready, or will be, in UTC; null before the values were sent."""
 
 
 def extended(schema: Schema, columns: Mapping[str, Column]) -> Schema:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, model_validator
+from pydantic import AfterValidator, Field, StrictInt, model_validator
 
 from shared import limits
 from shared.amounts import (
@@ -18,7 +18,7 @@ from shared.amounts import (
     format_nano,
 )
 from shared.relations import NeighbouringRelation, Relation
-from shared.request_model import RequestModel
+from shared.request_model import ContractModel, RequestModel
 from shared.schema import Column, Schema
 from shared.text import Name, Text
 from shared.timestamps import Timestamp
@@ -36,11 +36,17 @@ class DatasetDeclaration(RequestModel):
     """What an administrator declares about a dataset; `population` defaults to the dataset's own name."""
 
     person_key: Text
+    """The name of the column that identifies a person: it is never counted by, nor shown."""
     population: Name | None = None
+    """The people that the dataset is about, whose budget is one; without it the dataset's own name."""
     relation: Relation = "add_remove"
+    """What ε is about: a person more or less, a person's whole record, or a person's sensitive attributes."""
     cap: Annotated[Loss, AfterValidator(_below_certainty)] | None = None
+    """The most that all auditors together may be charged about the population."""
     records_max: Annotated[StrictInt, Field(ge=1, le=limits.RECORDS_MAX_MAX)] = limits.RECORDS_MAX_DEFAULT
+    """The most records that there may be, in people; public, and times to answer follow from it."""
     columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_DATASET_MAX, fail_fast=True)
+    """The columns, in the order of the file."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -60,68 +66,102 @@ class DatasetDeclaration(RequestModel):
         return Schema(person_key=self.person_key, columns=self.columns)
 
 
-class ColumnLimits(BaseModel):
+class ColumnLimits(ContractModel):
     """The limits of derived columns, as the holder publishes them."""
 
-    model_config = ConfigDict(frozen=True)
-
     body_bytes_max: int = limits.COLUMN_BODY_BYTES_MAX
+    """The largest request for a derived column, in bytes."""
     lists_and_objects_max: int = limits.LISTS_AND_OBJECTS_PER_COLUMN_MAX
+    """The most lists and objects in one."""
     score_weight_max: int = limits.SCORE_WEIGHT_MAX
+    """The most nodes, leaves, numbers in tables, weights, predicates and items of lists in a document together."""
     linked_bytes_max: int = limits.LINKED_BYTES_MAX
+    """The largest file of linked values, in bytes."""
     linked_rows_max: int = limits.LINKED_ROWS_MAX
+    """The most rows in one."""
     columns_max: int = limits.DERIVED_COLUMNS_PER_AUDITOR_MAX
+    """The most columns of one auditor about one dataset."""
     bytes_max: int = limits.DERIVED_BYTES_PER_AUDITOR_MAX
+    """The most bytes of documents and files of one auditor about one dataset."""
     columns_per_plan_max: int = limits.DERIVED_COLUMNS_PER_PLAN_MAX
+    """The most derived columns that a plan may name."""
     seconds_max: int = limits.COLUMN_S_MAX
+    """The longest that a column may be supposed to take, in seconds."""
 
 
-class Limits(BaseModel):
+class Limits(ContractModel):
     """The limits that a plan has to respect, as the holder publishes them."""
 
-    model_config = ConfigDict(frozen=True)
-
     body_bytes_max: int = limits.BODY_BYTES_MAX
+    """The largest plan, in bytes."""
     lists_and_objects_max: int = limits.LISTS_AND_OBJECTS_PER_BODY_MAX
+    """The most lists and objects in one."""
     batches_max: int = limits.BATCHES_PER_PLAN_MAX
+    """The most batches in a plan."""
     cells_max: int = limits.CELLS_PER_PLAN_MAX
+    """The most cells in a plan."""
     rules_max: int = limits.RULES_PER_PLAN_MAX
+    """The most rules in a plan."""
     predicates_max: int = limits.PREDICATES_PER_PLAN_MAX
+    """The most predicates in a plan."""
     predicates_per_rule_max: int = limits.PREDICATES_PER_RULE_MAX
+    """The most predicates in a rule."""
     values_per_predicate_max: int = limits.VALUES_PER_PREDICATE_MAX
+    """The most values in the list of a predicate."""
     values_max: int = limits.VALUES_PER_PLAN_MAX
+    """The most values in all lists of a plan."""
     cuts_per_column_max: int = limits.CUTS_PER_COLUMN_MAX
+    """The most cuts that a plan's rules make in a column."""
     counts_max: int = limits.COUNTS_PER_PLAN_MAX
+    """The most counts that a plan asks for: cells times groups."""
     release_s_max: int = limits.RELEASE_S_MAX
+    """The longest that the work on a plan may be supposed to take, in seconds."""
     draw_max: int = limits.DRAW_MAX
+    """The largest `draw` of a plan."""
     free_bytes_max: int = limits.FREE_BYTES_MAX
+    """The most bytes of answers that one auditor has for nothing."""
     epsilon_min: str = format_nano(EPSILON_NANO_MIN)
+    """The smallest ε of a batch, as a decimal string."""
     epsilon_max: str = format_nano(EPSILON_NANO_MAX)
+    """The largest ε of a batch, as a decimal string."""
     delta_min: str = format_nano(DELTA_NANO_MIN)
+    """The smallest δ of a batch, as a decimal string."""
     delta_max: str = format_nano(DELTA_NANO_MAX)
+    """The largest δ of a batch, as a decimal string."""
     upper_max: int = limits.UPPER_MAX
+    """The largest `upper` of the exponential mechanism, in people."""
     derived_columns: ColumnLimits | None = Field(
         default=None,
         exclude_if=lambda derived: derived is None,  # a description that was kept before there were any stays as it was
     )
+    """The limits of derived columns."""
 
 
-class DatasetDescription(BaseModel):
+class DatasetDescription(ContractModel):
     """What an auditor may know about a dataset: declared facts alone, nothing derived from records."""
 
-    model_config = ConfigDict(frozen=True)
-
     name: str
+    """The dataset's name, as paths use it."""
     population: str
+    """The people that it is about: budgets are about them."""
     relation: Relation
+    """What ε is about: a person more or less, a person's whole record, or a person's sensitive attributes."""
     version: int | None
+    """The current version of the records; null where none are loaded."""
     person_key: str
+    """The name of the column that identifies a person."""
     columns: tuple[Column, ...]
+    """The declared columns."""
     sensitive: tuple[str, ...]
+    """The names of those that people can be counted by."""
     mechanisms: tuple[str, ...]
+    """The mechanisms that a plan may name."""
     records_max: int
+    """The most records that there may be, in people; how many there are is not said."""
     release_quantum_ms: int
+    """Answers leave at multiples of this time, in milliseconds."""
     limits: Limits
+    """What a plan has to respect."""
 
     @property
     def neighbouring(self) -> NeighbouringRelation:
@@ -134,22 +174,23 @@ class DatasetDescription(BaseModel):
         return Schema(person_key=self.person_key, columns=self.columns)
 
 
-class Budget(BaseModel):
-    """An auditor's account with a population: what was granted, what was charged, what is left.
-
-    Attributes:
-        spendable: As much of what is left as the population's cap still admits; none from holders that do not say it.
-    """
-
-    model_config = ConfigDict(frozen=True)
+class Budget(ContractModel):
+    """An auditor's account with a population: what was granted, what was charged, what is left."""
 
     auditor: str
+    """The auditor's name."""
     population: str
+    """The people that it is about."""
     limit: Loss
+    """What was granted in all."""
     spent: Loss
+    """What was charged."""
     remaining: Loss
+    """What is left of the grant; nothing once it has expired."""
     expires: datetime | None = None
+    """When the grant ends; null if it does not."""
     spendable: Loss | None = Field(default=None, exclude_if=lambda spendable: spendable is None)
+    """As much of what is left as the population's cap still admits; none from holders that do not say it."""
 
     @property
     def left(self) -> Loss:
@@ -161,8 +202,11 @@ class BudgetGrant(RequestModel):
     """A new limit for an auditor on a dataset's population; "0" revokes it."""
 
     epsilon: Amount
+    """The new limit of ε, as a decimal string: what is charged counts against it; "0" revokes."""
     delta: Amount = 0
+    """The new limit of δ, as a decimal string."""
     expires: Timestamp | None = None
+    """When the grant ends; without it, never."""
 
     @property
     def limit(self) -> Loss:
@@ -171,14 +215,18 @@ class BudgetGrant(RequestModel):
 
 
 class NewAuditor(RequestModel):
-    """An account to open. `expires` is of its first key."""
+    """An account to open, with its first key."""
 
     name: Name
+    """The account's name: never given to anybody else later."""
     role: Role = "auditor"
+    """Who asks plans is an auditor; an administrator declares, loads and grants, and asks none."""
     expires: Timestamp | None = None
+    """When the first key ends; without it, when it is withdrawn."""
 
 
 class Restore(RequestModel):
     """Why the database was restored from a copy."""
 
     reason: Text
+    """For the ledger and the transparency report."""

@@ -7,8 +7,9 @@ differ in `distribution`.
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import Field, PlainSerializer
 
+from shared.request_model import ContractModel
 from shared.text import Text
 
 
@@ -21,16 +22,16 @@ Scale = Annotated[float, Field(gt=0, allow_inf_nan=False), PlainSerializer(_with
 """In people."""
 
 
-class DiscreteLaplaceNoise(BaseModel):
+class DiscreteLaplaceNoise(ContractModel):
     """Integer noise k with probability (1 − q)/(1 + q) · q^|k|, where q = exp(−1/scale).
 
     Source: Ghosh, Roughgarden, Sundararajan (2009), the two-sided geometric distribution.
     """
 
-    model_config = ConfigDict(frozen=True)
-
     distribution: Literal["discrete_laplace"] = "discrete_laplace"
+    """Which distribution it is."""
     scale: Scale
+    """In people: exactly the scale that was drawn with, raised by the last digits that keep the loss within ε."""
 
     def log_mass(self, k: Any) -> Any:
         """The logarithm of the probability of noise k.
@@ -49,16 +50,16 @@ class DiscreteLaplaceNoise(BaseModel):
         return 0.5 / math.sinh(0.5 / self.scale) ** 2
 
 
-class DiscreteGaussianNoise(BaseModel):
+class DiscreteGaussianNoise(ContractModel):
     """Integer noise k with probability proportional to exp(−k²/(2·scale²)); `scale` is σ.
 
     Source: Canonne, Kamath, Steinke (2020), *The Discrete Gaussian for Differential Privacy*.
     """
 
-    model_config = ConfigDict(frozen=True)
-
     distribution: Literal["discrete_gaussian"] = "discrete_gaussian"
+    """Which distribution it is."""
     scale: Scale
+    """σ, in people: exactly the scale that was drawn with, raised by the last digits that keep the loss within ε."""
 
     def log_mass(self, k: Any) -> Any:
         """The logarithm of the probability of noise k: an integer, or a numpy array of any shape, in people."""
@@ -87,7 +88,7 @@ class DiscreteGaussianNoise(BaseModel):
         )
 
 
-class ExponentialNoise(BaseModel):
+class ExponentialNoise(ContractModel):
     """An answer r from 0 to `upper` with probability proportional to exp(−|c − r|/scale).
 
     c is the true count, clamped to 0..upper. The noise r − c depends on c, so there is no mass of the
@@ -96,10 +97,10 @@ class ExponentialNoise(BaseModel):
     Source: McSherry, Talwar (2007), with the utility −|c − r|.
     """
 
-    model_config = ConfigDict(frozen=True)
-
     distribution: Literal["exponential"] = "exponential"
+    """Which distribution it is."""
     scale: Scale
+    """In people: exactly the scale that was drawn with, raised by the last digits that keep the loss within ε."""
     upper: int = Field(ge=1)
     """The largest answer, in people: public, and never the true support."""
 
@@ -115,17 +116,16 @@ class ExponentialNoise(BaseModel):
         return -abs(answer - clamped) / self.scale - math.log(total)
 
 
-class KeptValue(BaseModel):
+class KeptValue(ContractModel):
     """How likely a sensitive column's value was reported as it is: otherwise one of the others, each as likely."""
 
-    model_config = ConfigDict(frozen=True)
-
     column: Text
+    """The column's name."""
     probability: str
-    """A decimal string."""
+    """The probability that a value was kept, as a decimal string."""
 
 
-class RandomisedResponseNoise(BaseModel):
+class RandomisedResponseNoise(ContractModel):
     """No noise on the counts: every person's own value was perturbed before the holder got it.
 
     The counts are exact, and of *reported* groups. Each column was perturbed by itself.
@@ -133,10 +133,10 @@ class RandomisedResponseNoise(BaseModel):
     Source: Warner (1965); Kairouz, Bonawitz, Ramage (2016) for more than two values.
     """
 
-    model_config = ConfigDict(frozen=True)
-
     distribution: Literal["randomised_response"] = "randomised_response"
+    """Which distribution it is."""
     kept: tuple[KeptValue, ...]
+    """How each sensitive column was perturbed."""
 
 
 Noise = Annotated[

@@ -14,13 +14,13 @@ every identity and can neither be added to nor changed.
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
+from pydantic import Field, StrictInt, model_validator
 
 from shared import canonical, limits
 from shared.amounts import NANO_PER_UNIT, Delta, Epsilon, Loss
 from shared.noise import Noise
 from shared.problems import InvalidPlan, TooLarge, UnknownColumn
-from shared.request_model import RequestModel
+from shared.request_model import ContractModel, RequestModel
 from shared.rules import Cell
 from shared.schema import Group, Schema
 from shared.text import ColumnId, Name, Text
@@ -30,13 +30,16 @@ class Laplace(RequestModel):
     """Ask for discrete Laplace noise: pure ε."""
 
     name: Literal["laplace"]
+    """Which mechanism it is."""
 
 
 class Gaussian(RequestModel):
     """Ask for discrete Gaussian noise: (ε, δ)."""
 
     name: Literal["gaussian"]
+    """Which mechanism it is."""
     delta: Delta
+    """δ, from 0.000000001 to 0.001, as a decimal string."""
 
 
 class Exponential(RequestModel):
@@ -46,7 +49,9 @@ class Exponential(RequestModel):
     """
 
     name: Literal["exponential"]
+    """Which mechanism it is."""
     upper: Annotated[StrictInt, Field(ge=1, le=limits.UPPER_MAX)]
+    """The largest answer, in people."""
 
 
 class RandomisedResponse(RequestModel):
@@ -56,6 +61,7 @@ class RandomisedResponse(RequestModel):
     """
 
     name: Literal["randomised_response"]
+    """Which mechanism it is."""
 
 
 Mechanism = Annotated[Laplace | Gaussian | Exponential | RandomisedResponse, Field(discriminator="name")]
@@ -71,9 +77,13 @@ class Batch(RequestModel):
     """Cells that are answered with one mechanism at one ε; randomised response alone has no ε."""
 
     name: Text
+    """Your name for it: the answer names it so. No two batches of a plan share one."""
     mechanism: Mechanism
+    """How its counts are made noisy."""
     epsilon: Epsilon | None = None
+    """ε of each class of disjoint cells, from 0.001 to 10, as a decimal string; none for randomised response."""
     cells: tuple[Cell, ...] = Field(min_length=1, max_length=limits.CELLS_PER_PLAN_MAX, fail_fast=True)
+    """What is counted: a histogram over the groups for each."""
 
     @property
     def loss(self) -> Loss:
@@ -98,15 +108,20 @@ class Plan(RequestModel):
     """Everything an auditor asks in one go: charged whole or refused whole."""
 
     sensitive: tuple[Text, ...] = Field(min_length=1, max_length=limits.SENSITIVE_COLUMNS_PER_PLAN_MAX, fail_fast=True)
+    """The sensitive columns to count by; their values together make the groups."""
     version: Annotated[StrictInt, Field(ge=1, le=limits.INTEGER_MAX)] | None = None
+    """The version of the records that is meant; without it the current one."""
     draw: Annotated[StrictInt, Field(ge=1, le=limits.DRAW_MAX)] = 1
+    """Another number asks for fresh noise, and is charged again; the same number gets the same answer at no cost."""
     columns: dict[Name, ColumnId] | None = Field(
         default=None,
         min_length=1,
         max_length=limits.DERIVED_COLUMNS_PER_PLAN_MAX,
         exclude_if=lambda columns: columns is None,  # whatever dumps a plan writes what earlier plans were
     )
+    """Your derived columns that rules of the plan name: the id of each by its name."""
     batches: tuple[Batch, ...] = Field(min_length=1, max_length=limits.BATCHES_PER_PLAN_MAX, fail_fast=True)
+    """What is asked; the losses of all batches add up."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -175,30 +190,38 @@ class Plan(RequestModel):
                         )
 
 
-class BatchQuote(BaseModel):
+class BatchQuote(ContractModel):
     """The price of one batch: how its cells compose, and the noise that each count would get."""
 
-    model_config = ConfigDict(frozen=True)
-
     name: str
+    """The batch's name in the plan."""
     epsilon: str
+    """ε that the batch costs, as a decimal string."""
     delta: str
+    """δ that the batch costs, as a decimal string."""
     composition: dict[str, int]
+    """How its cells compose: `classes` is the number of classes of disjoint cells; each costs the batch's ε once."""
     groups: tuple[Group, ...]
+    """All groups in order: of each the value of every sensitive column; null is the group of those whose is missing."""
     counted_groups: tuple[Group, ...] | None = None
+    """The groups that have a count, where not all do: the others follow."""
     noise: Noise
+    """The distribution of the noise on every count."""
 
 
-class Quote(BaseModel):
+class Quote(ContractModel):
     """A plan's price: the same whatever the records are, and it touches neither records nor budget."""
 
-    model_config = ConfigDict(frozen=True)
-
     dataset: str
+    """The dataset that was asked about."""
     version: int | None
+    """The version of the records that is meant; null where none are loaded."""
     relation: str
+    """The population's neighbouring relation: what ε is about."""
     charge: Loss
+    """What a release of the plan would charge, unless it was answered before."""
     batches: tuple[BatchQuote, ...]
+    """The price of each batch, in the plan's order."""
 
 
 def identity(*, auditor: str, dataset: str, plan: Plan) -> str:

@@ -22,12 +22,13 @@ from typing import Annotated, Any, Final
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from pydantic import BaseModel, ConfigDict, PlainSerializer
+from pydantic import PlainSerializer
 
 from shared import canonical
 from shared.amounts import Loss
 from shared.nonces import Nonce
 from shared.plans import BatchQuote, Plan
+from shared.request_model import ContractModel
 
 SIGNATURE_PREFIX: Final = "ed25519:"
 
@@ -36,19 +37,20 @@ class BadSignature(ValueError):
     """A release was not signed by the key that it names, or was changed since."""
 
 
-class ReleasedCell(BaseModel):
-    """The noisy histogram of one cell: one integer for each group, in people; noise may make it negative."""
-
-    model_config = ConfigDict(frozen=True)
+class ReleasedCell(ContractModel):
+    """The noisy histogram of one cell."""
 
     id: str
+    """The cell's id in the plan."""
     counts: tuple[int, ...]
+    """A noisy count for each group (or each counted group), in people; noise may make it negative."""
 
 
 class ReleasedBatch(BatchQuote):
     """A batch as it was quoted, with the noisy histograms of its cells."""
 
     cells: tuple[ReleasedCell, ...]
+    """The histograms, in the plan's order."""
 
     @classmethod
     def of(cls, quote: BatchQuote, cells: tuple[ReleasedCell, ...]) -> "ReleasedBatch":
@@ -56,46 +58,56 @@ class ReleasedBatch(BatchQuote):
         return cls(**dict(quote), cells=cells)
 
 
-class LedgerPosition(BaseModel):
+class LedgerPosition(ContractModel):
     """An entry's sequence number and hash."""
 
-    model_config = ConfigDict(frozen=True)
-
     sequence: int
+    """The entry's number, from 1."""
     hash: str
+    """The entry's hash, "sha256:" and 64 hexadecimal digits."""
 
 
-class Answer(BaseModel):
+class Answer(ContractModel):
     """What a release says before its charge is entered: all that the ledger's entry holds the digest of."""
 
-    model_config = ConfigDict(frozen=True)
-
     id: str
+    """The identity of the plan for this auditor, dataset and version: "sha256:" and 64 hexadecimal digits."""
     dataset: str
+    """The dataset that was asked about."""
     version: int
+    """The version of the records that were counted."""
     auditor: str
+    """Whose plan it answers."""
     relation: str
+    """The population's neighbouring relation: what ε is about."""
     nonce: Nonce
+    """Random, so that the ledger's hash of this answer confirms no guess: 32 hexadecimal digits."""
     plan: Plan
+    """The plan in canonical form, pinned to the version."""
     charge: Loss
+    """What was charged for it, once."""
     batches: tuple[ReleasedBatch, ...]
+    """The price, noise and noisy counts of each batch, in the plan's order."""
 
 
-class Entered(BaseModel):
-    """What a release says in addition once its charge is entered; `remaining` is the auditor's, after it."""
-
-    model_config = ConfigDict(frozen=True)
+class Entered(ContractModel):
+    """What a release says in addition once its charge is entered."""
 
     created: Annotated[datetime, PlainSerializer(datetime.isoformat, when_used="json")]
+    """When it was charged, in UTC."""
     remaining: Loss
+    """What the auditor had left of the budget afterwards."""
     ledger: LedgerPosition
+    """The entry of the charge."""
     key: str
+    """The id of the signing key; `GET /v1/keys` lists them."""
 
 
 class Release(Answer, Entered):
     """The answer to a plan. Fields that this version does not know are ignored."""
 
     signature: str
+    """Of the RFC 8785 bytes of the release without this member: "ed25519:" and base64."""
 
     def batch(self, name: str) -> ReleasedBatch:
         """The batch of a name.
@@ -142,26 +154,30 @@ class SerialisedAnswer:
         return canonical.object_bytes({**members, "signature": canonical.canonical_bytes(signature)})
 
 
-class Handover(BaseModel):
-    """The word of the key before, `by`, that this one follows it (`shared.handovers`)."""
-
-    model_config = ConfigDict(frozen=True)
+class Handover(ContractModel):
+    """The word of the key before that another follows it (`shared.handovers`)."""
 
     by: str
+    """The id of the key before."""
     signature: str
+    """Its signature of the key that follows: "ed25519:" and base64."""
 
 
-class SigningKey(BaseModel):
-    """A public key of the holder, as `GET /v1/keys` shows it; the first one of a holder was handed over by none."""
-
-    model_config = ConfigDict(frozen=True)
+class SigningKey(ContractModel):
+    """A public key of the holder, as `GET /v1/keys` shows it."""
 
     id: str
+    """Its id, which releases name."""
     algorithm: str
+    """What signatures are made with: "ed25519"."""
     public_key: str
+    """The key's 32 bytes in base64."""
     valid_from: datetime
+    """From when on it signed."""
     valid_to: datetime | None = None
+    """Until when it signed; null for the one that is in force."""
     handover: Handover | None = None
+    """The word of the key before; null for the holder's first key."""
 
     def has_signed(self, content: bytes, signature: Any) -> bool:
         """Whether a signature, as the contract writes it, is this key's over these bytes."""
@@ -175,12 +191,11 @@ class SigningKey(BaseModel):
         return True
 
 
-class SigningKeys(BaseModel):
+class SigningKeys(ContractModel):
     """All keys that the holder signs or has signed with."""
 
-    model_config = ConfigDict(frozen=True)
-
     keys: tuple[SigningKey, ...]
+    """The keys, oldest first."""
 
 
 _NOT_ANSWERED: Final = frozenset({*Entered.model_fields, "signature"})

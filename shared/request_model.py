@@ -1,4 +1,6 @@
-"""What a caller may send: frozen, without fields that nobody knows, and refused in bounded time (2-privacy §7).
+"""The bases of all types on the wire; and what a caller may send, refused in bounded time (2-privacy §7).
+
+The text below a field is its description in the OpenAPI document, with its unit.
 
 A validator that reported every error of a hostile document would do work without bound: a few
 megabytes hold millions of errors. So a request model refuses an object with too many fields at once, and
@@ -19,9 +21,15 @@ def refuse_many_fields(data: Any) -> Any:
     return data
 
 
-class RequestModel(BaseModel):
-    """The base of every type that a request is made of."""
+class ContractModel(BaseModel):
+    """The base of every type that the interface shows."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+
+class RequestModel(ContractModel):
+    """The base of every type that a request is made of: without fields that nobody knows."""
+
+    model_config = ConfigDict(extra="forbid")
 
     _few_fields = model_validator(mode="before")(staticmethod(refuse_many_fields))

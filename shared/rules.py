@@ -48,10 +48,15 @@ class Predicate(RequestModel):
     """
 
     column: Text
+    """The name of a declared column, or of a derived one that the plan lists."""
     op: Operator
+    """How the column is compared: less than (`lt`), at most (`le`), more than, at least, equal, and so on."""
     value: StrictBool | StrictInt | StrictFloat | StrictStr | None = None
+    """What the column is compared with; not for `in`, `not_in` and the tests for missing."""
     values: tuple[Listed, ...] | None = Field(default=None, max_length=limits.VALUES_PER_PREDICATE_MAX, fail_fast=True)
+    """The list of `in` and `not_in`: categories or whole numbers."""
     or_missing: StrictBool = False
+    """Whether a missing value matches too."""
 
     @model_validator(mode="before")
     @classmethod
@@ -169,7 +174,9 @@ class Rule(RequestModel):
     """A conjunction of predicates, as a path of a tree is; without predicates it applies to everybody."""
 
     id: Text | None = None
+    """Your name for it."""
     all_of: tuple[Predicate, ...] = Field(max_length=limits.PREDICATES_PER_RULE_MAX, fail_fast=True)
+    """The comparisons, all of which have to match; none at all match everybody."""
 
     def matches(self, record: Record) -> bool:
         """Whether the rule applies to a person: the reference evaluator, slow and obvious."""
@@ -183,7 +190,9 @@ class Cell(RequestModel):
     """What gets one histogram: a union of rules. A cell written as a rule is the union of that one."""
 
     id: Text
+    """Your name for it: the answer names it so. No two cells of a batch share one."""
     any_of: tuple[Rule, ...] = Field(min_length=1, max_length=limits.RULES_PER_PLAN_MAX, fail_fast=True)
+    """The rules: a person is counted once, whichever of them match."""
 
     @model_validator(mode="before")
     @classmethod

@@ -33,6 +33,7 @@ class Perturbation(RequestModel):
     """
 
     kept: Probability
+    """The probability that a person's value was kept, as a decimal string."""
 
     def epsilon(self, values: int) -> float:
         """ε of one person's report of a column of K values: ln(p·(K − 1)/(1 − p)).
@@ -46,16 +47,25 @@ class Column(RequestModel):
     """One declared column: its type, its domain, whether values may be missing, and its role."""
 
     name: Text
+    """As rules use it."""
     type: ColumnType
+    """Boolean; one of some categories; whole numbers; or any numbers."""
     minimum: StrictInt | StrictFloat | None = None
+    """The smallest admitted value of an integer or number."""
     maximum: StrictInt | StrictFloat | None = None
+    """The largest admitted value of an integer or number."""
     categories: tuple[Text, ...] | None = Field(
         default=None, max_length=limits.CATEGORIES_PER_COLUMN_MAX, fail_fast=True
     )
+    """All admitted values of a category, in the order that groups have."""
     nullable: StrictBool = False
+    """Whether a value may be missing."""
     sensitive: StrictBool = False
+    """Whether people are counted by it."""
     label: StrictBool = False
+    """Whether it says what people turned out to be, for equal opportunity and the like: one column at most."""
     randomised_response: Perturbation | None = None
+    """How reports were perturbed at their source, where they were."""
     bands_from: tuple[StrictInt | StrictFloat, ...] | None = Field(
         default=None,
         min_length=1,
@@ -63,6 +73,7 @@ class Column(RequestModel):
         fail_fast=True,
         exclude_if=lambda bands: bands is None,  # a column without bands is written as before there were any
     )
+    """Where bands begin that people are counted by, ascending: of a sensitive number. Below the first is a band too."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -176,7 +187,9 @@ class Schema(RequestModel):
     """The columns of a dataset, in declared order, and the name of its person key."""
 
     person_key: Text
+    """The name of the column that identifies a person."""
     columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_SCHEMA_MAX, fail_fast=True)
+    """The other columns."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -45,20 +45,16 @@ Nodes = Annotated[tuple[StrictInt, ...], Field(max_length=limits.SCORE_NODES_MAX
 
 
 class ScoreTree(RequestModel):
-    """One tree as a table of its nodes; node 0 is the root, and a tree without nodes is its only leaf.
-
-    Attributes:
-        tests: Of each node, the index of its test in the document's `tests`.
-        yes: Of each node, where a record goes on whom the test matches: the index of a later node, or ~l, which is
-            −l − 1, for leaf l.
-        no: The same for all others.
-        values: Of each leaf.
-    """
+    """One tree as a table of its nodes; node 0 is the root, and a tree without nodes is its only leaf."""
 
     tests: Nodes
+    """Of each node, the index of its test in the document's `tests`."""
     yes: Nodes
+    """Of each node, where a record goes on whom the test matches: the index of a later node, or −l − 1 for leaf l."""
     no: Nodes
+    """The same for all others."""
     values: Annotated[Numbers, Field(min_length=1)]
+    """Of each leaf, what it adds."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -92,11 +88,17 @@ class Trees(RequestModel):
     """
 
     kind: Literal["trees"]
+    """Which kind of document it is."""
     precision: Precision
+    """The precision of all arithmetic."""
     base: Number = 0.0
+    """What the sum begins with."""
     tests: tuple[Predicate, ...] = Field(max_length=limits.SCORE_TESTS_MAX, fail_fast=True)
+    """The comparisons that nodes name by index, from 0."""
     trees: tuple[ScoreTree, ...] = Field(min_length=1, max_length=limits.SCORE_TREES_MAX, fail_fast=True)
+    """The trees, in the order in which they are added."""
     mean: StrictBool = False
+    """Whether the sum is divided by the number of trees."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -115,36 +117,29 @@ class Trees(RequestModel):
 
 
 class Product(RequestModel):
-    """A term: `slope` times the columns' numbers, multiplied left to right, the slope last.
-
-    Attributes:
-        columns: Ordered columns; one may stand twice. A boolean column counts 1 for true and 0 for false.
-        slope: The factor.
-        missing: What the term is worth where one of the columns is missing; None: then the score is missing.
-    """
+    """A term: `slope` times the columns' numbers, multiplied left to right, the slope last."""
 
     columns: tuple[Text, ...] = Field(min_length=1, max_length=2, fail_fast=True)
+    """Ordered columns; one may stand twice. A boolean column counts 1 for true and 0 for false."""
     slope: Number
+    """The factor."""
     missing: Number | None = None
+    """What the term is worth where one of the columns is missing; null: then the score is missing."""
 
 
 class Axis(RequestModel):
-    """How one column is cut into the places of a table.
-
-    Attributes:
-        column: Its name.
-        cuts: Of an ordered column, ascending: a value's index is how many cuts are below it (value > cut).
-        values: Of a category or boolean column, all declared values: a value's index is its own here.
-        missing: Whether the table has one more place, the last, for a missing value; without, a missing value makes
-            the score missing.
-    """
+    """How one column is cut into the places of a table."""
 
     column: Text
+    """Its name."""
     cuts: Numbers | None = None
+    """Of an ordered column, ascending: a value's index is how many cuts are below it (value > cut)."""
     values: tuple[StrictBool | Text, ...] | None = Field(
         default=None, max_length=limits.CATEGORIES_PER_COLUMN_MAX, fail_fast=True
     )
+    """Of a category or boolean column, all declared values: a value's index is its own here."""
     missing: StrictBool = False
+    """Whether the table has one more place, the last, for a missing value; else it makes the score missing."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -166,7 +161,9 @@ class TableTerm(RequestModel):
     """A term: a number looked up by one or two columns; `table` is row by row, the last axis fastest."""
 
     axes: tuple[Axis, ...] = Field(min_length=1, max_length=2, fail_fast=True)
+    """The one or two columns that it is looked up by."""
     table: Numbers
+    """The numbers, row by row, the last axis fastest."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -179,7 +176,9 @@ class RuleTerm(RequestModel):
     """A term: `value` where the rule matches, else 0."""
 
     rule: Rule
+    """Whom it is for."""
     value: Number
+    """What it is worth to whom the rule matches; 0 to all others."""
 
 
 Term = Product | TableTerm | RuleTerm
@@ -189,23 +188,24 @@ class Terms(RequestModel):
     """`base` and then every term, added in order."""
 
     kind: Literal["terms"]
+    """Which kind of document it is."""
     precision: Precision
+    """The precision of all arithmetic."""
     base: Number = 0.0
+    """What the sum begins with."""
     terms: tuple[Term, ...] = Field(max_length=limits.SCORE_TERMS_MAX, fail_fast=True)
+    """The terms, in the order in which they are added."""
 
 
 class Dense(RequestModel):
-    """One layer: of each unit its bias, then weight times input, added input by input in order; then the activation.
-
-    Attributes:
-        weights: A row of weights for each unit.
-        bias: Of each unit.
-        activation: relu is x where x > 0, else 0; tanh and logistic are those of `shared.elementary`.
-    """
+    """One layer: of each unit its bias, then weight times input, added input by input in order; then the activation."""
 
     weights: tuple[Numbers, ...] = Field(min_length=1, max_length=limits.SCORE_UNITS_MAX, fail_fast=True)
+    """A row of weights for each unit."""
     bias: Numbers
+    """Of each unit, what its sum begins with."""
     activation: Literal["identity", "relu", "tanh", "logistic"]
+    """What is done with each unit's sum: relu is x where x > 0, else 0; tanh and logistic as in `shared.elementary`."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -218,9 +218,13 @@ class Layers(RequestModel):
     """A small network: the inputs, each worth a term, then layer after layer; the last layer has one unit."""
 
     kind: Literal["layers"]
+    """Which kind of document it is."""
     precision: Precision
+    """The precision of all arithmetic."""
     inputs: tuple[Term, ...] = Field(min_length=1, max_length=limits.SCORE_UNITS_MAX, fail_fast=True)
+    """What the first layer gets: a term each."""
     layers: tuple[Dense, ...] = Field(min_length=1, max_length=limits.SCORE_LAYERS_MAX, fail_fast=True)
+    """The layers, first to last."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -238,25 +242,33 @@ class Case(RequestModel):
     """A rule and what it decides."""
 
     rule: Rule
+    """Whom it is for."""
     value: ScoreValue
+    """What it decides for whom the rule matches first."""
 
 
 class RuleList(RequestModel):
     """The value of the first rule that matches; of none, `otherwise`. Never missing."""
 
     kind: Literal["list"]
+    """Which kind of document it is."""
     cases: tuple[Case, ...] = Field(max_length=limits.RULES_PER_PLAN_MAX, fail_fast=True)
+    """The rules, in the order in which they are tried."""
     otherwise: ScoreValue
+    """The value of whom no rule matches."""
 
 
 class Choice(RequestModel):
     """The category whose number is largest, the first of those that are equal; missing if one of the numbers is."""
 
     kind: Literal["choice"]
+    """Which kind of document it is."""
     categories: tuple[Text, ...] = Field(min_length=2, max_length=limits.SCORE_CLASSES_MAX, fail_fast=True)
+    """What it can say, in order."""
     of: tuple[Annotated[Trees | Terms | Layers, Field(discriminator="kind")], ...] = Field(
         min_length=2, max_length=limits.SCORE_CLASSES_MAX, fail_fast=True
     )
+    """A document for each category: its number."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
