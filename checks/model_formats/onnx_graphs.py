@@ -1,7 +1,7 @@
 """Random ONNX graphs, made by skl2onnx, and ONNX's own reference evaluator as their maker."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from auditor_client.models.checking import Agreement, MakersAnswers, compare
@@ -24,6 +25,7 @@ from checks.model_formats.data import SCHEMA, labels, table
 from shared.schema import Schema
 from shared.scores import Choice, Layers, Terms
 
+Products = Sequence[tuple[float, float]]
 NUMBERS: Final = ("income", "age", "children")
 NEVER_MISSING: Final = Schema(
     person_key=SCHEMA.person_key,
@@ -37,6 +39,7 @@ CLASSIFIERS: Final[Mapping[str, Callable[[np.random.Generator], Any]]] = {
     ),
     "tree": lambda _: DecisionTreeClassifier(max_depth=5, random_state=0),
     "logistic": lambda _: LogisticRegression(max_iter=2000),
+    "vectors": lambda draw: SVC(kernel="linear", C=float(draw.choice([1.0, 10.0]))),
     "network": lambda draw: MLPClassifier(
         (int(draw.integers(1, 9)),),
         activation=str(draw.choice(["relu", "tanh", "logistic"])),
@@ -54,11 +57,13 @@ def onnx_file(seed: int, kind: str | None = None) -> tuple[bytes, ModelRequest]:
         frame[name] = frame[name].astype(str)
     for name in NUMBERS:
         frame[name] = frame[name].astype(np.float32)
-    classes = int(draw.choice([2, 2, 3]))
-    target = labels(draw, frame, classes)
     name = kind or str(draw.choice(list(CLASSIFIERS)))
+    classes = 2 if name == "vectors" else int(draw.choice([2, 2, 3]))
+    target = labels(draw, frame, classes)
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    scaler: Any = [StandardScaler(), MinMaxScaler(), "passthrough"][int(draw.integers(0, 3))]
+    scaler: Any = [StandardScaler(), MinMaxScaler(), "passthrough"][
+        int(draw.integers(0, 2 if name == "vectors" else 3))
+    ]
     steps: Any = make_column_transformer((scaler, list(NUMBERS)), (encoder, ["home", "work"]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -85,7 +90,7 @@ def agreement(content: bytes, request: ModelRequest, records: int = 2000) -> tup
             answers: Any = evaluator.run(None, given)
         label = np.asarray(answers[0])
         favourable = np.isin(label, list(request.favourable or ()))
-        return MakersAnswers(favourable=favourable, bounds=bounds(read, invented, 2.0**-24))
+        return MakersAnswers(favourable=favourable, bounds=bounds(read, invented, 2.0**-24, of_vectors(graph)))
 
     documents = [column.origin.score for column in read.columns if not isinstance(column.origin, str)]
     predicates = {predicate for rule in read.tree.rules() for predicate in rule.rule.all_of}
@@ -93,27 +98,42 @@ def agreement(content: bytes, request: ModelRequest, records: int = 2000) -> tup
     return read, compare(read, request.schema, ask, invented)
 
 
-def bounds(read: ReadModel, invented: Invented, unit: float) -> dict[str, Any]:
-    """How far rounding to a unit may be from the document's number: each sum's size, times its roundings."""
+def of_vectors(graph: ModelProto) -> list[tuple[float, float]]:
+    """The size of the products that a support vector machine adds for each input, and that of their sum."""
+    for node in graph.graph.node:
+        if node.op_type == "SVMClassifier":
+            given = {attribute.name: np.asarray(attribute.floats, float) for attribute in node.attribute}
+            vectors = given["support_vectors"].reshape(len(given["coefficients"]), -1)
+            added, sums = np.abs(given["coefficients"]) @ np.abs(vectors), given["coefficients"] @ vectors
+            return list(zip(added.tolist(), np.abs(sums).tolist(), strict=True))
+    return []
+
+
+def bounds(read: ReadModel, invented: Invented, unit: float, products: Products = ()) -> dict[str, Any]:
+    """How far rounding to a unit may be from the document's number: each sum's size, times its roundings.
+
+    `products` are those that the maker adds for each input in place of one; the last are those of tables.
+    """
     found = {}
     for column in read.columns:
         document = column.origin.score  # type: ignore[union-attr]
         parts = document.of if isinstance(document, Choice) else (document,)
         if all(isinstance(part, Terms | Layers) for part in parts):
-            size = sum((_size(part, invented) for part in parts), np.zeros(invented.count))
+            size = sum((_size(part, invented, products) for part in parts), np.zeros(invented.count))
             found[column.name] = size * 64 * unit
     return found
 
 
-def _size(part: Any, invented: Invented) -> Any:
+def _size(part: Any, invented: Invented, products: Products) -> Any:
     terms = part.terms if isinstance(part, Terms) else part.inputs
     total = np.full(invented.count, abs(part.base) if isinstance(part, Terms) else 1.0) + 4.0
     term: Any
-    for term in terms:
+    for index, term in enumerate(terms):
         if hasattr(term, "slope"):
-            total += np.abs(np.asarray(invented.values[term.columns[0]], float) * term.slope) * 4
+            times = products[index][0] / products[index][1] if products else 1.0
+            total += np.abs(np.asarray(invented.values[term.columns[0]], float) * term.slope) * 4 * times
         else:
-            total += max(map(abs, term.table))
+            total += max([*map(abs, term.table), *(added for added, _ in products[index:])])
     for layer in part.layers if isinstance(part, Layers) else ():
         total = total * max(1.0, np.abs(layer.weights).sum(axis=1).max()) + np.abs(layer.bias).max()
     return total

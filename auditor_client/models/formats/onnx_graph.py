@@ -370,6 +370,26 @@ class Graph:
         made = _linear(columns, given, len(given.get("coefficients", [])) // max(1, len(columns)))
         return [Chosen(made, classes), made]
 
+    def _op_svmregressor(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        if given.get("one_class", 0) or given.get("post_transform", "NONE") != "NONE":
+            raise ModelRefused("An SVMRegressor is read that gives a number as it adds it up.")
+        return _machine(_columns(inputs[0], "SVMRegressor"), given, int(given.get("n_supports", 0)))
+
+    def _op_svmclassifier(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        """Of two classes by the sign of one sum: above 0 is the first class, and 0 itself the second."""
+        columns, classes = _columns(inputs[0], "SVMClassifier"), _classes(given)
+        vectors = sum(given.get("vectors_per_class", []))
+        if len(classes) != 2 or not vectors or given.get("prob_a") or min(given.get("coefficients", [0.0])) >= 0:
+            raise ModelRefused(
+                "An SVMClassifier is read with its support vectors, of two classes and without probabilities: fit it "
+                "with `probability=False`, or one model for each class."
+            )
+        made = _machine(columns, given, vectors)
+        layer = made.layers[0]
+        both = DenseStep(np.concatenate([-layer.weights, layer.weights]), np.concatenate([-layer.bias, layer.bias]))
+        made = replace(made, layers=(both,))
+        return [Chosen(made, (classes[1], classes[0])), made]
+
     def _op_treeensembleregressor(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
         return Outputs(_columns(inputs[0], "TreeEnsembleRegressor"), trees=given)
 
@@ -379,9 +399,10 @@ class Graph:
 
 
 READ: Final = (
-    "Read are ONNX graphs of TreeEnsembleClassifier and -Regressor, LinearClassifier and -Regressor, MatMul, Gemm, "
-    "Add, Sub, Mul, Div, Relu, Tanh, Sigmoid, Softmax, ArgMax, ArrayFeatureExtractor, Scaler, Imputer, OneHotEncoder, "
-    "LabelEncoder, FeatureVectorizer, Concat, Cast, Reshape, Identity and ZipMap."
+    "Read are ONNX graphs of TreeEnsembleClassifier and -Regressor, LinearClassifier and -Regressor, SVMClassifier and "
+    "-Regressor with a linear kernel, MatMul, Gemm, Add, Sub, Mul, Div, Relu, Tanh, Sigmoid, Softmax, ArgMax, "
+    "ArrayFeatureExtractor, Scaler, Imputer, OneHotEncoder, LabelEncoder, FeatureVectorizer, Concat, Cast, Reshape, "
+    "Identity and ZipMap."
 )
 
 
@@ -448,6 +469,25 @@ def _linear(columns: tuple[Encoded, ...], given: dict[str, Any], rows: int) -> O
     if link is None:
         raise ModelRefused(f"post_transform {given['post_transform'][:40]!r} is not read.")
     return Outputs(columns, (DenseStep(weights.reshape(rows, len(columns)), np.array(bias)),), link=link)
+
+
+def _machine(columns: tuple[Encoded, ...], given: dict[str, Any], number: int) -> Outputs:
+    """A linear support vector machine: its vectors, times their coefficients, added up to one weight an input.
+
+    Without vectors the coefficients are the weights.
+    """
+    if given.get("kernel_type", "LINEAR") != "LINEAR":
+        raise ModelRefused(f"Support vector machines are read with a LINEAR kernel, not {given['kernel_type'][:40]!r}.")
+    weights, vectors, rho = (
+        np.asarray(given.get(name, []), np.float64) for name in ("coefficients", "support_vectors", "rho")
+    )
+    if number:
+        if weights.size != number or vectors.size != number * len(columns):
+            raise ModelRefused("A support vector machine's vectors do not fit its inputs.")
+        weights = weights @ vectors.reshape(number, -1)
+    if weights.size != len(columns) or rho.size != 1:
+        raise ModelRefused("A support vector machine's numbers do not fit its inputs.")
+    return Outputs(columns, (DenseStep(weights[np.newaxis], rho),))
 
 
 def _shifted(made: Outputs, name: str, constant: NDArray[Any]) -> Outputs:
