@@ -1,39 +1,22 @@
 """Commands about datasets, their populations and the budgets on them."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from pydantic import BaseModel, ValidationError
 
 from holder_service.cli.calls import AdminKey, Url, call, chunks, clear_errors, download, fail, new_file, path_of
+from holder_service.cli.formats import media_type_of, with_format
 from holder_service.cli.output import AsJson, notify, show, show_fields, show_overlaps
+from holder_service.domain.declarations import EXAMPLE, declared_text
 from holder_service.records.formats import RecordFormat
-from shared.flags import Flag, Flags
+from shared.datasets import DatasetDeclaration
 
 SHORT_ID: Final = 12
 _DIGEST: Final = "sha256:"
 
 commands = typer.Typer()
-
-
-def _made(kind: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
-    try:
-        return kind(**values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        flag = "".join(f"--{name}: ".replace("_", "-") for name in first["loc"][:1])
-        fail(flag + first["msg"].removeprefix("Value error, "))
-
-
-_with_flags: Final = Flags(
-    _made,
-    {name: Flag(split=False) for name in ("missing", "true", "false")}
-    | {name: Flag(kind=str) for name in ("delimiter", "decimal", "encoding")}
-    | {"only_declared": Flag(name="--only-declared")},
-)
 
 
 @commands.command("datasets")
@@ -50,11 +33,27 @@ def list_datasets(url: Url = "", key: AdminKey = "", as_json: AsJson = False) ->
 
 @commands.command("declare")
 def declare(
-    dataset: str,
-    declaration: Annotated[Path, typer.Argument(help="JSON with person_key, columns, population, relation, cap.")],
+    dataset: Annotated[str, typer.Argument(help="Its name; no name is needed for --example and --schema.")] = "",
+    declaration: Annotated[
+        Path | None, typer.Argument(help="JSON with person_key, columns, population, relation, cap.")
+    ] = None,
+    example: Annotated[bool, typer.Option("--example", help="Print a declaration to begin from, and end.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of declarations, and end.")] = False,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Declare a dataset, or change of it what may change."""
+    """Declare a dataset, or change of it what may change. All faults of the declaration are printed at once.
+
+    docs/declaration.md describes every field; `holder draft` makes a draft of a file of records.
+    """
+    if example or schema:
+        print(
+            declared_text(EXAMPLE) if example else json.dumps(DatasetDeclaration.model_json_schema(), indent=2), end=""
+        )
+        return
+    if declaration is None:
+        fail(
+            "Name the dataset and the file of its declaration: holder admin declare NAME FILE (or --example, --schema)."
+        )
     with clear_errors():
         content = declaration.read_bytes()
     answer = call("PUT", path_of("datasets", dataset), url, key, content=content, media="application/json")
@@ -64,7 +63,7 @@ def declare(
 
 
 @commands.command("load")
-@_with_flags
+@with_format
 def load(
     dataset: str,
     records: Annotated[Path, typer.Argument(help="A .csv or .parquet file.")],
@@ -78,12 +77,12 @@ def load(
     Excel in German writes: --delimiter ';' --decimal , --encoding cp1252 --true WAHR --false FALSCH
     R writes: --missing NA --only-declared
     """
-    media = "application/vnd.apache.parquet" if records.suffix == ".parquet" else "text/csv"
     with clear_errors():
         file = records.open("rb")
     with file:
         answer = call(
-            "PUT", path_of("datasets", dataset, "records"), url, key, content=chunks(file), media=media,
+            "PUT", path_of("datasets", dataset, "records"), url, key, content=chunks(file),
+            media=media_type_of(records),
             params={**how.model_dump(mode="json", exclude_defaults=True), **({"check": "true"} if check else {})},
         )  # fmt: skip
     if as_json:

@@ -29,6 +29,7 @@ PIECE_BYTES: Final = 4 * 1024 * 1024
 
 _LONE_RETURN: Final = re.compile(rb"\r(?!\n)")
 _LINE_FEED, _QUOTE, _RETURN = b'\n"\r'
+_DATE: Final = r"^\d{4}-\d{2}-\d{2}$"
 _UNFIT: Final = "?"
 """No boolean and no number."""
 _PYARROW_ENCODINGS: Final = {"utf-8": "utf8", "utf-8-sig": "utf8", "latin-1": "latin-1", "cp1252": "cp1252"}
@@ -73,6 +74,10 @@ def _check_words(schema: Schema, form: RecordFormat, faults: Faults) -> None:
         for word in form.missing:
             if word in column.category_indices:
                 faults.add(f"column {column.name!r}", f"{word!r} is a declared category, so it cannot mean missing.")
+    for name in form.dates:
+        dated = schema.by_name.get(name)
+        if dated is None or dated.type != "integer":
+            faults.add(f"column {name!r}", "dates need a declared column of type integer: days since 1970-01-01.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +101,7 @@ class _Lines:
         Raises:
             InvalidRecords: The header is not as it should be.
         """
-        end, fault = _sound_part(line, form)
-        if fault:
-            raise faults.refusal("line 1", f"{fault}.")
-        try:
-            names = next(csv.reader([line[:end].decode(form.encoding)], delimiter=form.separator, strict=True))
-        except csv.Error:  # sound as it is, it can only be too long for the module
-            raise faults.refusal("line 1", "the name of a column is too long.") from None
+        names = _header_names(line, form, faults)
         return cls(form, schema, declared_names("line 1", names, schema, faults, only_declared=form.only_declared))
 
     def split(self, block: bytes) -> tuple[bytes, dict[str, pa.Array], str | None]:
@@ -150,9 +149,46 @@ class _Lines:
                 said = pc.is_in(written, value_set=pa.array([word.lower() for word in words]))
                 meant = pc.if_else(said, meaning, meant)
             return meant
-        if column.ordered and self.form.decimal == ",":
-            return pc.if_else(pc.match_substring(texts, "."), _UNFIT, pc.replace_substring(texts, ",", "."))
-        return texts
+        if name in self.form.dates:
+            return _days(texts)
+        return with_point(texts) if column.ordered and self.form.decimal == "," else texts
+
+
+def with_point(texts: pa.Array) -> pa.Array:
+    """Numbers with a decimal comma as the strict format writes them."""
+    return pc.if_else(pc.match_substring(texts, "."), _UNFIT, pc.replace_substring(texts, ",", "."))
+
+
+def _days(texts: pa.Array) -> pa.Array:
+    """The days from 1970-01-01 to some dates, as texts."""
+    written = pc.if_else(pc.match_substring_regex(texts, _DATE), texts, None)
+    days = pc.strptime(written, format="%Y-%m-%d", unit="s", error_is_null=True).cast(pa.date32())
+    meant = pc.equal(days.cast(pa.string()), texts).fill_null(
+        False
+    )  # the thirtieth of February is read as a day in March
+    return pc.if_else(pc.is_valid(texts), pc.if_else(meant, days.cast(pa.int32()).cast(pa.string()), _UNFIT), None)
+
+
+def csv_header(source: Path, form: RecordFormat, faults: Faults) -> list[str]:
+    """The names in a CSV file's header, as they are.
+
+    Raises:
+        InvalidRecords: There is none, or it is not as it should be.
+    """
+    with source.open("rb") as file:
+        for lines in _blocks_of_lines(file, faults):
+            return _header_names(b"".join(lines.partition(b"\n")[:2]), form, faults)
+    raise faults.refusal("line 1", "the file is empty; expected a header with the names of the columns.")
+
+
+def _header_names(line: bytes, form: RecordFormat, faults: Faults) -> list[str]:
+    end, fault = _sound_part(line, form)
+    if fault:
+        raise faults.refusal("line 1", f"{fault}.")
+    try:
+        return next(csv.reader([line[:end].decode(form.encoding)], delimiter=form.separator, strict=True))
+    except csv.Error:  # sound as it is, it can only be too long for the module
+        raise faults.refusal("line 1", "the name of a column is too long.") from None
 
 
 def _blocks_of_lines(file: BinaryIO, faults: Faults) -> Iterator[bytes]:

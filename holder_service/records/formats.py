@@ -31,6 +31,10 @@ class RecordFormat(RequestModel):
     false: Words = Field(
         default=("false",), min_length=1, description="A word for false, in capitals or not, in place of false."
     )
+    dates: Words = Field(
+        default=(),
+        description="A column of dates such as 2024-12-31, declared as integer: they become days since 1970-01-01.",
+    )
     only_declared: bool = Field(
         default=False, description="Pass over columns that are not declared; otherwise the file is refused."
     )

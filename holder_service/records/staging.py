@@ -78,7 +78,7 @@ class StagedFile:
         keys, faults = PersonKeys(folder, secret), Faults()
         try:
             pieces = _at_most(reader(source, schema, form, faults), records_max, too_many, faults)
-            _stage(pieces, schema, folder, keys, faults)
+            _stage(pieces, schema, folder, keys, faults, form=form)
         except (pa.ArrowException, MemoryError):  # a text might quote a record
             raise InvalidRecords("The file cannot be read as what it says it is, or in the memory there is.") from None
         values = [_read_staged(_staged(folder, index), column) for index, column in enumerate(schema.columns)]
@@ -95,7 +95,9 @@ def _at_most(pieces: Iterator[Piece], records_max: int, too_many: str, faults: F
         yield piece
 
 
-def _stage(pieces: Iterator[Piece], schema: Schema, folder: Path, keys: PersonKeys, faults: Faults) -> None:
+def _stage(
+    pieces: Iterator[Piece], schema: Schema, folder: Path, keys: PersonKeys, faults: Faults, *, form: RecordFormat
+) -> None:
     """Check all records, and append each column's values to a file of its own.
 
     Raises:
@@ -105,7 +107,7 @@ def _stage(pieces: Iterator[Piece], schema: Schema, folder: Path, keys: PersonKe
     for piece in pieces:
         if not unit:
             unit, first = piece.unit, piece.first
-        values = _checked(piece, schema, faults)
+        values = _checked(piece, schema, form, faults)
         if faults.found:
             continue
         keys.add(piece.columns[schema.person_key].to_pylist())
@@ -121,7 +123,7 @@ def _stage(pieces: Iterator[Piece], schema: Schema, folder: Path, keys: PersonKe
     faults.check()
 
 
-def _checked(piece: Piece, schema: Schema, faults: Faults) -> dict[str, _Values]:
+def _checked(piece: Piece, schema: Schema, form: RecordFormat, faults: Faults) -> dict[str, _Values]:
     """The values of a piece's columns; those that do not fit are noted, record by record in the columns' order."""
     values, unfit = {}, []
     for position, (name, array) in enumerate(piece.columns.items()):
@@ -133,7 +135,7 @@ def _checked(piece: Piece, schema: Schema, faults: Faults) -> dict[str, _Values]
             )
         else:
             values[name], fit = checked_values(array, schema.by_name[name])
-            expected = expectation(schema.by_name[name])
+            expected = expectation(schema.by_name[name], dated=name in form.dates)
         if not fit.all():
             where = f"column {name!r}", f"expected {expected}."
             unfit += [(int(index), position, *where) for index in np.flatnonzero(~fit)[:FAULTS_MAX]]

@@ -18,9 +18,9 @@ from shared import limits
 from shared.schema import Column
 from shared.text import normalise
 
-_NUMBER: Final = r"^-?((0|[1-9][0-9]*)(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+NUMBER: Final = r"^-?((0|[1-9][0-9]*)(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 """As JSON writes it, or without the zero before the point, as SPSS does."""
-_PLAIN_INTEGER: Final = r"^-?(0|[1-9][0-9]*)(\.0+)?$"
+WHOLE_NUMBER: Final = r"^-?(0|[1-9][0-9]*)(\.0+)?$"
 
 _Numbers = npt.NDArray[np.float64]
 _Booleans = npt.NDArray[np.bool_]
@@ -76,7 +76,12 @@ def type_fits(kind: pa.DataType, column: Column) -> bool:
         return is_text(kind)
     if column.type == "boolean":
         return bool(pa.types.is_boolean(kind))
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or _is_days(kind, column))
+
+
+def _is_days(kind: pa.DataType, column: Column) -> bool:
+    """Whether dates are a column's values: the days since 1970-01-01, which is what Arrow keeps of a date."""
+    return bool(pa.types.is_date32(kind) and column.type == "integer")
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -84,9 +89,13 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def expectation(column: Column) -> str:
-    """What a value of a column has to be, in words; all of it is declared."""
-    if column.type == "category":
+def expectation(column: Column, *, dated: bool = False) -> str:
+    """What a value of a column has to be, in words; all of it is declared, that a file has dates in it too."""
+    if dated:
+        what = "a date such as 2024-12-31"
+        if column.minimum is not None or column.maximum is not None:
+            what += " whose days since 1970-01-01 are within the declared range"
+    elif column.type == "category":
         what = "one of the declared categories"
     elif column.type == "boolean":
         what = "true or false"
@@ -134,11 +143,11 @@ def _index(word: str, known: Mapping[str, int]) -> int:
 def _parsed(texts: pa.Array, column: Column) -> tuple[_Numbers, _Booleans]:
     """Numbers, or `NaN`; the nearest double to each, NaN for missing."""
     missing = pc.equal(texts, "NaN").fill_null(True)
-    proper = pc.match_substring_regex(texts, _NUMBER).fill_null(False)
+    proper = pc.match_substring_regex(texts, NUMBER).fill_null(False)
     numbers = pc.if_else(proper, texts, "NaN").cast(pa.float64()).to_numpy().copy()
     fit = pc.or_(missing, proper).to_numpy(zero_copy_only=False).copy()
     if column.type == "integer":
-        plain = pc.match_substring_regex(texts, _PLAIN_INTEGER).fill_null(False).to_numpy(zero_copy_only=False)
+        plain = pc.match_substring_regex(texts, WHOLE_NUMBER).fill_null(False).to_numpy(zero_copy_only=False)
         exact = plain & (np.abs(numbers) < limits.INTEGER_MAX)
         for index in np.flatnonzero(np.isfinite(numbers) & ~exact):
             fit[index] = _says(texts[index].as_py(), numbers[index])
@@ -155,6 +164,8 @@ def _says(text: str, number: float) -> bool:
 
 def _converted(array: pa.Array) -> tuple[_Numbers, _Booleans]:
     """Typed numbers as doubles, NaN for missing; an integer that no double holds does not fit."""
+    if pa.types.is_date32(array.type):
+        array = array.cast(pa.int32())
     if not pa.types.is_integer(array.type):
         numbers = array.cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
         return numbers, np.ones(len(array), dtype=bool)

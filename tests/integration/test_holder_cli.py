@@ -285,6 +285,47 @@ def test_the_front_page_leads_to_the_contract(served: TestedHolder) -> None:
     assert 'href="/console"' in answer.text
 
 
+def test_a_draft_is_finished_declared_and_loaded(env: dict[str, str], tmp_path: Path) -> None:
+    records, drafted = tmp_path / "register.csv", tmp_path / "drafted.json"
+    records.write_bytes(register_csv(people=60))
+    name = f"drafted-{tmp_path.name}"
+
+    result = run(["draft", str(records), "--people-min", "1", "--output", str(drafted)], env)
+
+    assert done(result) == ""
+    assert "nothing was sent" in result.stderr
+    assert 'Say which columns are sensitive ("sensitive": true)' in result.stderr
+    assert drafted.stat().st_mode & 0o077 == 0
+    assert "sensitive" in failed(run(["admin", "declare", name, str(drafted)], env))
+    document = json.loads(drafted.read_text())
+    document["cap"] = {"epsilon": "1"}
+    for column in document["columns"]:
+        column["sensitive"] = column["name"] == "sex"
+    drafted.write_text(json.dumps(document))
+    done(run(["admin", "declare", name, str(drafted)], env))
+    assert done(run(["admin", "load", name, str(records)], env)) == f"Version 1 of {name} is loaded.\n"
+    assert "is there already" in failed(run(["draft", str(records), "--output", str(drafted)], env))
+
+
+def test_a_draft_is_made_without_a_holder(tmp_path: Path) -> None:
+    (tmp_path / "register.csv").write_bytes(register_csv(people=60))
+
+    printed = run(["draft", str(tmp_path / "register.csv")], {"HOLDER_HOME": str(tmp_path / "none")})
+
+    assert json.loads(done(printed))["person_key"]
+    assert [path.name for path in tmp_path.iterdir()] == ["register.csv"]
+    assert "No such file" in failed(run(["draft", str(tmp_path / "none.csv")], {}))
+
+
+def test_the_example_of_a_declaration_is_declared(env: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "example.json").write_text(done(run(["admin", "declare", "--example"], {})))
+
+    shown = run(["admin", "declare", f"example-{tmp_path.name}", str(tmp_path / "example.json"), "--json"], env)
+
+    assert json.loads(done(shown))["warnings"] == []
+    assert "holder admin declare NAME FILE" in failed(run(["admin", "declare", "nameless"], env))
+
+
 def test_all_faults_of_a_declaration_are_printed(env: dict[str, str], tmp_path: Path) -> None:
     declaration = tmp_path / "declaration.json"
     declaration.write_text('{"cap": "10", "columns": [], "schema": 1}')

@@ -1,6 +1,5 @@
 """The console's pages about datasets: what is declared, records loaded, datasets retired, populations merged."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 
+from holder_service.domain.declarations import EXAMPLE, declared_text
 from holder_service.domain.errors import HolderError, InvalidRequest
 from holder_service.services import columns, datasets, overview
 from holder_service.services.overlaps import LOOK_LOSS, look_at_overlap
@@ -36,7 +36,7 @@ def list_datasets(visit: Visitor) -> Response:
 @router.get("/declare")
 def show_declare(visit: Visitor) -> Response:
     """The form to declare a dataset by."""
-    return visit.page("declare.html.j2", section="datasets")
+    return visit.page("declare.html.j2", section="datasets", example=declared_text(EXAMPLE))
 
 
 @router.post("/declare")
@@ -55,7 +55,7 @@ def show_dataset(visit: Visitor, dataset: PathName) -> Response:
     state, declared = _found(visit, dataset)
     return visit.page(
         "dataset.html.j2", section="datasets", state=state, dataset=declared,
-        declaration=_text(_declaration(state, declared)), warnings=datasets.warnings_about(declared, state.cap),
+        declaration=declared_text(_declaration(state, declared)), warnings=datasets.warnings_about(declared, state.cap),
         derived=columns.every_auditors(visit.store, visit.holder.files, dataset=dataset),
     )  # fmt: skip
 
@@ -171,15 +171,6 @@ def _declaration(state: PopulationState, dataset: Dataset) -> DatasetDeclaration
         records_max=dataset.records_max,
         columns=dataset.schema.columns,
     )
-
-
-def _text(declaration: DatasetDeclaration) -> str:
-    """A declaration as JSON for people, a column on each line."""
-    document = declaration.model_dump(mode="json", exclude={"columns"})
-    columns = [column.model_dump(mode="json", exclude_defaults=True) for column in declaration.columns]
-    fields = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in document.items()]
-    lines = ",\n".join(f"    {json.dumps(column, ensure_ascii=False)}" for column in columns)
-    return "{\n" + ",\n".join(fields) + ',\n  "columns": [\n' + lines + "\n  ]\n}\n"
 
 
 def _path(dataset: str) -> str:

@@ -4,6 +4,7 @@ import io
 import math
 import random
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
@@ -242,6 +243,55 @@ def test_a_declared_category_cannot_mean_missing(tmp_path: Path) -> None:
 def test_a_format_that_means_two_things_is_none(options: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         RecordFormat.model_validate(options)
+
+
+DATED: Final = Schema(
+    person_key="id",
+    columns=(
+        Column(name="born", type="integer", minimum=-43829, maximum=20453, nullable=True),
+        Column(name="sex", type="boolean", sensitive=True),
+    ),
+)
+
+
+def load_dated(folder: Path, content: bytes, form: RecordFormat, media_type: str = "text/csv") -> list[float]:
+    (folder / "upload").write_bytes(content)
+    load_records(folder / "upload", media_type, DATED, 1000, folder / "encoded", form=form)
+    return values(Records.open(folder / "encoded", DATED), "born")
+
+
+def test_dates_become_days(tmp_path: Path) -> None:
+    content = b"id,born,sex\n1,1970-01-01,true\n2,1850-01-01,true\n3,2024-02-29,false\n4,,false\n5,NA,true\n"
+
+    assert load_dated(tmp_path, content, RecordFormat(dates=("born",), missing=("NA",))) == [
+        0, -43829, 19782, math.inf, math.inf,
+    ]  # fmt: skip
+
+
+def test_what_is_no_date_is_refused_in_words_of_dates(tmp_path: Path) -> None:
+    wrong = ["1983-02-29", "2024-13-01", "31.12.1984", "1984-12-31 ", "12", "1849-12-31", "1984-1-1", "984-12-31"]
+    content = "id,born,sex\n" + "".join(f"{number},{date},true\n" for number, date in enumerate(wrong))
+
+    with pytest.raises(InvalidRecords) as error:
+        load_dated(tmp_path, content.encode(), RecordFormat(dates=("born",)))
+
+    errors: list[dict[str, str]] = error.value.fields["errors"]
+    assert [one["field"] for one in errors] == [f"line {number + 2}, column 'born'" for number in range(len(wrong))]
+    assert all(one["detail"].startswith("expected a date such as 2024-12-31") for one in errors)
+
+
+@pytest.mark.parametrize("name", ["sex", "id", "other"])
+def test_only_declared_whole_numbers_are_dates(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidRecords, match="dates need a declared column of type integer"):
+        load_dated(tmp_path, b"id,born,sex\n1,1,true\n", RecordFormat(dates=(name,)))
+
+
+def test_dates_of_a_parquet_file_become_days(tmp_path: Path) -> None:
+    written = io.BytesIO()
+    born = pa.array([date(1970, 1, 2), None], pa.date32())
+    pa.parquet.write_table(pa.table({"id": ["1", "2"], "born": born, "sex": [True, False]}), written)
+
+    assert load_dated(tmp_path, written.getvalue(), STRICT, "application/vnd.apache.parquet") == [1, math.inf]
 
 
 def test_a_parquet_file_may_have_more_columns_and_takes_no_options_of_text(tmp_path: Path) -> None:

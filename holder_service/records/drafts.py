@@ -1,0 +1,211 @@
+"""Drafts of declarations: what a file of records suggests, for whoever may see the file (2-privacy §8).
+
+A declaration is public, so a draft keeps out of it what only the records say: smallest and largest values, words that
+few people have, how many people there are. It is made on the holder's own machine, sends nothing, and cannot be
+declared as it is: what is sensitive, and the cap, are for people to decide.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from holder_service.domain.errors import InvalidRecords
+from holder_service.records.csv_records import csv_header, csv_pieces
+from holder_service.records.draft_hints import could_be_key, rounded_range, sounds_sensitive
+from holder_service.records.draft_profiles import Profile
+from holder_service.records.faults import Faults
+from holder_service.records.formats import RecordFormat
+from holder_service.records.person_keys import PersonKeys, PersonSecret
+from holder_service.records.values import is_text
+from shared import limits
+from shared.schema import Column, Schema
+from shared.text import Text
+
+_NAME: Final = TypeAdapter(Text)
+_WORD: Final = "\N{SYMBOL FOR NULL}"
+"""The one category of a column that is read as texts; what the texts are is not compared with it."""
+
+
+class DraftOptions(BaseModel, frozen=True):
+    """What a draft may take from the records."""
+
+    categories_max: int = Field(
+        default=100, ge=1, le=limits.CATEGORIES_PER_COLUMN_MAX, description="Leave out columns with more words."
+    )
+    people_min: int = Field(default=10, ge=1, description="Leave out categories of fewer people.")
+    ranges: bool = Field(default=False, description="Propose ranges of round numbers around the values.")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A draft of a declaration.
+
+    Attributes:
+        person_key: The likely person key; None if no column has a different value for everybody.
+        columns: As far as they could be decided; none is sensitive.
+        notes: What has to be decided, and what was left out and why; about columns, without a value.
+    """
+
+    person_key: str | None
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """What was decided, as a declaration has it."""
+        key = {} if self.person_key is None else {"person_key": self.person_key}
+        return {**key, "relation": "add_remove", "columns": self.columns}
+
+
+def draft(source: Path, media_type: str, form: RecordFormat, options: DraftOptions) -> Draft:
+    """Draft a declaration of a file's columns. Memory is bounded, whatever the file's size.
+
+    Raises:
+        InvalidRecords: The file cannot be read as what it is declared to be.
+    """
+    with tempfile.TemporaryDirectory(prefix="holder-draft-") as name:
+        folder, secret = Path(name), PersonSecret.forgotten()
+
+        def profile(column: str, written: str) -> Profile:
+            keys = folder / str(len(profiles))
+            keys.mkdir()
+            return Profile(column, written, form, options.categories_max, PersonKeys(keys, secret))
+
+        profiles: dict[str, Profile] = {}
+        notes: list[str] = []
+        try:
+            read = _parquet_texts if media_type != "text/csv" else _csv_texts
+            kinds, texts = read(source, form, notes)
+            for column, written in kinds.items():
+                profiles[column] = profile(column, written)
+            for piece in texts:
+                for column, array in piece.items():
+                    profiles[column].add(array)
+        except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # of the file system, which names the file alone; another text might quote a record
+            raise InvalidRecords("The file cannot be read as what it says it is, or in the memory there is.") from None
+        return _drafted(tuple(profiles.values()), notes, options)
+
+
+def _csv_texts(
+    source: Path, form: RecordFormat, notes: list[str]
+) -> tuple[dict[str, str], Iterator[Mapping[str, pa.Array]]]:
+    """The columns of a CSV file, and their texts piece by piece."""
+    faults = Faults()
+    names = _usable(csv_header(source, form, faults), notes)
+    if len(names) < 2:
+        raise InvalidRecords("The header has fewer than two columns. Is the delimiter another one (--delimiter)?")
+    schema = Schema(
+        person_key=names[0],
+        columns=tuple(Column(name=name, type="category", categories=(_WORD,)) for name in names[1:]),
+    )
+    passing = form.model_copy(update={"only_declared": True, "dates": ()})
+
+    def texts() -> Iterator[Mapping[str, pa.Array]]:
+        for piece in csv_pieces(source, schema, passing, faults):
+            yield piece.columns
+        faults.check()
+
+    return dict.fromkeys(names, "csv"), texts()
+
+
+def _parquet_texts(
+    source: Path, form: RecordFormat, notes: list[str]
+) -> tuple[dict[str, str], Iterator[Mapping[str, pa.Array]]]:
+    """The columns of a Parquet file, and their values as texts piece by piece."""
+    if form.of_text:
+        raise InvalidRecords("A Parquet file says itself how it is written: leave out the options of the format.")
+    kinds: dict[str, str] = {}
+    with pa.parquet.ParquetFile(source) as file:
+        schema = file.schema_arrow
+        for name in _usable(schema.names, notes):
+            kind = schema.field(name).type
+            kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+            written = _written(kind)
+            if written is None:
+                notes.append(f"Column {name!r} is left out: values of its type, {_shown(kind)}, cannot be declared.")
+            else:
+                kinds[name] = written
+
+    def texts() -> Iterator[Mapping[str, pa.Array]]:
+        with pa.parquet.ParquetFile(source, memory_map=True) as file:
+            for batch in file.iter_batches(columns=list(kinds)):
+                yield {name: _as_text(batch.column(name)) for name in kinds}
+
+    return kinds, texts()
+
+
+def _written(kind: pa.DataType) -> str | None:
+    known: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+        (is_text, "text"), (pa.types.is_boolean, "boolean"), (pa.types.is_integer, "number"),
+        (pa.types.is_floating, "number"), (pa.types.is_date32, "number"),
+    )  # fmt: skip
+    return next((written for fits, written in known if fits(kind)), None)
+
+
+def _shown(kind: pa.DataType) -> str:
+    return str(kind).partition("<")[0]
+
+
+def _as_text(array: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_date32(array.type):
+        array = array.cast(pa.int32())
+    if pa.types.is_floating(array.type):
+        array = array.cast(pa.float64())
+    return array.cast(pa.string())
+
+
+def _usable(names: list[str], notes: list[str]) -> list[str]:
+    """The names that a declared column can have, in NFC and each once."""
+    found: dict[str, None] = {}
+    for number, sent in enumerate(names, start=1):
+        try:
+            found[_NAME.validate_python(sent)] = None
+        except ValidationError:
+            notes.append(f"Column number {number} is left out: it has no name that can be declared.")
+    if len(found) > limits.COLUMNS_PER_DATASET_MAX:
+        raise InvalidRecords(f"A dataset has at most {limits.COLUMNS_PER_DATASET_MAX} columns; the file has more.")
+    return list(found)
+
+
+def _drafted(profiles: tuple[Profile, ...], notes: list[str], options: DraftOptions) -> Draft:
+    keys = sorted((one.name for one in profiles if one.is_unique()), key=could_be_key, reverse=True)
+    key = keys[0] if keys else None
+    if key is None:
+        notes.append("No column has a different value for everybody: name the person key yourself (person_key).")
+    elif len(keys) > 1:
+        others = ", ".join(map(repr, keys[1:]))
+        notes.append(f"The person key could be another column than {key!r}: {others} have different values too.")
+    columns = []
+    for profile in profiles:
+        if profile.name == key:
+            continue
+        drafted = profile.drafted(options.people_min)
+        notes += [drafted.note] if drafted.note else []
+        if drafted.column is None:
+            continue
+        column = drafted.column
+        if options.ranges and profile.extremes is not None and column.ordered:
+            low, high = rounded_range(*profile.extremes, whole=column.type == "integer")
+            column = column.model_copy(update={"minimum": low, "maximum": high})
+        columns.append(column)
+    sensitive = [column.name for column in columns if sounds_sensitive(column.name)]
+    notes.append(
+        'Say which columns are sensitive ("sensitive": true); none is yet.'
+        + (f" By their names it could be: {', '.join(map(repr, sensitive))}." if sensitive else "")
+    )
+    booleans = [column.name for column in columns if column.type == "boolean"]
+    if booleans:
+        notes.append(
+            f'If one of these columns says how it turned out in truth, mark it with "label": true: '
+            f"{', '.join(map(repr, booleans))}."
+        )
+    return Draft(key, tuple(columns), tuple(notes))
