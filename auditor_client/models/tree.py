@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from auditor_client.errors import ModelRefused
+from auditor_client.rule_words import rule_text
 from shared.problems import PlanRefused
 from shared.rules import Predicate, Record, Rule
 from shared.schema import Column, Schema, Value
@@ -62,6 +63,9 @@ class DecisionRule:
     def favourable(self) -> bool:
         """Whether the rule's decision is a favourable one."""
         return self.leaf.favourable
+
+    def __str__(self) -> str:
+        return f"{rule_text(self.rule)}: {self.leaf.decision}"
 
 
 @dataclass(frozen=True, slots=True)

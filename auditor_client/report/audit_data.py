@@ -12,17 +12,18 @@ from auditor_client.asking.bands import chosen_edge
 from auditor_client.errors import AuditorError
 from auditor_client.findings import insight
 from auditor_client.findings.finding import Finding
-from auditor_client.models.tree import DecisionRule
 from auditor_client.planning.forecasts import Outlook
 from auditor_client.report import prose
 from auditor_client.report.figures import MetricSection, metric_section
-from auditor_client.report.formats import listed, scope_words
+from auditor_client.report.formats import scope_words
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import Paragraph
 from auditor_client.report.rule_bars import RuleBars, rule_bars
+from auditor_client.report.rule_lines import RuleLine, rule_lines
 from auditor_client.report.score_pictures import ImpactRow, ScoreData, impact_row, score_data
 from auditor_client.report.subject import Subject, subject
 from auditor_client.report.widths import WidthCurve, remaining_curve
+from auditor_client.rule_words import listed
 from auditor_client.text import loss_words
 from shared.amounts import NANO_PER_UNIT
 
@@ -57,8 +58,8 @@ class AuditData:
     bars: RuleBars | None
     no_bars: str
     scope: tuple[str, ...]
-    favourable: tuple[DecisionRule, ...]
-    unfavourable: tuple[DecisionRule, ...]
+    favourable: tuple[RuleLine, ...]
+    unfavourable: tuple[RuleLine, ...]
     cost: tuple[Fact, ...]
     more: WidthCurve | None
     meaning: tuple[Paragraph, ...]
@@ -92,9 +93,9 @@ def audit_data(finding: Finding) -> AuditData:
         else score_data(finding.scores, chosen=chosen_edge(finding.question), threshold=finding.threshold),
         bars=bars,
         no_bars=no_bars,
-        scope=scope_words(finding.question.scope),
-        favourable=tuple(rule for rule in finding.rules if rule.favourable),
-        unfavourable=tuple(rule for rule in finding.rules if not rule.favourable),
+        scope=scope_words(finding.question),
+        favourable=rule_lines(finding.question, favourable=True),
+        unfavourable=rule_lines(finding.question, favourable=False),
         cost=_cost(finding),
         more=None,
         meaning=prose.paragraphs(finding),
@@ -133,14 +134,14 @@ def _reused(finding: Finding) -> str:
 def _question(finding: Finding) -> tuple[Fact, ...]:
     release = finding.release
     created = release.created.astimezone(UTC)
-    scope = finding.question.scope
+    scope = scope_words(finding.question)
     reference = finding.question.reference
     return (
         Fact("Audited", subject(finding.question).sentence),
         Fact("Dataset", f"{release.dataset}, version {release.version}"),
         Fact("Compared by", listed(finding.plan.sensitive)),
         Fact("Groups", str(len(finding.counts[next(iter(finding.counts))].measurement.groups))),
-        *([Fact("Within", " and ".join(scope_words(scope)))] if scope else []),
+        *([Fact("Within", " and ".join(scope))] if scope else []),
         *([Fact("Compared with", ", ".join(map(str, reference)))] if reference else []),
         Fact("Figures", listed([METRIC_WORDS[metric].title for metric in finding.metrics])),
         Fact("Privacy loss", loss_words(release.charge)),

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from auditor_client.asking.question import Question
 from auditor_client.planning.forecasts import Expectation, Forecast
 from auditor_client.report.audit_data import Fact
-from auditor_client.report.formats import listed, scope_words
+from auditor_client.report.formats import scope_words
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import noise_words
 from auditor_client.report.subject import subject
 from auditor_client.report.widths import WidthCurve, planned_curve
+from auditor_client.rule_words import listed
 from auditor_client.text import loss_words
 from shared.datasets import Budget
 from shared.plans import Quote
@@ -43,7 +44,7 @@ def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budg
     charge, left = quote.charge, budget.left
     enough = charge.fits_in(left)
     favourable = sum(rule.favourable for rule in question.rules)
-    scope = question.scope
+    scope = scope_words(question)
     metric = METRIC_WORDS[question.metrics[0]].title.lower()
     return PlanData(
         headline=f"The audit would cost {loss_words(charge)}; {loss_words(left)} is left"
@@ -54,7 +55,7 @@ def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budg
             Fact("Rules", f"{len(question.rules)}, {favourable} of them favourable"),
             Fact("Figures", listed([METRIC_WORDS[name].title for name in question.metrics])),
             Fact("Strategy", question.strategy),
-            *([Fact("Within", " and ".join(scope_words(scope)))] if scope else []),
+            *([Fact("Within", " and ".join(scope))] if scope else []),
             *(Fact(f"Noise on each count of {batch.name}", noise_words(batch.noise)) for batch in quote.batches),
         ),
         table_title=f"Expected of the {metric} ratio at {loss_words(charge)}, by strategy:",

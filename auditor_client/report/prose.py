@@ -8,9 +8,10 @@ from auditor_client.asking.request import PARITY
 from auditor_client.estimation.results import Estimate, GroupEstimate, OddsEstimate, ParityEstimate, Verdict
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate
-from auditor_client.report.formats import group_words, listed, percent, scope_words, threshold_percent, whole
+from auditor_client.report.formats import group_words, percent, scope_words, threshold_percent, whole
 from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS
 from auditor_client.report.subject import subject
+from auditor_client.rule_words import listed
 from auditor_client.text import loss_words
 from shared.meaning import meaning, statements
 from shared.noise import (
@@ -213,8 +214,8 @@ def _population_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
 
 
 def _scope_sentence(result: Finding) -> str:
-    scope = result.question.scope
-    words = f" Only those within the scope are counted: {' and '.join(scope_words(scope))}." if scope else ""
+    scope = scope_words(result.question)
+    words = f" Only those within the scope are counted: {' and '.join(scope)}." if scope else ""
     undecided = [f"“{predicate.column}”" for predicate in result.question.source.decided]
     return f"{words} Whoever has no value in {listed(undecided)} is outside." if undecided else words
 

@@ -11,8 +11,9 @@ from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import RULES_SHOWN_MAX, attribution, flipped, has_rules, leaf_names, parity_of
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
-from auditor_client.report.formats import group_words, ratio, rule_words
+from auditor_client.report.formats import group_words, ratio
 from auditor_client.report.metric_names import RATE_WORDS
+from auditor_client.rule_words import Condition, rule_words
 
 FLIPS_TRIED_MAX: Final = 32
 FLIPS_SHOWN_MAX: Final = 8
@@ -24,7 +25,7 @@ class RuleBar:
     """One rule's share: its bar from zero to `mark.value`, in per cent of the axis."""
 
     name: str
-    conditions: tuple[tuple[tuple[str, str], ...], ...]
+    conditions: tuple[tuple[Condition, ...], ...]
     share: str
     interval: str
     mark: Mark
@@ -37,7 +38,7 @@ class Flip:
 
     name: str
     change: str
-    conditions: tuple[tuple[tuple[str, str], ...], ...]
+    conditions: tuple[tuple[Condition, ...], ...]
     ratio: str
     interval: str
     mark: Mark
@@ -139,12 +140,13 @@ def _flip(finding: Finding, name: str, rate: Rate) -> ParityEstimate | None:
         return None
 
 
-def _conditions(finding: Finding, name: str) -> tuple[tuple[tuple[str, str], ...], ...]:
+def _conditions(finding: Finding, name: str) -> tuple[tuple[Condition, ...], ...]:
     """The model's rules of a leaf, or of a cell that is a leaf's people of one label."""
     question = finding.question
     wanted = leaf_of(name, question)
     leaves = (*question.leaves(favourable=True), *question.leaves(favourable=False))
-    return next((tuple(map(rule_words, leaf.rules)) for leaf in leaves if leaf.name == wanted), ())
+    rules = next((leaf.rules for leaf in leaves if leaf.name == wanted), ())
+    return tuple(rule_words(rule, question.schema.by_name) for rule in rules)
 
 
 def _conclusion(shares: Attribution, bars: tuple[RuleBar, ...], first: str, second: str) -> str:

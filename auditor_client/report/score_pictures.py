@@ -9,8 +9,9 @@ from auditor_client.estimation.impact import ImpactRatio
 from auditor_client.estimation.results import Estimate, ParityEstimate
 from auditor_client.estimation.score_bands import ScoreFigures, ThresholdCurve
 from auditor_client.report.axes import LinearAxis, Tick, interval_text
-from auditor_client.report.formats import group_words, listed, percent, ratio, threshold_percent, value_words, whole
+from auditor_client.report.formats import group_words, percent, ratio, threshold_percent, whole
 from auditor_client.report.prose import level_words
+from auditor_client.rule_words import listed, value_words
 
 _SHARES: Final = LinearAxis(0.0, 1.0, 5, lambda value: f"{100 * value:.0f}")
 _TICKS_MAX: Final = 8

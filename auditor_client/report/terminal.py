@@ -11,6 +11,7 @@ from auditor_client.report.history_data import HistoryRow
 from auditor_client.report.plan_data import PlanData
 from auditor_client.report.rule_bars import RuleBars
 from auditor_client.report.score_pictures import ScoreData
+from auditor_client.rule_words import Condition
 
 
 def audit_lines(report: AuditData) -> list[str]:
@@ -78,7 +79,10 @@ def _rate_lines(table: RateTable, level: str) -> list[str]:
 def _rule_lines(bars: RuleBars, level: str) -> list[str]:
     lines = ["", f"Rules in the {bars.rate} of {bars.first} less that of {bars.second}, {bars.difference} points:"]
     width = max(len(bar.name) for bar in bars.bars)
-    lines += [f"  {bar.name:<{width}}  {bar.share:>6} points  ({level}: {bar.interval})" for bar in bars.bars]
+    lines += [
+        f"  {bar.name:<{width}}  {bar.share:>6} points  ({level}: {bar.interval})  {_rules_text(bar.conditions)}"
+        for bar in bars.bars
+    ]
     lines.append(f"  {bars.conclusion}")
     if bars.flips:
         lines.append(f"Lowest {bars.rate} divided by the highest, now {bars.ratio}, if one rule decided the other way:")
@@ -87,6 +91,10 @@ def _rule_lines(bars: RuleBars, level: str) -> list[str]:
         f"  {flip.name:<{width}}  {flip.change:<9}  {flip.ratio}  ({level}: {flip.interval})  {flip.verdict}"
         for flip in bars.flips
     ]
+
+
+def _rules_text(rules: tuple[tuple[Condition, ...], ...]) -> str:
+    return "; or ".join(" and ".join(map(str, conditions)) or "everybody" for conditions in rules)
 
 
 def plan_lines(plan: PlanData) -> list[str]:

@@ -18,7 +18,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from auditor_client.report.axes import interval_text
-from auditor_client.report.formats import group_words, points, ratio, rule_words
+from auditor_client.report.formats import group_words, points, ratio
 from auditor_client.text import readable
 
 Data = TypeVar("Data")
@@ -29,7 +29,7 @@ _DIRECTION_CONTROLS: Final = dict.fromkeys(
 """Characters that turn the direction of what follows: in a name they could turn a figure round."""
 
 
-_FORMATS: Final = {form.__name__: form for form in (group_words, interval_text, points, ratio, rule_words)}
+_FORMATS: Final = {form.__name__: form for form in (group_words, interval_text, points, ratio)}
 """What pages write figures with."""
 
 

@@ -170,7 +170,7 @@ def test_a_report_shows_every_figure_with_both_kinds_of_interval() -> None:
 
     for title in ("Statistical parity", "Equal opportunity", "Equalized odds", "Predictive parity"):
         assert f"<b>{title}</b>" in page
-    assert "age is above 18" in page
+    assert "age is at least 19" in page
     assert "people in the data" in page
     assert "population" in page
     assert [len(section.rates) for section in audit_data(result).sections] == [1, 1, 2, 1]

@@ -16,14 +16,13 @@ from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.history import History
 from auditor_client.audits.result import AuditResult
 from auditor_client.report.audit_data import audit_data
-from auditor_client.report.formats import percent, ratio, rule_words
+from auditor_client.report.formats import percent, ratio
 from auditor_client.report.prose import noise_words
 from shared.amounts import Loss
 from shared.meaning import meaning, statements
 from shared.noise import DiscreteLaplaceNoise
 from shared.relations import Relation
 from shared.releases import SigningKeys, verify_signature
-from shared.rules import Predicate, Rule
 from testing.invented_audits import decision_rules, invented_audit
 
 NAN = math.nan
@@ -354,52 +353,6 @@ def test_no_rounding_moves_a_figure_across_its_threshold(value: float, threshold
 def test_a_figure_close_to_the_threshold_keeps_its_side() -> None:
     assert percent(0.79996, apart_from=0.8) == "79.996\N{NARROW NO-BREAK SPACE}%"
     assert percent(0.8, apart_from=0.8) == "80.0\N{NARROW NO-BREAK SPACE}%"
-
-
-@pytest.mark.parametrize(
-    ("predicates", "words"),
-    [
-        ([("le", 50), ("gt", 20), ("le", 37.5)], "is above 20 and at most 37.5"),
-        ([("lt", 50), ("le", 50), ("ge", 0), ("gt", 0)], "is above 0 and below 50"),
-        ([("ne", "a"), ("not_in", ["b", "a", "c"])], "is not a, b or c"),
-        ([("in", ["a", "b"])], "is a or b"),
-        ([("is_missing", None)], "is missing"),
-        ([("not_missing", None)], "is not missing"),
-        ([("not_missing", None), ("ge", 2013)], "is at least 2013 and not missing"),
-        ([("eq", True)], "is yes"),
-        ([("ge", -1.5)], "is at least −1.5"),
-    ],
-)
-def test_rules_are_shown_in_words(predicates: list[tuple[str, object]], words: str) -> None:
-    made = []
-    for op, value in predicates:
-        name = "values" if isinstance(value, list) else "value"
-        made.append(Predicate.model_validate({"column": "x", "op": op, **({} if value is None else {name: value})}))
-
-    assert rule_words(Rule(all_of=tuple(made))) == (("x", words),)
-
-
-@pytest.mark.parametrize(
-    ("passes", "tests", "words"),
-    [
-        ((True, True), [], "is at most 5, or missing"),
-        ((True, False), [], "is at most 5"),
-        ((True, True), ["is_missing"], "is missing"),
-        ((True, True), ["not_missing"], "is at most 5 and not missing"),
-        ((False, True), ["is_missing"], "is at most 5 and missing"),
-    ],
-)
-def test_missing_is_shown_where_the_whole_rule_lets_it_pass(
-    passes: tuple[bool, bool], tests: list[str], words: str
-) -> None:
-    rule = Rule(
-        all_of=(
-            *(Predicate(column="x", op="le", value=9 - 4 * k, or_missing=passing) for k, passing in enumerate(passes)),
-            *(Predicate.model_validate({"column": "x", "op": op}) for op in tests),
-        )
-    )
-
-    assert rule_words(rule) == (("x", words),)
 
 
 @pytest.mark.parametrize("scale", [0.1, 0.5, 2.0, 20.0])

@@ -1,0 +1,181 @@
+"""Rules in few words and few digits: the one place that says a rule to people, in reports, terminals and Python.
+
+The words of a category, a boolean or an integer column say exactly which values pass. A threshold of a number column
+is rounded to six digits, and its exact words are beside the rounded ones.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from shared.rules import MISSING_TESTS, Predicate, Rule
+from shared.schema import Column, Value
+
+Columns = Mapping[str, Column]
+MINUS: Final = "\N{MINUS SIGN}"
+DIGITS: Final = 6
+_DIGITS_EXACT: Final = 17
+_NOTHING: Final = "nothing that it can be"
+_UPPER: Final = ("lt", "le")
+_LOWER: Final = ("gt", "ge")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a rule says of one column; `exact` is the same unrounded, and empty where nothing was rounded."""
+
+    column: str
+    words: str
+    exact: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.column} {self.words}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """The tightest bound of one side."""
+
+    value: int | float
+    strict: bool = False
+
+
+def rule_words(rule: Rule, columns: Columns | None = None) -> tuple[Condition, ...]:
+    """A rule as conditions, each column once, in the order of the path; empty for everybody.
+
+    Several tests of one column on a path are one condition: the tightest bounds, or the values that are left.
+
+    Args:
+        rule: What is to be said.
+        columns: The declared columns by name, as far as they are known: integers are then said in whole numbers, and
+            what every declared value passes is left out.
+    """
+    said = []
+    for name in dict.fromkeys(predicate.column for predicate in rule.all_of):
+        predicates = [predicate for predicate in rule.all_of if predicate.column == name]
+        column = (columns or {}).get(name)
+        words = _condition(predicates, column, DIGITS)
+        exact = _condition(predicates, column, _DIGITS_EXACT)
+        if words:
+            said.append(Condition(name, f"is {words}", "" if exact == words else f"is {exact}"))
+    return tuple(said)
+
+
+def rule_text(rule: Rule, columns: Columns | None = None) -> str:
+    """A rule as a text of one line."""
+    return " and ".join(map(str, rule_words(rule, columns))) or "everybody"
+
+
+def value_words(value: Value, digits: int = DIGITS) -> str:
+    """One value of a column; a fraction to some significant digits, a whole number with all it has."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return str(value).replace("-", MINUS)
+    shown = value if digits >= _DIGITS_EXACT else float(f"{value:.{digits}g}")
+    written = f"{Decimal(repr(shown)):f}" if 1e-5 <= abs(shown) < 1e15 else f"{shown:.17g}" if shown else "0"
+    return written.removesuffix(".0").replace("-", MINUS)
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """Words as a sentence lists them: "a, b and c"."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def _condition(predicates: Sequence[Predicate], column: Column | None, digits: int) -> str:
+    """What several predicates on one column say together; empty if they exclude nothing."""
+    tests = {predicate.op for predicate in predicates if predicate.op in MISSING_TESTS}
+    compared = [predicate for predicate in predicates if predicate.op not in MISSING_TESTS]
+    # A missing value passes a conjunction only if every predicate of it lets missing pass.
+    missing_passes = all(predicate.or_missing for predicate in compared)
+    if "is_missing" in tests:
+        return "missing" if missing_passes and len(tests) == 1 else _NOTHING
+    words = _known(compared, column, digits)
+    nullable = column is None or column.nullable
+    if missing_passes and not tests:
+        return f"{words} (or missing)" if words and nullable else words
+    return words or ("not missing" if nullable else "")
+
+
+def _known(predicates: Sequence[Predicate], column: Column | None, digits: int) -> str:
+    """Which values pass, missing ones aside; empty if all do."""
+    low, high = _bounds(predicates, column)
+    admitted, excluded = _listed(predicates, column)
+    if admitted is not None:
+        left = [value for value in admitted if value not in excluded and _within(value, low, high)]
+        return listed([value_words(value, digits) for value in left], "or") if left else _NOTHING
+    words = _range(low, high, column, digits)
+    if not excluded:
+        return words
+    unlike = f"not {listed([value_words(value, digits) for value in excluded], 'or')}"
+    return f"{words} and {unlike}" if words else unlike
+
+
+def _listed(predicates: Sequence[Predicate], column: Column | None) -> tuple[list[Value] | None, list[Value]]:
+    """The values that may pass where they are named, or are fewer than those that may not; and those that may not."""
+    excluded = list(dict.fromkeys(value for one in predicates if one.op in ("ne", "not_in") for value in one.operands))
+    named = [one.operands for one in predicates if one.op in ("eq", "in")]
+    if named:
+        return [value for value in dict.fromkeys(named[0]) if all(value in other for other in named)], excluded
+    values: tuple[Value, ...] = () if column is None else column.values
+    left = [value for value in values if value not in excluded]
+    return (left if excluded and 0 < len(left) <= len(excluded) else None), excluded
+
+
+def _bounds(predicates: Sequence[Predicate], column: Column | None) -> tuple[_Bound | None, _Bound | None]:
+    """The tightest bounds, of an integer column in whole numbers; none where every declared value lies within."""
+    lower = [_Bound(_number(one), strict=one.op == "gt") for one in predicates if one.op in _LOWER]
+    upper = [_Bound(_number(one), strict=one.op == "lt") for one in predicates if one.op in _UPPER]
+    if column is not None and column.type == "integer":
+        lower = [_Bound(math.floor(one.value) + 1 if one.strict else math.ceil(one.value)) for one in lower]
+        upper = [_Bound(math.ceil(one.value) - 1 if one.strict else math.floor(one.value)) for one in upper]
+    # Of equal bounds the strict one is the tighter.
+    low = max(lower, key=lambda one: (one.value, one.strict), default=None)
+    high = min(upper, key=lambda one: (one.value, not one.strict), default=None)
+    if column is not None and column.ordered:
+        low = None if low and (low.value < column.low or (low.value == column.low and not low.strict)) else low
+        high = None if high and (high.value > column.high or (high.value == column.high and not high.strict)) else high
+    return low, high
+
+
+def _range(low: _Bound | None, high: _Bound | None, column: Column | None, digits: int) -> str:
+    if low is None and high is None:
+        return ""
+    ends = (None, None) if column is None or not column.ordered else (_end(column.low), _end(column.high))
+    first, last = low or ends[0], high or ends[1]
+    if first == last and first is not None and not first.strict:
+        return value_words(first.value, _DIGITS_EXACT)
+    digits = _digits_apart([bound.value for bound in (low, high, *ends) if bound is not None], digits)
+    if low is not None and high is not None and column is not None and column.type == "integer":
+        return f"{value_words(low.value)} to {value_words(high.value)}"
+    upper = "" if high is None else f"{'below' if high.strict else 'at most'} {value_words(high.value, digits)}"
+    if low is None:
+        return upper
+    lower = f"{'above' if low.strict else 'at least'} {value_words(low.value, digits)}"
+    return f"{lower} and {upper}" if upper else lower
+
+
+def _end(value: float) -> _Bound | None:
+    return _Bound(value) if math.isfinite(value) else None
+
+
+def _digits_apart(values: Sequence[float], digits: int) -> int:
+    """As many digits as show different values as different."""
+    while digits < _DIGITS_EXACT and len({value_words(value, digits) for value in values}) < len(set(values)):
+        digits += 1
+    return digits
+
+
+def _within(value: Value, low: _Bound | None, high: _Bound | None) -> bool:
+    if isinstance(value, str):
+        return True
+    above = low is None or (value > low.value if low.strict else value >= low.value)
+    return above and (high is None or (value < high.value if high.strict else value <= high.value))
+
+
+def _number(predicate: Predicate) -> int | float:
+    return predicate.value if isinstance(predicate.value, int | float) else math.nan

@@ -1,0 +1,76 @@
+"""A report of each kind, made by a real auditor of a real holder with the demonstration's register: to be looked at."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from sklearn.base import clone
+
+from auditor_client import Auditor
+from pafer_demo.model import boosted_model, decisions_by_hand, trained_tree
+from pafer_demo.register import register
+from testing.holders import TestedHolder, running_holder
+
+PEOPLE: Final = 12_000
+KINDS: Final = (
+    "audit", "large-tree", "decisions", "scores", "stability", "comparison", "plan", "history"
+)  # fmt: skip
+LEAVES_OF_A_LARGE_TREE: Final = 60
+
+
+@dataclass(frozen=True)
+class ReportPages:
+    """The holder that was asked, still running, and the page of each kind by its name."""
+
+    holder: TestedHolder
+    pages: dict[str, str]
+
+
+@contextmanager
+def report_pages(home: Path) -> Iterator[ReportPages]:
+    """Audit in every way, and give the pages.
+
+    Args:
+        home: An empty folder for the holder.
+    """
+    data = register(people=PEOPLE, people_to_train_on=PEOPLE)
+    tree, boosted = trained_tree(data), boosted_model(data)
+    large, smaller = clone(tree), clone(tree)
+    large[-1].set_params(max_depth=None, max_leaf_nodes=LEAVES_OF_A_LARGE_TREE, min_samples_leaf=20)
+    smaller[-1].set_params(max_depth=3)
+    people = data.train.to_pandas()
+    for model in (large, smaller):
+        model.fit(people[list(data.features)], people[data.label])
+    decisions = decisions_by_hand(boosted, data)
+    declaration = data.declaration.model_dump(mode="json", exclude_none=True)
+    with running_holder(home, epsilon="10") as holder, tempfile.TemporaryDirectory() as folder:
+        data.write_csv(Path(folder) / "records.csv")
+        holder.offer(
+            "applicants", (Path(folder) / "records.csv").read_bytes(), epsilon="50",
+            **{**declaration, "records_max": 100_000, "cap": {"epsilon": "100", "delta": "0"}},
+        )  # fmt: skip
+        with Auditor(holder.url, holder.auditor_key, receipts=Path(folder) / "receipts") as auditor:
+            auditor.link(decisions, "applicants", name="decision")
+            name, sex, both = "applicants", ["sex"], ["sex", "origin"]
+            pages = {
+                "audit": auditor.audit(tree, name, both, "0.5", strategy="rules"),
+                "large-tree": auditor.audit(
+                    large, name, sex, "1", strategy="rules", metrics=["statistical-parity", "equalized-odds"]
+                ),
+                "decisions": auditor.audit(
+                    None, name, sex, "0.5", decision="decision", favourable=["granted"], label="repaid",
+                    metrics=["equal-opportunity", "predictive-parity"], reference="male",
+                ),
+                "scores": auditor.audit(boosted, name, sex, "1", edges=tuple(np.linspace(-2, 2.5, 10))),
+                "stability": auditor.audit(
+                    smaller, name, sex, "0.5", metrics=["stability"], within=["income=3000"]
+                ),
+                "comparison": auditor.compare(tree, smaller, name, sex, "0.5"),
+                "plan": auditor.plan(tree, name, sex, "0.1"),
+                "history": auditor.history(),
+            }  # fmt: skip
+            yield ReportPages(holder, {kind: pages[kind].report.page for kind in KINDS})
