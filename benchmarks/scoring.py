@@ -5,8 +5,9 @@
 Boosted trees are trained by LightGBM and XGBoost, written as score documents, and computed for every record: by the
 holder from its encoded file, by each maker from a matrix in memory, by treelite's interpreter (GTIL), and by the C code
 that tl2cgen makes of a model, where there is a C compiler. A scorecard is compared with numpy's matrix product. All
-values are compared as well. Everything runs in one thread; what is printed is processor time in one run, the best of
-some repetitions, because other programs may be at work. Matrices are made before and not counted.
+values are compared as well, and so are counts about a finished score and about a declared column. Everything runs in
+one thread; what is printed is processor time in one run, the best of some repetitions, because other programs may be at
+work. Matrices are made before and not counted.
 """
 
 import argparse
@@ -31,8 +32,11 @@ import xgboost
 from rich.console import Console
 from rich.table import Table
 
-from holder_service.records.encoded import Records, load_records
+from holder_service.domain.disjointness import disjoint_classes
+from holder_service.records.counting import count_cells
+from holder_service.records.encoded import Records, encode_column, load_records
 from holder_service.records.scoring import Scores, score_values
+from shared.rules import Cell, Predicate, Rule
 from shared.schema import Column, Schema
 from shared.scores import Document, Product, ScoreTree, Terms, Trees
 
@@ -267,6 +271,34 @@ def scorecard_rows(records: Records, matrix: _Array, repetitions: int) -> Iterat
     yield f"{len(found):,}", "scorecard of 20 terms, the holder", f"{took:.3f}", f"{took / product:.2f}", ""
 
 
+def bands(name: str, edges: _Array) -> list[tuple[Predicate, ...]]:
+    """The tests of a column's bands, one more than there are edges."""
+    above = [(), *((Predicate(column=name, op="gt", value=edge),) for edge in edges.tolist())]
+    below = [*((Predicate(column=name, op="le", value=edge),) for edge in edges.tolist()), ()]
+    return [(*low, *high) for low, high in zip(above, below, strict=True)]
+
+
+def counting_rows(records: Records, folder: Path, repetitions: int) -> Iterator[tuple[str, ...]]:
+    """Sixteen bands of a declared column, and of a finished score that has the same values."""
+    document = Terms(kind="terms", precision="float64", terms=(Product(columns=(NAMES[0],), slope=1.0),))
+    encode_column(SCORE, score_values(document, SCORE, records), folder / "score")
+    finished = records.with_column(SCORE, folder / "score")
+    found = {}
+    for name in (NAMES[0], SCORE.name):
+        cells = [
+            Cell(id=str(band), any_of=(Rule(all_of=tests),))
+            for band, tests in enumerate(bands(name, np.linspace(-2, 2, 15)))
+        ]
+        counted = partial(count_cells, finished, cells, disjoint_classes(cells, finished.schema), ["sex"])
+        counted()
+        found[name] = best_s(counted, repetitions)
+    (declared, counts), (derived, same) = found.values()
+    equal = float(np.mean(counts.reveal_to_mechanism() == same.reveal_to_mechanism()))
+    number = f"{sum(chunk.records for chunk in records.chunks):,}"
+    yield number, "16 bands of a declared column, counted", f"{declared:.4f}", "", ""
+    yield number, "16 bands of a finished score, counted", f"{derived:.4f}", f"{derived / declared:.2f}", f"{equal:.2%}"
+
+
 def main() -> None:
     """Print a line for each number of records and way to compute."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -281,6 +313,8 @@ def main() -> None:
             for row in trees_rows(records, matrix, given.repetitions, Path(name)):
                 table.add_row(*row)
             for row in scorecard_rows(records, matrix, given.repetitions):
+                table.add_row(*row)
+            for row in counting_rows(records, Path(name), given.repetitions):
                 table.add_row(*row)
     Console().print(table)
 
