@@ -26,6 +26,7 @@ class Bug:
 
 
 _RELEASES: Final = "holder_service/services/releases.py"
+_COLUMNS: Final = "holder_service/services/columns.py"
 _AUDITORS: Final = "holder_service/web/rest/auditors.py"
 _ENCODED: Final = "holder_service/records/encoded.py"
 _LINKED: Final = "holder_service/records/linked.py"
@@ -478,5 +479,26 @@ BUGS: Final = (
             ),
         ),
         ("tests/unit/holder_service/test_scoring.py::test_scores_are_the_references_bit_for_bit",),
+    ),
+    Bug(
+        "a plan may name another auditor's column",
+        (
+            Edit(
+                _COLUMNS,
+                "column = columns.find(connection, identity, dataset=dataset.name, auditor=auditor)",
+                "column = columns.find(connection, identity, dataset=dataset.name)",
+            ),
+        ),
+        ("tests/integration/test_columns.py::test_another_auditor_cannot_learn_that_a_column_exists",),
+    ),
+    Bug(
+        "a column's id is a digest that anybody can compute",
+        (Edit(_COLUMNS, "key=secret.key, digest_size=32", "digest_size=32"),),
+        ("tests/integration/test_columns.py::test_an_id_is_no_digest_that_somebody_else_could_compute",),
+    ),
+    Bug(
+        "a plan is answered before its column is ready",
+        (Edit(_COLUMNS, "        require_ready(column, dataset, files, now=now)\n", ""),),
+        ("tests/integration/test_columns.py::test_a_plan_before_its_column_is_ready_costs_nothing",),
     ),
 )
