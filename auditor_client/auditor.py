@@ -300,6 +300,7 @@ class Auditor:
         description = self._description(dataset)
         budget = self._holder.budget(description.name)
         question, data = self._question(model, description, asking, budget.auditor)
+        reading = asking.reading.settled(question.metrics)
         known = cell_supports(question, asking.own.supports, data)
         count = None if data is None else data.count
         # Supports that were given by cell are of the question's own cells, not of a kept answer's.
@@ -312,9 +313,9 @@ class Auditor:
             known = None if data is None else stored_supports(stored, data)
         stored = replace(stored, supports=known)
         self._on_step("Estimating")
-        self._notes.keep(Note.of(question, stored, asking.reading))
+        self._notes.keep(Note.of(question, stored, reading))
         return finding(
-            question, stored, asking.reading, holder_url=self._holder.url, budget=self._budget_now(description.name)
+            question, stored, reading, holder_url=self._holder.url, budget=self._budget_now(description.name)
         )
 
     def _description(self, dataset: str | None) -> DatasetDescription:

@@ -27,6 +27,7 @@ from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import signed_release
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, read_note
+from auditor_client.report.json_document import FORMATS, audit_document
 from shared.canonical import sha256_name
 from shared.datasets import Budget
 from shared.releases import SigningKeys
@@ -231,8 +232,10 @@ def _recomputed(note: Note, files: Mapping[str, bytes], keys: SigningKeys, docum
 
 
 def _require_same_document(again: AuditResult, document: Mapping[str, Any], same_versions: bool) -> None:
-    """Refuse figures that the receipt does not make."""
-    made = json.loads(again.to_json())
+    """Refuse figures that the receipt does not make, in the format that the document is of."""
+    form = document.get("format")
+    _require(form in FORMATS, f"its figures are of format {form!r}, which this version does not read")
+    made = json.loads(json.dumps(audit_document(again, str(form)), allow_nan=False))
     ignored = {"versions"} | (frozenset() if same_versions else _SENTENCES)
     path = _difference(made, document, "", ignored)
     if path is not None:

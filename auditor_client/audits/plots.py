@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from auditor_client.errors import QuestionRefused
-from auditor_client.estimation.results import Estimate, GroupEstimate
+from auditor_client.estimation.results import Estimate, GroupEstimate, Verdict
 from auditor_client.findings.answers import RATES
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of
@@ -50,7 +50,8 @@ def rates_figure(finding: Finding, metric: str | None = None) -> Figure:
             _interval(axis, row, group.rate, 4.5)
             axis.plot([group.rate.value], [row], "o", color=_INK)
     title, interval = METRIC_WORDS[metric].title, estimate.ratio
-    figure.suptitle(f"{title}: ratio {interval} – {estimate.verdict.value}", x=0.01, ha="left")
+    verdict = "" if estimate.verdict is Verdict.NONE else f" – {estimate.verdict.value}"
+    figure.suptitle(f"{title}: ratio {interval}{verdict}", x=0.01, ha="left")
     return figure
 
 

@@ -12,8 +12,8 @@ from auditor_client.findings.finding import Finding
 from auditor_client.findings.notes import Note
 from auditor_client.planning.forecasts import Outlook
 from auditor_client.report.audit_data import AuditData, audit_data, with_outlook
+from auditor_client.report.headlines import headline
 from auditor_client.report.json_document import audit_document
-from auditor_client.report.prose import headline
 from auditor_client.report.terminal import audit_lines
 from auditor_client.report.view import Shown, View
 from shared.schema import Group
@@ -96,8 +96,10 @@ class AuditResult(Shown, Finding):
 
     @cached_property
     def report(self) -> View[AuditData]:
-        """The finding, with what more budget would give, which takes a second to simulate."""
-        return replace(self.view, make_data=partial(with_outlook, self.view.data, self.outlook()))
+        """The finding; where it leaves something open, with what more budget would give, which a second simulates."""
+        reported = self.question.request.mechanism == "randomised_response"
+        outlook = self.outlook() if self.open or reported else None
+        return replace(self.view, make_data=partial(with_outlook, self.view.data, outlook))
 
     def outlook(self) -> Outlook | None:
         """What more budget would give: expected widths at larger ε, by simulation; None without intervals or noise."""

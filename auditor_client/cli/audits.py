@@ -64,6 +64,8 @@ def audit(
     with an_auditor(connection) as auditor:
         for path in (output.report, output.report_json, output.bundle):
             require_writable(path)
+        if output.fail_on is not None:
+            reading.require_verdict(request.metrics)
         result = auditor.audit(
             model, dataset, request, reading=reading, supports_from=own.supports_from, reuse=own.reuse
         )

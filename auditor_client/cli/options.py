@@ -66,5 +66,6 @@ class AuditOutput(Output):
     report_json: Path | None = Field(default=None, description="Write the report as JSON.")
     bundle: Path | None = Field(default=None, description="Write the evidence bundle, a zip file.")
     fail_on: FailOn | None = Field(
-        default=None, description="Exit with 1 if the verdict is fails; with undecided, also if it is that."
+        default=None,
+        description="Exit with 1 if the verdict on the first figure is fails; with undecided, also if it is that.",
     )

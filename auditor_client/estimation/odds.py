@@ -17,7 +17,7 @@ def estimate_equalized_odds(
     positive: Measurement,
     negative: Measurement,
     *,
-    threshold: float = 0.8,
+    threshold: float | None = 0.8,
     level: float = 0.95,
     seed: int = 0,
     reference: Group | None = None,

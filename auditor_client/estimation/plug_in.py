@@ -72,7 +72,7 @@ def estimate_parity(
     negative: str = "uniform",
     too_large: str = "uniform",
     supports: Supports | None = None,
-    threshold: float = 0.8,
+    threshold: float | None = 0.8,
 ) -> ParityEstimate:
     """Estimate statistical parity as published.
 

@@ -82,7 +82,7 @@ class Posterior:
 def estimate_parity(
     measurement: Measurement,
     *,
-    threshold: float = 0.8,
+    threshold: float | None = 0.8,
     level: float = 0.95,
     seed: int = 0,
     reference: Group | None = None,
@@ -93,7 +93,7 @@ def estimate_parity(
 
     Args:
         measurement: Noisy counts of K groups.
-        threshold: What the verdict on the ratio is about, within (0, 1].
+        threshold: What the verdict on the ratio is about, within (0, 1]; None for no verdict.
         level: Of each single interval, within (0, 1).
         seed: Of the draws.
         reference: A group to compare every other with, in addition to the comparison of the extremes.
@@ -111,7 +111,7 @@ def estimate_parity(
     return parity_of(Posterior.of(measurement, level=level, seed=seed), threshold=threshold, reference=reference)
 
 
-def parity_of(posterior: Posterior, *, threshold: float, reference: Group | None) -> ParityEstimate:
+def parity_of(posterior: Posterior, *, threshold: float | None, reference: Group | None) -> ParityEstimate:
     """What a posterior says about parity; see `estimate_parity`."""
     groups = tuple(_group(posterior, k) for k in range(len(posterior.groups)))
     figures = worst_of([posterior])
@@ -183,9 +183,9 @@ def totals_of(measurement: Measurement) -> Totals:
     )
 
 
-def check_question(threshold: float, level: float) -> None:
+def check_question(threshold: float | None, level: float) -> None:
     """Refuse a threshold or a level out of range."""
-    if not (0 < threshold <= 1 and 0 < level < 1):
+    if not ((threshold is None or 0 < threshold <= 1) and 0 < level < 1):
         raise ValueError("The threshold lies within (0, 1], the level within (0, 1).")
 
 

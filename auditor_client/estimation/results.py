@@ -8,11 +8,15 @@ from shared.schema import Group
 
 
 class Verdict(StrEnum):
-    """What an interval says about a threshold: wholly above it, wholly below it, or across it."""
+    """What an interval says about a threshold: wholly above it, wholly below it, or across it.
+
+    NONE where there is no threshold, or no figure to compare with one.
+    """
 
     MEETS = "meets"
     FAILS = "fails"
     UNDECIDED = "undecided"
+    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +111,27 @@ class ParityFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedFigures(ParityFigures):
-    """Figures with a verdict on the ratio.
+    """Figures with a verdict on the ratio, if there is a threshold.
 
     Attributes:
-        threshold: What the verdict is about: 0.8 for the four-fifths rule.
+        threshold: What the verdict is about: 0.8 for the four-fifths rule; None if there is to be none.
         warnings: What the reader has to know of these figures, in sentences.
     """
 
-    threshold: float
+    threshold: float | None
     warnings: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
-        """*Meets* or *fails* only if the ratio's interval lies wholly on one side of the threshold."""
-        return self.ratio.against(self.threshold)
+        """Of the people in the data: *meets* or *fails* only if the whole interval is on one side of the threshold."""
+        return Verdict.NONE if self.threshold is None else self.ratio.against(self.threshold)
+
+    @property
+    def population_verdict(self) -> Verdict:
+        """Of the population that they represent, likewise; NONE also where the method gives no interval for it."""
+        if self.threshold is None or self.population_ratio is None:
+            return Verdict.NONE
+        return self.population_ratio.against(self.threshold)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -100,6 +100,7 @@ def estimate_scores(
     *,
     chosen: float | None = None,
     threshold: float = 0.8,
+    labelled_threshold: float | None = None,
     level: float = 0.95,
     seed: int = 0,
     draws: int = DRAWS,
@@ -110,7 +111,8 @@ def estimate_scores(
     Args:
         bands: Noisy counts.
         chosen: The edge that decisions are made at; None if there is none.
-        threshold: What the verdicts on ratios are about.
+        threshold: What the verdicts on ratios of acceptance rates are about.
+        labelled_threshold: What those among people of one value of the label are about; None for no verdicts.
         level: Of each statement, whether of one figure or of several together.
         seed: Of the draws.
         draws: How many, of each posterior.
@@ -121,9 +123,10 @@ def estimate_scores(
         ValueError: Threshold or level out of range.
     """
     check_question(threshold, level)
+    check_question(labelled_threshold, level)
     if chosen is not None and chosen not in bands.edges:
         raise EstimationRefused(f"The threshold {chosen} is no edge of the bands: name it among the edges.")
-    figures = _Figures(bands, threshold, level, seed, draws, reference)
+    figures = _Figures(bands, threshold, labelled_threshold, level, seed, draws, reference)
     acceptance, median = figures.curve("everybody"), _median_edge(bands)
     return ScoreFigures(
         groups=bands.groups,
@@ -146,6 +149,7 @@ class _Figures:
 
     bands: BandCounts
     threshold: float
+    labelled_threshold: float | None
     level: float
     seed: int
     draws: int
@@ -178,7 +182,7 @@ class _Figures:
         ]
         # Bands have noises of their own, so all of a group's hold together if each holds at the root of the level.
         level = self.level ** (1 / bands)
-        return tuple(self._parity(measurement, level) for measurement in measured)
+        return tuple(self._parity(measurement, level, self.labelled_threshold) for measurement in measured)
 
     def auc(self) -> tuple[Estimate, ...]:
         """Draws of the counts are the answers less noise: unbiased, so that sums over many bands are."""
@@ -205,10 +209,11 @@ class _Figures:
     def _together(self, of: Population, sets: BoolArray) -> tuple[ParityEstimate, ...]:
         """Comparisons whose intervals hold together; `sets` says which bands are accepted, shape (figures, B)."""
         level = simultaneous_level(self.bands, of, sets, level=self.level, seed=self.seed)
-        return tuple(self._parity(self.bands.split(of, accepted), level) for accepted in sets.tolist())
+        threshold = self.threshold if of == "everybody" else self.labelled_threshold
+        return tuple(self._parity(self.bands.split(of, accepted), level, threshold) for accepted in sets.tolist())
 
-    def _parity(self, measurement: Measurement, level: float) -> ParityEstimate:
-        return parity_of(self._posterior(measurement, level), threshold=self.threshold, reference=self.reference)
+    def _parity(self, measurement: Measurement, level: float, threshold: float | None) -> ParityEstimate:
+        return parity_of(self._posterior(measurement, level), threshold=threshold, reference=self.reference)
 
     def _posterior(self, measurement: Measurement, level: float) -> Posterior:
         return Posterior.of(measurement, level=level, seed=self.seed, draws=self.draws)

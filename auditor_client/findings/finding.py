@@ -100,9 +100,9 @@ class Finding:
         return str(self.reading)
 
     @property
-    def threshold(self) -> float:
-        """What the verdicts are about."""
-        return self.reading.threshold
+    def threshold(self) -> float | None:
+        """What the first metric's verdict is about; None if there is none."""
+        return self.first.threshold
 
     @property
     def plan(self) -> Plan:
@@ -158,8 +158,15 @@ class Finding:
 
     @property
     def verdict(self) -> Verdict:
-        """Of the first metric's ratio."""
+        """Of the first metric's ratio, about the people in the data; "none" without a threshold."""
         return self.first.verdict
+
+    @property
+    def open(self) -> bool:
+        """Whether the first metric leaves open what it was asked for: a verdict, else whether the groups differ."""
+        if self.verdict is Verdict.NONE:
+            return not self.difference.low > 0
+        return self.verdict is Verdict.UNDECIDED
 
     @property
     def ratio(self) -> Estimate:

@@ -96,7 +96,7 @@ def flipped(finding: Finding, rule: str, rate: str | None = None) -> ParityEstim
         measurement = estimation.flipped(measurement, row)
     return estimate_parity(
         measurement,
-        threshold=finding.threshold,
+        threshold=_threshold(finding, _rate(finding, rate)),
         level=finding.ratio.level,
         reference=finding.question.reference,
     )
@@ -115,6 +115,12 @@ def parity_of(estimate: MetricEstimate, rate: Rate) -> ParityEstimate:
     if isinstance(estimate, OddsEstimate):
         return estimate.false_positive if rate is Rate.FALSE_POSITIVE else estimate.true_positive
     return estimate
+
+
+def _threshold(finding: Finding, rate: Rate) -> float | None:
+    """What a verdict on one rate is about."""
+    metric = next(metric for metric in finding.metrics if rate in RATES[metric])
+    return finding.reading.threshold_of(metric)
 
 
 def _counts(finding: Finding, rate: str | None) -> RateCounts:

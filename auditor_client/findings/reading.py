@@ -1,11 +1,11 @@
 """How an answer is read: the estimator by its name, what it is about, and how exact its intervals are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from auditor_client.asking.request import ODDS
+from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.findings.answers import RATES, Rate, RateCounts
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from auditor_client.estimation.score_bands import ScoreFigures
 
 ESTIMATORS: Final = ("posterior", "plug-in")
+FOUR_FIFTHS: Final = 0.8
+"""The threshold of the four-fifths rule, which is about selection rates (29 CFR 1607.4 D)."""
 
 
 class Reading(BaseModel):
     """How answers become figures; checked before anything is spent.
 
     The descriptions of the fields are the help of the flags that `auditor_client.cli` makes of them. The threshold lies
-    within (0, 1], the level within [0.5, 1).
+    within (0, 1], the level within [0.5, 1). Without a threshold statistical parity has that of the four-fifths rule,
+    and other figures have no verdict.
 
     Raises:
         QuestionRefused: The estimator is unknown, or the threshold or level is out of range.
@@ -38,12 +41,15 @@ class Reading(BaseModel):
     too_large: str = Field(
         default="uniform", description="Of the plug-in estimator, for counts above everybody: uniform, total-valid."
     )
-    threshold: float = Field(default=0.8, description="Of the ratio; 0.8 is the four-fifths rule.")
+    threshold: float | None = Field(
+        default=None,
+        description="Of the ratio, for a verdict [0.8, the four-fifths rule, for statistical-parity; else no verdict].",
+    )
     level: float = Field(default=0.95, description="Of each interval.")
 
     @model_validator(mode="after")
     def _check(self) -> "Reading":
-        if not 0 < self.threshold <= 1:
+        if not (self.threshold is None or 0 < self.threshold <= 1):
             raise QuestionRefused(f"The threshold of the ratio lies above 0 and at most at 1; not at {self.threshold}.")
         if not 0.5 <= self.level < 1:
             raise QuestionRefused(f"The level of the intervals lies between 0.5 and 1; not at {self.level}.")
@@ -61,6 +67,33 @@ class Reading(BaseModel):
         """Whether its estimator makes intervals, and so verdicts."""
         return self.estimator == "posterior"
 
+    @property
+    def selection_threshold(self) -> float:
+        """What verdicts on ratios of selection rates are about."""
+        return FOUR_FIFTHS if self.threshold is None else self.threshold
+
+    def threshold_of(self, metric: str) -> float | None:
+        """What the verdict on a metric's ratio is about; None if there is to be none."""
+        return self.selection_threshold if metric == PARITY else self.threshold
+
+    def settled(self, metrics: Sequence[str]) -> "Reading":
+        """The same; of statistical parity alone with the threshold that it has anyway, which its notes always named."""
+        return self.model_copy(update={"threshold": self.selection_threshold}) if set(metrics) == {PARITY} else self
+
+    def require_verdict(self, metrics: Sequence[str]) -> None:
+        """Refuse what would give no verdict on the first of some metrics, whatever is answered.
+
+        Raises:
+            QuestionRefused: There would be none.
+        """
+        if self.threshold_of(metrics[0]) is None:
+            raise QuestionRefused(
+                f"There is no verdict on {metrics[0]} by itself: the four-fifths rule is about selection rates. Say of "
+                "which ratio you want a verdict (threshold, such as 0.9)."
+            )
+        if not self.has_intervals:
+            raise QuestionRefused("The plug-in estimator gives no verdict: use posterior.")
+
     def __str__(self) -> str:
         return self.estimator if self.has_intervals else f"{self.estimator} ({self.negative}, {self.too_large})"
 
@@ -74,7 +107,14 @@ class Reading(BaseModel):
         """
         from auditor_client.estimation.score_bands import estimate_scores  # noqa: PLC0415 - see above
 
-        return estimate_scores(bands, chosen=chosen, threshold=self.threshold, level=self.level, reference=reference)
+        return estimate_scores(
+            bands,
+            chosen=chosen,
+            threshold=self.selection_threshold,
+            labelled_threshold=self.threshold_of(OPPORTUNITY),
+            level=self.level,
+            reference=reference,
+        )
 
     def estimate(
         self, metric: str, counts: Mapping[Rate, RateCounts], reference: Group | None
@@ -87,16 +127,16 @@ class Reading(BaseModel):
         """
         from auditor_client.estimation import odds, plug_in, posterior  # noqa: PLC0415
 
-        measured = [counts[rate].measurement for rate in RATES[metric]]
+        measured, threshold = [counts[rate].measurement for rate in RATES[metric]], self.threshold_of(metric)
         if not self.has_intervals:
             if metric == ODDS:
                 raise QuestionRefused("The plug-in estimator makes no equalized odds: use posterior.")
             return plug_in.estimate_parity(
-                measured[0], negative=self.negative, too_large=self.too_large, threshold=self.threshold
+                measured[0], negative=self.negative, too_large=self.too_large, threshold=threshold
             )
         if metric == ODDS:
             positive, negative = measured
             return odds.estimate_equalized_odds(
-                positive, negative, threshold=self.threshold, level=self.level, reference=reference
+                positive, negative, threshold=threshold, level=self.level, reference=reference
             )
-        return posterior.estimate_parity(measured[0], threshold=self.threshold, level=self.level, reference=reference)
+        return posterior.estimate_parity(measured[0], threshold=threshold, level=self.level, reference=reference)

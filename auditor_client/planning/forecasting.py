@@ -159,14 +159,14 @@ def expectation(
                 for location, counts in zip(locations, people, strict=True)
             ]
             ranges.append(_range(measured, reading.level, seed))
-    value, low, high = np.array(ranges).T
+    (value, low, high), bar = np.array(ranges).T, reading.threshold_of(metric)
     true = min((counts.ratio for counts in people), default=np.nan)
     return Expectation(
         strategy=question.strategy,
         epsilon_nano=question.request.epsilon_nano,
         width=float((high - low).mean()),
         error=float(np.abs(value - true).mean()),
-        undecided=float(((low < reading.threshold) & (high >= reading.threshold)).mean()),
+        undecided=None if bar is None else float(((low < bar) & (high >= bar)).mean()),
     )
 
 

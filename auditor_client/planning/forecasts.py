@@ -15,14 +15,14 @@ class Expectation:
         epsilon_nano: At which ε, in units of 10⁻⁹.
         width: Of the interval of the first figure's ratio, about the people in the data.
         error: Mean absolute error of that ratio.
-        undecided: How often the verdict would be *undecided*, within [0, 1].
+        undecided: How often the verdict would be *undecided*, within [0, 1]; None where there is to be none.
     """
 
     strategy: str
     epsilon_nano: int
     width: float
     error: float
-    undecided: float
+    undecided: float | None
 
     @property
     def epsilon(self) -> str:

@@ -13,7 +13,7 @@ from auditor_client.errors import AuditorError
 from auditor_client.findings import insight
 from auditor_client.findings.finding import Finding
 from auditor_client.planning.forecasts import Outlook
-from auditor_client.report import prose
+from auditor_client.report import headlines, prose
 from auditor_client.report.figures import MetricSection, metric_section
 from auditor_client.report.formats import scope_words
 from auditor_client.report.metric_names import METRIC_WORDS
@@ -77,8 +77,8 @@ def audit_data(finding: Finding) -> AuditData:
     return AuditData(
         subject=subject(finding.question),
         verdict=first.verdict.value if first.ratio.defined else "undefined",
-        headline=prose.headline(finding),
-        explanation=prose.explanation(first),
+        headline=headlines.headline(finding),
+        explanation=headlines.explanation(finding),
         reused=_reused(finding),
         question=_question(finding),
         level=prose.level_words(first.ratio),
@@ -90,7 +90,11 @@ def audit_data(finding: Finding) -> AuditData:
         ),
         scores=None
         if finding.scores is None
-        else score_data(finding.scores, chosen=chosen_edge(finding.question), threshold=finding.threshold),
+        else score_data(
+            finding.scores,
+            chosen=chosen_edge(finding.question),
+            threshold=finding.reading.selection_threshold,
+        ),
         bars=bars,
         no_bars=no_bars,
         scope=scope_words(finding.question),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.asking.request import ODDS
+from auditor_client.asking.request import ODDS, PARITY
 from auditor_client.estimation.results import (
     GroupComparison,
     GroupEstimate,
@@ -16,9 +16,9 @@ from auditor_client.estimation.results import (
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.insight import parity_of
-from auditor_client.report import prose
+from auditor_client.report import headlines, prose
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
-from auditor_client.report.formats import group_words, percent, points, ratio, threshold_percent, whole
+from auditor_client.report.formats import group_words, known, percent, points, ratio, threshold_percent, whole
 from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS, MetricWords, RateWords
 from shared.schema import Group
 
@@ -58,11 +58,11 @@ class RateTable:
 
 @dataclass(frozen=True, slots=True)
 class RatioPicture:
-    """The ratio on an axis from 0 to 1, and the threshold there."""
+    """The ratio on an axis from 0 to 1, and the threshold there, if there is one."""
 
     mark: Mark
     ticks: tuple[Tick, ...]
-    threshold: float
+    threshold: float | None
     threshold_text: str
     verdict: str
     alternative: str
@@ -104,7 +104,7 @@ def metric_section(finding: Finding, metric: str) -> MetricSection:
         words=words,
         rates=tuple(_rates(finding.plan.sensitive, rate, parity, reference) for rate, parity in parities),
         ratio=_ratio_picture(words.title, estimate),
-        figures=_figures(words.title, estimate),
+        figures=_figures(metric, words.title, estimate),
         reference=() if reference is None else group_words(reference),
         comparisons=parities[0][1].comparisons if metric != ODDS else (),
     )
@@ -120,15 +120,15 @@ def _rates(columns: tuple[str, ...], rate: Rate, parity: ParityEstimate, referen
         notes = [word for word, extreme in (("lowest", lowest), ("highest", highest)) if group is extreme]
         notes += ["reference"] if group.group == reference else []
         rows.append(_group_row(group, axis, " and ".join(notes)))
-    compared = highest if parity.ratio.defined else None
+    compared, bar = highest if parity.ratio.defined else None, parity.threshold
     return RateTable(
         words=RATE_WORDS[rate],
         overall="" if parity.overall is None else percent(parity.overall.value),
         columns=columns,
         rows=tuple(rows),
         ticks=axis.ticks,
-        reference=None if compared is None else axis.position(parity.threshold * compared.rate.value),
-        reference_text=f"{threshold_percent(parity.threshold)} of the highest rate",
+        reference=None if compared is None or bar is None else axis.position(bar * compared.rate.value),
+        reference_text="" if bar is None else f"{threshold_percent(bar)} of the highest rate",
         has_intervals=any(row.interval for row in rows),
         has_population=any(row.population for row in rows),
     )
@@ -142,7 +142,7 @@ def _ends(group: GroupEstimate) -> tuple[float, ...]:
 def _group_row(group: GroupEstimate, axis: LinearAxis, note: str) -> GroupRow:
     return GroupRow(
         values=group_words(group.group),
-        rate=percent(group.rate.value),
+        rate=known(group.rate, percent),
         interval=interval_text(group.rate, percent),
         population=interval_text(group.population_rate, percent),
         accepted=whole(group.accepted.value),
@@ -154,22 +154,22 @@ def _group_row(group: GroupEstimate, axis: LinearAxis, note: str) -> GroupRow:
 
 def _ratio_picture(title: str, estimate: MetricEstimate) -> RatioPicture:
     shown = ratio(estimate.ratio.value, apart_from=estimate.threshold)
-    interval = prose.interval_words(estimate)
+    interval, bar = headlines.ratio_interval(estimate), estimate.threshold
     return RatioPicture(
         mark=_RATIOS.mark(estimate.ratio, estimate.population_ratio),
         ticks=_RATIOS.ticks,
-        threshold=100 * estimate.threshold,
-        threshold_text=f"{estimate.threshold:g}",
+        threshold=None if bar is None else 100 * bar,
+        threshold_text="" if bar is None else f"{bar:g}",
         verdict=estimate.verdict.value if estimate.ratio.defined else "undefined",
         alternative=(
-            f"The ratio on a line from 0 to 1: {shown}{f', {interval}' if interval else ''}. "
-            f"The threshold is at {estimate.threshold:g}."
+            f"The ratio on a line from 0 to 1: {shown}{f', {interval}' if interval else ''}."
+            f"{'' if bar is None else f' The threshold is at {bar:g}.'}"
         ),
         caption=f"The {title.lower()} ratio. 1 means that the rates of all groups are the same.",
     )
 
 
-def _figures(title: str, estimate: MetricEstimate) -> tuple[FigureRow, ...]:
+def _figures(metric: str, title: str, estimate: MetricEstimate) -> tuple[FigureRow, ...]:
     def ratio_words(number: float) -> str:
         return ratio(number, apart_from=estimate.threshold)
 
@@ -182,19 +182,21 @@ def _figures(title: str, estimate: MetricEstimate) -> tuple[FigureRow, ...]:
     difference = FigureRow(
         f"{title} difference",
         f"{of_difference}, in percentage points",
-        points(estimate.difference.value),
+        known(estimate.difference, points),
         interval_text(estimate.difference, points),
         interval_text(estimate.population_difference, points),
         equal="0",
     )
-    return _ratio_row(f"{title} ratio", of_ratio, estimate, ratio_words), difference, *parts
+    of_all = _ratio_row(f"{title} ratio", of_ratio, estimate, ratio_words), difference
+    # Where the ratio is no selection rates', a low rate makes it alarming by itself: the difference is read first.
+    return *(of_all if metric == PARITY else reversed(of_all)), *parts
 
 
 def _ratio_row(name: str, definition: str, figures: ParityFigures, words: Callable[[float], str]) -> FigureRow:
     return FigureRow(
         name,
         definition,
-        words(figures.ratio.value),
+        known(figures.ratio, words),
         interval_text(figures.ratio, words),
         interval_text(figures.population_ratio, words),
         equal="1",

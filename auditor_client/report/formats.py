@@ -1,15 +1,18 @@
 """Groups and figures in words that readers who do not know the contract understand."""
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 from auditor_client.asking.inquiry import Inquiry
+from auditor_client.estimation.results import Estimate
 from auditor_client.rule_words import MINUS, rule_words, value_words
 from shared.rules import Rule
 from shared.schema import Group
 
 _NARROW_SPACE: Final = "\N{NARROW NO-BREAK SPACE}"
 _UNDEFINED: Final = "undefined"
+_UNKNOWN: Final = "unknown"
 
 
 def scope_words(question: Inquiry) -> tuple[str, ...]:
@@ -54,6 +57,11 @@ def ratio(number: float, *, apart_from: float | None = None) -> str:
 def points(share: float) -> str:
     """A difference of shares, in percentage points, without the unit."""
     return _decimals(100 * share, 1, None)
+
+
+def known(estimate: Estimate, words: Callable[[float], str]) -> str:
+    """A rate, ratio or difference in words; "unknown" where its interval holds every value that it could have."""
+    return _UNKNOWN if estimate.low <= 0 and estimate.high >= 1 else words(estimate.value)
 
 
 def _decimals(number: float, digits: int, threshold: float | None) -> str:

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC
+from functools import partial
 
+from auditor_client.estimation.results import Verdict
 from auditor_client.findings.finding import Finding
 from auditor_client.report.axes import LinearAxis, Mark, interval_text
-from auditor_client.report.formats import ratio
+from auditor_client.report.formats import known, ratio
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.text import loss_words
 
@@ -28,7 +30,7 @@ class HistoryRow:
     verdict: str
     cost: str
     mark: Mark
-    threshold: float
+    threshold: float | None
 
 
 def history_rows(findings: Sequence[Finding]) -> tuple[HistoryRow, ...]:
@@ -41,12 +43,12 @@ def history_rows(findings: Sequence[Finding]) -> tuple[HistoryRow, ...]:
             by=" × ".join(finding.plan.sensitive),
             model=finding.model.rules.removeprefix("sha256:")[:8],
             metric=METRIC_WORDS[metric].title,
-            ratio=ratio(estimate.ratio.value, apart_from=estimate.threshold),
+            ratio=known(estimate.ratio, partial(ratio, apart_from=estimate.threshold)),
             interval=interval_text(estimate.ratio, ratio),
-            verdict=estimate.verdict.value,
+            verdict="no verdict" if estimate.verdict is Verdict.NONE else estimate.verdict.value,
             cost="reused" if finding.reused else loss_words(finding.release.charge),
             mark=_RATIOS.mark(estimate.ratio),
-            threshold=100 * estimate.threshold,
+            threshold=None if estimate.threshold is None else 100 * estimate.threshold,
         )
         for finding in findings
         for metric, estimate in finding.estimates.items()

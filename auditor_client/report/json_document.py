@@ -11,17 +11,20 @@ from auditor_client.estimation.results import Attribution, Comparison, OddsEstim
 from auditor_client.findings import insight
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.planning.forecasts import Expectation, Forecast
-from auditor_client.report import prose
+from auditor_client.report import headlines, prose
 from auditor_client.report.subject import subject
 from shared.datasets import Budget
 from shared.plans import Quote
 
-FORMAT: Final = "pafer-audit/2"
+FORMATS: Final = ("pafer-audit/2", "pafer-audit/3")
+"""Of documents of audits. The third has the reading, and for each metric its threshold and both verdicts: before it
+every metric had the verdict and the threshold of the first."""
+FORMAT: Final = FORMATS[-1]
 _FIGURES: Final = ("ratio", "difference", "population_ratio", "population_difference")
 
 
-def audit_document(finding: Finding) -> dict[str, Any]:
-    """An audit as JSON values.
+def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
+    """An audit as JSON values, in one of `FORMATS`.
 
     `release` is the holder's answer as it came, so its signature can be checked from this document
     alone. A figure or an end of an interval that does not exist is null.
@@ -29,12 +32,13 @@ def audit_document(finding: Finding) -> dict[str, Any]:
     release, question = finding.release, finding.question
     attribution, refused = _attribution(finding)
     return {
-        "format": FORMAT,
+        "format": form,
         "verdict": finding.verdict.value,
-        "finding": prose.headline(finding),
-        "explanation": prose.explanation(finding.first),
+        "finding": headlines.headline(finding),
+        "explanation": headlines.explanation(finding),
         "threshold": finding.threshold,
-        "metrics": {metric: estimate_document(estimate) for metric, estimate in finding.estimates.items()},
+        **({} if form == FORMATS[0] else {"reading": finding.reading.model_dump(mode="json")}),
+        "metrics": {metric: estimate_document(estimate, form) for metric, estimate in finding.estimates.items()},
         **_scores(finding),
         "attribution": attribution,
         "attribution_refused": refused,
@@ -93,14 +97,16 @@ def _scores(finding: Finding) -> dict[str, Any]:
     }
 
 
-def estimate_document(estimate: MetricEstimate) -> dict[str, Any]:
+def estimate_document(estimate: MetricEstimate, form: str = FORMAT) -> dict[str, Any]:
     """The figures of one metric as JSON values."""
     document = {"verdict": estimate.verdict.value, **_members(estimate, *_FIGURES, "warnings")}
+    if form != FORMATS[0]:
+        document |= {"threshold": estimate.threshold, "population_verdict": estimate.population_verdict.value}
     if isinstance(estimate, OddsEstimate):
         return {
             **document,
-            "true_positive": estimate_document(estimate.true_positive),
-            "false_positive": estimate_document(estimate.false_positive),
+            "true_positive": estimate_document(estimate.true_positive, form),
+            "false_positive": estimate_document(estimate.false_positive, form),
         }
     return {**document, **_members(estimate, "overall", "groups", "comparisons")}
 

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from auditor_client.asking.request import PARITY
-from auditor_client.estimation.results import Estimate, GroupEstimate, OddsEstimate, ParityEstimate, Verdict
-from auditor_client.findings.answers import RATES, Rate
-from auditor_client.findings.finding import Finding, MetricEstimate
-from auditor_client.report.formats import group_words, percent, scope_words, threshold_percent, whole
-from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS
+from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
+from auditor_client.findings.finding import Finding
+from auditor_client.report.formats import scope_words, threshold_percent, whole
+from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.subject import subject
 from auditor_client.rule_words import listed
-from auditor_client.text import loss_words
 from shared.meaning import meaning, statements
 from shared.noise import (
     DiscreteGaussianNoise,
@@ -37,9 +35,11 @@ class Paragraph:
     text: str
 
 
-def threshold_name(threshold: float) -> str:
-    """What a threshold of the ratio is called."""
-    return "the four-fifths rule" if threshold == 0.8 else f"the threshold of {threshold_percent(threshold)}"
+def threshold_name(threshold: float, metric: str) -> str:
+    """What a threshold of a metric's ratio is called; the four-fifths rule is about selection rates alone."""
+    if metric == PARITY:
+        return "the four-fifths rule" if threshold == 0.8 else f"the threshold of {threshold_percent(threshold)}"
+    return f"the {METRIC_WORDS[metric].title.lower()} threshold of {threshold_percent(threshold)}"
 
 
 def relation_words(relation: str) -> str:
@@ -54,63 +54,6 @@ def extremes(parity: ParityEstimate) -> tuple[GroupEstimate, GroupEstimate] | No
         return None
     # Of equal rates the first is the lowest and the last the highest, so that two groups are named.
     return min(rated, key=_rate), max(reversed(rated), key=_rate)
-
-
-def headline(finding: Finding) -> str:
-    """The first metric's verdict in one sentence."""
-    metric, estimate, name = finding.metrics[0], finding.first, subject(finding.question).name
-    start = f"At {loss_words(finding.release.charge)}"
-    by = listed(finding.plan.sensitive)
-    worse, rate = _worse(estimate, RATES[metric][0])
-    ends = extremes(worse)
-    if ends is None or not estimate.ratio.defined:
-        title = METRIC_WORDS[metric].title.lower()
-        return f"{start}, {name} has no {title} ratio for {by}: there is no verdict."
-    lowest, highest = (f"“{', '.join(group_words(group.group))}”" for group in ends)
-    share = percent(estimate.ratio.value, apart_from=estimate.threshold)
-    done = RATE_WORDS[rate].predicate
-    compared = f"the group {lowest} is {done} at {share} of the rate of the group {highest}"
-    interval = f" ({interval_words(estimate)})" if interval_words(estimate) else ""
-    rule = f"{threshold_name(estimate.threshold)} for {by}"
-    if metric != PARITY:
-        rule = f"{METRIC_WORDS[metric].title.lower()} by {rule}"
-    if estimate.verdict is Verdict.UNDECIDED:
-        return f"{start}, it is undecided whether {name} meets {rule}: {compared}{interval}."
-    return f"{start}, {name} {estimate.verdict.value} {rule}: {compared}{interval}."
-
-
-def explanation(estimate: MetricEstimate) -> str:
-    """Why the verdict is what it is."""
-    bar = threshold_percent(estimate.threshold)
-    if not estimate.ratio.defined:
-        return "The answer shows no accepted people in any group, so there is no ratio."
-    if not interval_words(estimate):
-        return "This estimator gives no interval, so the figure may be noise, and there is no verdict."
-    if estimate.verdict is Verdict.MEETS:
-        return f"The whole interval lies at or above {bar}."
-    if estimate.verdict is Verdict.FAILS:
-        return f"The whole interval lies below {bar}."
-    return f"The interval reaches across {bar}: the noise is too large for a verdict. A larger ε would narrow it."
-
-
-def _worse(estimate: MetricEstimate, rate: Rate) -> tuple[ParityEstimate, Rate]:
-    """The comparison that a metric's ratio comes from: of equalized odds, the one of the smaller ratio."""
-    if not isinstance(estimate, OddsEstimate):
-        return estimate, rate
-    positive, negative = estimate.true_positive, estimate.false_positive
-    # A ratio that is undefined is the smaller one only if both are.
-    if negative.ratio.defined and not negative.ratio.value >= positive.ratio.value:
-        return negative, Rate.FALSE_POSITIVE
-    return positive, Rate.TRUE_POSITIVE
-
-
-def interval_words(estimate: MetricEstimate) -> str:
-    """The ratio's interval in words; empty if there is none."""
-    figure = estimate.ratio
-    if math.isnan(figure.low):
-        return ""
-    low, high = (percent(end, apart_from=estimate.threshold) for end in (figure.low, figure.high))
-    return f"{level_words(figure)} interval {low} to {high}"
 
 
 def level_words(estimate: Estimate) -> str:
@@ -141,8 +84,7 @@ def _off_by(reach: int) -> str:
 
 def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
     """What the figures mean and do not mean, for this audit."""
-    estimate, audited = result.first, subject(result.question)
-    level = level_words(estimate.ratio)
+    audited, level = subject(result.question), level_words(result.ratio)
     return (
         Paragraph(
             "The ratio",
@@ -150,18 +92,12 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
             "means that all groups are accepted at the same rate; 0.5, that one is accepted half as often as another."
             if result.metrics[0] == PARITY
             else "The rate of the group with the lowest one, divided by that of the group with the highest. 1 means "
-            "that the rates of all groups are the same; 0.5, that one group’s is half of another’s.",
+            "that the rates of all groups are the same; 0.5, that one group’s is half of another’s. The same ratio may "
+            "be a small difference of low rates or a large one of high rates: read the difference first.",
         ),
         _interval_paragraph(result, level),
         *_population_paragraph(result, level),
-        Paragraph(
-            "Meets, fails, undecided",
-            f"{audited.capital} meets or fails {threshold_name(estimate.threshold)} only if the whole {level} interval "
-            "is on one side of it. Otherwise the audit says undecided: the privacy noise is too large for a verdict. "
-            "That is neither a pass nor a suspicion. The same question returns the same answer; only a larger ε, or a "
-            "second draw, which is charged, adds information.",
-        ),
-        _threshold_paragraph(estimate.threshold),
+        *_verdict_paragraphs(result, level),
         Paragraph(
             "Whom the figures are about",
             f"The people in version {result.release.version} of the holder’s records, each counted once: "
@@ -220,8 +156,33 @@ def _scope_sentence(result: Finding) -> str:
     return f"{words} Whoever has no value in {listed(undecided)} is outside." if undecided else words
 
 
-def _threshold_paragraph(threshold: float) -> Paragraph:
-    if threshold != 0.8:
+def _verdict_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:
+    """What a verdict is and what its threshold is; or why there is none."""
+    threshold, metric = result.threshold, result.metrics[0]
+    if threshold is None:
+        return (
+            Paragraph(
+                "No verdict",
+                "The four-fifths rule compares selection rates. No rule of that kind is established for this figure, "
+                "so the report states how far the groups are apart and no verdict, unless the auditor names a "
+                "threshold.",
+            ),
+        )
+    name, audited = threshold_name(threshold, metric), subject(result.question)
+    return (
+        Paragraph(
+            "Meets, fails, undecided",
+            f"{audited.capital} meets or fails {name} only if the whole {level} interval of the people in the register "
+            "is on one side of it. Otherwise the audit says undecided: the privacy noise is too large for a verdict. "
+            "That is neither a pass nor a suspicion. The same question returns the same answer; only a larger ε, or a "
+            "second draw, which is charged, adds information.",
+        ),
+        _threshold_paragraph(threshold, metric),
+    )
+
+
+def _threshold_paragraph(threshold: float, metric: str) -> Paragraph:
+    if threshold != 0.8 or metric != PARITY:
         return Paragraph(
             "The threshold", f"{threshold_percent(threshold)} was chosen by the auditor; it is no rule of law."
         )

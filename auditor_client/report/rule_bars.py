@@ -2,22 +2,31 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from auditor_client.asking.inquiry import leaf_of
 from auditor_client.errors import AuditorError
-from auditor_client.estimation.results import Attribution, Estimate, ParityEstimate
+from auditor_client.estimation.results import Attribution, Estimate, ParityEstimate, Verdict
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import RULES_SHOWN_MAX, attribution, flipped, has_rules, leaf_names, parity_of
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
-from auditor_client.report.formats import group_words, ratio
+from auditor_client.report.formats import group_words, known, ratio
 from auditor_client.report.metric_names import RATE_WORDS
 from auditor_client.rule_words import Condition, rule_words
 
 FLIPS_TRIED_MAX: Final = 32
 FLIPS_SHOWN_MAX: Final = 8
 _RATIOS: Final = LinearAxis(0.0, 1.0, 4)
+_WIDENS: Final = (
+    "Rule {rule} contributes most: it widens the gap by {points} percentage points, against “{disadvantaged}”{part}."
+)
+_NARROWS: Final = (
+    "Rule {rule} contributes most: it narrows the gap by {points} percentage points, in favour of “{disadvantaged}”."
+)
+_ONE_MORE: Final = "One more of the rules shown differs clearly from zero."
+_MORE: Final = "{number} more of the rules shown differ clearly from zero."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +68,7 @@ class RuleBars:
     ticks: tuple[Tick, ...]
     flips: tuple[Flip, ...]
     ratio_ticks: tuple[Tick, ...]
-    threshold: float
+    threshold: float | None
     ratio: str
     conclusion: str
     warnings: tuple[str, ...]
@@ -74,7 +83,7 @@ def rule_bars(finding: Finding) -> RuleBars | None:
     rate = RATES[finding.metrics[0]][0]
     if not has_rules(finding, rate):
         return None
-    now = parity_of(finding.first, rate).ratio.value
+    now, bar = parity_of(finding.first, rate).ratio.value, finding.threshold
     shares = attribution(finding, rate=rate)
     ranked = shares.ranking[:RULES_SHOWN_MAX]
     axis = LinearAxis.around_zero([value for share in ranked for value in (share.share.low, share.share.high)])
@@ -92,8 +101,8 @@ def rule_bars(finding: Finding) -> RuleBars | None:
         ticks=axis.ticks,
         flips=_flips(finding, rate, now),
         ratio_ticks=_RATIOS.ticks,
-        threshold=100 * finding.threshold,
-        ratio=ratio(now, apart_from=finding.threshold),
+        threshold=None if bar is None else 100 * bar,
+        ratio=ratio(now, apart_from=bar),
         conclusion=_conclusion(shares, bars, first, second),
         warnings=shares.warnings,
     )
@@ -123,10 +132,10 @@ def _flips(finding: Finding, rate: Rate, now: float) -> tuple[Flip, ...]:
             name=name,
             change="refusing" if favourable else "accepting",
             conditions=_conditions(finding, name),
-            ratio=ratio(flip.ratio.value, apart_from=finding.threshold),
+            ratio=known(flip.ratio, partial(ratio, apart_from=flip.threshold)),
             interval=interval_text(flip.ratio, ratio),
             mark=_RATIOS.mark(flip.ratio),
-            verdict=flip.verdict.value,
+            verdict="" if flip.verdict is Verdict.NONE else flip.verdict.value,
         )
         for name, favourable, flip in moved[:FLIPS_SHOWN_MAX]
     )
@@ -153,16 +162,17 @@ def _conclusion(shares: Attribution, bars: tuple[RuleBar, ...], first: str, seco
     clear = [bar for bar in bars if bar.clear]
     if not clear:
         return "The noise hides every single rule: the answer does not show which of them cause the disparity."
-    top = clear[0]
-    direction = f"in favour of “{first}”" if not top.share.startswith("−") else f"in favour of “{second}”"
-    part = ""
-    if shares.difference.defined and abs(shares.difference.value) > 0:
-        value = shares.ranking[bars.index(top)].share.value / shares.difference.value
-        if math.isfinite(value) and 0 < value <= 1:
-            part = f", {100 * value:.0f} % of the whole disparity"
-    others = len(clear) - 1
-    more = f" {others} more of the rules shown differ{'s' if others == 1 else ''} clearly from zero." if others else ""
-    return f"Rule {top.name} contributes most: {top.share} percentage points {direction}{part}.{more}"
+    top, others = clear[0], len(clear) - 1
+    share, gap = shares.ranking[bars.index(top)].share.value, shares.difference.value
+    widens = not share * gap < 0
+    sentence = (_WIDENS if widens else _NARROWS).format(
+        rule=top.name,
+        points=f"{abs(share):.1f}",
+        disadvantaged=first if gap < 0 else second,
+        part=f", {100 * share / gap:.0f} % of it" if widens and 0 < share / (gap or math.inf) <= 1 else "",
+    )
+    more = [] if not others else [_ONE_MORE] if others == 1 else [_MORE.format(number=others)]
+    return " ".join([sentence, *more])
 
 
 def _signed(number: float) -> str:

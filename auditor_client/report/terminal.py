@@ -102,7 +102,8 @@ def plan_lines(plan: PlanData) -> list[str]:
     lines = [plan.headline, *(f"{fact.term}: {fact.text}" for fact in plan.facts), "", plan.table_title]
     lines += [
         f"  {row.strategy:<8}  interval {row.width:>6.3f} wide  error {row.error:>6.3f}  "
-        f"undecided {100 * row.undecided:>2.0f} %{'  (chosen)' if row.strategy == plan.chosen else ''}"
+        f"{'' if row.undecided is None else f'undecided {100 * row.undecided:>2.0f} %'}"
+        f"{'  (chosen)' if row.strategy == plan.chosen else ''}"
         for row in plan.rows
     ]
     curve = ", ".join(f"{point.width} at ε = {point.epsilon}" for point in plan.curve.points)

@@ -3,10 +3,20 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from auditor_client.planning.forecasts import Expectation, Forecast, Outlook
 from auditor_client.report.axes import LinearAxis, Tick
 from shared.amounts import NANO_PER_UNIT, format_nano
+
+_WOULD_BE: Final = (
+    "The interval of the ratio is {now} wide at ε = {spent}. With ε = {epsilon}, asked as a new question, it would be "
+    "about {width} wide."
+)
+_WOULD_DECIDE: Final = (
+    "The interval of the ratio is {now} wide at ε = {spent}. With ε = {epsilon}, asked as a new question, it would be "
+    "about {width} wide, and {decided} of 100 audits would give a verdict."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +54,12 @@ def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
     if outlook is None or not outlook.curve or not math.isfinite(outlook.now):
         return None
     better = outlook.curve[-1]
-    words = (
-        f"The interval of the ratio is {outlook.now:.3f} wide at ε = {format_nano(outlook.epsilon_nano)}. With "
-        f"ε = {better.epsilon}, asked as a new question, it would be about {_width(better.width)} wide, and the "
-        f"verdict undecided in {100 * better.undecided:.0f} of 100 audits."
+    words = (_WOULD_BE if better.undecided is None else _WOULD_DECIDE).format(
+        now=_width(outlook.now),
+        spent=format_nano(outlook.epsilon_nano),
+        epsilon=better.epsilon,
+        width=_width(better.width),
+        decided=f"{100 * (1 - (better.undecided or 0.0)):.0f}",
     )
     affordable = [
         point
@@ -61,7 +73,7 @@ def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
             f" What is left, ε = {format_nano(outlook.remaining_nano)}, suffices for an interval about "
             f"{_width(affordable[-1].width)} wide."
         )
-    here = Expectation("", outlook.epsilon_nano, outlook.now, 0.0, math.nan)
+    here = Expectation("", outlook.epsilon_nano, outlook.now, 0.0, None)
     return _curve((here, *outlook.curve), outlook.epsilon_nano, words)
 
 
@@ -81,8 +93,8 @@ def _curve(expected: Sequence[Expectation], marked_nano: int, words: str) -> Wid
             x=round(100 * (logarithm - low) / (high - low or 1.0), 2),
             y=round(100 - 100 * point.width / height, 2),
             epsilon=f"{point.epsilon_nano / NANO_PER_UNIT:.3g}",
-            width=f"{point.width:.3f}",
-            undecided="" if math.isnan(point.undecided) else f"{100 * point.undecided:.0f}",
+            width=_width(point.width),
+            undecided="" if point.undecided is None else f"{100 * point.undecided:.0f}",
             marked=point.epsilon_nano == marked_nano,
         )
         for point, logarithm in zip(expected, logarithms, strict=True)

@@ -139,6 +139,13 @@ def audits_of_bands(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
     yield auditor.audit(None, "loans", ["sex"], "2", **asked)
 
 
+def audits_without_a_threshold(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
+    """Audits whose reading names no threshold, so that statistical parity alone has a verdict."""
+    metrics = ["equal-opportunity", "equalized-odds", "predictive-parity", "statistical-parity"]
+    yield auditor.audit(FOUR_LEAVES, "loans", ["sex"], "1", metrics=metrics, strategy="verdict")
+    yield auditor.audit(FOUR_LEAVES, "loans", ["sex"], "1", metrics=STABILITY, within="age=2")
+
+
 def audits_of_stability(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
     """Audits of whose decision is stable."""
     asked: dict[str, Any] = {"metrics": STABILITY, "within": "age=2", "free": ["région"]}
@@ -187,6 +194,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "decisions": audits_of_decisions,
     "bands": audits_of_bands,
     "stability": audits_of_stability,
+    "no-threshold": audits_without_a_threshold,
     "columns": audits_of_columns,
 }
 

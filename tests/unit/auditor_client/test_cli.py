@@ -235,6 +235,19 @@ def test_the_exit_code_follows_the_verdict_only_where_it_is_asked_to(
     assert codes == [0, int(verdict == "fails"), int(verdict != "meets")]
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [(["--metric", "equal-opportunity"], "threshold"), (["--estimator", "plug-in"], "use posterior")],
+)
+def test_an_exit_code_that_no_verdict_can_decide_is_refused_before_anything_is_spent(
+    run: Command, model: Path, holder: SimulatedHolder, flags: list[str], said: str
+) -> None:
+    ran = run("audit", model, *QUESTION, *flags, "--fail-on", "fails")
+
+    assert (ran.code, ran.out, holder.ledger) == (2, "", [])
+    assert said in ran.err
+
+
 def test_the_same_audit_again_costs_nothing(run: Command, model: Path, holder: SimulatedHolder) -> None:
     first, second = (run("audit", model, *QUESTION, "--json").document for _ in range(2))
 

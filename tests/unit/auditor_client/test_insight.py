@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from markupsafe import escape
 
-from auditor_client.asking.request import ODDS, OF_DECISIONS, PARITY
+from auditor_client.asking.request import ODDS, OF_DECISIONS, OPPORTUNITY, PARITY, PREDICTIVE
 from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.history import History
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import finding
 from auditor_client.errors import EstimationRefused, QuestionRefused
+from auditor_client.estimation.results import Verdict
 from auditor_client.findings.answers import Rate
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.reading import Reading
@@ -28,12 +29,12 @@ from testing.invented_questions import FOUR_LEAVES, exact_release, four_leaves, 
 KEY: SigningKey = invented_audit().key
 
 
-def audited(model: Tree = FOUR_LEAVES, **asked: Any) -> AuditResult:
+def audited(model: Tree = FOUR_LEAVES, *, reading: Reading | None = None, **asked: Any) -> AuditResult:
     """An audit of invented people whose counts are answered exactly."""
     put = question(model, **{"epsilon": "10", "strategy": "rules", **asked})
     release = exact_release(put.plan, PEOPLE)
     stored = StoredAnswer(release, {}, Path("receipts/one.json"), KEY)
-    return finding(put, stored, Reading(), holder_url="https://holder.example")
+    return finding(put, stored, reading or Reading(), holder_url="https://holder.example")
 
 
 def true_ratio(model: Tree) -> float:
@@ -146,10 +147,8 @@ def test_the_report_ranks_the_rules_and_says_what_a_flip_would_do() -> None:
     assert {(flip.name, flip.change) for flip in bars.flips} == {
         ("a", "refusing"), ("d", "refusing"), ("b", "accepting"), ("c", "accepting"),
     }  # fmt: skip
-    assert bars.conclusion.startswith(
-        "Rule d contributes most" if bars.bars[0].name == "d" else "Rule a contributes most"
-    )
-    assert bars.conclusion.endswith(" 1 more of the rules shown differs clearly from zero.")
+    assert bars.conclusion.startswith(f"Rule {bars.bars[0].name} contributes most: it ")
+    assert bars.conclusion.endswith(" One more of the rules shown differs clearly from zero.")
     assert "If one rule decided the other way" in result.to_html()
     assert bars.conclusion in result.summary()
 
@@ -182,7 +181,84 @@ def test_the_headline_is_about_the_first_figure(metric: str) -> None:
 
     assert result.verdict == result.estimates[metric].verdict
     assert result.ratio == result.estimates[metric].ratio
-    assert audit_data(result).headline.startswith("At ε = 10, ")
+    assert audit_data(result).headline.startswith("Among the people in the register")
+    assert "ε" not in audit_data(result).headline
+
+
+@pytest.mark.parametrize("metric", [OPPORTUNITY, ODDS, PREDICTIVE])
+def test_a_figure_of_no_selection_rates_has_no_verdict_and_its_difference_first(metric: str) -> None:
+    """The four-fifths rule is about selection rates: a ratio of true-positive rates passes it at a gap of 16 points."""
+    result = audited(metrics=(metric, "statistical-parity"))
+    headline, document = audit_data(result).headline, result.to_document()
+
+    assert (result.verdict, result.threshold, document["verdict"], document["threshold"]) == (
+        Verdict.NONE, None, "none", None,
+    )  # fmt: skip
+    assert [document["metrics"][name]["verdict"] for name in result.metrics] == ["none", "meets"]
+    assert [document["metrics"][name]["threshold"] for name in result.metrics] == [None, 0.8]
+    assert 0 < headline.index("percentage points (95") < headline.index("a ratio of")
+    assert not any(word in headline for word in ("meets", "fails", "four-fifths"))
+    assert "There is no verdict: the four-fifths rule is about selection rates" in result.summary()
+    assert [figure.name.split()[-1] for figure in audit_data(result).sections[0].figures[:2]] == ["difference", "ratio"]
+    assert [figure.name.split()[-1] for figure in audit_data(result).sections[1].figures] == ["ratio", "difference"]
+    page = result.to_html()
+    assert ">none<" not in page
+    assert page.count("fails below") == 1, "at the section of statistical parity alone"
+
+
+def test_a_threshold_that_was_asked_for_gives_a_verdict_on_any_figure() -> None:
+    result = audited(metrics=OPPORTUNITY, reading=Reading(threshold=0.99))
+    headline = audit_data(result).headline.replace("\N{NARROW NO-BREAK SPACE}", " ")
+
+    assert result.verdict is Verdict.FAILS
+    assert "the tree fails the equal opportunity threshold of 99 % for sex." in headline
+    assert result.to_document()["reading"]["threshold"] == 0.99
+
+
+def test_what_holds_in_the_population_is_said_apart_from_the_register() -> None:
+    result = audited()
+
+    said = audit_data(result).explanation
+    document = result.to_document()["metrics"]["statistical-parity"]
+
+    assert "In the population that the register is a sample of, the ratio lies between" in said
+    assert (document["verdict"], document["population_verdict"]) == ("meets", result.parity.population_verdict.value)
+    assert result.parity.population_ratio is not None
+    assert result.parity.population_verdict is result.parity.population_ratio.against(0.8)
+
+
+def test_a_scope_is_part_of_whom_the_finding_is_about() -> None:
+    found = audit_data(audited(where="age > 18")).headline
+
+    assert found.startswith("Among the people in the register within the scope, ")
+
+
+def test_more_budget_is_advised_only_where_something_is_undecided() -> None:
+    decided, undecided = audited(), audited(epsilon="0.02")
+
+    assert (decided.verdict, undecided.verdict) == (Verdict.MEETS, Verdict.UNDECIDED)
+    assert decided.report.data.more is None
+    assert "larger loss" not in decided.report.page
+    assert undecided.report.data.more is not None
+    assert "of 100 audits would give a verdict" in undecided.report.page
+
+
+def test_a_rule_widens_the_gap_against_the_group_that_it_disadvantages_or_narrows_it() -> None:
+    result = audited()
+    shares = result.attribution()
+    worse = ", ".join(map(str, shares.first if shares.difference.value < 0 else shares.second))
+
+    bars = audit_data(result).bars
+
+    assert bars is not None
+    top = shares.ranking[0].share.value
+    widens = top * shares.difference.value > 0
+    words = f"against “{worse}”" if widens else f"in favour of “{worse}”"
+    assert (
+        f"it {'widens' if widens else 'narrows'} the gap by {abs(top):.1f} percentage points, {words}"
+        in bars.conclusion
+    )
+    assert "−" not in bars.conclusion
 
 
 def test_the_outlook_says_what_more_budget_would_buy() -> None:

@@ -25,6 +25,14 @@ def test_equalized_odds_take_the_worse_of_both_comparisons() -> None:
     assert odds.true_positive.verdict is Verdict.MEETS
 
 
+def test_without_a_threshold_there_is_no_verdict() -> None:
+    alone, odds = estimate_parity(UNFAIR, threshold=None), estimate_equalized_odds(FAIR, UNFAIR, threshold=None)
+
+    assert (alone.verdict, alone.population_verdict, odds.verdict) == (Verdict.NONE,) * 3
+    assert alone.ratio == estimate_parity(UNFAIR).ratio
+    assert estimate_parity(UNFAIR).population_verdict is Verdict.FAILS
+
+
 def test_equalized_odds_do_not_depend_on_which_label_comes_first() -> None:
     one, other = estimate_equalized_odds(FAIR, UNFAIR), estimate_equalized_odds(UNFAIR, FAIR)
 

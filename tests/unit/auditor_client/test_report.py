@@ -136,12 +136,12 @@ def test_the_page_can_be_read_by_everybody(kind: str) -> None:
     assert {a["aria-labelledby"] for _, a in page.tags if "aria-labelledby" in a} <= set(ids)
 
 
-def test_the_verdict_is_one_sentence_with_its_figures() -> None:
+def test_the_verdict_is_a_sentence_and_its_figures_another() -> None:
     finding = audit_data(EVERY_KIND["fails"]).headline.replace("\N{NARROW NO-BREAK SPACE}", " ")
 
     assert finding == (
-        "At ε = 0.5, the tree fails the four-fifths rule for sex: the group “Female” is accepted at 30.9 % of the "
-        "rate of the group “Male” (95 % interval 29.4 % to 32.5 %)."
+        "Among the people in the register, the tree fails the four-fifths rule for sex. The group “Female” is accepted "
+        "at 30.9 % of the rate of the group “Male” (95 % interval 29.4 % to 32.5 %)."
     )
 
 
@@ -194,6 +194,15 @@ def test_where_nothing_is_defined_nothing_is_drawn() -> None:
     assert section.ratio.mark.value is None
     assert section.rates[0].reference is None
     assert "undefined %" not in page_of(UNDEFINED).text
+
+
+def test_a_figure_that_may_be_anything_is_shown_as_unknown() -> None:
+    open_ratio = invented_audit(ratio=(0.0, 0.0, 1.0), difference=(0.2, 0.1, 0.3))
+    figures = {figure.name: figure.value for figure in audit_data(open_ratio).sections[0].figures}
+
+    assert figures["Statistical parity ratio"] == "unknown"
+    assert figures["Statistical parity difference"] == "20.0"
+    assert History((open_ratio,)).view.data[0].ratio == "unknown"
 
 
 def test_the_cost_and_what_is_left_are_shown() -> None:

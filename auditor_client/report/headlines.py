@@ -1,0 +1,167 @@
+"""The first sentences of a report: what was found, of whom, and why there is that verdict or none.
+
+Sentences are whole, with names and figures to fill in, so that each can be read, changed and translated by itself.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+from auditor_client.asking.request import PARITY
+from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, Verdict
+from auditor_client.findings.answers import RATES, Rate
+from auditor_client.findings.finding import Finding, MetricEstimate
+from auditor_client.report.axes import interval_text
+from auditor_client.report.formats import group_words, percent, points, threshold_percent
+from auditor_client.report.metric_names import METRIC_WORDS
+from auditor_client.report.prose import extremes, level_words, threshold_name
+from auditor_client.report.subject import subject
+from auditor_client.rule_words import listed
+
+_VERDICTS: Final[Mapping[Verdict, str]] = {
+    Verdict.MEETS: "Among {whom}, {name} meets {rule} for {columns}.",
+    Verdict.FAILS: "Among {whom}, {name} fails {rule} for {columns}.",
+    Verdict.UNDECIDED: "Among {whom}, it is undecided whether {name} meets {rule} for {columns}.",
+}
+_RATIO: Final = "The group {lowest} is accepted at {ratio} of the rate of the group {highest}{ratio_interval}."
+_DIFFERENCES: Final[Mapping[Rate, str]] = {
+    Rate.ACCEPTANCE: "Among {whom}, {low} of the group {lowest} and {high} of the group {highest} are accepted: a "
+    "difference of {difference} percentage points{interval}, and a ratio of {ratio}{ratio_interval}.",
+    Rate.TRUE_POSITIVE: "Among {whom} with a true label, {low} of the group {lowest} and {high} of the group {highest} "
+    "are accepted: a difference of {difference} percentage points{interval}, and a ratio of {ratio}{ratio_interval}.",
+    Rate.FALSE_POSITIVE: "Among {whom} with a false label, {low} of the group {lowest} and {high} of the group "
+    "{highest} are accepted: a difference of {difference} percentage points{interval}, and a ratio of "
+    "{ratio}{ratio_interval}.",
+    Rate.PRECISION: "Among {whom} who are accepted, {low} of the group {lowest} and {high} of the group {highest} have "
+    "a true label: a difference of {difference} percentage points{interval}, and a ratio of {ratio}{ratio_interval}.",
+    Rate.STABLE: "Among {whom}, {low} of the group {lowest} and {high} of the group {highest} keep their decision "
+    "within the stated distance: a difference of {difference} percentage points{interval}, and a ratio of "
+    "{ratio}{ratio_interval}.",
+}
+_WORSE_OF_TWO: Final = "Of the two labels, equalized odds take the larger difference and the smaller ratio."
+_NO_RATIO: Final = "Among {whom}, {name} has no {title} ratio for {columns}: there is no verdict."
+
+_REASONS: Final[Mapping[Verdict, str]] = {
+    Verdict.MEETS: "The whole interval lies at or above {threshold}.",
+    Verdict.FAILS: "The whole interval lies below {threshold}.",
+    Verdict.UNDECIDED: "The interval reaches across {threshold}: the noise is too large for a verdict. A larger ε "
+    "would narrow it.",
+    Verdict.NONE: "There is no verdict: the four-fifths rule is about selection rates, and no other threshold was "
+    "asked for.",
+}
+_POPULATION: Final[Mapping[Verdict, str]] = {
+    Verdict.MEETS: "In the population that the register is a sample of, the ratio lies between {low} and {high} "
+    "({level} interval): {name} meets {rule} there too.",
+    Verdict.FAILS: "In the population that the register is a sample of, the ratio lies between {low} and {high} "
+    "({level} interval): {name} fails {rule} there.",
+    Verdict.UNDECIDED: "In the population that the register is a sample of, the ratio lies between {low} and {high} "
+    "({level} interval): it is undecided whether {name} meets {rule} there.",
+    Verdict.NONE: "In the population that the register is a sample of, the difference lies between {low} and {high} "
+    "percentage points ({level} interval).",
+}
+
+
+def headline(finding: Finding) -> str:
+    """The first metric's finding: the verdict, if there is one, and how far the groups are apart."""
+    metric, estimate = finding.metrics[0], finding.first
+    compared, rate = _worse(estimate, RATES[metric][0])
+    ends = extremes(compared)
+    words = {
+        "whom": whom(finding),
+        "name": subject(finding.question).name,
+        "columns": listed(finding.plan.sensitive),
+        "rule": _rule(finding),
+        "title": METRIC_WORDS[metric].title.lower(),
+    }
+    if ends is None or not estimate.ratio.defined:
+        return _NO_RATIO.format_map(words)
+    lowest, highest = ends
+    words |= {
+        "lowest": f"“{', '.join(group_words(lowest.group))}”",
+        "highest": f"“{', '.join(group_words(highest.group))}”",
+        "low": percent(lowest.rate.value),
+        "high": percent(highest.rate.value),
+        "difference": points(estimate.difference.value),
+        "interval": _in_brackets(difference_interval(estimate)),
+        "ratio": percent(estimate.ratio.value, apart_from=estimate.threshold),
+        "ratio_interval": _in_brackets(ratio_interval(estimate)),
+    }
+    sentences = [] if estimate.verdict is Verdict.NONE else [_VERDICTS[estimate.verdict]]
+    sentences.append(_RATIO if metric == PARITY else _DIFFERENCES[rate])
+    sentences += [_WORSE_OF_TWO] if isinstance(estimate, OddsEstimate) else []
+    return " ".join(sentence.format_map(words) for sentence in sentences)
+
+
+def explanation(finding: Finding) -> str:
+    """Why the verdict is what it is, and what holds in the population that the people in the data represent."""
+    estimate = finding.first
+    if not estimate.ratio.defined:
+        return "The answer shows no accepted people in any group, so there is no ratio."
+    reason = _REASONS[estimate.verdict]
+    if estimate.verdict is not Verdict.NONE and not ratio_interval(estimate):
+        reason = "This estimator gives no interval, so the figure may be noise, and there is no verdict."
+    threshold = "" if estimate.threshold is None else threshold_percent(estimate.threshold)
+    return " ".join([reason.format(threshold=threshold), *_of_population(finding)])
+
+
+def whom(finding: Finding) -> str:
+    """The people whom the figures are about."""
+    return "the people in the register within the scope" if finding.question.scope else "the people in the register"
+
+
+def ratio_interval(estimate: MetricEstimate) -> str:
+    """The ratio's interval in words; empty if there is none."""
+    return _interval(estimate.ratio, _percent_apart_from(estimate.threshold))
+
+
+def difference_interval(estimate: MetricEstimate) -> str:
+    """The difference's interval in words, in percentage points; empty if there is none."""
+    return _interval(estimate.difference, points)
+
+
+def _interval(figure: Estimate, words: Callable[[float], str]) -> str:
+    ends = interval_text(figure, words)
+    return f"{level_words(figure)} interval {ends}" if ends else ""
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({text})" if text else ""
+
+
+def _percent_apart_from(threshold: float | None) -> Callable[[float], str]:
+    return partial(percent, apart_from=threshold)
+
+
+def _of_population(finding: Finding) -> tuple[str, ...]:
+    estimate = finding.first
+    judged = estimate.verdict is not Verdict.NONE
+    figure = estimate.population_ratio if judged else estimate.population_difference
+    if figure is None or not figure.low <= figure.high:
+        return ()
+    words = _percent_apart_from(estimate.threshold) if judged else points
+    return (
+        _POPULATION[estimate.population_verdict].format(
+            low=words(figure.low),
+            high=words(figure.high),
+            level=level_words(figure),
+            name=subject(finding.question).name,
+            rule=_rule(finding),
+        ),
+    )
+
+
+def _rule(finding: Finding) -> str:
+    """What a verdict on the first metric is about."""
+    threshold, metric = finding.first.threshold, finding.metrics[0]
+    return "" if threshold is None else threshold_name(threshold, metric)
+
+
+def _worse(estimate: MetricEstimate, rate: Rate) -> tuple[ParityEstimate, Rate]:
+    """The comparison that a metric's difference comes from: of equalized odds, the one of the larger difference."""
+    if not isinstance(estimate, OddsEstimate):
+        return estimate, rate
+    positive, negative = estimate.true_positive, estimate.false_positive
+    # A difference that is undefined is the larger one only if both are.
+    if negative.difference.defined and not negative.difference.value <= positive.difference.value:
+        return negative, Rate.FALSE_POSITIVE
+    return positive, Rate.TRUE_POSITIVE
