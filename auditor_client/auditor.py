@@ -158,7 +158,7 @@ class Auditor:
         description = self._description(dataset)
         free = mechanism_of(asking.request, description) == "randomised_response"
         if (target_width is None) == (asking.request.epsilon is None) and not free:
-            raise QuestionRefused("Give either epsilon or the width that the interval is to have.")
+            raise QuestionRefused("Give either `epsilon` or the width that the interval is to have (`target_width`).")
         budget = self._holder.budget(description.name)
         asked = asking.request if target_width is None else asking.request.changed(epsilon="1")
         question, data = self._question(model, description, replace(asking, request=asked), budget.auditor)
@@ -320,7 +320,7 @@ class Auditor:
 
     def _description(self, dataset: str | None) -> DatasetDescription:
         if dataset is None:
-            raise QuestionRefused('Name the dataset, such as "adult"; `Auditor.datasets` lists them.')
+            raise QuestionRefused("Name the `dataset`; `Auditor.datasets` lists them.")
         return self._holder.dataset(dataset)
 
     def _question(
@@ -335,7 +335,7 @@ class Auditor:
         if own.bands is None:
             return question, data
         if data is None or request.edges is not None:
-            raise QuestionRefused("Bands are cut by your own data (supports_from), or at edges that you name (edges).")
+            raise QuestionRefused("Bands are cut by your own data (`supports_from`), or at `edges` that you name.")
         edges = data.edges(score_of(question.rules, question.schema), own.bands)
         return make_question(model, description, request.changed(edges=edges), columns), data
 

@@ -10,13 +10,20 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from auditor_client.text import in_python
 from shared.amounts import Loss
 
 _LOSS: Final = TypeAdapter(Loss)
 
 
 class AuditorError(Exception):
-    """The auditor's side cannot do something; the text says what would help."""
+    """The auditor's side cannot do something; the text says what would help.
+
+    It names arguments and methods in backquotes, `where` or `Auditor.link`; a command writes the flags for them.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(in_python(text))
 
 
 class ModelRefused(AuditorError):

@@ -13,6 +13,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
 from auditor_client.errors import SettingsMissing, SettingsRefused
+from auditor_client.text import no_such
 
 CONFIG_VARIABLE: Final = "AUDITOR_CONFIG"
 DEFAULT_RECEIPTS: Final = Path("receipts")
@@ -66,8 +67,8 @@ def load_settings(
     for name, what in (("holder_url", "The holder's address"), ("api_key", "Your key")):
         if name not in values:
             raise SettingsMissing(
-                f"{what} is not set. Set the environment variable {_VARIABLES[name]}, or {name!r} in a "
-                "configuration file that --config names" + (", or pass --key-file." if name == "api_key" else ".")
+                f"{what} is not set. Give `{name}`, or set the environment variable {_VARIABLES[name]}, or {name!r} in "
+                f"the configuration file that {CONFIG_VARIABLE} names."
             )
     key, plain = SecretStr(_key(values["api_key"])), values.get("allow_plain_http", False)
     try:
@@ -99,9 +100,7 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise SettingsRefused(f"The configuration file {path} is not valid TOML: {error}.") from error
     unknown = sorted(document.keys() - _VARIABLES.keys())
     if unknown:
-        raise SettingsRefused(
-            f"The configuration file {path} holds {unknown[0]!r}; it may hold {', '.join(sorted(_VARIABLES))}."
-        )
+        raise SettingsRefused(f"The configuration file {path}: {no_such('setting', unknown[0], sorted(_VARIABLES))}")
     return document
 
 

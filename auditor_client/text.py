@@ -1,6 +1,8 @@
 """Texts for people: those from outside made safe to show, and amounts."""
 
+import difflib
 import unicodedata
+from collections.abc import Iterable
 from typing import Final
 
 from pydantic import ValidationError
@@ -8,6 +10,7 @@ from pydantic import ValidationError
 from shared.amounts import Loss, format_nano
 
 CHARACTERS_MAX: Final = 1000
+_NAMES_MAX: Final = 40
 
 
 def readable(text: str) -> str:
@@ -26,3 +29,36 @@ def loss_words(loss: Loss) -> str:
     """A privacy loss, a budget or a balance in words."""
     epsilon = f"ε = {format_nano(loss.epsilon_nano)}"
     return f"{epsilon}, δ = {format_nano(loss.delta_nano)}" if loss.delta_nano else epsilon
+
+
+_IN_PYTHON: Final = (
+    ("GET /v1/datasets/{dataset}/columns", "`Auditor.columns`"),
+    ("GET /v1/datasets/{dataset}", "`Auditor.dataset`"),
+    ("GET /v1/datasets", "`Auditor.datasets`"),
+    ("Send a valid key as `Authorization: Bearer <key>`", "Give a valid key (`api_key`, or AUDITOR_API_KEY)"),
+)
+"""What texts that both parties have call by its name in HTTP, and its name here; the longest first."""
+
+
+def in_python(text: str) -> str:
+    """A text that may name calls of the interface, with the methods and arguments for them in backquotes."""
+    for call, name in _IN_PYTHON:
+        text = text.replace(call, name)
+    return text
+
+
+def no_such(what: str, given: object, known: Iterable[object]) -> str:
+    """That something is no name or value of a kind, with the one that was probably meant, and those that there are."""
+    names = list(map(str, known))
+    close = closest(str(given), names)
+    meant = "." if close is None else f": did you mean {close!r}?"
+    shown = ("; " if any("," in name for name in names) else ", ").join(names[:_NAMES_MAX])
+    more = f" and {len(names) - _NAMES_MAX} more" if names[_NAMES_MAX:] else ""
+    return f"{given!r} is no {what}{meant} {f'There are {shown}{more}' if names else 'There is none'}."
+
+
+def closest(given: str, names: Iterable[str]) -> str | None:
+    """The name that is most like a text, whatever its capitals; None if none is like it."""
+    folded = {name.casefold(): name for name in names}
+    found = difflib.get_close_matches(given.casefold(), folded, n=1)
+    return folded[found[0]] if found else None

@@ -18,7 +18,9 @@ from shared.rules import Predicate, Rule
 from shared.schema import Column, Schema
 
 EDGES_MAX: Final = 256
-NO_SCORE: Final = "Bands are of a score: give a model that adds up a number, or a column of numbers (decision, above)."
+NO_SCORE: Final = (
+    "Bands are of a score: give a model that adds up a number, or a column of numbers (`decision`, `above`)."
+)
 ADDITIVE: Final = ("laplace", "gaussian")
 RULES: Final = "rules"
 """The strategy that gives every band its own cell."""
@@ -36,7 +38,7 @@ def banded(request: AuditRequest, tree: Tree, schema: Schema) -> tuple[AuditRequ
         QuestionRefused: The tree tests something else, there are too many edges, or the strategy puts bands together.
     """
     if request.strategy not in (AUTO, RULES):
-        raise QuestionRefused(f"Bands have a cell each: leave strategy {request.strategy!r} out.")
+        raise QuestionRefused(f"Bands have a cell each: leave `strategy` {request.strategy!r} out.")
     if PARITY not in request.metrics:
         raise QuestionRefused(f"Bands count everybody: ask for {PARITY}, alone or with other figures.")
     if request.mechanism not in ADDITIVE:

@@ -14,6 +14,7 @@ from auditor_client.asking.scope import scope_predicates
 from auditor_client.asking.source import TREE, RuleSource, column_named, extended_schema
 from auditor_client.errors import QuestionRefused
 from auditor_client.models.tree import DecisionRule
+from auditor_client.text import no_such
 from shared.datasets import DatasetDescription
 from shared.rules import Cell, Predicate, Rule
 from shared.schema import Column, Group, Schema
@@ -80,7 +81,7 @@ class Inquiry:
         if self.labelled and self.label is None:
             raise QuestionRefused(
                 "The dataset declares no label, and all figures but statistical-parity compare the decisions with one: "
-                "name a column that is one (label)."
+                "name a column that is one (`label`)."
             )
 
     @property
@@ -109,10 +110,7 @@ class Inquiry:
         declared = [column.name for column in self.dataset.columns if column.sensitive]
         unknown = [name for name in self.request.sensitive if name not in declared]
         if unknown:
-            raise QuestionRefused(
-                f"{unknown[0]!r} is not declared sensitive in dataset {self.dataset.name!r}; it has "
-                f"{', '.join(declared)}."
-            )
+            raise QuestionRefused(no_such(f"sensitive column of dataset {self.dataset.name!r}", unknown[0], declared))
         groups = self.dataset.table.groups(self.request.sensitive)
         if len(groups) < 2:
             raise QuestionRefused("Parity compares groups: name sensitive columns with at least two values.")
@@ -198,8 +196,7 @@ def group_named(wanted: Sequence[Any] | str, groups: Sequence[Group]) -> Group:
         if list(group) == values or [_shown(value) for value in group] == [_shown(value) for value in values]:
             return group
     raise QuestionRefused(
-        f"There is no group {wanted!r}: name one of "
-        f"{'; '.join(', '.join(_shown(value) for value in group) for group in groups[:20])}."
+        no_such("group", ",".join(map(_shown, values)), [",".join(map(_shown, group)) for group in groups])
     )
 
 

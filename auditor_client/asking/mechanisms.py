@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from auditor_client.asking.request import MECHANISMS, AuditRequest
 from auditor_client.errors import QuestionRefused
+from auditor_client.text import no_such
 from shared.amounts import (
     DELTA_NANO_MAX,
     DELTA_NANO_MIN,
@@ -36,7 +37,7 @@ def settled(request: AuditRequest, dataset: DatasetDescription) -> AuditRequest:
     if version is None:
         raise QuestionRefused(f"Dataset {dataset.name!r} has no records yet. Ask the holder's administrator.")
     if not request.sensitive:
-        raise QuestionRefused(f"Name the sensitive columns as a list, of {', '.join(dataset.sensitive)}.")
+        raise QuestionRefused(f"Name the `sensitive` columns, of {', '.join(dataset.sensitive)}.")
     return request.changed(version=version, **_spending(request, dataset))
 
 
@@ -80,13 +81,13 @@ def _spending(request: AuditRequest, dataset: DatasetDescription) -> dict[str, A
     if (request.delta is not None and mechanism != "gaussian") or (
         request.upper is not None and mechanism != "exponential"
     ):
-        raise QuestionRefused("delta belongs to the mechanism gaussian alone, and upper to exponential alone.")
+        raise QuestionRefused("`delta` belongs to the mechanism gaussian alone, and `upper` to exponential alone.")
     if mechanism == "randomised_response":
         if request.epsilon is not None:
-            raise QuestionRefused("Randomised response costs nothing: leave epsilon out.")
+            raise QuestionRefused("Randomised response costs nothing: leave `epsilon` out.")
         return {"mechanism": mechanism}
     if request.epsilon is None:
-        raise QuestionRefused(f"Mechanism {mechanism!r} needs epsilon, such as 0.1.")
+        raise QuestionRefused(f"Mechanism {mechanism!r} needs `epsilon`, such as 0.1.")
     epsilon_nano = _amount("epsilon", request.epsilon, EPSILON_NANO_MIN, EPSILON_NANO_MAX)
     spending: dict[str, Any] = {"mechanism": mechanism, "epsilon": format_nano(epsilon_nano)}
     if mechanism == "gaussian":
@@ -108,13 +109,11 @@ def mechanism_of(request: AuditRequest, dataset: DatasetDescription) -> str:
     mechanism = request.mechanism or ("randomised_response" if perturbed else "laplace")
     if perturbed and mechanism != "randomised_response":
         raise QuestionRefused(
-            f"Column {perturbed[0]!r} was perturbed at its source: ask with mechanism randomised_response, or the "
+            f"Column {perturbed[0]!r} was perturbed at its source: ask with `mechanism` randomised_response, or the "
             "figures would be about reported groups."
         )
     if mechanism not in MECHANISMS or mechanism not in dataset.mechanisms:
-        raise QuestionRefused(
-            f"Mechanism {mechanism!r} cannot be used: dataset {dataset.name!r} offers {', '.join(dataset.mechanisms)}."
-        )
+        raise QuestionRefused(no_such(f"mechanism at dataset {dataset.name!r}", mechanism, dataset.mechanisms))
     return mechanism
 
 
@@ -127,7 +126,7 @@ def _amount(name: str, text: str, low: int, high: int) -> int:
     try:
         nano = parse_nano(text)
     except InvalidAmount as error:
-        raise QuestionRefused(f"{name}: {error}") from error
+        raise QuestionRefused(f"`{name}`: {error}") from error
     if low <= nano <= high:
         return nano
-    raise QuestionRefused(f"{name} lies between {format_nano(low)} and {format_nano(high)}; not at {text}.")
+    raise QuestionRefused(f"`{name}` lies between {format_nano(low)} and {format_nano(high)}; not at {text}.")

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.errors import QuestionRefused
+from auditor_client.text import no_such
 from shared.amounts import parse_nano
 from shared.schema import Group
 
@@ -145,19 +146,21 @@ class AuditRequest(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> "AuditRequest":
-        unknown = [metric for metric in self.metrics if metric not in METRICS]
-        if unknown or not self.metrics or len(set(self.metrics)) != len(self.metrics):
-            raise QuestionRefused(f"Name metrics, each once, of {', '.join(METRICS)}.")
+        for metric in self.metrics:
+            if metric not in METRICS:
+                raise QuestionRefused(no_such("metric", metric, METRICS))
+        if not self.metrics or len(set(self.metrics)) != len(self.metrics):
+            raise QuestionRefused(f"Name `metrics`, each once, of {', '.join(METRICS)}.")
         if self.above is not None and not math.isfinite(self.above):
-            raise QuestionRefused("What favourable scores lie above is a finite number.")
+            raise QuestionRefused("What favourable scores lie `above` is a finite number.")
         if STABILITY in self.metrics and (self.metrics != (STABILITY,) or self.edges is not None):
             raise QuestionRefused("Stability asks about other rules than the model's own: ask for it by itself.")
         if (STABILITY in self.metrics) != bool(self.within or self.free):
             raise QuestionRefused(
-                f"The metric {STABILITY} goes with a distance (within, such as age=2) or a free column."
+                f"The metric {STABILITY} goes with a distance (`within`, such as age=2) or a `free` column."
             )
         if self.edges is not None and not (self.edges and all(map(math.isfinite, self.edges))):
-            raise QuestionRefused("Edges of bands are finite numbers.")
+            raise QuestionRefused("Edges of bands (`edges`) are finite numbers.")
         return self
 
     @property

@@ -12,10 +12,11 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from auditor_client.errors import QuestionRefused
-from auditor_client.text import first_fault
+from auditor_client.text import first_fault, no_such
 from shared.problems import PlanRefused
 from shared.rules import Predicate, Rule
 from shared.schema import Column, Schema
+from shared.text import normalise
 
 _TOKEN: Final = re.compile(
     r"""\s* (?:
@@ -31,6 +32,7 @@ _OPERATORS: Final[Mapping[str, str]] = {
     "<": "lt", "<=": "le", "≤": "le", ">": "gt", ">=": "ge", "≥": "ge", "=": "eq", "==": "eq", "!=": "ne", "≠": "ne",
     "in": "in", "not in": "not_in", "is missing": "is_missing", "is not missing": "not_missing",
 }  # fmt: skip
+_OR: Final = ("word", "or")
 _SAID: Final = ("sign", "phrase")
 _BOOLEANS: Final[Mapping[str, bool]] = {"true": True, "yes": True, "false": False, "no": False}
 
@@ -69,7 +71,44 @@ def _json_rule(text: str) -> tuple[Predicate, ...]:
 
 
 def _conditions(text: str, schema: Schema) -> list[Predicate]:
-    return [_condition(clause, schema, text) for clause in _split(_tokens(text), ("phrase", "and"))]
+    clauses = _split(_tokens(text), ("phrase", "and"))
+    choices = [_alternatives(clause) for clause in clauses]
+    if len(clauses) == 1:
+        return [_either([_condition(clause, schema, text) for clause in choices[0]], text)]
+    if any(len(choice) > 1 for choice in choices):
+        raise QuestionRefused(
+            f'The scope {text!r} has "and" beside "or": write "region in (North, South) and age >= 18", or give what '
+            "is to hold together as several conditions (`where` more than once)."
+        )
+    return [_condition(clause, schema, text) for clause in clauses]
+
+
+def _alternatives(clause: list[Token]) -> list[list[Token]]:
+    """What "or" joins in a clause: only where a comparison by a sign follows it; elsewhere the word is of a value."""
+    parts: list[list[Token]] = [[]]
+    for index, token in enumerate(clause):
+        following = clause[index + 1 :]
+        until = following.index(_OR) if _OR in following else len(following)
+        if token == _OR and any(kind == "sign" and sign in _OPERATORS for kind, sign in following[:until]):
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def _either(conditions: list[Predicate], text: str) -> Predicate:
+    """Several conditions, of which one is to hold, as one: values of one column. A scope is a conjunction."""
+    first, *others = conditions
+    if not others:
+        return first
+    same = all(one.column == first.column and one.op in ("eq", "in") and not one.or_missing for one in conditions)
+    if not same:
+        raise QuestionRefused(
+            f'The scope {text!r}: "or" joins values of one column, as "region = North or region = South" does. A scope '
+            "is what all its conditions say: ask about each part by itself."
+        )
+    values = tuple(dict.fromkeys(value for one in conditions for value in one.operands))
+    return Predicate.model_validate({"column": first.column, "op": "in", "values": values})
 
 
 def _split(tokens: Iterable[Token], separator: Token) -> list[list[Token]]:
@@ -107,8 +146,8 @@ def _condition(clause: Sequence[Token], schema: Schema, text: str) -> Predicate:
     column = schema.by_name.get(name)
     if column is None:
         raise QuestionRefused(
-            f"The scope {text!r} names a column {name!r} that the dataset does not declare. "
-            f"It declares {', '.join(schema.by_name)}."
+            f"The scope {text!r} names a column that the dataset does not declare. "
+            f"{no_such('column', name, schema.by_name)}"
         )
     or_missing = rest[-1:] == [("phrase", "or missing")]
     return _predicate(column, _OPERATORS[clause[first][1]], rest[:-1] if or_missing else rest, or_missing, text)
@@ -120,7 +159,9 @@ def _predicate(column: Column, operator: str, tokens: list[Token], or_missing: b
         if len(tokens) < 3 or tokens[0] != ("sign", "(") or tokens[-1] != ("sign", ")"):
             raise QuestionRefused(f"The scope {text!r}: {column.name!r} {operator} takes a list in brackets: (a, b).")
         items = _split(tokens[1:-1], ("sign", ","))
-        document["values"] = [_value(column, item, text) if column.ordered else _text(item, text) for item in items]
+        document["values"] = [
+            _text(item, text) if column.type == "boolean" else _value(column, item, text) for item in items
+        ]
     elif operator not in ("is_missing", "not_missing"):
         document["value"] = _value(column, tokens, text)
     elif tokens:
@@ -135,7 +176,11 @@ def _value(column: Column, tokens: Sequence[Token], text: str) -> bool | int | f
     """What a column is compared with, as the column's type has it."""
     written = _text(tokens, text)
     if column.type == "category":
-        return written
+        if normalise(written) in column.category_indices:
+            return written
+        several = " To name several values, write (A, B) behind in." if " or " in f" {written} " else ""
+        values = no_such(f"value of column {column.name!r}", written, column.category_indices)
+        raise QuestionRefused(f"The scope {text!r}: {values}{several}")
     if column.type == "boolean":
         if written.lower() in _BOOLEANS:
             return _BOOLEANS[written.lower()]

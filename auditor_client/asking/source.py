@@ -13,6 +13,7 @@ from auditor_client.exchange.columns import HeldColumn, OwnColumns
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel, above, decided, of_values
 from auditor_client.models.readers import read_model
 from auditor_client.models.tree import Tree
+from auditor_client.text import no_such
 from shared.columns import DerivedColumn, extended
 from shared.datasets import DatasetDescription
 from shared.problems import PlanRefused
@@ -63,7 +64,7 @@ def read_source(
         QuestionRefused: There is no model and no decision, or both, or a column does not fit what is asked of it.
     """
     if (model is None) == (request.decision is None):
-        raise QuestionRefused("Give a model, or name the column that holds the decisions (decision): one of the two.")
+        raise QuestionRefused("Give a model, or name the column that holds the decisions (`decision`): one of the two.")
     schema = extended_schema(dataset, own.linked.values())
     if request.decision is None:
         read, digest = read_model(model, ModelRequest(schema, request.favourable, request.columns, request.above))
@@ -115,16 +116,21 @@ def _decision_tree(column: Column, request: AuditRequest) -> Tree:
     name = column.name
     if column.ordered:
         if request.above is None or request.favourable is not None:
-            raise QuestionRefused(f"Column {name!r} holds numbers: say above which the decision is favourable (above).")
+            raise QuestionRefused(
+                f"Column {name!r} holds numbers: say above which number the decision is favourable (`above`)."
+            )
         return above(name, request.above, favourable=(f"above {request.above:g}", f"at most {request.above:g}"))
     if request.above is not None:
-        raise QuestionRefused(f"Column {name!r} holds no numbers: name its favourable values, and leave `above` out.")
+        raise QuestionRefused(f"Column {name!r} holds no numbers: name its `favourable` values, and leave `above` out.")
     values = column.values
     wanted = ("true",) if request.favourable is None and column.type == "boolean" else request.favourable
     texts = {_text(value): value for value in values}
-    if wanted is None or not all(_text(value) in texts for value in wanted) or not 0 < len(wanted) < len(values):
+    unknown = [value for value in wanted or () if _text(value) not in texts]
+    if unknown:
+        raise QuestionRefused(no_such(f"value of column {name!r}", unknown[0], texts))
+    if wanted is None or not 0 < len(wanted) < len(values):
         raise QuestionRefused(
-            f"Name some, but not all, of the values of column {name!r} as favourable: it has {', '.join(texts)}."
+            f"Name some, but not all, of the values of column {name!r} as `favourable`: it has {', '.join(texts)}."
         )
     return of_values(column, [texts[_text(value)] for value in wanted])
 
@@ -141,9 +147,9 @@ def column_named(name: str, schema: Schema, role: str) -> Column:
     """
     column = schema.by_name.get(name)
     if column is None:
+        known = [one.name for one in schema.columns if not one.sensitive]
         raise QuestionRefused(
-            f"There is no column {name!r} to be the {role}: link your values first (auditor link), or name one of "
-            f"{', '.join(one.name for one in schema.columns if not one.sensitive)}."
+            f"`{role}`: {no_such('column', name, known)} Values of your own: link them first (`Auditor.link`)."
         )
     if column.sensitive:
         raise QuestionRefused(f"Column {name!r} is sensitive: no rule may name it, so it cannot be the {role}.")

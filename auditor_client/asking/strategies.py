@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 
 from auditor_client.asking.inquiry import EVERYBODY, Inquiry, LabelValue, LeafRules
 from auditor_client.asking.mechanisms import batch, halves
-from auditor_client.asking.request import PREDICTIVE, STRATEGIES
+from auditor_client.asking.request import AUTO, PREDICTIVE, STRATEGIES
 from auditor_client.errors import EstimationRefused, QuestionRefused
+from auditor_client.text import no_such
 from shared.plans import Batch, Plan
 from shared.rules import Cell
 
@@ -25,9 +26,7 @@ def build_plan(inquiry: Inquiry) -> Plan:
     """
     request, builders = inquiry.request, {"verdict": _verdict, "rules": _rules, "pafer": _pafer}
     if request.strategy not in builders:
-        raise QuestionRefused(
-            f"There is no strategy {request.strategy!r}: use one of {', '.join(STRATEGIES)}, or auto."
-        )
+        raise QuestionRefused(no_such("strategy", request.strategy, (*STRATEGIES, AUTO)))
     _require_a_question(inquiry)
     batches = tuple(builders[request.strategy](inquiry))
     return Plan(

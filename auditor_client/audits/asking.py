@@ -1,6 +1,5 @@
 """The arguments of one call of `Auditor`: frozen values, or keywords that become them here and nowhere else."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self, TypeVar, get_args
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from auditor_client.asking.request import AuditRequest
 from auditor_client.errors import QuestionRefused
 from auditor_client.findings.reading import Reading
+from auditor_client.text import no_such
 from shared.schema import ColumnType
 
 Values = TypeVar("Values", bound=BaseModel)
@@ -116,7 +116,7 @@ def made(kind: type[Values], values: Mapping[str, Any]) -> Values:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise QuestionRefused(
-            f"{first['loc'][0]}: {first['msg']}; not {first['input']!r}. Give another value, or leave it out."
+            f"`{first['loc'][0]}`: {first['msg']}; not {first['input']!r}. Give another value, or leave it out."
         ) from error
 
 
@@ -127,8 +127,4 @@ def _of_fields(kind: type[BaseModel], keywords: Mapping[str, Any]) -> dict[str, 
 def _require_known(keywords: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     names = [name for kind in (AuditRequest, Reading, OnHand) for name in kind.model_fields]
     for name in keywords.keys() - known.keys():
-        close = difflib.get_close_matches(name, names, n=1)
-        raise QuestionRefused(
-            f"There is no option {name!r}{f': did you mean {close[0]!r}?' if close else '.'} "
-            f"There are {', '.join(names)}."
-        )
+        raise QuestionRefused(no_such("argument", name, names))

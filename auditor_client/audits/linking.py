@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest
 from auditor_client.errors import QuestionRefused
-from auditor_client.text import first_fault
+from auditor_client.text import first_fault, no_such
 from shared import limits
 from shared.canonical import sha256_name
 from shared.columns import DerivedColumn
@@ -71,7 +71,7 @@ def linked_file(data: Any, dataset: DatasetDescription, request: LinkRequest) ->
     _require_keys(keys)
     kind = request.type or ("boolean" if request.label else _inferred(values))
     if kind not in COLUMN_TYPES:
-        raise QuestionRefused(f"There is no type {kind!r}: use one of {', '.join(COLUMN_TYPES)}.")
+        raise QuestionRefused(no_such("type", kind, COLUMN_TYPES))
     written = _written(values, kind)
     categories = request.categories
     if kind == "category" and categories is None:
@@ -90,13 +90,13 @@ def _columns(data: Any, person_key: str, request: LinkRequest) -> "tuple[Series,
         table = table.reset_index()
     if key not in table:
         raise QuestionRefused(
-            f"Your data have no column {key!r} with the person keys: name the one that has them (key)."
+            f"Your data have no column {key!r} with the person keys: name the one that has them (`key`)."
         )
     others = [name for name in table if name != key]
     value = request.value or (request.name if request.name in others or len(others) != 1 else others[0])
     if value not in others:
         raise QuestionRefused(
-            f"Your data have no column {value!r} with the values: name the one that has them (value), of "
+            f"Your data have no column {value!r} with the values: name the one that has them (`value`), of "
             f"{', '.join(map(str, others)) or 'none'}."
         )
     rows = range(1, len(table) + 1)

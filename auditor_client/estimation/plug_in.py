@@ -20,6 +20,7 @@ from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.measurements import ComplementKind, IntArray, Measurement, Supports
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
+from auditor_client.text import no_such
 
 METHOD: Final = "plug-in"
 NEGATIVE_POLICIES: Final = ("zero", "one", "uniform", "total-valid")
@@ -35,9 +36,9 @@ class Policy:
 
     def __post_init__(self) -> None:
         if self.negative not in NEGATIVE_POLICIES:
-            raise EstimationRefused(f"A policy for negative answers is one of {', '.join(NEGATIVE_POLICIES)}.")
+            raise EstimationRefused(no_such("policy for negative answers", self.negative, NEGATIVE_POLICIES))
         if self.too_large not in TOO_LARGE_POLICIES:
-            raise EstimationRefused(f"A policy for too large answers is one of {', '.join(TOO_LARGE_POLICIES)}.")
+            raise EstimationRefused(no_such("policy for too large answers", self.too_large, TOO_LARGE_POLICIES))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,10 +13,10 @@ from urllib.parse import quote as quoted
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from auditor_client.errors import HolderLied
+from auditor_client.errors import HolderLied, NotFound
 from auditor_client.exchange.calls import HttpCaller, parsed
 from auditor_client.tables import budget_table, dataset_table
-from auditor_client.text import first_fault, loss_words, readable
+from auditor_client.text import first_fault, loss_words, no_such, readable
 from shared.canonical import canonical_bytes
 from shared.columns import ColumnDescription, DerivedColumn
 from shared.datasets import Budget, DatasetDescription
@@ -101,7 +101,7 @@ class HolderClient(HttpCaller):
 
     def dataset(self, name: str) -> DatasetDescription:
         """The declaration of one dataset: columns, groups, relation, limits."""
-        description = self._get(_Description, _dataset_path(name))
+        description = self._get_of(name, _Description)
         if description.name == name:
             return description
         raise HolderLied(
@@ -110,7 +110,7 @@ class HolderClient(HttpCaller):
 
     def budget(self, dataset: str) -> Budget:
         """What this auditor was granted on the dataset's population, what it has spent, and what is left."""
-        return self._get(_Budget, f"{_dataset_path(dataset)}/budget")
+        return self._get_of(dataset, _Budget, "/budget")
 
     def quote(self, dataset: str, plan: Plan) -> Quote:
         """A plan's price and noise; touches neither records nor budget."""
@@ -132,7 +132,7 @@ class HolderClient(HttpCaller):
 
     def columns(self, dataset: str) -> tuple[ColumnDescription, ...]:
         """This auditor's own derived columns of a dataset."""
-        return self._get(_Columns, f"{_dataset_path(dataset)}/columns").columns
+        return self._get_of(dataset, _Columns, "/columns").columns
 
     def column(self, dataset: str, name: str) -> ColumnDescription:
         """One of them, by its id."""
@@ -170,6 +170,17 @@ class HolderClient(HttpCaller):
     def ledger_entry(self, sequence: int) -> LedgerPosition:
         """Sequence and hash of one entry of the ledger."""
         return self._get(LedgerPosition, f"/v1/ledger/entries/{sequence}")
+
+    def _get_of(self, dataset: str, model: type[_ModelT], path: str = "") -> _ModelT:
+        """Something about a dataset; where there is none of that name, the refusal says which there are."""
+        try:
+            return self._get(model, f"{_dataset_path(dataset)}{path}")
+        except NotFound as error:
+            names = [one.name for one in self.datasets()]
+            if dataset in names:
+                raise
+            text = no_such("dataset", readable(dataset), names)
+            raise NotFound(text, code=error.code, status=error.status, fields=error.fields) from error
 
     def _get(self, model: type[_ModelT], path: str) -> _ModelT:
         return _fitted(model, self.call("GET", path), path)

@@ -12,6 +12,7 @@ from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import OddsEstimate, ParityEstimate
 from auditor_client.findings.answers import RATES, Rate, RateCounts, read
 from auditor_client.findings.finding import Finding, MetricEstimate
+from auditor_client.text import no_such
 from shared.schema import Group
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def flipped(finding: Finding, rule: str, rate: str | None = None) -> ParityEstim
     """
     counts, leaves = _counts(finding, rate), leaf_names(finding, rate)
     if rule not in leaves:
-        raise QuestionRefused(f"There is no rule {rule!r} in the answer: name one of {', '.join(leaves)}.")
+        raise QuestionRefused(no_such("rule in the answer", rule, leaves))
     from auditor_client.estimation import attribution as estimation  # noqa: PLC0415 - takes a second to import
     from auditor_client.estimation.posterior import estimate_parity  # noqa: PLC0415
 

@@ -9,6 +9,7 @@ from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.findings.answers import RATES, Rate, RateCounts
+from auditor_client.text import no_such
 from shared.schema import Group
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Reading(BaseModel):
         if not 0.5 <= self.level < 1:
             raise QuestionRefused(f"The level of the intervals lies between 0.5 and 1; not at {self.level}.")
         if self.estimator not in ESTIMATORS:
-            raise QuestionRefused(f"There is no estimator {self.estimator!r}: use one of {', '.join(ESTIMATORS)}.")
+            raise QuestionRefused(no_such("estimator", self.estimator, ESTIMATORS))
         if not self.has_intervals:
             # Importing the estimators takes a second, and only estimating needs them.
             from auditor_client.estimation import plug_in  # noqa: PLC0415

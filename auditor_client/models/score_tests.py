@@ -16,6 +16,7 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
 from auditor_client.models.preprocessing import Preprocessing
 from auditor_client.models.probing import Probe, ThresholdTest, turns
+from auditor_client.text import no_such
 from shared.limits import VALUES_PER_PREDICATE_MAX
 from shared.rules import Predicate
 from shared.schema import Column
@@ -131,8 +132,9 @@ def require_admitted(sources: Sequence[str], preprocessing: Preprocessing) -> No
     for name in dict.fromkeys(sources):
         column = schema.by_name.get(name)
         if column is None:
-            declared = ", ".join(schema.by_name)
-            raise ModelRefused(f"The model uses {name!r}, which the dataset does not declare. It declares {declared}.")
+            raise ModelRefused(
+                f"The model uses a column that the dataset does not declare. {no_such('column', name, schema.by_name)}"
+            )
         if column.sensitive or column.label:
             role = "sensitive" if column.sensitive else "the label"
             raise ModelRefused(f"The model uses {name!r}, which is {role}: no question may name it. Train it without.")

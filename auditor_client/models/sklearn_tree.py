@@ -134,10 +134,10 @@ def favourable_classes(classes: list[Any], favourable: Collection[Any] | None) -
     if favourable is None:
         if set(classes) in _SELF_EVIDENT:
             return {max(classes)}
-        raise ModelRefused(f"Say which of the classes {classes} are favourable.")
+        raise ModelRefused(f"Say which of the classes {classes} are favourable (`favourable`).")
     asked = [favourable] if isinstance(favourable, str) else list(favourable)
     found = [{label for label in classes if label == wanted or str(label) == str(wanted)} for wanted in asked]
     chosen = set().union(*found)
     if all(found) and 0 < len(chosen) < len(classes):
         return chosen
-    raise ModelRefused(f"Name some, but not all, of the classes {classes} as favourable; not {asked}.")
+    raise ModelRefused(f"Name some, but not all, of the classes {classes} as `favourable`; not {asked}.")

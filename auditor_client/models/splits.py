@@ -17,6 +17,7 @@ from auditor_client.models.preprocessing import Preprocessing, quietly
 from auditor_client.models.probing import Probe, ThresholdTest, turns
 from auditor_client.models.soundness import NODES_MAX
 from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree
+from auditor_client.text import no_such
 from shared.schema import Schema, Value
 
 _WITNESSES_PER_LEAF: Final = 4
@@ -182,9 +183,9 @@ def _require_admitted(sources: Sequence[str], schema: Schema) -> None:
     for name in dict.fromkeys(sources):
         column = schema.by_name.get(name)
         if column is None:
-            declared = ", ".join(schema.by_name)
             raise ModelRefused(
-                f"The tree splits on {name!r}, which the dataset does not declare. It declares {declared}."
+                f"The tree splits on a column that the dataset does not declare. "
+                f"{no_such('column', name, schema.by_name)}"
             )
         if column.sensitive or column.label:
             role = "sensitive" if column.sensitive else "the label"

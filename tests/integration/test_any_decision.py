@@ -172,7 +172,7 @@ def test_a_deleted_column_is_gone_and_its_releases_stay(
     auditor.delete_column("register", linked.id)
 
     assert linked.id not in {column.id for column in auditor.columns("register")}
-    with pytest.raises(QuestionRefused, match="link your values first"):
+    with pytest.raises(QuestionRefused, match="link them first"):
         auditor.audit(epsilon="2", **asked)
     assert auditor.verify().ok
     assert first.release.id in {audit.release.id for audit in auditor.history()}

@@ -60,7 +60,7 @@ def test_where_low_scores_are_favourable_the_bands_are_too() -> None:
     ("tree", "values", "words"),
     [
         (of_values(SCHEMA.by_name["region"], ["n"]), {}, "Bands are of a score"),
-        (above("score", 0.5, favourable=DECISIONS), {"strategy": "verdict"}, "leave strategy 'verdict' out"),
+        (above("score", 0.5, favourable=DECISIONS), {"strategy": "verdict"}, "leave `strategy` 'verdict' out"),
         (above("score", 0.5, favourable=DECISIONS), {"edges": tuple(map(float, range(EDGES_MAX)))}, "from 1 to"),
     ],
 )

@@ -31,13 +31,13 @@ def favourable_classes(classes: Sequence[Any], favourable: Collection[Any] | Non
     if favourable is None:
         if set(classes) in _SELF_EVIDENT:
             return {max(classes)}
-        raise ModelRefused(f"Say which of the classes {_shown(classes)} are favourable.")
+        raise ModelRefused(f"Say which of the classes {_shown(classes)} are favourable (`favourable`).")
     asked = [favourable] if isinstance(favourable, str) else list(favourable)
     found = [{label for label in classes if label == wanted or str(label) == str(wanted)} for wanted in asked]
     chosen = set().union(*found)
     if all(found) and 0 < len(chosen) < len(classes):
         return chosen
-    raise ModelRefused(f"Name some, but not all, of the classes {_shown(classes)} as favourable; not {asked}.")
+    raise ModelRefused(f"Name some, but not all, of the classes {_shown(classes)} as `favourable`; not {asked}.")
 
 
 def two_classes(
@@ -65,7 +65,7 @@ def two_classes(
     if request.above is not None or image is None:
         limit = request.above
         if limit is None:
-            raise ModelRefused("The model gives probabilities and decides nothing: say above which one is favourable.")
+            raise ModelRefused("The model gives probabilities and decides nothing: say `above` which is favourable.")
         if shares is None:
             raise ModelRefused("The model decides without probabilities: leave `above` out.")
         probabilities = shares
@@ -94,7 +94,7 @@ def one_number(
     """
     limit = request.above
     if limit is None:
-        raise ModelRefused("The model predicts a number and decides nothing: say above which number is favourable.")
+        raise ModelRefused("The model predicts a number and decides nothing: say `above` which is favourable.")
     if request.favourable is not None:
         raise ModelRefused("The model predicts a number and has no classes: leave `favourable` out.")
     rising = image or float

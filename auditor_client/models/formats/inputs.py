@@ -14,6 +14,7 @@ import numpy as np
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest
+from auditor_client.text import no_such
 from shared.limits import VALUES_PER_PREDICATE_MAX
 from shared.rules import Predicate
 from shared.schema import Column, Schema, Value
@@ -232,10 +233,10 @@ def admitted_column(name: str, schema: Schema) -> Column:
     """
     column: Column | None = schema.by_name.get(name)
     if column is None:
-        declared = ", ".join(list(schema.by_name)[:40])
         raise ModelRefused(
-            f"The model uses {name[:80]!r}, which the dataset does not declare. It declares {declared}. If the model's "
-            "inputs have other names, give the dataset's in the model's order as `columns`."
+            "The model uses a column that the dataset does not declare. "
+            f"{no_such('column', name[:80], schema.by_name)} "
+            "If the model's inputs have other names, give the dataset's in the model's order as `columns`."
         )
     if column.sensitive or column.label:
         role = "sensitive" if column.sensitive else "the label"

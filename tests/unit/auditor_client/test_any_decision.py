@@ -150,11 +150,11 @@ def test_a_score_may_be_missing_and_who_has_none_is_outside() -> None:
 REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "nothing": (None, {}, "Give a model"),
     "both": (FOUR_LEAVES, {"decision": "citizen"}, "one of the two"),
-    "no such column": (None, {"decision": "height"}, "link your values first"),
+    "no such column": (None, {"decision": "height"}, "link them first"),
     "a sensitive column": (None, {"decision": "sex"}, "sensitive"),
     "a sensitive label": (FOUR_LEAVES, {"label": "sex"}, "sensitive"),
     "a label of numbers": (FOUR_LEAVES, {"label": "age"}, "a label is boolean"),
-    "no such label": (FOUR_LEAVES, {"label": "height"}, "to be the label"),
+    "no such label": (FOUR_LEAVES, {"label": "height"}, "`label`"),
     "a number without a threshold": (None, {"decision": "age"}, "say above which"),
     "a threshold of no number": (None, {"decision": "citizen", "above": 1}, "holds no numbers"),
     "a threshold that is none": (None, {"decision": "age", "above": float("nan")}, "finite"),
@@ -225,7 +225,7 @@ def test_values_whose_sending_failed_are_sent_again(auditor: Auditor, holder: Si
     holder.reply(status, body, to="/values", times=1)
     with pytest.raises(Exception, match="No"):
         auditor.link(DECISIONS, "register", name="decision")
-    with pytest.raises(QuestionRefused, match="link your values first"):
+    with pytest.raises(QuestionRefused, match="link them first"):
         auditor.audit(dataset="register", sensitive=["sex"], epsilon="1", decision="decision", favourable=["granted"])
 
     auditor.link(DECISIONS, "register", name="decision")
@@ -249,7 +249,7 @@ def test_columns_are_listed_and_deleted(auditor: Auditor, holder: SimulatedHolde
     auditor.delete_column("register", linked.id)
 
     assert auditor.columns("register") == ()
-    with pytest.raises(QuestionRefused, match="link your values first"):
+    with pytest.raises(QuestionRefused, match="link them first"):
         auditor.audit(dataset="register", sensitive=["sex"], epsilon="1", decision="decision", favourable=["granted"])
 
 

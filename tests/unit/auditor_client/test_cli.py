@@ -23,6 +23,8 @@ from typer.testing import CliRunner
 
 from auditor_client.cli import app
 from auditor_client.cli.spelling import PANELS, in_flags
+from holder_service.domain.errors import Unauthenticated
+from shared.problems import UnknownColumn
 from testing.simulated_holder import KEY, Document, SimulatedHolder, problem, simulated_holder
 
 COMMAND = [sys.executable, "-c", "from auditor_client.cli import app; app()"]
@@ -306,7 +308,19 @@ BAD_INPUT = {
     "a forecast for nobody": (["plan", "MODEL", *QUESTION, "--people", "0"], "at least one person"),
     "a threshold of nan": (["audit", "MODEL", *QUESTION, "--threshold", "nan"], "threshold"),
     "no such draw": (["audit", "MODEL", *QUESTION, "--draw", "1001"], "draw"),
-    "no such dataset": (["plan", "MODEL", "--dataset", "none", *QUESTION[2:]], "nothing at this path"),
+    "no such dataset": (
+        ["plan", "MODEL", "--dataset", "none", *QUESTION[2:]],
+        "'none' is no dataset. There are",
+    ),
+    "a dataset with a typing error": (["budget", "--dataset", "registre"], "did you mean 'register'"),
+    "a metric with a typing error": (
+        ["plan", "MODEL", *QUESTION, "--metric", "statistical-party"],
+        "did you mean 'statistical-parity'",
+    ),
+    "a column with a typing error": (["plan", "MODEL", *QUESTION[:6], "--columns", "aeg"], "did you mean 'age'"),
+    "a group with a typing error": (["plan", "MODEL", *QUESTION, "--reference", "female"], "did you mean 'Female'"),
+    "neither epsilon nor a width": (["plan", "MODEL", *QUESTION[:4], "--columns", "age"], "either --epsilon"),
+    "an array's model without columns": (["plan", "MODEL", *QUESTION[:6]], "with --columns."),
     "a report that cannot be written": (["audit", "MODEL", *QUESTION, "--report", "/none/report.html"], "/none"),
     "no receipts": (["verify", "/none/receipts"], "no receipts directory"),
     "a key file that is not there": (["datasets", "--key-file", "/none/key"], "/none/key"),
@@ -352,6 +366,23 @@ def test_a_refusal_is_shown_as_the_holder_put_it(run: Command, holder: Simulated
     holder.reply(*problem(401, "unauthenticated", "Send a valid [bold]key[/bold]."))
 
     assert run("datasets").err == "Send a valid [bold]key[/bold].\n"
+
+
+def test_a_refusal_in_words_of_http_names_flags_and_commands(run: Command, holder: SimulatedHolder) -> None:
+    holder.reply(*problem(401, "unauthenticated", str(Unauthenticated())))
+    refused = run("datasets").err
+    holder.reply(*problem(422, "unknown-column", str(UnknownColumn(column="x", path=""))))
+    unknown = run("datasets").err
+
+    assert "Give a valid key (--key-file, or AUDITOR_API_KEY)" in refused
+    assert "`auditor dataset` lists its columns" in unknown
+    assert not {"Bearer", "GET /v1"} & {word for text in (refused, unknown) for word in text.split()}
+
+
+def test_without_a_key_the_text_names_the_flag_and_the_variable(run: Command) -> None:
+    run.environment["AUDITOR_API_KEY"] = ""
+
+    assert "Give --key-file, or set the environment variable AUDITOR_API_KEY" in run("datasets").err
 
 
 def test_a_retry_is_shown_while_it_waits(run: Command, holder: SimulatedHolder) -> None:

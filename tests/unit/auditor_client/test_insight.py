@@ -78,7 +78,7 @@ def test_a_pair_of_groups_is_named_as_a_reference_is() -> None:
     result = audited()
 
     assert result.attribution(("Male", "Female")) == result.attribution((("Male",), ("Female",)))
-    with pytest.raises(QuestionRefused, match="no group 'female': name one of Female; Male"):
+    with pytest.raises(QuestionRefused, match="'female' is no group: did you mean 'Female'"):
         result.attribution(("Male", "female"))
 
 

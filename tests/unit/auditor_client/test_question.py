@@ -57,7 +57,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[AuditorError], str]] = {
     "no column": ({"sensitive": []}, QuestionRefused, "sex, origin"),
     "a column twice": ({"sensitive": ["sex", "sex"]}, QuestionRefused, "twice"),
     "a column that is not there": ({"sensitive": ["shoe size"]}, QuestionRefused, "sex, origin"),
-    "a feature": ({"sensitive": ["age"]}, QuestionRefused, "not declared sensitive"),
+    "a feature": ({"sensitive": ["age"]}, QuestionRefused, "is no sensitive column"),
     "a float for epsilon": ({"epsilon": 0.5}, QuestionRefused, "decimal string"),
     "a strategy that is not there": ({"strategy": "guess"}, QuestionRefused, "guess"),
     "a draw of zero": ({"draw": 0}, QuestionRefused, "draw"),
@@ -89,11 +89,11 @@ REFUSED: dict[str, tuple[dict[str, Any], type[AuditorError], str]] = {
     "a mechanism that the holder does not offer": (
         {"mechanism": "gaussian", "dataset": REGISTER.model_copy(update={"mechanisms": ("laplace",)})},
         QuestionRefused,
-        "offers laplace",
+        "There are laplace",
     ),
     "a delta without its mechanism": ({"delta": "0.000001"}, QuestionRefused, "gaussian alone"),
-    "no epsilon": ({"epsilon": None}, QuestionRefused, "needs epsilon"),
-    "a reference that is no group": ({"reference": "Other"}, QuestionRefused, "Female; Male"),
+    "no epsilon": ({"epsilon": None}, QuestionRefused, "needs `epsilon`"),
+    "a reference that is no group": ({"reference": "Other"}, QuestionRefused, "Female, Male"),
     "a scope that names a sensitive column": ({"where": "sex = Female"}, QuestionRefused, "sensitive"),
 }
 

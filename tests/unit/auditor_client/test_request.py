@@ -47,10 +47,10 @@ def test_the_sensitive_columns_may_be_a_keyword() -> None:
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a slip of the pen": ({"treshold": 0.9}, "did you mean 'threshold'"),
-    "a word that is near no other": ({"zzz": "red"}, r"no option 'zzz'\. There are sensitive, epsilon, metrics"),
-    "a text for a number": ({"draw": "often"}, "draw: .*not 'often'"),
-    "a list for a text": ({"strategy": ["rules"]}, "strategy: "),
-    "supports that are no counts": ({"supports": {"favourable": "many"}}, "supports: "),
+    "a word that is near no other": ({"zzz": "red"}, r"'zzz' is no argument\. There are sensitive, epsilon, metrics"),
+    "a text for a number": ({"draw": "often"}, "`draw`: .*not 'often'"),
+    "a list for a text": ({"strategy": ["rules"]}, "`strategy`: "),
+    "supports that are no counts": ({"supports": {"favourable": "many"}}, "`supports`: "),
     "a part of a request that was given whole": ({"request": REQUEST, "strategy": "rules"}, "part of the request"),
     "the epsilon of a request that was given whole": ({"request": REQUEST, "epsilon": "0.2"}, "part of the request"),
     "a part of a reading that was given whole": ({"reading": Reading(), "level": 0.9}, "part of the reading"),

@@ -210,7 +210,7 @@ def test_the_batches_of_every_strategy_cost_exactly_epsilon(root: Node, nano: in
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"strategy": "guess"}, "no strategy 'guess'"),
+        ({"strategy": "guess"}, "'guess' is no strategy"),
         ({"epsilon": "0"}, "between 0.001 and 10"),
         ({"epsilon": "10.5"}, "between 0.001 and 10"),
         ({"epsilon": "1e-1"}, "decimal string"),
