@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from pydantic import TypeAdapter, ValidationError
+
 from holder_service.set_up_errors import SetUpError
+from shared.text import Words
 
 QUANTUM_MS_DEFAULT: Final = 25
 QUANTUM_MS_MAX: Final = 10_000
@@ -31,6 +34,7 @@ class Settings:
         release_quantum_ms: 0 switches the release deadline off, for tests and simulations only.
         requests_per_s: How many requests each process takes with one key, on average; 0 switches the limit off.
         concurrent_releases: How many plans each process answers at once.
+        organisation: Who holds the records, in people's words; shown with every dataset, and published.
     """
 
     home: Path
@@ -39,6 +43,7 @@ class Settings:
     release_quantum_ms: int = QUANTUM_MS_DEFAULT
     requests_per_s: int = REQUESTS_PER_S_DEFAULT
     concurrent_releases: int = CONCURRENT_RELEASES_DEFAULT
+    organisation: str | None = None
 
     @property
     def signing_keys(self) -> Path:
@@ -96,6 +101,7 @@ class Settings:
             _number(environment, "HOLDER_RELEASE_QUANTUM_MS", QUANTUM_MS_DEFAULT, largest=QUANTUM_MS_MAX),
             _number(environment, "HOLDER_REQUESTS_PER_S", REQUESTS_PER_S_DEFAULT),
             _number(environment, "HOLDER_CONCURRENT_RELEASES", CONCURRENT_RELEASES_DEFAULT, smallest=1),
+            _words(environment, "HOLDER_ORGANISATION"),
         )  # fmt: skip
 
 
@@ -106,6 +112,14 @@ def _number(
     if re.fullmatch("[0-9]{1,5}", given) and smallest <= int(given) <= largest:
         return int(given)
     raise InvalidSettings(f"{name} takes a whole number from {smallest} to {largest}.")
+
+
+def _words(environment: Mapping[str, str], name: str) -> str | None:
+    given = environment.get(name)
+    try:
+        return TypeAdapter[str](Words).validate_python(given) if given else None
+    except ValidationError as error:
+        raise InvalidSettings(f"{name}: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None
 
 
 def _is_database_url(url: str) -> bool:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StrictInt, model_validator
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, model_validator
 
 from shared import limits
 from shared.amounts import (
@@ -17,10 +17,11 @@ from shared.amounts import (
     Loss,
     format_nano,
 )
+from shared.metadata import DatasetMetadata
 from shared.relations import NeighbouringRelation, Relation
 from shared.request_model import ContractModel, RequestModel
 from shared.schema import Column, Schema
-from shared.text import Name, Text
+from shared.text import Name, Text, Words
 from shared.timestamps import Timestamp
 
 Role = Literal["auditor", "administrator"]
@@ -47,6 +48,8 @@ class DatasetDeclaration(RequestModel):
     """The most records that there may be, in people; public, and times to answer follow from it."""
     columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_DATASET_MAX, fail_fast=True)
     """The columns, in the order of the file."""
+    metadata: DatasetMetadata | None = Field(default=None, exclude_if=lambda metadata: metadata is None)
+    """What people read of it; without them those stay that there are. They are in no digest of a declaration."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -58,6 +61,8 @@ class DatasetDeclaration(RequestModel):
                 f"Column {perturbed[0]!r} was perturbed at its source, which protects the group alone: declare the "
                 "relation sensitive_attribute."
             )
+        if self.metadata is not None and (refusal := self.metadata.refusal(self.table)):
+            raise ValueError(refusal)
         return self
 
     @property
@@ -162,6 +167,10 @@ class DatasetDescription(ContractModel):
     """Answers leave at multiples of this time, in milliseconds."""
     limits: Limits
     """What a plan has to respect."""
+    metadata: DatasetMetadata | None = Field(default=None, exclude_if=lambda metadata: metadata is None)
+    """What people read of it; left out where nothing was written."""
+    organisation: Words | None = Field(default=None, exclude_if=lambda organisation: organisation is None)
+    """Who holds it, in people's words; left out where the holder does not say."""
 
     @property
     def neighbouring(self) -> NeighbouringRelation:
@@ -223,6 +232,25 @@ class NewAuditor(RequestModel):
     """Who asks plans is an auditor; an administrator declares, loads and grants, and asks none."""
     expires: Timestamp | None = None
     """When the first key ends; without it, when it is withdrawn."""
+    display_name: Words | None = None
+    """What people read instead of the name, in any script."""
+
+
+class AccountChange(RequestModel):
+    """What changes about an account; what is missing stays as it is."""
+
+    disabled: StrictBool | None = None
+    """Whether its calls are refused, with every key."""
+    display_name: Words | None = None
+    """What people read instead of the name, in any script; null takes it away."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if "disabled" in self.model_fields_set and self.disabled is None:
+            raise ValueError("disabled is true or false.")
+        if not self.model_fields_set:
+            raise ValueError("Say what changes: disabled or display_name.")
+        return self
 
 
 class Restore(RequestModel):

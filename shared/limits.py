@@ -31,6 +31,11 @@ FREE_BYTES_MAX: Final = 256 * 1024 * 1024
 """All answers about one dataset that one auditor has for nothing: no budget ends them."""
 NAME_CHARACTERS_MAX: Final = 64
 TEXT_CHARACTERS_MAX: Final = 200
+PARAGRAPH_CHARACTERS_MAX: Final = 4000
+METADATA_VALUES_MAX: Final = 20_000
+"""Values of all columns of a dataset that have words."""
+METADATA_BYTES_MAX: Final = 1024 * 1024
+"""Of a dataset's metadata as JSON: every description of the dataset carries them."""
 COLUMNS_PER_DATASET_MAX: Final = 1000
 CATEGORIES_PER_COLUMN_MAX: Final = 10_000
 BANDS_PER_COLUMN_MAX: Final = 100

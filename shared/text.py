@@ -35,6 +35,41 @@ Text = Annotated[
 ]
 """An id, a column's name, a category: 1 to 200 characters, compared after NFC."""
 
+_MARKS: Final = frozenset("\u061c\u200c\u200d\u200e\u200f")
+"""Unseen characters that scripts need: joiners (Persian, emoji), and marks of a direction, which turn nothing else."""
+
+
+def _shown(text: str) -> str:
+    """A text of any script, in NFC, that says nothing else than it shows.
+
+    Raises:
+        ValueError: It holds a character that turns the direction of others, ends a line or is unseen, or is blank.
+    """
+    normal = normalise(text)
+    if not normal.isprintable() and any(
+        unicodedata.category(character) in ("Cf", "Zl", "Zp") and character not in _MARKS for character in normal
+    ):
+        raise ValueError("Words may not hold characters that end a line, are unseen, or turn the direction of writing.")
+    if all(character in _MARKS or character.isspace() for character in normal):
+        raise ValueError("Words may not be blank: leave them out.")
+    return normal
+
+
+Words = Annotated[
+    str,
+    StringConstraints(strict=True, strip_whitespace=True, max_length=limits.TEXT_CHARACTERS_MAX),
+    AfterValidator(_shown),
+    AfterValidator(_bounded),
+]
+"""What people read instead of a technical name: 1 to 200 characters of any script."""
+
+Paragraph = Annotated[
+    str,
+    StringConstraints(strict=True, strip_whitespace=True, max_length=limits.PARAGRAPH_CHARACTERS_MAX),
+    AfterValidator(_shown),
+]
+"""A description for people: some sentences of any script, as `Words` otherwise."""
+
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 NAME_WORDS: Final = (
     f"A name has up to {limits.NAME_CHARACTERS_MAX} letters (A to Z), digits, dots, dashes and underscores, and begins "

@@ -16,11 +16,11 @@ def list_auditors(url: Url = "", key: AdminKey = "", as_json: AsJson = False) ->
     """List accounts and their keys."""
     found = call("GET", "/v1/admin/auditors", url, key)
     rows = [
-        (one["auditor"], one["role"], "disabled" if one["disabled"] else "active",
+        (one["auditor"], one["display_name"] or "", one["role"], "disabled" if one["disabled"] else "active",
          ", ".join(_key_text(each) for each in one["keys"]))
         for one in found["auditors"]
     ]  # fmt: skip
-    show(found, ("account", "role", "state", "keys"), rows, as_json)
+    show(found, ("account", "shown as", "role", "state", "keys"), rows, as_json)
 
 
 @commands.command("add-auditor")
@@ -28,10 +28,11 @@ def add_auditor(
     name: str,
     role: Annotated[str, typer.Option(help="auditor or administrator.")] = "auditor",
     expires: Annotated[str | None, typer.Option(help="When its first key expires, ISO 8601 with a zone.")] = None,
+    display_name: Annotated[str | None, typer.Option(help="What people read, in any script: 'Frau Müller'.")] = None,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Open an account; its key is printed once."""
-    body = {"name": name, "role": role, "expires": expires}
+    body = {"name": name, "role": role, "expires": expires, "display_name": display_name}
     _show_key(call("POST", "/v1/admin/auditors", url, key, json=body), as_json)
 
 
@@ -47,6 +48,17 @@ def enable_auditor(name: str, url: Url = "", key: AdminKey = "") -> None:
     """Let an account call again."""
     call("PATCH", path_of("auditors", name), url, key, json={"disabled": False})
     notify(f"{name} may call again.")
+
+
+@commands.command("show-as")
+def show_as(
+    name: str,
+    display_name: Annotated[str, typer.Argument(help="What people read, in any script; '' for the name itself.")],
+    url: Url = "", key: AdminKey = "",
+) -> None:  # fmt: skip
+    """Give an account a display name. Its name stays, and so does what was recorded under it."""
+    call("PATCH", path_of("auditors", name), url, key, json={"display_name": display_name or None})
+    notify(f"{name} is shown as {display_name or name}.")
 
 
 @commands.command("add-key")

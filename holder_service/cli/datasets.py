@@ -35,7 +35,7 @@ def list_datasets(url: Url = "", key: AdminKey = "", as_json: AsJson = False) ->
 def declare(
     dataset: Annotated[str, typer.Argument(help="Its name; no name is needed for --example and --schema.")] = "",
     declaration: Annotated[
-        Path | None, typer.Argument(help="JSON with person_key, columns, population, relation, cap.")
+        Path | None, typer.Argument(help="JSON with person_key, columns, population, relation, cap, metadata.")
     ] = None,
     example: Annotated[bool, typer.Option("--example", help="Print a declaration to begin from, and end.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of declarations, and end.")] = False,
@@ -60,6 +60,19 @@ def declare(
     for warning in answer["warnings"]:
         notify(f"Warning: {warning}")
     show_fields(answer if as_json else {name: answer[name] for name in answer if name != "warnings"}, as_json)
+
+
+@commands.command("metadata")
+def write_metadata(
+    dataset: str,
+    metadata: Annotated[Path, typer.Argument(help="JSON with title, source, reference_date, columns and others.")],
+    url: Url = "", key: AdminKey = "",
+) -> None:  # fmt: skip
+    """Write anew what people read of a dataset: titles, units, where it is from. Nothing else about it changes."""
+    with clear_errors():
+        content = metadata.read_bytes()
+    call("PUT", path_of("datasets", dataset, "metadata"), url, key, content=content, media="application/json")
+    notify(f"The metadata of {dataset} are written.")
 
 
 @commands.command("load")

@@ -26,7 +26,7 @@ from shared.releases import LedgerPosition
 
 Kind = Literal[
     "account", "key", "key-withdrawn", "signing-key", "population", "dataset", "cap", "budget", "charge", "records",
-    "retirement", "merge", "restore", "overlap-look", "column", "column-deletion",
+    "retirement", "merge", "restore", "overlap-look", "column", "column-deletion", "metadata",
 ]  # fmt: skip
 
 COMMAND_LINE: Final = "holder"

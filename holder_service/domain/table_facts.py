@@ -1,4 +1,5 @@
-"""What the entries say about the other tables of the database: accounts, keys, populations, datasets, derived columns.
+"""What the entries say about the other tables of the database: accounts, keys, populations, datasets, metadata, derived
+columns.
 
 The holder decides by those rows. One that was changed behind the ledger's back (a withdrawn key revived,
 a dataset moved to another population) is found by comparing them with what follows from the entries.
@@ -26,9 +27,10 @@ class TableFacts:
         detail = dict(event.detail)
         match event.kind:
             case "account" if "role" in detail:
-                self._say(entry, "accounts", event.subject, role=detail["role"], created=entry.at, disabled=False)
+                first = {"created": entry.at, "disabled": False, "display_name": None}
+                self._say(entry, "accounts", event.subject, **first | detail)
             case "account":
-                self._say(entry, "accounts", event.subject, disabled=detail["disabled"])
+                self._say(entry, "accounts", event.subject, **detail)
             case "key":
                 self._say(entry, "api_keys", event.subject, created=entry.at, withdrawn=None, **detail)
             case "key-withdrawn":
@@ -42,6 +44,8 @@ class TableFacts:
             case "dataset":
                 known = {name: detail.get(name) for name in ("schema", "records_max", "version")}
                 self._say(entry, "datasets", event.dataset, population=event.population, retired=False, **known)
+            case "metadata":
+                self._say(entry, "dataset_metadata", event.dataset, **detail)
             case "records":
                 version = int(event.subject or "")
                 self._say(entry, "datasets", event.dataset, version=version, version_last=version, **detail)

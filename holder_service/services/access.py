@@ -77,9 +77,12 @@ def open_account(store: LedgerStore, *, actor: str, new: NewAuditor) -> IssuedKe
     def work(transaction: Transaction) -> IssuedKey:
         if accounts.find_account(transaction.connection, new.name) is not None:
             raise Conflict(f"There is an account {new.name!r} already; choose another name or issue it another key.")
-        account = Account(new.name, new.role, transaction.now.isoformat(), disabled=False)
+        account = Account(
+            new.name, new.role, transaction.now.isoformat(), disabled=False, display_name=new.display_name
+        )
         accounts.add(transaction.connection, account)
-        transaction.append(Event("account", actor, auditor=None, subject=new.name, detail={"role": new.role}))
+        shown = {} if new.display_name is None else {"display_name": new.display_name}
+        transaction.append(Event("account", actor, auditor=None, subject=new.name, detail={"role": new.role, **shown}))
         return _issue(transaction, actor, new.name, new.expires)
 
     return store.commit(work)
@@ -132,6 +135,21 @@ def set_disabled(store: LedgerStore, *, actor: str, account: str, disabled: bool
             accounts.set_disabled(transaction.connection, account, disabled=disabled)
             _refuse_lockout(transaction)
             transaction.append(Event("account", actor, subject=account, detail={"disabled": disabled}))
+
+    store.commit(work)
+
+
+def set_display_name(store: LedgerStore, *, actor: str, account: str, display_name: str | None) -> None:
+    """Change what people read of an account, or take it away. Its name stays, and with it all that names it.
+
+    Raises:
+        NotFound: The account is unknown.
+    """
+
+    def work(transaction: Transaction) -> None:
+        if _require_account(transaction, account).display_name != display_name:
+            accounts.set_display_name(transaction.connection, account, display_name)
+            transaction.append(Event("account", actor, subject=account, detail={"display_name": display_name}))
 
     store.commit(work)
 

@@ -18,13 +18,14 @@ from holder_service.records.files import RecordFiles
 from holder_service.services.column_jobs import delete_unfit, remove_files
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import columns as derived_columns
-from holder_service.storage import datasets, ledger
+from holder_service.storage import datasets, ledger, metadata
 from holder_service.storage.columns import StoredColumn
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
 from shared import canonical
 from shared.amounts import LARGEST_LOSS, NANO_PER_UNIT, format_nano
 from shared.datasets import DatasetDeclaration
+from shared.metadata import DatasetMetadata
 from shared.relations import NeighbouringRelation
 from shared.schema import Schema
 
@@ -104,6 +105,7 @@ def declare(
 
     def work(transaction: Transaction) -> tuple[Declared, Sequence[StoredColumn]]:
         unfit: Sequence[StoredColumn] = ()
+        written = metadata.of_dataset(transaction.connection, name)
         before = datasets.find_dataset(transaction.connection, name)
         population = _population_for(transaction, name, declaration, before)
         _record_population(transaction, actor, population, declaration, name)
@@ -129,7 +131,7 @@ def declare(
                 Event(
                     "dataset", actor, population=population, dataset=name, cap=cap,
                     detail={
-                        "declaration": canonical.digest(declaration.model_dump(mode="json")),
+                        "declaration": canonical.digest(declaration.model_dump(mode="json", exclude={"metadata"})),
                         "schema": canonical.sha256_name(datasets.schema_text(schema).encode()),
                         "records_max": after.records_max,
                         "version": after.version,
@@ -138,12 +140,38 @@ def declare(
             )  # fmt: skip
             if before is not None:
                 unfit = delete_unfit(transaction, before, after, actor=actor)
+        words = written.fitted(schema) if declaration.metadata is None else declaration.metadata
+        if words != written:
+            _write(transaction, actor, after, words)
         return Declared(after, warnings_about(after, cap)), unfit
 
     with files.in_use():
         declared, gone = store.commit(work)
         remove_files(files, gone)
     return declared
+
+
+def describe(store: LedgerStore, *, actor: str, name: str, words: DatasetMetadata) -> None:
+    """Write the metadata of a dataset anew; nothing else about it changes (docs/adr/0027).
+
+    Raises:
+        NotFound: There is no such dataset.
+        InvalidRequest: They are about a column or a value that it does not declare.
+    """
+
+    def work(transaction: Transaction) -> None:
+        dataset = require_dataset(transaction.connection, name)
+        if refusal := words.refusal(dataset.schema):
+            raise InvalidRequest(refusal, field="columns")
+        if words != metadata.of_dataset(transaction.connection, name):
+            _write(transaction, actor, dataset, words)
+
+    store.commit(work)
+
+
+def metadata_of(store: LedgerStore, name: str) -> DatasetMetadata:
+    """What is written about a dataset."""
+    return store.look_up(metadata.of_dataset, name)
 
 
 def retire(store: LedgerStore, *, actor: str, name: str, files: RecordFiles) -> None:
@@ -262,6 +290,14 @@ class OpenRecords:
                 raise VersionGone("The records were replaced by a new version; ask again for that one.") from None
             self._open[dataset.name] = held
         return held[1]
+
+
+def _write(transaction: Transaction, actor: str, dataset: Dataset, words: DatasetMetadata) -> None:
+    digest = metadata.put(transaction.connection, dataset.name, words)
+    cap = ledger.population_balance(transaction.connection, dataset.population)
+    transaction.append(
+        Event("metadata", actor, population=dataset.population, dataset=dataset.name, cap=cap, detail={"words": digest})
+    )
 
 
 def _population_for(

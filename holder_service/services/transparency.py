@@ -25,7 +25,7 @@ from shared.releases import LedgerPosition
 
 DECISIONS: Final[tuple[Kind, ...]] = (
     "population", "cap", "budget", "merge", "dataset", "records", "retirement", "restore", "signing-key",
-    "overlap-look",
+    "overlap-look", "metadata",
 )  # fmt: skip
 """Kinds of entries that say what was decided about the dataset's people, or that bear on trust in the ledger."""
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 from holder_service.storage.tables import accounts, api_keys
 
 _FIND_KEY = (
-    select(api_keys, accounts.c.role, accounts.c.created.label("opened"), accounts.c.disabled)
+    select(api_keys, accounts.c.role, accounts.c.created.label("opened"), accounts.c.disabled, accounts.c.display_name)
     .join(accounts, accounts.c.name == api_keys.c.account)
     .where(api_keys.c.id == bindparam("key_id"))
 )
@@ -16,12 +16,18 @@ _FIND_KEY = (
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Who may call: an auditor or an administrator."""
+    """Who may call: an auditor or an administrator. People read `display_name` beside the name, if there is one."""
 
     name: str
     role: str
     created: str
     disabled: bool
+    display_name: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """What people read of it."""
+        return self.name if self.display_name is None else f"{self.display_name} ({self.name})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +64,18 @@ def set_disabled(connection: Connection, name: str, *, disabled: bool) -> None:
     connection.execute(update(accounts).where(accounts.c.name == name), {"disabled": disabled})
 
 
+def set_display_name(connection: Connection, name: str, display_name: str | None) -> None:
+    """Change what people read of an account."""
+    connection.execute(update(accounts).where(accounts.c.name == name), {"display_name": display_name})
+
+
 def find_key(connection: Connection, key_id: str) -> tuple[ApiKey, Account] | None:
     """A key by its public part, with the account that it is of."""
     row = connection.execute(_FIND_KEY, {"key_id": key_id}).one_or_none()
     if row is None:
         return None
     key = ApiKey(row.id, row.account, bytes(row.secret_hash), row.created, row.expires, row.withdrawn)
-    return key, Account(row.account, row.role, row.opened, row.disabled)
+    return key, Account(row.account, row.role, row.opened, row.disabled, row.display_name)
 
 
 def keys_of(connection: Connection, account: str) -> list[ApiKey]:

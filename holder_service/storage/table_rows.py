@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from holder_service.storage import columns, datasets, signing_keys
+from holder_service.storage import columns, datasets, metadata, signing_keys
 from holder_service.storage.tables import accounts, api_keys
 
 Row = dict[str, Any]
@@ -31,6 +31,8 @@ def rows(connection: Connection) -> dict[tuple[str, str], Row]:
             **{name: getattr(dataset, name) for name in names},
             "schema": schemas[dataset.name],
         }
+    for name, digest in metadata.digests(connection).items():
+        found["dataset_metadata", name] = {"words": digest}
     for identity, column in columns.rows(connection):
         found["derived_columns", identity] = {"id": identity, **column}
     return found

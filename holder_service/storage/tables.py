@@ -23,6 +23,7 @@ accounts = Table(
     Column("role", String(16), nullable=False),
     Column("created", String(40), nullable=False),
     Column("disabled", Boolean, nullable=False, default=False),
+    Column("display_name", String(200)),
 )
 
 api_keys = Table(
@@ -68,6 +69,13 @@ datasets = Table(
     Column("records_file", String(80)),
     Column("retired", Boolean, nullable=False, default=False),
     Column("people_file", String(80)),
+)
+
+dataset_metadata = Table(
+    "dataset_metadata",
+    metadata,
+    Column("dataset", String(64), ForeignKey("datasets.name"), primary_key=True),
+    Column("words", Text, nullable=False),
 )
 
 entries = Table(

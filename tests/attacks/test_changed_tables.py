@@ -29,6 +29,8 @@ def _fill(holder: TestedHolder) -> None:
     holder.admin("POST", "/populations/register/merge", json={"population": "second"})
     holder.offer("third", register_csv(people=5))
     holder.admin("DELETE", "/datasets/third")
+    holder.admin("PATCH", "/auditors/other", json={"display_name": "Frau Müller"})
+    holder.admin("PUT", "/datasets/register/metadata", json={"title": "Anträge"})
     holder.admin("POST", "/signing-keys")
     assert holder.release(plan()).status_code == 201
 
@@ -46,8 +48,13 @@ def victim(varied_holder: TestedHolder) -> Iterator[TestedHolder]:
         "UPDATE accounts SET role = 'administrator' WHERE name = 'other'",
         "UPDATE accounts SET disabled = 0 WHERE name = 'closed'",
         "UPDATE accounts SET disabled = 1 WHERE name = 'other'",
-        "INSERT INTO accounts SELECT 'new', role, created, disabled FROM accounts WHERE name = 'other'",
+        "INSERT INTO accounts SELECT 'new', role, created, disabled, NULL FROM accounts WHERE name = 'other'",
         "DELETE FROM accounts WHERE name = 'closed'",
+        "UPDATE accounts SET display_name = 'other' WHERE name = 'closed'",
+        "UPDATE accounts SET display_name = NULL WHERE name = 'other'",
+        "UPDATE dataset_metadata SET words = '{}'",
+        "INSERT INTO dataset_metadata VALUES ('second', '{}')",
+        "DELETE FROM dataset_metadata",
         "UPDATE api_keys SET withdrawn = NULL WHERE withdrawn IS NOT NULL",
         "UPDATE api_keys SET expires = NULL WHERE expires IS NOT NULL",
         "UPDATE api_keys SET account = 'administrator' WHERE account = 'other'",

@@ -69,6 +69,12 @@ def prepare(holder: TestedHolder) -> None:
     required(holder.load(register_csv(people=30), "fixed-size"))
     reports = "".join(f"r{n},{n},Male,here\n" for n in range(20))
     required(holder.load(f"id,age,sex,origin\n{reports}".encode(), "survey"))
+    words = {
+        "title": "Anträge",
+        "reference_date": "2026-01-31",
+        "columns": {"age": {"title": "Alter", "unit": "Jahre"}},
+    }
+    required(holder.admin("PUT", "/datasets/register/metadata", json=words))
     for dataset in ("unbounded", "fixed-size", "survey"):
         budget = {"epsilon": "1.5", "delta": "0.005", "expires": "2999-12-31T22:30:00+02:00"}
         required(holder.admin("PUT", f"/datasets/{dataset}/budgets/ADR", json=budget))
@@ -137,6 +143,8 @@ def conclude(holder: TestedHolder) -> None:
     required(holder.admin("POST", "/auditors/second/keys", json={"expires": "2999-12-31T00:00:00Z"}))
     required(holder.admin("DELETE", f"/auditors/second/keys/{opened['key_id']}"))
     required(holder.admin("PATCH", "/auditors/second", json={"disabled": True}))
+    required(holder.admin("PATCH", "/auditors/second", json={"display_name": "Frau Müller"}))
+    required(holder.admin("POST", "/auditors", json={"name": "third", "display_name": "监管机构"}))
     required(holder.admin("PUT", "/datasets/register/budgets/ADR", json={"epsilon": "0"}))
     required(holder.declare("unbounded", columns=[_AGE, {**_EDUCATION, "categories": ["low", "élevé"]}, _SEX, _ORIGIN],
                             cap={"epsilon": "1", "delta": "0.01"}))  # fmt: skip

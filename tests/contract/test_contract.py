@@ -135,6 +135,14 @@ def test_keys_are_vouched_for_and_each_signed_something(recorded: Recorded) -> N
 
 
 @pytest.mark.parametrize("folder", SETS, ids=lambda folder: folder.name)
+def test_a_description_has_the_members_that_it_had(folder: Path) -> None:
+    for document in json.loads((folder / "datasets.json").read_text()):
+        described = DatasetDescription.model_validate(document)
+        assert described.model_dump(mode="json", exclude_unset=True) == document
+        assert described.model_dump(mode="json").keys() == document.keys()
+
+
+@pytest.mark.parametrize("folder", SETS, ids=lambda folder: folder.name)
 def test_the_export_ends_as_it_did(folder: Path) -> None:
     assert is_whole(io.BytesIO((folder / "entries.jsonl").read_bytes()))
 

@@ -237,7 +237,8 @@ def test_no_body_breaks_a_form(unmoved_holder: TestedHolder, lasting_visitor: Vi
 
 
 def test_an_account_is_opened_and_its_key_shown_once(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
-    page = administrator.send("/console/auditors", {"name": "new", "role": "auditor", "expires": "2030-01-31T12:00"})
+    fields = {"name": "new", "role": "auditor", "expires": "2030-01-31T12:00", "display_name": "Frau Müller"}
+    page = administrator.send("/console/auditors", fields)
     key = re.search(r"pafer_[0-9a-f]{12}_[A-Za-z0-9_-]{43}", page.text)
 
     assert key is not None
@@ -262,6 +263,18 @@ def test_a_key_is_issued_once_for_each_form_and_withdrawn(sqlite_holder: TestedH
     assert f"Key {issued} is withdrawn." in withdrawn.text
     assert last_entry(sqlite_holder)["kind"] == "key-withdrawn"
     assert "withdrawn" not in administrator.get(path).text.partition("Keys")[0], "a message is shown once"
+
+
+def test_an_account_is_shown_by_another_name(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+    named = administrator.send("/console/auditors/ADR", {"display_name": HOSTILE}, to="display-name")
+    listed = administrator.get("/console/auditors")
+
+    assert f"{HOSTILE} (ADR)" in named.text
+    assert f"{HOSTILE} (ADR)" in listed.text
+    assert not named.all("script")
+    administrator.send("/console/auditors/ADR", {"display_name": ""}, to="display-name")
+    assert HOSTILE not in administrator.get("/console/auditors/ADR").text.partition("Keys")[0]
+    assert last_entry(sqlite_holder)["detail"] == {"display_name": None}
 
 
 def test_an_account_is_disabled_and_enabled(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
@@ -698,7 +711,15 @@ def test_hostile_names_stay_text(sqlite_holder: TestedHolder, administrator: Vis
         administrator.get(f"/console/{HOSTILE}"),
         administrator.send("/console/restore", {"reason": HOSTILE}),
         administrator.get("/console/ledger"),
-        administrator.send("/console/auditors", {"name": HOSTILE, "role": HOSTILE, "expires": HOSTILE}),
+        administrator.send(
+            "/console/auditors",
+            {
+                "name": HOSTILE,
+                "role": HOSTILE,
+                "expires": HOSTILE,
+                "display_name": HOSTILE,
+            },
+        ),
         administrator.send("/console/declare", {"name": HOSTILE, "declaration": "</textarea>" + HOSTILE}),
     ]
 

@@ -197,6 +197,8 @@ def test_every_call_of_the_administrator_has_a_command(
     assert {one, two} <= {found["name"] for found in admin("datasets", "--json")["datasets"]}
     assert admin("overlaps", one, two, "--json")["people_from"] == 100
     admin("merge", one, two)
+    (tmp_path / "words.json").write_text(json.dumps({"title": "Anträge"}), encoding="utf-8")
+    admin("metadata", one, str(tmp_path / "words.json"))
     admin("disable-auditor", auditor)
     accounts = {one["auditor"]: one for one in admin("auditors", "--json")["auditors"]}
     assert accounts[auditor]["disabled"]

@@ -9,7 +9,7 @@ from holder_service.storage.accounts import Account, ApiKey
 from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
 from holder_service.web.edge.dependencies import PathName
-from shared.datasets import NewAuditor
+from shared.datasets import AccountChange, NewAuditor
 
 router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)
 
@@ -26,7 +26,12 @@ def list_accounts(visit: Visitor) -> Response:
 def open_account(visit: Visitor, form: CheckedForm) -> Response:
     """Open an account, and show its first key."""
     new = NewAuditor.model_validate(
-        {"name": form.name("name"), "role": form.text("role"), "expires": form.timestamp("expires")}
+        {
+            "name": form.name("name"),
+            "role": form.text("role"),
+            "expires": form.timestamp("expires"),
+            "display_name": form.text("display_name") or None,
+        }
     )
     return _key_page(visit, access.open_account(visit.store, actor=visit.actor, new=new))
 
@@ -58,6 +63,15 @@ def withdraw_key(visit: Visitor, auditor: PathName, key: PathName, _: CheckedFor
     """Make a key invalid at once."""
     access.withdraw_key(visit.store, actor=visit.actor, account=auditor, key_id=key)
     return visit.done(f"{ROOT}/auditors/{auditor}", f"Key {key} is withdrawn.")
+
+
+@router.post("/auditors/{auditor}/display-name")
+@or_again(show_account)
+def set_display_name(visit: Visitor, auditor: PathName, form: CheckedForm) -> Response:
+    """Change what people read of an account."""
+    change = AccountChange(display_name=form.text("display_name") or None)
+    access.set_display_name(visit.store, actor=visit.actor, account=auditor, display_name=change.display_name)
+    return visit.done(f"{ROOT}/auditors/{auditor}", f"{auditor} is shown as {change.display_name or auditor}.")
 
 
 @router.post("/auditors/{auditor}/state")

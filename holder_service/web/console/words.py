@@ -10,6 +10,8 @@ def what_happened(event: Event) -> str:
     match event.kind:
         case "account" if "role" in detail:
             return f"Account {event.subject} opened, as {detail['role']}"
+        case "account" if "display_name" in detail:
+            return f"Account {event.subject} is shown as {detail['display_name'] or 'its name'}"
         case "account":
             return f"Account {event.subject} {'disabled' if detail.get('disabled') else 'may call again'}"
         case "key":
@@ -25,6 +27,8 @@ def what_happened(event: Event) -> str:
             return f"{what_is_published(event)}, cap {_limit(event.cap)}"
         case "dataset":
             return f"Dataset {event.dataset} declared"
+        case "metadata":
+            return f"Titles and descriptions of {event.dataset} written"
         case "cap" if "closed_by" in detail:
             return f"Cap of {event.population} closed by a restore"
         case "cap":

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, Field, StrictBool
+from pydantic import BaseModel, Field
 
 from holder_service.records.formats import RecordFormat
 from holder_service.services import access, budgets, columns, datasets
@@ -15,7 +15,8 @@ from holder_service.web.edge.dependencies import Administrator, PathColumn, Path
 from holder_service.web.edge.uploads import body_of, load_upload
 from holder_service.web.rest.documentation import FILE_BODY, PROBLEM_RESPONSES
 from shared.columns import ColumnDescription
-from shared.datasets import Budget, BudgetGrant, DatasetDeclaration, NewAuditor
+from shared.datasets import AccountChange, Budget, BudgetGrant, DatasetDeclaration, NewAuditor
+from shared.metadata import DatasetMetadata
 from shared.request_model import RequestModel
 from shared.text import Name
 from shared.timestamps import Timestamp
@@ -27,12 +28,6 @@ class NewKey(RequestModel):
     """A further key; without an expiry it holds until it is withdrawn."""
 
     expires: Timestamp | None = None
-
-
-class AccountChange(RequestModel):
-    """Whether an account may call at all."""
-
-    disabled: StrictBool
 
 
 class PopulationMerge(RequestModel):
@@ -100,8 +95,11 @@ def list_accounts(holder: TheHolder, _: Administrator) -> dict[str, Any]:
 
 @router.patch("/auditors/{auditor}", status_code=204)
 def change_account(holder: TheHolder, caller: Administrator, auditor: PathName, change: AccountChange) -> None:
-    """Disable an account, or let it call again."""
-    access.set_disabled(holder.store, actor=caller.name, account=auditor, disabled=change.disabled)
+    """Disable an account, or let it call again; change its display name, which null takes away."""
+    if change.disabled is not None:
+        access.set_disabled(holder.store, actor=caller.name, account=auditor, disabled=change.disabled)
+    if "display_name" in change.model_fields_set:
+        access.set_display_name(holder.store, actor=caller.name, account=auditor, display_name=change.display_name)
 
 
 @router.post("/auditors/{auditor}/keys", status_code=201)
@@ -128,6 +126,12 @@ def declare_dataset(
     return {
         "dataset": now.name, "population": now.population, "version": now.version, "warnings": declared.warnings,
     }  # fmt: skip
+
+
+@router.put("/datasets/{dataset}/metadata", status_code=204)
+def write_metadata(holder: TheHolder, caller: Administrator, dataset: PathName, metadata: DatasetMetadata) -> None:
+    """Write anew what people read of a dataset; no plan, price or release changes, and nothing is loaded again."""
+    datasets.describe(holder.store, actor=caller.name, name=dataset, words=metadata)
 
 
 @router.put("/datasets/{dataset}/records", openapi_extra=FILE_BODY)
@@ -205,5 +209,5 @@ def _account_document(account: Account, keys: list[ApiKey]) -> dict[str, Any]:
     ]
     return {
         "auditor": account.name, "role": account.role, "created": account.created, "disabled": account.disabled,
-        "keys": shown,
+        "display_name": account.display_name, "keys": shown,
     }  # fmt: skip

@@ -11,6 +11,7 @@ from holder_service.domain.errors import ColumnNotReady
 from holder_service.services import budgets, datasets, ledger_reading, releases
 from holder_service.services.datasets import relation_of
 from holder_service.services.holder import Holder
+from holder_service.storage import metadata
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.releases import StoredRelease, releases_of
 from holder_service.web.edge.bodies import StrictRoute
@@ -159,6 +160,7 @@ async def ledger_entry(
 def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
     with holder.store.database.read() as connection:
         relation = relation_of(connection, dataset)
+        words = metadata.of_dataset(connection, dataset.name)
     return DatasetDescription(
         name=dataset.name,
         population=dataset.population,
@@ -171,6 +173,8 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
         records_max=dataset.records_max,
         release_quantum_ms=holder.settings.release_quantum_ms,
         limits=Limits(derived_columns=ColumnLimits()),
+        metadata=None if words == metadata.NOTHING else words,
+        organisation=holder.settings.organisation,
     )
 
 
