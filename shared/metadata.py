@@ -50,7 +50,7 @@ Day = Annotated[str, StringConstraints(strict=True, pattern=r"^\d{4}-\d{2}-\d{2}
 
 
 def value_name(value: Value) -> str:
-    """What metadata call a value of a boolean column or a category."""
+    """What metadata call a value of a column, or a band."""
     return _BOOLEANS[value] if isinstance(value, bool) else str(value)
 
 
@@ -66,20 +66,20 @@ class ColumnWords(RequestModel):
     values: Annotated[dict[Text, Words], BeforeValidator(_few(limits.CATEGORIES_PER_COLUMN_MAX))] = Field(
         default_factory=dict, exclude_if=_unset
     )
-    """What people read instead of a value, by its name: a category, or true and false."""
+    """What people read instead of a value, by its name: a category, a band, or true and false."""
 
     def refusal(self, column: Column) -> str | None:
         """Why they cannot be about a column; None if they can."""
         if self.unit is not None and not column.ordered:
             return f"Column {column.name!r} has no numbers, and so no unit."
-        unknown = self.values.keys() - set(map(value_name, column.values))
+        unknown = self.values.keys() - set(map(value_name, column.group_values))
         if unknown:
             return f"Column {column.name!r} does not declare the value {min(unknown)!r}, which has words."
         return None
 
     def fitted(self, column: Column) -> Self:
         """Those that can be about a column."""
-        names = set(map(value_name, column.values))
+        names = set(map(value_name, column.group_values))
         values = {name: words for name, words in self.values.items() if name in names}
         return self.model_copy(update={"values": values, "unit": self.unit if column.ordered else None})
 
@@ -96,6 +96,7 @@ class DatasetMetadata(RequestModel):
     reference_date: Day | None = Field(default=None, exclude_if=_unset)
     """The day on which they were so."""
     people: Annotated[StrictInt, Field(ge=1, le=limits.RECORDS_MAX_MAX)] | None = Field(default=None, exclude_if=_unset)
+    """About how many people it is, as is published elsewhere; never a count of the records."""
     contact: Words | None = Field(default=None, exclude_if=_unset)
     """Whom to ask about them."""
     licence: Words | None = Field(default=None, exclude_if=_unset)
