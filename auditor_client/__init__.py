@@ -3,7 +3,7 @@
     from auditor_client import Auditor
 
     with Auditor() as auditor:  # AUDITOR_HOLDER_URL, AUDITOR_API_KEY
-        result = auditor.audit(model, "adult", ["sex"], "0.5")
+        result = auditor.audit(model, "adult", "sex", 0.5)
 
 The names in `__all__` are the public surface; everything else may change.
 """

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from auditor_client.asking.bands import score_of
 from auditor_client.asking.mechanisms import mechanism_of
 from auditor_client.asking.question import Question, make_question
-from auditor_client.asking.request import AuditRequest
+from auditor_client.asking.request import AuditRequest, PrivacyAmount
 from auditor_client.audits.asking import Asking, LinkRequest, made
 from auditor_client.audits.comparing import ModelComparison, compare_results, require_comparable
 from auditor_client.audits.history import History, stored_history
@@ -49,7 +49,7 @@ class Auditor:
     """Audits models against one holder.
 
     Example:
-        ``Auditor().audit(model, "adult", ["sex"], "0.5")`` asks the holder that the environment names
+        ``Auditor().audit(model, "adult", "sex", 0.5)`` asks the holder that the environment names
         and shows its finding in a notebook.
     """
 
@@ -139,8 +139,8 @@ class Auditor:
         self,
         model: Any = None,
         dataset: str | None = None,
-        request: AuditRequest | Sequence[str] = (),
-        epsilon: str | None = None,
+        request: AuditRequest | str | Sequence[str] = (),
+        epsilon: PrivacyAmount | None = None,
         *,
         reading: Reading | None = None,
         target_width: float | None = None,
@@ -182,8 +182,8 @@ class Auditor:
         self,
         model: Any = None,
         dataset: str | None = None,
-        request: AuditRequest | Sequence[str] = (),
-        epsilon: str | None = None,
+        request: AuditRequest | str | Sequence[str] = (),
+        epsilon: PrivacyAmount | None = None,
         *,
         reading: Reading | None = None,
         **keywords: Any,
@@ -194,9 +194,10 @@ class Auditor:
             model: A fitted model, the path of a model's file, a `Tree`, or a `ReadModel`; None if `decision` names a
                 column that holds the decisions.
             dataset: The dataset's name at the holder.
-            request: What to ask; or the sensitive columns, several of which make a group of every combination of
-                their values, with the request's other fields as keywords.
-            epsilon: The privacy loss to spend, as a decimal string: "0.5"; None for randomised response alone.
+            request: What to ask; or the sensitive column, or several, which make a group of every combination of their
+                values, with the request's other fields as keywords.
+            epsilon: The privacy loss to spend, from 0.001 to 10 with at most nine decimals: 0.5, "0.5" or a Decimal;
+                None for randomised response alone.
             reading: How to read the answer; or its fields as keywords.
             keywords: The fields of `AuditRequest` and of `Reading`, and
                 supports: How many people of the auditor's own data each cell applies to, by the cell's id.
@@ -260,8 +261,8 @@ class Auditor:
         first: Any,
         second: Any,
         dataset: str,
-        request: AuditRequest | Sequence[str] = (),
-        epsilon: str | None = None,
+        request: AuditRequest | str | Sequence[str] = (),
+        epsilon: PrivacyAmount | None = None,
         *,
         reading: Reading | None = None,
         **keywords: Any,

@@ -6,6 +6,7 @@ request about the same model and the same version of the records is the same pla
 
 import math
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -13,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from auditor_client.asking.assumption import Assumption
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import no_such
-from shared.amounts import parse_nano
+from shared.amounts import InvalidAmount, parse_nano
 from shared.schema import Group
 
 PARITY: Final = "statistical-parity"
@@ -28,6 +29,8 @@ STRATEGIES: Final = ("verdict", "rules", "pafer")
 AUTO: Final = "auto"
 MECHANISMS: Final = ("laplace", "gaussian", "exponential", "randomised_response")
 
+PrivacyAmount = str | int | float | Decimal
+"""An ε or δ, as it is written: 0.1 is "0.1", and 0.1 + 0.2 none that a plan can ask for."""
 Class = str | bool | int | float
 """One of a model's classes."""
 
@@ -45,16 +48,19 @@ def _plain(given: Any) -> Any:
     return tuple(sorted(values, key=repr)) if isinstance(given, set | frozenset) else values
 
 
-def _columns(given: Any) -> Any:
-    if isinstance(given, str):
-        raise QuestionRefused(f"Name the sensitive columns as a list, such as [{given!r}].")
-    return _plain(given)
-
-
 def _amount(given: Any) -> Any:
-    if given is None or isinstance(given, str):
-        return given
-    raise QuestionRefused(f'{given!r} is no decimal string: write an amount as a text, such as "0.1".')
+    """An amount as its decimal string; of a float what Python writes of it, if an amount can be that exact."""
+    value = given.item() if hasattr(given, "item") else given
+    if value is None or isinstance(value, str):
+        return value
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+            raise InvalidAmount("It is no number.")
+        text = format(Decimal(repr(value)) if isinstance(value, float) else Decimal(value), "f")
+        parse_nano(text)
+    except InvalidAmount as error:
+        raise QuestionRefused(f"{given!r} is no amount: {error}") from error
+    return text
 
 
 def _is_none(value: Any) -> bool:
@@ -73,7 +79,7 @@ class AuditRequest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    sensitive: Annotated[tuple[str, ...], BeforeValidator(_columns)] = Field(
+    sensitive: Annotated[tuple[str, ...], BeforeValidator(_plain), BeforeValidator(_texts)] = Field(
         description="The sensitive columns, with commas between them: sex,ethnicity compares every pair."
     )
     epsilon: Annotated[str | None, BeforeValidator(_amount)] = Field(
@@ -104,7 +110,7 @@ class AuditRequest(BaseModel):
     favourable: Annotated[tuple[Class, ...] | None, BeforeValidator(_plain), BeforeValidator(_texts)] = Field(
         default=None, description="The model's favourable classes, with commas between them."
     )
-    columns: Annotated[tuple[str, ...] | None, BeforeValidator(_plain)] = Field(
+    columns: Annotated[tuple[str, ...] | None, BeforeValidator(_plain), BeforeValidator(_texts)] = Field(
         default=None, description="The dataset's column for each input of a model that was fitted on an array."
     )
     decision: str | None = Field(

@@ -6,7 +6,7 @@ from typing import Any, Final, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from auditor_client.asking.request import AuditRequest
+from auditor_client.asking.request import AuditRequest, PrivacyAmount
 from auditor_client.errors import QuestionRefused
 from auditor_client.findings.reading import Reading
 from auditor_client.text import no_such
@@ -78,8 +78,8 @@ class Asking:
     @classmethod
     def of(
         cls,
-        request: AuditRequest | Sequence[str],
-        epsilon: str | None,
+        request: AuditRequest | str | Sequence[str],
+        epsilon: PrivacyAmount | None,
         reading: Reading | None,
         keywords: Mapping[str, Any],
     ) -> Self:

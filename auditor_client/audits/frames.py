@@ -34,6 +34,16 @@ def frame(finding: Finding) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index(["metric", "figure", *sensitive])
 
 
+def group_table(finding: Finding) -> pd.DataFrame:
+    """The rates of the first metric's groups, as Fairlearn's `MetricFrame.by_group` has them.
+
+    Returns:
+        Indexed by the sensitive columns; of equalized odds, which are two rates, by those before.
+    """
+    table = frame(finding).loc[[finding.metrics[0]]].droplevel("metric")
+    return table if len(RATES[finding.metrics[0]]) > 1 else table.droplevel("figure")
+
+
 def history_table(findings: Sequence[Finding]) -> pd.DataFrame:
     """One row for each audit and metric, the earliest first."""
     rows = [

@@ -3,61 +3,93 @@
 import math
 from collections.abc import Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
 from auditor_client.errors import QuestionRefused
-from auditor_client.estimation.results import Estimate, GroupEstimate, Verdict
+from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate, Verdict
 from auditor_client.findings.answers import RATES
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of
 from auditor_client.report.formats import group_words
 from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS
+from auditor_client.text import no_such
 
 _INK = "#1f4e79"
+_THRESHOLD = "#b3261e"
 
 
-def rates_figure(finding: Finding, metric: str | None = None) -> Figure:
+def rates_figure(finding: Finding, metric: str | None = None, ax: Axes | Sequence[Axes] | None = None) -> Figure:
     """The groups' rates, highest first, with the interval of the people in the data and of the population.
 
     Args:
         finding: An audit.
         metric: One of its metrics; by default the first.
+        ax: The axes to draw on, one for each rate of the metric; by default those of a new figure.
 
     Returns:
-        A figure of its own, with one panel for each rate; nothing is shown or kept by matplotlib.
+        The figure of the axes, with one panel for each rate; nothing is shown or kept by matplotlib.
 
     Raises:
-        QuestionRefused: The audit was not asked for that metric.
+        QuestionRefused: The audit was not asked for that metric, or it has another number of rates than axes.
     """
     metric = metric or finding.metrics[0]
     if metric not in finding.metrics:
-        raise QuestionRefused(f"The audit was not asked for {metric!r}, only {', '.join(finding.metrics)}.")
+        raise QuestionRefused(no_such("metric of this audit", metric, finding.metrics))
     estimate, rates = finding.estimates[metric], RATES[metric]
-    groups = len(parity_of(estimate, rates[0]).groups)
-    figure = Figure(figsize=(7, len(rates) * (1.1 + 0.38 * groups)), layout="constrained")
-    axes = figure.subplots(len(rates), squeeze=False)
-    for axis, rate in zip(axes[:, 0], rates, strict=True):
-        rated = sorted(
-            (group for group in parity_of(estimate, rate).groups if group.rate.defined),
-            key=lambda group: group.rate.value,
-        )
-        axis.set_title(RATE_WORDS[rate].name, loc="left", fontsize="medium")
-        axis.set_yticks(range(len(rated)), [", ".join(group_words(group.group)) for group in rated])
-        axis.set_xlim(left=0, right=_right(rated))
-        axis.grid(axis="x", alpha=0.3)
-        for row, group in enumerate(rated):
-            _interval(axis, row, group.population_rate, 1.2)
-            _interval(axis, row, group.rate, 4.5)
-            axis.plot([group.rate.value], [row], "o", color=_INK)
+    if ax is None:
+        axes = _new_axes(len(rates), len(parity_of(estimate, rates[0]).groups))
+    else:
+        axes = [ax] if isinstance(ax, Axes) else list(ax)
+    if len(axes) != len(rates):
+        raise QuestionRefused(f"{METRIC_WORDS[metric].title} has {len(rates)} rates: give `ax` as many axes.")
+    for axis, rate in zip(axes, rates, strict=True):
+        _draw(axis, parity_of(estimate, rate), RATE_WORDS[rate].name)
     title, interval = METRIC_WORDS[metric].title, estimate.ratio
     verdict = "" if estimate.verdict is Verdict.NONE else f" – {estimate.verdict.value}"
-    figure.suptitle(f"{title}: ratio {interval}{verdict}", x=0.01, ha="left")
+    said = f"{title}: ratio {interval}{verdict}"
+    axes[0].set_title(f"{said}\n{axes[0].get_title(loc='left')}", loc="left", fontsize="medium")
+    figure = axes[0].get_figure(root=True)
+    if figure is None:
+        raise QuestionRefused("The `ax` were taken out of their figure: give others.")
     return figure
 
 
-def _interval(axis: object, row: int, estimate: Estimate | None, width: float) -> None:
+def _new_axes(rates: int, groups: int) -> list[Axes]:
+    figure = Figure(figsize=(7, rates * (1.5 + 0.38 * groups)), layout="constrained")
+    return list(figure.subplots(rates, squeeze=False)[:, 0])
+
+
+def _draw(axis: Axes, parity: ParityEstimate, name: str) -> None:
+    """The rates of one comparison, and where the threshold of a verdict lies."""
+    rated = sorted(
+        (group for group in parity.groups if group.rate.defined),
+        key=lambda group: group.rate.value,
+    )
+    axis.set_title(name, loc="left", fontsize="medium")
+    axis.set_yticks(range(len(rated)), [", ".join(group_words(group.group)) for group in rated])
+    axis.set_xlim(left=0, right=_right(rated))
+    axis.set_xlabel("share of each group's people")
+    axis.xaxis.set_major_formatter(PercentFormatter(1.0))
+    axis.grid(axis="x", alpha=0.3)
+    for row, group in enumerate(rated):
+        level = f"{group.rate.level:.0%} interval"
+        _interval(axis, row, group.population_rate, 1.2, f"{level}, the population")
+        _interval(axis, row, group.rate, 4.5, f"{level}, the people in the data")
+        axis.plot([group.rate.value], [row], "o", color=_INK, label="" if row else "estimate")
+    if parity.threshold is not None and rated:
+        reference = next((group for group in rated if group.group == parity.reference), rated[-1])
+        words = "the highest rate" if parity.reference is None else "the reference group's rate"
+        limit = parity.threshold * reference.rate.value
+        axis.axvline(limit, color=_THRESHOLD, linestyle="--", label=f"{parity.threshold:g} of {words}")
+    axis.legend(loc="lower left", fontsize="small")
+
+
+def _interval(axis: Axes, row: int, estimate: Estimate | None, width: float, label: str) -> None:
     if estimate is not None and math.isfinite(estimate.low):
-        axis.plot([estimate.low, estimate.high], [row, row], color=_INK, linewidth=width, alpha=0.6)  # type: ignore[attr-defined]  # matplotlib's Axes is not exported with a type
+        ends = [estimate.low, estimate.high]
+        axis.plot(ends, [row, row], color=_INK, linewidth=width, alpha=0.6, label="" if row else label)
 
 
 def _right(groups: Sequence[GroupEstimate]) -> float:

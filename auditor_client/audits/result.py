@@ -1,6 +1,7 @@
 """A finding that shows itself: in a terminal, in a notebook, as a page (3-estimation §6)."""
 
 import platform
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -20,6 +21,7 @@ from shared.schema import Group
 
 if TYPE_CHECKING:  # importing the estimators takes a second, pandas and matplotlib another
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from auditor_client.estimation.impact import ImpactRatio
@@ -72,21 +74,32 @@ class AuditResult(Shown, Finding):
         """The leaves that the answer distinguishes, favourable ones first; none with strategy "verdict"."""
         return tuple(insight.leaf_names(self)) if insight.has_rules(self) else ()
 
+    @property
+    def by_group(self) -> "pd.DataFrame":
+        """Every group's rate of the first metric, with its intervals, and its size; `first.by_group` has estimates."""
+        from auditor_client.audits.frames import group_table  # noqa: PLC0415
+
+        return group_table(self)
+
     def to_frame(self) -> "pd.DataFrame":
         """Every metric's rate of every group as a pandas DataFrame, indexed by metric, figure and group."""
         from auditor_client.audits.frames import frame  # noqa: PLC0415
 
         return frame(self)
 
-    def plot(self, metric: str | None = None) -> "Figure":
+    def plot(self, metric: str | None = None, *, ax: "Axes | Sequence[Axes] | None" = None) -> "Figure":
         """The groups' rates with their intervals, as a matplotlib figure.
 
+        Args:
+            metric: One of the audit's; by default the first.
+            ax: The axes to draw on, for equalized odds two; by default those of a new figure.
+
         Raises:
-            QuestionRefused: The audit was not asked for that metric.
+            QuestionRefused: The audit was not asked for that metric, or it has another number of rates than axes.
         """
         from auditor_client.audits.plots import rates_figure  # noqa: PLC0415
 
-        return rates_figure(self, metric)
+        return rates_figure(self, metric, ax)
 
     @cached_property
     def view(self) -> View[AuditData]:

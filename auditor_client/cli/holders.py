@@ -8,10 +8,9 @@ from auditor_client.cli.completion import datasets as names_of_datasets
 from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import Connection, DatasetIfAny, Directory, Output
 from auditor_client.cli.output import an_auditor, clear_errors, fail, print_json, print_sentences_and_table, print_table
-from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
+from auditor_client.exchange.receipts import Receipts, check_receipts
 from auditor_client.settings import DEFAULT_RECEIPTS
 from auditor_client.tables import budget_table, dataset_table
-from auditor_client.text import readable
 from shared.flags import Without
 
 JsonOnly = Annotated[Output, Without(("report",))]
@@ -89,25 +88,6 @@ def verify(
         if output.as_json:
             print_json(findings.to_document())
         else:
-            _print_findings(findings)
+            print_sentences_and_table(findings.table)
         if not findings.ok:
             fail("The receipts and the holder do not agree; see above. Report it to the holder's administrator.")
-
-
-def _print_findings(findings: ReceiptsReport) -> None:
-    print_table(
-        ("Receipt", "Dataset", "Entry", "Finding"),
-        [
-            (
-                f"{check.file.stem[:12]}…",
-                "" if check.release is None else check.release.dataset,
-                "" if check.release is None else str(check.release.ledger.sequence),
-                check.fault or "good",
-            )
-            for check in findings.checks
-        ],
-    )
-    if findings.head is not None:
-        typer.echo(f"The holder's ledger ends at entry {findings.head.sequence}.")
-    if findings.fault is not None:
-        typer.echo(readable(findings.fault))

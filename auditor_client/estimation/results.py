@@ -64,6 +64,10 @@ class Estimate:
             return Verdict.FAILS
         return Verdict.UNDECIDED
 
+    def __float__(self) -> float:
+        """The value alone; NaN if it is undefined."""
+        return self.value
+
     def __str__(self) -> str:
         if not self.defined:
             return "undefined"

@@ -17,6 +17,7 @@ from auditor_client.errors import AuditorError, HolderLied, NotFound, ReceiptsDa
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.verification import signed_release
+from auditor_client.tables import Table
 from shared.canonical import sha256_name
 from shared.handovers import UnvouchedKey, require_vouched
 from shared.releases import LedgerPosition, Release, SigningKey, SigningKeys
@@ -52,6 +53,32 @@ class ReceiptsReport:
     def ok(self) -> bool:
         """Whether nothing was found wrong."""
         return self.fault is None and all(check.fault is None for check in self.checks)
+
+    @property
+    def table(self) -> Table:
+        """What was found of each receipt, for people."""
+        sentences = [] if self.head is None else [f"The holder's ledger ends at entry {self.head.sequence}."]
+        return Table(
+            (*sentences, *([] if self.fault is None else [self.fault])),
+            ("Receipt", "Dataset", "Entry", "Finding"),
+            tuple(
+                (
+                    f"{check.file.stem[:12]}…",
+                    "" if check.release is None else check.release.dataset,
+                    "" if check.release is None else str(check.release.ledger.sequence),
+                    check.fault or "good",
+                )
+                for check in self.checks
+            ),
+        )
+
+    def __repr__(self) -> str:
+        wrong = [check.fault for check in self.checks if check.fault] + ([self.fault] if self.fault else [])
+        found = f"{len(wrong)} faults, first: {wrong[0]}" if wrong else "all good"
+        return f"<ReceiptsReport: {len(self.checks)} receipts, {found}>"
+
+    def _repr_html_(self) -> str:
+        return self.table.to_html()
 
     def to_document(self) -> dict[str, Any]:
         """The findings as JSON values."""

@@ -179,11 +179,6 @@ class Finding:
         return self.first.difference
 
     @property
-    def by_group(self) -> Mapping[Any, Any]:
-        """The first metric's rate for each group; of equalized odds, both rates."""
-        return self.first.by_group
-
-    @property
     def overall(self) -> Estimate | tuple[Estimate | None, Estimate | None] | None:
         """The first metric's rate over all groups together."""
         return self.first.overall

@@ -1,11 +1,13 @@
 """What an answer rule by rule says beyond the verdict, in figures and in the report; at ε = 10 hardly any noise."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from markupsafe import escape
+from matplotlib.figure import Figure
 
 from auditor_client.asking.request import ODDS, OF_DECISIONS, OPPORTUNITY, PARITY, PREDICTIVE
 from auditor_client.audits.comparing import compare_results
@@ -13,7 +15,7 @@ from auditor_client.audits.history import History
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import finding
 from auditor_client.errors import EstimationRefused, QuestionRefused
-from auditor_client.estimation.results import Verdict
+from auditor_client.estimation.results import Estimate, Verdict
 from auditor_client.findings.answers import Rate
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.reading import Reading
@@ -91,8 +93,54 @@ def test_a_result_says_in_one_line_what_it_is() -> None:
 
 
 def test_a_picture_of_what_was_not_asked_is_refused() -> None:
-    with pytest.raises(QuestionRefused, match="only statistical-parity"):
+    with pytest.raises(QuestionRefused, match="There are statistical-parity"):
         audited().plot(ODDS)
+
+
+def test_a_picture_says_what_its_marks_are_and_where_the_threshold_lies() -> None:
+    result = audited()
+    highest = max(group.rate.value for group in result.parity.groups)
+
+    (axis,) = result.plot().axes
+
+    legend = axis.get_legend()
+    assert legend is not None
+    words = [text.get_text() for text in legend.get_texts()]
+    assert words == [
+        "95% interval, the population", "95% interval, the people in the data", "estimate", "0.8 of the highest rate",
+    ]  # fmt: skip
+    threshold = next(line for line in axis.get_lines() if line.get_label() == words[-1])
+    assert threshold.get_xdata()[0] == pytest.approx(0.8 * highest)  # type: ignore[index]  # a list of two
+    assert "share of" in axis.get_xlabel()
+
+
+def test_a_picture_is_drawn_on_axes_that_are_there() -> None:
+    result = audited(metrics=OF_DECISIONS)
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+
+    assert result.plot(ax=left) is figure
+    assert result.plot(ODDS, ax=[left, right]) is figure
+    assert right.get_lines()
+    with pytest.raises(QuestionRefused, match="2 rates: give `ax` as many"):
+        result.plot(ODDS, ax=left)
+
+
+def test_the_rates_by_group_are_a_frame_with_a_row_for_each_group() -> None:
+    result = audited(metrics=OF_DECISIONS)
+
+    table = result.by_group
+
+    assert table.index.names == ["sex"]
+    assert table.loc["Male", "rate"] == float(result.parity.by_group[("Male",)])
+    assert list(audited(metrics=ODDS).by_group.index.names) == ["figure", "sex"]
+
+
+def test_an_estimate_is_a_number_where_one_is_wanted() -> None:
+    result = audited()
+
+    assert float(result.ratio) == result.ratio.value
+    assert math.isnan(float(Estimate(math.nan, math.nan, math.nan, 0.95, "posterior")))
 
 
 def test_pafer_distinguishes_favourable_rules_alone() -> None:

@@ -53,12 +53,11 @@ def test_a_file_is_known_by_its_bytes(tmp_path: Path) -> None:
 
 REFUSED: dict[str, tuple[dict[str, Any], type[AuditorError], str]] = {
     "no records": ({"dataset": REGISTER.model_copy(update={"version": None})}, QuestionRefused, "no records"),
-    "a text for a list": ({"sensitive": "sex"}, QuestionRefused, "list"),
     "no column": ({"sensitive": []}, QuestionRefused, "sex, origin"),
     "a column twice": ({"sensitive": ["sex", "sex"]}, QuestionRefused, "twice"),
     "a column that is not there": ({"sensitive": ["shoe size"]}, QuestionRefused, "sex, origin"),
     "a feature": ({"sensitive": ["age"]}, QuestionRefused, "is no sensitive column"),
-    "a float for epsilon": ({"epsilon": 0.5}, QuestionRefused, "decimal string"),
+    "a float that is no decimal": ({"epsilon": 0.1 + 0.2}, QuestionRefused, "is no amount"),
     "a strategy that is not there": ({"strategy": "guess"}, QuestionRefused, "guess"),
     "a draw of zero": ({"draw": 0}, QuestionRefused, "draw"),
     "a version of zero": ({"version": 0}, QuestionRefused, "version"),

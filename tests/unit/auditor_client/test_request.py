@@ -1,6 +1,7 @@
 """Requests and readings: made once from keywords or flags, frozen, and kept whole."""
 
 import ast
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,28 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a part of a request that was given whole": ({"request": REQUEST, "strategy": "rules"}, "part of the request"),
     "the epsilon of a request that was given whole": ({"request": REQUEST, "epsilon": "0.2"}, "part of the request"),
     "a part of a reading that was given whole": ({"reading": Reading(), "level": 0.9}, "part of the reading"),
-    "an epsilon that is a float": ({"epsilon": 0.1}, "decimal string"),
+    "an epsilon that is no exact decimal": ({"epsilon": 0.1 + 0.2}, "0.30000000000000004 is no amount"),
+    "an epsilon of single precision": ({"epsilon": np.float32(0.1)}, "is no amount"),
+    "an epsilon that is no number": ({"epsilon": float("nan")}, "is no amount"),
+    "an epsilon that is infinite": ({"epsilon": Decimal("inf")}, "is no amount"),
+    "an epsilon below zero": ({"epsilon": -1}, "is no amount"),
+    "a truth value for epsilon": ({"epsilon": True}, "is no amount"),
+    "a list for epsilon": ({"epsilon": [0.1]}, "is no amount"),
 }
+
+
+@pytest.mark.parametrize(
+    ("written", "epsilon"),
+    [(0.1, "0.1"), (np.float64(0.1), "0.1"), (1, "1"), (2.0, "2.0"), (Decimal("0.25"), "0.25"), (1e-3, "0.001"),
+     (Decimal("1E+1"), "10"), ("0.5", "0.5")],
+)  # fmt: skip
+def test_an_epsilon_is_what_was_written(written: Any, epsilon: str) -> None:
+    assert asking(epsilon=written).request.epsilon == epsilon
+
+
+def test_one_text_is_one_column() -> None:
+    assert asking("sex").request == asking(["sex"]).request
+    assert AuditRequest(sensitive="sex", columns="age") == AuditRequest(sensitive=("sex",), columns=("age",))  # type: ignore[arg-type]  # read as a list of one
 
 
 @pytest.mark.parametrize("case", sorted(REFUSED))
