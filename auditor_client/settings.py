@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
@@ -17,14 +17,25 @@ from auditor_client.text import no_such
 
 CONFIG_VARIABLE: Final = "AUDITOR_CONFIG"
 DEFAULT_RECEIPTS: Final = Path("receipts")
-_VARIABLES: Final[Mapping[str, str]] = {
-    "holder_url": "AUDITOR_HOLDER_URL",
-    "api_key": "AUDITOR_API_KEY",
-    "api_key_file": "AUDITOR_API_KEY_FILE",
-    "receipts": "AUDITOR_RECEIPTS",
-    "allow_plain_http": "AUDITOR_ALLOW_PLAIN_HTTP",
+
+
+class Setting(NamedTuple):
+    """The environment variable of a setting, and what it means."""
+
+    variable: str
+    meaning: str
+
+
+SETTINGS: Final[Mapping[str, Setting]] = {
+    "holder_url": Setting("AUDITOR_HOLDER_URL", "The holder's address, such as `https://holder.example`. Needed."),
+    "api_key": Setting("AUDITOR_API_KEY", "Your key. Needed, or a file of it."),
+    "api_key_file": Setting("AUDITOR_API_KEY_FILE", "A file whose only text is your key."),
+    "receipts": Setting("AUDITOR_RECEIPTS", "The folder of receipts and pinned keys, one for each holder; `receipts`."),
+    "allow_plain_http": Setting(
+        "AUDITOR_ALLOW_PLAIN_HTTP", "`true` lets the key travel unencrypted to another machine; `false`."
+    ),
 }
-"""The environment variable of each setting; a configuration file uses the settings' own names."""
+"""Every setting by its name in a configuration file."""
 
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,512}")
 _KEY_FILE_BYTES_MAX: Final = 4096
@@ -60,14 +71,14 @@ def load_settings(
     path = config or environment.get(CONFIG_VARIABLE) or None
     sources: tuple[Mapping[str, Any], ...] = (
         {name: value for name, value in flags.items() if value is not None},
-        {name: environment[variable] for name, variable in _VARIABLES.items() if environment.get(variable)},
+        {name: environment[one.variable] for name, one in SETTINGS.items() if environment.get(one.variable)},
         _read_config(Path(path)) if path is not None else {},
     )
     values = _first_of_each(sources)
     for name, what in (("holder_url", "The holder's address"), ("api_key", "Your key")):
         if name not in values:
             raise SettingsMissing(
-                f"{what} is not set. Give `{name}`, or set the environment variable {_VARIABLES[name]}, or {name!r} in "
+                f"{what} is not set. Give `{name}`, or set the environment variable {SETTINGS[name].variable}, or {name!r} in "
                 f"the configuration file that {CONFIG_VARIABLE} names."
             )
     key, plain = SecretStr(_key(values["api_key"])), values.get("allow_plain_http", False)
@@ -80,7 +91,7 @@ def load_settings(
         )
     except ValidationError as error:
         name = "allow_plain_http"
-        raise SettingsRefused(f"{_VARIABLES[name]} ({name}) is yes or no: write true or false.") from error
+        raise SettingsRefused(f"{SETTINGS[name].variable} ({name}) is yes or no: write true or false.") from error
 
 
 def _first_of_each(sources: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
@@ -98,9 +109,9 @@ def _read_config(path: Path) -> dict[str, Any]:
         document = tomllib.loads(_read(path, _CONFIG_BYTES_MAX))
     except tomllib.TOMLDecodeError as error:
         raise SettingsRefused(f"The configuration file {path} is not valid TOML: {error}.") from error
-    unknown = sorted(document.keys() - _VARIABLES.keys())
+    unknown = sorted(document.keys() - SETTINGS.keys())
     if unknown:
-        raise SettingsRefused(f"The configuration file {path}: {no_such('setting', unknown[0], sorted(_VARIABLES))}")
+        raise SettingsRefused(f"The configuration file {path}: {no_such('setting', unknown[0], sorted(SETTINGS))}")
     return document
 
 

@@ -28,13 +28,19 @@ class Settings:
     """Where the holder keeps things, and its quantum of time.
 
     Attributes:
-        home: Signing keys, embedded stores, encoded records; all holders of a database share it.
-        database_url: SQLite in `home` by default; production: PostgreSQL.
-        anchor: The anchor file; in production on another volume than the database.
-        release_quantum_ms: 0 switches the release deadline off, for tests and simulations only.
+        home: The folder of signing keys, the secret for person keys, encoded records, and by default of the database
+            and the anchor too; all holders of one database share it.
+        database_url: SQLite in the home by default; `postgresql://…` in production. A password goes into `PGPASSWORD`
+            or a `passfile`, not into the URL.
+        anchor: The file with the ledger's head; in production on another volume than the database, and in no common
+            snapshot.
+        release_quantum_ms: The unit of time in which releases leave; 0 switches the release deadline off, for tests
+            and simulations only.
         requests_per_s: How many requests each process takes with one key, on average; 0 switches the limit off.
-        concurrent_releases: How many plans each process answers at once.
-        organisation: Who holds the records, in people's words; shown with every dataset, and published.
+        concurrent_releases: How many plans each process has under way; an auditor has at most half of them, and may
+            wait with as many more.
+        organisation: Who holds the records, in people's words and any script; shown with every dataset, and
+            published.
     """
 
     home: Path

@@ -1,0 +1,123 @@
+"""Pages made from the code: both command lines, the Python surface, the settings, what an audit is expected to show."""
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import typer
+from typer.core import TyperOption
+from typer.main import get_command
+
+import auditor_client
+from auditor_client import settings as auditor_settings
+from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.question import make_question
+from auditor_client.asking.request import AuditRequest
+from auditor_client.cli import app as auditor_app
+from auditor_client.planning.forecasting import expectation
+from holder_service import settings as holder_settings
+from holder_service.cli import app as holder_app
+from testing.invented_questions import FOUR_LEAVES
+from testing.registers import LOANS
+
+PROGRAMS: Final = {"auditor": ("auditor_client.cli", auditor_app), "holder": ("holder_service.cli", holder_app)}
+PEOPLE: Final = (500, 2_000, 10_000, 50_000, 250_000)
+EPSILONS: Final = ("0.05", "0.1", "0.25", "0.5", "1", "2")
+
+
+def commands(program: str) -> str:
+    """A program's commands, as Typer documents them; the title is the page's own."""
+    module, _ = PROGRAMS[program]
+    made = subprocess.run(
+        [sys.executable, "-m", "typer", module, "utils", "docs", "--name", program],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return made.stdout.partition("\n")[2]
+
+
+def python_surface() -> str:
+    """A directive for each exported name: the classes that do something first, then all by name."""
+    names = sorted(auditor_client.__all__, key=lambda name: (name != "Auditor", name))
+    return "\n".join(f"::: auditor_client.{name}\n" for name in names)
+
+
+def decisions(folder: Path) -> str:
+    """A list of the decisions of a folder, each by its title."""
+    titles = {path.name: path.read_text().partition("\n")[0] for path in sorted(folder.glob("[0-9]*.md"))}
+    return "".join(f"- [{title.removeprefix('# ')}]({name})\n" for name, title in titles.items())
+
+
+def settings_tables() -> str:
+    """A table for each party: every environment variable that it reads, what it means, and what holds without it."""
+    auditor = [
+        *((f"`{one.variable}`", f"`{name}`", one.meaning) for name, one in auditor_settings.SETTINGS.items()),
+        (f"`{auditor_settings.CONFIG_VARIABLE}`", "", "The configuration file."),
+    ]
+    holder = [*_holder_settings(), *_options(holder_app)]
+    return (
+        "## The auditor\n\n"
+        + _table(("variable", "in the file", "meaning"), auditor)
+        + "\n## The holder\n\n"
+        + _table(("variable", "meaning", "default"), holder)
+    )
+
+
+def variables_read(package: ModuleType) -> set[str]:
+    """Every name of the form of a setting that the source of a package holds."""
+    files = Path(inspect.getfile(package)).parent.rglob("*.py")
+    return {
+        name for file in files for name in re.findall(r"\b(?:AUDITOR|HOLDER)_[A-Z][A-Z_]*[A-Z]\b", file.read_text())
+    }
+
+
+def expected_widths() -> str:
+    """How wide the ratio's interval is expected to be, by the project's own `plan`, for two equal groups."""
+    rows = [(f"{people:,}".replace(",", " "), *(_width(people, epsilon) for epsilon in EPSILONS)) for people in PEOPLE]
+    return _table(("people", *(f"ε = {epsilon}" for epsilon in EPSILONS)), rows)
+
+
+def _width(people: int, epsilon: str) -> str:
+    request = AuditRequest(
+        sensitive=("sex",), epsilon=epsilon, strategy="verdict", assumption=Assumption(people=people)
+    )
+    width = expectation(make_question(FOUR_LEAVES, LOANS, request)).width
+    return f"{width:.3f}" if width < 1 else "tells nothing"
+
+
+def _holder_settings() -> list[tuple[str, str, str]]:
+    """The rows of `Settings`: its docstring says what each means, and an empty environment what holds without it."""
+    described = re.findall(
+        r"^    (\w+): (.+(?:\n        .+)*)", inspect.getdoc(holder_settings.Settings) or "", re.MULTILINE
+    )
+    defaults = holder_settings.Settings.from_environment({})
+    here = f"{Path.cwd()}/"
+    return [
+        (f"`HOLDER_{name.upper()}`", " ".join(text.split()), f"`{getattr(defaults, name)}`".replace(here, ""))
+        for name, text in described
+    ]
+
+
+def _options(app: typer.Typer) -> list[tuple[str, str, str]]:
+    """The options of all commands that an environment variable can give."""
+    found, left = {}, [get_command(app)]
+    while left:
+        command = left.pop()
+        left += getattr(command, "commands", {}).values()
+        for option in command.params:
+            if isinstance(option, TyperOption) and isinstance(option.envvar, str):
+                default = f"`{option.default}`" if option.default and not option.required else ""
+                found[option.envvar] = (f"`{option.envvar}`", option.help or "", default)
+    return [found[name] for name in sorted(found)]
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(settings_tables())

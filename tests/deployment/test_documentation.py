@@ -1,0 +1,113 @@
+"""The documentation: what is made from the code is complete, and what may be wrong with built pages is found.
+
+The site itself is built by `./run docs`, which needs more than the tests' environment has.
+"""
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+
+import auditor_client
+import holder_service
+from checks.documentation.built_pages import faults
+from checks.documentation.references import (
+    commands,
+    decisions,
+    expected_widths,
+    python_surface,
+    settings_tables,
+    variables_read,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+
+
+@pytest.mark.parametrize("package", [auditor_client, holder_service])
+def test_every_variable_that_the_code_reads_is_in_the_table_of_settings(package: ModuleType) -> None:
+    read = variables_read(package)
+
+    assert len(read) > 5
+    assert not {name for name in read if f"| `{name}` |" not in settings_tables()}
+
+
+def test_the_page_of_settings_holds_the_tables_that_the_code_makes() -> None:
+    """If not: `python -m checks.documentation.references` prints them."""
+    assert settings_tables() in (DOCS / "settings.md").read_text()
+
+
+@pytest.mark.parametrize(("program", "least"), [("auditor", 12), ("holder", 30)])
+def test_a_page_of_commands_has_every_command_with_its_options(program: str, least: int) -> None:
+    page = commands(program)
+
+    assert len(re.findall(rf"^#+ `{program} [a-z -]+`$", page, re.MULTILINE)) >= least
+    assert page.count("* `--help`") >= least
+
+
+def test_every_exported_name_is_in_the_page_of_python() -> None:
+    assert set(re.findall(r"^::: auditor_client\.(\w+)$", python_surface(), re.MULTILINE)) == set(
+        auditor_client.__all__
+    )
+
+
+def test_every_decision_is_listed_by_its_title() -> None:
+    assert decisions(DOCS / "adr").count("\n") == len(list((DOCS / "adr").glob("[0-9]*.md")))
+
+
+def test_more_people_and_more_budget_make_the_expected_interval_narrower() -> None:
+    rows = [line.split(" | ")[1:] for line in expected_widths().splitlines()[2:]]
+    widths = [[float(cell.strip(" |")) for cell in row] for row in rows]
+
+    assert all(row == sorted(row, reverse=True) for row in widths)
+    assert all(list(column) == sorted(column, reverse=True) for column in zip(*widths, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("page", "fault"),
+    [
+        ('<a href="other.html">', None),
+        ('<h2 id="here"></h2><a href="#here">', None),
+        ('<a href="https://example.org">', None),
+        ('<a href="gone.html">', "gone.html leads nowhere"),
+        ('<a href="other.html#gone">', "other.html#gone leads nowhere"),
+        ('<img src="gone.png">', "gone.png leads nowhere"),
+        ('<script src="https://example.org/a.js"></script>', "loads https://example.org/a.js"),
+        ('<link rel="stylesheet" href="//example.org/a.css">', "loads //example.org/a.css"),
+    ],
+)
+def test_what_is_wrong_with_a_built_page_is_found(tmp_path: Path, page: str, fault: str | None) -> None:
+    site, sources = tmp_path / "site", tmp_path / "docs"
+    site.mkdir()
+    sources.mkdir()
+    (site / "other.html").write_text("<p>Here.</p>")
+    (site / "index.html").write_text(page)
+
+    assert faults(site, sources, "") == ([f"index.html: {fault}"] if fault else [])
+
+
+def test_a_page_that_is_in_no_navigation_is_found(tmp_path: Path) -> None:
+    (tmp_path / "lost.md").write_text("# Lost")
+    (tmp_path / "found.md").write_text("# Found")
+
+    assert faults(tmp_path, tmp_path, "- Found: found.md\n") == ["lost.md: is in no place of the navigation"]
+
+
+def test_the_navigation_names_pages_that_are_there() -> None:
+    named = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+
+    assert len(named) > 20
+    assert not [name for name in named if not (DOCS / name).is_file()]
+
+
+def test_the_citation_is_of_this_version_and_names_the_article() -> None:
+    """`cffconvert --validate` found it valid; what may change is compared here."""
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+
+    assert version
+    assert citation["version"] == version[1]
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["preferred-citation"]["title"] in " ".join((ROOT / "README.md").read_text().split())
