@@ -78,8 +78,8 @@ def load_settings(
     for name, what in (("holder_url", "The holder's address"), ("api_key", "Your key")):
         if name not in values:
             raise SettingsMissing(
-                f"{what} is not set. Give `{name}`, or set the environment variable {SETTINGS[name].variable}, or {name!r} in "
-                f"the configuration file that {CONFIG_VARIABLE} names."
+                f"{what} is not set. Give `{name}`, or set the environment variable {SETTINGS[name].variable}, or "
+                f"{name!r} in the configuration file that {CONFIG_VARIABLE} names."
             )
     key, plain = SecretStr(_key(values["api_key"])), values.get("allow_plain_http", False)
     try:
