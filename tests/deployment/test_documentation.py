@@ -8,7 +8,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-import yaml
 
 import auditor_client
 import holder_service
@@ -104,10 +103,11 @@ def test_the_navigation_names_pages_that_are_there() -> None:
 
 def test_the_citation_is_of_this_version_and_names_the_article() -> None:
     """`cffconvert --validate` found it valid; what may change is compared here."""
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    citation = (ROOT / "CITATION.cff").read_text()
     version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    title = re.search(r"^preferred-citation:\n  type: article\n  title: (.+)$", citation, re.MULTILINE)
 
     assert version
-    assert citation["version"] == version[1]
-    assert citation["cff-version"] == "1.2.0"
-    assert citation["preferred-citation"]["title"] in " ".join((ROOT / "README.md").read_text().split())
+    assert f"\nversion: {version[1]}\n" in citation
+    assert title
+    assert title[1] in " ".join((ROOT / "README.md").read_text().split())

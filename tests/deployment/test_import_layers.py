@@ -35,8 +35,10 @@ def test_every_library_has_a_layer() -> None:
 
 def test_every_library_that_is_imported_is_declared() -> None:
     """Nothing works only because something else happens to bring it along."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project, groups = document["project"], document["dependency-groups"]
+    sets = [project["dependencies"], *project["optional-dependencies"].values(), *groups.values()]
+    wanted = [one for requirements in sets for one in requirements]
     declared = {re.split(r"[\[<>=;!~ ]", requirement)[0].replace("_", "-").lower() for requirement in wanted}
     distributions = packages_distributions()
 
