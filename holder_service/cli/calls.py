@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final, NoReturn
@@ -23,15 +23,22 @@ Url = Annotated[str, typer.Option(envvar="HOLDER_URL", help="A running holder; w
 AdminKey = Annotated[
     str, typer.Option("--key", envvar="HOLDER_ADMIN_KEY", help="An administrator's key; better from the environment.")
 ]
+Where = Callable[[str], str]
 UPLOAD_TIMEOUT_S: Final = 3600.0
 CALL_TIMEOUT_S: Final = 60.0
 UPLOAD_CHUNK_BYTES: Final = 1 << 20
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
-def call(method: str, path: str, url: str, key: str, *, media: str | None = None, **request: Any) -> Any:
-    """Make one call, of a running holder or of this machine's own; a refusal ends the command with its text."""
-    return _document(_answer(method, path, url, key, media=media, **request), url)
+def call(
+    method: str, path: str, url: str, key: str, *, media: str | None = None, where: Where = str, **request: Any
+) -> Any:
+    """Make one call, of a running holder or of this machine's own; a refusal ends the command with its text.
+
+    Args:
+        where: Says where a field with a fault is, for whoever wrote it.
+    """
+    return _document(_answer(method, path, url, key, media=media, **request), url, where)
 
 
 def download(path: str, url: str, key: str, into: BinaryIO, **request: Any) -> None:
@@ -98,11 +105,11 @@ def _answer(method: str, path: str, url: str, key: str, *, media: str | None = N
         return asyncio.run(_request(url, method, path, headers=headers, **request))
 
 
-def _document(answer: httpx.Response, url: str) -> Any:
+def _document(answer: httpx.Response, url: str, where: Where = str) -> Any:
     """What an answer says; a refusal ends the command."""
     try:
         document = answer.json() if answer.content else {}
-        refusal = None if answer.is_success else _said(document)
+        refusal = None if answer.is_success else _said(document, where)
     except (KeyError, TypeError, ValueError):
         refusal = f"What answers at {url} is no holder."
     if refusal is not None:
@@ -110,12 +117,13 @@ def _document(answer: httpx.Response, url: str) -> Any:
     return document
 
 
-def _said(document: dict[str, Any]) -> str:
+def _said(document: dict[str, Any], where: Where) -> str:
     """What a problem document says: all that is wrong, a line each."""
     errors = document.get("errors", ())
-    if len(errors) < 2:
-        return str(document["detail"])
-    return "\n".join([f"{document['title']}:", *(f"  {one['field']}: {one['detail']}" for one in errors)])
+    lines = [f"{where(one['field'])}: {one['detail']}" for one in errors]
+    if len(lines) < 2:
+        return lines[0] if lines and where is not str else str(document["detail"])
+    return "\n".join([f"{document['title']}:", *(f"  {line}" for line in lines)])
 
 
 async def _request(url: str, method: str, path: str, *, into: BinaryIO | None = None, **request: Any) -> httpx.Response:

@@ -9,7 +9,7 @@ import typer
 from holder_service.cli.calls import AdminKey, Url, call, chunks, clear_errors, download, fail, new_file, path_of
 from holder_service.cli.formats import media_type_of, with_format
 from holder_service.cli.output import AsJson, notify, show, show_fields, show_overlaps
-from holder_service.domain.declarations import EXAMPLE, declared_text
+from holder_service.domain.declarations import EXAMPLE, declared_text, line_of
 from holder_service.records.formats import RecordFormat
 from shared.datasets import DatasetDeclaration
 
@@ -56,7 +56,11 @@ def declare(
         )
     with clear_errors():
         content = declaration.read_bytes()
-    answer = call("PUT", path_of("datasets", dataset), url, key, content=content, media="application/json")
+
+    def where(field: str) -> str:
+        return f"line {line_of(content.decode(), field)}, {field}"
+
+    answer = call("PUT", path_of("datasets", dataset), url, key, content=content, media="application/json", where=where)
     for warning in answer["warnings"]:
         notify(f"Warning: {warning}")
     show_fields(answer if as_json else {name: answer[name] for name in answer if name != "warnings"}, as_json)

@@ -1,6 +1,7 @@
-"""Declarations as people write them: an example, and JSON with a column on each line."""
+"""Declarations as people write them: an example, JSON with a column on each line, and the lines that faults are on."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -26,6 +27,8 @@ EXAMPLE: Final = DatasetDeclaration.model_validate(
 )
 """A declaration with a column of each type; administrators begin from it."""
 
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
+
 
 def declaration_text(document: Mapping[str, Any]) -> str:
     """A declaration, or a draft of one, as JSON for people: its columns behind all else, a line each.
@@ -46,6 +49,53 @@ def declared_text(declaration: DatasetDeclaration) -> str:
             "columns": declaration.columns,
         }
     )
+
+
+def line_of(text: str, path: str) -> int:
+    """The line of a JSON document, from 1, on which a field or an item begins; of what is not there, what it lacks in.
+
+    Args:
+        text: The document, which is valid JSON.
+        path: Where the field is, such as "columns[2].type", or "body" for all of it.
+    """
+    lines = _lines_of_paths(text)
+    while path and path not in lines:
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return lines.get(path, 1)
+
+
+def _lines_of_paths(text: str) -> dict[str, int]:
+    """The line of every field and item of a JSON document, by its path."""
+    lines: dict[str, int] = {}
+    around: list[str] = []  # the paths of the objects and lists that a token is in
+    here: int | str | None = None  # the index in the innermost list, or the name in the innermost object
+    outside: list[int | str | None] = []
+    line, end = 1, 0
+    for token in _TOKEN.finditer(text):
+        line += text.count("\n", end, token.start())
+        end = token.start()
+        kind = token[0][0]
+        in_object = bool(around) and not isinstance(here, int)
+        if kind in "]}":
+            around.pop()
+            here = outside.pop()
+        elif kind == ",":
+            here = here + 1 if isinstance(here, int) else None
+        elif in_object and here is None and kind == '"':
+            here = json.loads(token[0])
+            lines[_inside(around[-1], here)] = line
+        elif kind != ":":
+            path = _inside(around[-1], here) if around else ""
+            lines.setdefault(path, line)
+            if kind in "[{":
+                around.append(path)
+                outside.append(here)
+                here = 0 if kind == "[" else None
+    return lines
+
+
+def _inside(path: str, here: int | str | None) -> str:
+    return f"{path}[{here}]" if isinstance(here, int) else f"{path}.{here}".lstrip(".")
 
 
 def _json(value: Any) -> str:

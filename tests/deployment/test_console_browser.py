@@ -183,6 +183,16 @@ def test_no_page_is_wider_than_the_screen(browser: Browser, holder: TestedHolder
             for summary in page.locator("summary").all():
                 summary.click()
             assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+            cut = page.locator(".scroll").evaluate_all("all => all.filter(e => e.scrollWidth > e.clientWidth).length")
+            assert width > 360 or cut == 0, path
+            for cell in page.locator("tbody tr:first-child td").all() if width <= 360 else []:
+                label = cell.get_attribute("data-label")
+                heads = cell.evaluate(
+                    "e => [...e.closest('table').querySelectorAll('thead th')].map(h => h.textContent)"
+                )
+                index = cell.evaluate("e => e.cellIndex")
+                actions = "action" in (cell.get_attribute("class") or "") or not heads[index]
+                assert label == (None if actions else heads[index]), (path, heads[index])
             ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
             assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(22, 25, 29)")
 

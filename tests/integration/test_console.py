@@ -398,10 +398,68 @@ def test_records_are_loaded_from_a_file_all_or_nothing(
 
     assert "Version 2 of register is loaded." in loaded.text
     assert (broken.status, none.status) == (422, 422)
-    assert "The records do not fit the declaration." in broken.text
+    assert re.search("line 20001|from here on the file is not readable", broken.text)
     assert "Choose a file" in none.text
     assert sqlite_holder.auditor("GET", "/datasets/register").json()["version"] == 2
     assert not list(sqlite_holder.settings.incoming.glob("*"))
+
+
+def test_records_are_checked_and_loaded_as_another_tool_wrote_them(
+    sqlite_holder: TestedHolder, administrator: Visitor
+) -> None:
+    written = register_csv().decode().replace("true", "1").replace("false", "N").replace(",", ";").encode()
+    page = "/console/datasets/register"
+    token = {"form_token": administrator.get(page).values["form_token"]}
+    declared = {"delimiter": ";", "decimal": ".", "true": "1 J", "false": " N", "missing": "", "dates": ""}
+    form = sqlite_holder.auditor("GET", "/datasets/register").json
+
+    def load(**fields: str) -> Page:
+        files = {"records": ("records.csv", written)}
+        return Page(administrator.client.post(f"{page}/records", data={**token, **fields}, files=files))
+
+    checked, refused = load(**declared, check="on"), load(**{**declared, "false": "0"}, check="on")
+    senseless = [load(**{**declared, "false": "j"}), load(**declared, encoding="utf-16"), load(**declared, other="1")]
+    version = form()["version"]
+    loaded = load(**declared)
+
+    assert "The file fits the declaration of register; nothing was kept." in checked.text
+    assert (refused.status, version) == (422, 1)
+    assert "20 things are not as they have to be" in refused.text
+    assert re.search(r"line \d+, column 'citizen': expected true or false", refused.text)
+    assert [page.status for page in senseless] == [422] * 3
+    assert "A word means one thing" in senseless[0].text
+    assert "Version 2 of register is loaded." in loaded.text
+
+
+def test_a_declaration_is_checked_with_the_line_of_each_fault(
+    sqlite_holder: TestedHolder, administrator: Visitor
+) -> None:
+    shown = administrator.get("/console/declare").text
+    example = shown[shown.index("{") : shown.rindex("}") + 1]
+    lines = [
+        '{"person_key": "id",',
+        '"columns": [',
+        '{"name": "a", "type": "integer"},',
+        '{"name": 1,',
+        '"type": "x"}]}',
+    ]
+    form = {"name": "survey", "declaration": "\r\n".join(lines), "check": "yes"}
+
+    checked = administrator.send("/console/declare", {"name": "survey", "declaration": example, "check": "yes"})
+    faulty = administrator.send("/console/declare", form)
+    unreadable = administrator.send("/console/declare", {**form, "declaration": "{\n}}"})
+
+    assert "nothing is declared yet" in checked.text
+    assert checked.values["name"] == "survey"
+    assert "education category low, middle, high" in checked.text
+    assert '"education"' in checked.text
+    assert (faulty.status, unreadable.status) == (422, 422)
+    assert "line 4, columns[1].name: Input should be a valid string" in faulty.text
+    assert "line 5, columns[1].type: " in faulty.text
+    assert faulty.values["name"] == "survey"
+    assert "line 2" in unreadable.text
+    assert administrator.get("/console/datasets/survey").status == 404
+    assert last_entry(sqlite_holder)["dataset"] != "survey"
 
 
 def as_parquet(content: bytes, folder: Path) -> bytes:

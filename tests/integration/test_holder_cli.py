@@ -330,13 +330,13 @@ def test_the_example_of_a_declaration_is_declared(env: dict[str, str], tmp_path:
 
 def test_all_faults_of_a_declaration_are_printed(env: dict[str, str], tmp_path: Path) -> None:
     declaration = tmp_path / "declaration.json"
-    declaration.write_text('{"cap": "10", "columns": [], "schema": 1}')
+    declaration.write_text('{"cap": "10",\n "columns": [],\n\n "schema": 1}')
 
     result = run(["admin", "declare", "faulty", str(declaration)], env)
 
     assert result.exit_code == 2
     assert [line.split(":")[0] for line in result.stderr.splitlines()[1:]] == [
-        "  person_key", "  cap", "  columns", "  schema",
+        "  line 1, person_key", "  line 1, cap", "  line 2, columns", "  line 4, schema",
     ]  # fmt: skip
 
 

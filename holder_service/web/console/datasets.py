@@ -1,13 +1,13 @@
 """The console's pages about datasets: what is declared, records loaded, datasets retired, populations merged."""
 
 from pathlib import Path
-from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
+from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.domain.declarations import EXAMPLE, declared_text
+from holder_service.domain.declarations import EXAMPLE, declared_text, line_of
 from holder_service.domain.errors import HolderError, InvalidRequest
 from holder_service.services import columns, datasets, overview
 from holder_service.services.overlaps import LOOK_LOSS, look_at_overlap
@@ -16,11 +16,13 @@ from holder_service.services.transparency import transparency_report
 from holder_service.storage.datasets import Dataset
 from holder_service.web.console.cookies import check_origin
 from holder_service.web.console.files import receive_form
+from holder_service.web.console.forms import Form
 from holder_service.web.console.pages import ROOT, Refusal
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
 from holder_service.web.console.transparency import transparency_page
 from holder_service.web.edge.dependencies import PathName
-from holder_service.web.edge.uploads import load_upload
+from holder_service.web.edge.problems import validation_refusal
+from holder_service.web.edge.uploads import Received, load_upload
 from shared.datasets import DatasetDeclaration
 
 router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)
@@ -36,7 +38,7 @@ def list_datasets(visit: Visitor) -> Response:
 @router.get("/declare")
 def show_declare(visit: Visitor) -> Response:
     """The form to declare a dataset by."""
-    return visit.page("declare.html.j2", section="datasets", example=declared_text(EXAMPLE))
+    return visit.page("declare.html.j2", section="datasets", name="", example=declared_text(EXAMPLE), checked=None)
 
 
 @router.post("/declare")
@@ -46,7 +48,12 @@ def declare(visit: Visitor, form: CheckedForm) -> Response:
     name = form.name("name")
     if any(dataset.name == name for dataset in datasets.every_dataset(visit.store)):
         raise InvalidRequest(f"There is a dataset {name!r} already: change it on its own page.")
-    return _declared(visit, name, form.document("declaration"))
+    if "check" in form.values:
+        checked = _read(form)
+        return visit.page(
+            "declare.html.j2", section="datasets", name=name, example=form.values["declaration"], checked=checked
+        )
+    return _declared(visit, name, _read(form))
 
 
 @router.get("/datasets/{dataset}")
@@ -75,30 +82,32 @@ def change_limits(visit: Visitor, dataset: PathName, form: CheckedForm) -> Respo
     document = _declaration(*_found(visit, dataset)).model_dump(mode="json", exclude_none=True)
     document["cap"] = {"epsilon": form.text("epsilon"), "delta": form.text("delta")}
     document["records_max"] = form.whole_number("records_max")
-    return _declared(visit, dataset, document)
+    return _declared(visit, dataset, DatasetDeclaration.model_validate(document))
 
 
 @router.post("/datasets/{dataset}/declaration")
 @or_again(show_dataset)
 def change_declaration(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
     """Declare a dataset again."""
-    return _declared(visit, dataset, form.document("declaration"))
+    return _declared(visit, dataset, _read(form))
 
 
 @router.post("/datasets/{dataset}/records")
 async def load_records(request: Request, visit: Visitor, dataset: PathName) -> Response:
     """Load records from a file: all of them, or none."""
 
-    async def receive(path: Path, bytes_max: int) -> str:
+    async def receive(path: Path, bytes_max: int) -> Received:
         return await receive_form(
             request, path, bytes_max=bytes_max, check=lambda token: check_origin(request, visit.session.token, token)
         )
 
     try:
         version = await load_upload(visit.holder, actor=visit.actor, dataset=dataset, receive=receive)
-    except HolderError as error:
+    except (HolderError, ValidationError) as error:
         visit.refusal = Refusal.of(error)
         return await run_in_threadpool(show_dataset, visit, dataset)
+    if version is None:
+        return visit.done(_path(dataset), f"The file fits the declaration of {dataset}; nothing was kept.")
     return visit.done(_path(dataset), f"Version {version} of {dataset} is loaded.")
 
 
@@ -145,9 +154,25 @@ def look(visit: Visitor, form: CheckedForm) -> Response:
     return visit.done(f"{ROOT}/datasets", text)
 
 
-def _declared(visit: Visit, name: str, document: Any) -> Response:
-    """Declare what a document says."""
-    declaration = DatasetDeclaration.model_validate(document)
+def _read(form: Form) -> DatasetDeclaration:
+    """The declaration that a form has.
+
+    Raises:
+        InvalidRequest: It is no JSON, or no declaration: with the line of each fault.
+    """
+    document = form.document("declaration")
+    try:
+        return DatasetDeclaration.model_validate(document)
+    except ValidationError as error:
+        faults = validation_refusal(error)[1]
+    # The browser's text, not the field's without blanks around it: people count its lines.
+    text = form.values["declaration"]
+    errors = [{**one, "field": f"line {line_of(text, one['field'])}, {one['field']}"} for one in faults]
+    raise InvalidRequest(f"{errors[0]['field']}: {errors[0]['detail']}", errors=errors)
+
+
+def _declared(visit: Visit, name: str, declaration: DatasetDeclaration) -> Response:
+    """Declare a dataset."""
     declared = datasets.declare(
         visit.store, actor=visit.actor, name=name, declaration=declaration, files=visit.holder.files
     ).dataset

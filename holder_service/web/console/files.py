@@ -1,6 +1,6 @@
 """A form of the console with a file in it, written to disk as it comes: the records may be larger than memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -10,19 +10,25 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import InvalidRequest
-from holder_service.web.edge.uploads import MEDIA_TYPES, bounded_stream
+from holder_service.records.formats import RecordFormat
+from holder_service.web.edge.uploads import MEDIA_TYPES, Received, bounded_stream
 
-TOKEN_BYTES_MAX: Final = 200
+FIELD_BYTES_MAX: Final = 2000
+_FILE: Final = "records"
+_LISTS: Final = ("missing", "true", "false", "dates")
+_SWITCHES: Final = ("only_declared", "check")
+_CHOICES: Final = ("delimiter", "decimal", "encoding")
 
 
-async def receive_form(request: Request, path: Path, *, bytes_max: int, check: Callable[[str], None]) -> str:
-    """Write the file of a form to a new file, and give its media type, by the ending of its name.
+async def receive_form(request: Request, path: Path, *, bytes_max: int, check: Callable[[str], None]) -> Received:
+    """Write the file of a form to a new file, and give what came with it: its media type, by the ending of its name.
 
     Args:
         check: Is given the form's token, which stands before the file, and refuses a wrong one.
 
     Raises:
         InvalidRequest: It is not the form of the page, or holds no file.
+        ValidationError: How the file is written is not as a format can be.
         TooLargeBody: It is longer than it may be.
     """
     media_type, parameters = parse_options_header(request.headers.get("content-type", ""))
@@ -36,22 +42,30 @@ async def receive_form(request: Request, path: Path, *, bytes_max: int, check: C
             async for chunk in bounded_stream(request, bytes_max):
                 await run_in_threadpool(parser.write, chunk)
         except MultipartParseError:
-            raise InvalidRequest("The form could not be read: load the page again.") from None
-    if reader.complete and reader.file_name:
-        return MEDIA_TYPES[1 if reader.file_name.lower().endswith(b".parquet") else 0]
-    raise InvalidRequest("Choose a file with records: .csv or .parquet.")
+            raise _unreadable() from None
+    if not (reader.complete and reader.file_name):
+        raise InvalidRequest("Choose a file with records: .csv or .parquet.")
+    sent = MEDIA_TYPES[1 if reader.file_name.lower().endswith(b".parquet") else 0]
+    return Received(sent, _format_of(reader.fields), check="check" in reader.fields)
+
+
+def _format_of(fields: Mapping[str, str]) -> RecordFormat:
+    """How a file is written, as the fields of its form say; words stand with blanks between them."""
+    words = {name: fields[name].split() for name in _LISTS if fields.get(name, "").strip()}
+    chosen = {name: fields[name] for name in _CHOICES if name in fields}
+    return RecordFormat.model_validate({**words, **chosen, "only_declared": "only_declared" in fields})
 
 
 class _FormReader:
-    """Takes a parser's pieces: the field of the token, and after it one file."""
+    """Takes a parser's pieces: the field of the token, other short fields, and after them one file."""
 
     def __init__(self, file: BinaryIO, check: Callable[[str], None]) -> None:
         self.file_name = b""
+        self.fields: dict[str, str] = {}
         self.complete = False
         self._file = file
         self._check = check
-        self._checked = False
-        self._header = self._value = self._token = b""
+        self._header = self._value = self._name = self._text = b""
         self._in_file = False
 
     def on_header_field(self, data: bytes, start: int, end: int) -> None:
@@ -63,24 +77,38 @@ class _FormReader:
     def on_header_end(self) -> None:
         if self._header.lower() == b"content-disposition":
             options = parse_options_header(self._value)[1]
+            self._name, self._text = options.get(b"name", b""), b""
             self._in_file = b"filename" in options
-            if self._in_file and not (self._checked and self.file_name == b""):
-                raise InvalidRequest("The form could not be read: load the page again.")
+            if self.file_name or (self._in_file and not self.fields):
+                raise _unreadable()
             self.file_name = options.get(b"filename", b"")
         self._header = self._value = b""
 
     def on_part_data(self, data: bytes, start: int, end: int) -> None:
         if self._in_file:
             self._file.write(data[start:end])
-        elif not self._checked and len(self._token) + end - start <= TOKEN_BYTES_MAX:
-            self._token += data[start:end]
+        elif len(self._text) + end - start <= FIELD_BYTES_MAX:
+            self._text += data[start:end]
         else:
-            raise InvalidRequest("The form could not be read: load the page again.")
+            raise _unreadable()
 
     def on_part_end(self) -> None:
-        if not self._in_file:
-            self._check(self._token.decode("latin-1"))
-            self._checked = True
+        if self._in_file:
+            return
+        name = self._name.decode("latin-1")
+        if not self.fields:
+            self._check(self._text.decode("latin-1"))
+            name = "form_token"
+        elif name not in (*_LISTS, *_SWITCHES, *_CHOICES, _FILE) or name in self.fields:
+            raise _unreadable()
+        try:
+            self.fields[name] = self._text.decode()
+        except UnicodeDecodeError:
+            raise _unreadable() from None
 
     def on_end(self) -> None:
         self.complete = True
+
+
+def _unreadable() -> InvalidRequest:
+    return InvalidRequest("The form could not be read: load the page again.")

@@ -49,23 +49,36 @@ SECTIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why something was not done, in the words that the REST interface has for it."""
+    """Why something was not done, in the words that the REST interface has for it.
+
+    Attributes:
+        faults: Of a document or a file all that is wrong, each with where it is, if that is more than one thing.
+    """
 
     code: str
     detail: str
+    faults: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, error: Exception) -> "Refusal":
         """What an error that a service or a type raised says to whoever asked."""
         if isinstance(error, HolderError):
-            return cls(error.code, error.detail)
+            return cls._of_faults(error.code, error.fields.get("errors", []), error.detail)
         if isinstance(error, ValidationError):
-            return cls(*validation_refusal(error))
+            return cls._of_faults(*validation_refusal(error))
         raise error
+
+    @classmethod
+    def _of_faults(cls, code: str, errors: list[dict[str, str]], detail: str = "") -> "Refusal":
+        faults = tuple(
+            one["detail"] if one["field"] in ("body", "file") else f"{one['field']}: {one['detail']}" for one in errors
+        )
+        return cls(code, detail or faults[0], faults if len(faults) > 1 else ())
 
     @property
     def title(self) -> str:
-        return TITLES[self.code]
+        """What happened, where that is not about what was sent: there the detail alone says what to do."""
+        return TITLES[self.code] if self.status >= 429 else ""
 
     @property
     def status(self) -> int:

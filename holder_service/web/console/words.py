@@ -38,7 +38,7 @@ def what_happened(event: Event) -> str:
         case "budget":
             return f"Budget of {event.auditor} set to {_limit(granted)}{_until(granted.expires)}"
         case "charge":
-            return f"{event.auditor} charged {loss(event.loss)} about {event.dataset}"
+            return f"{event.auditor} was charged {loss(event.loss)} about {event.dataset}"
         case "records":
             return f"Version {event.subject} of {event.dataset} loaded"
         case "retirement":
@@ -47,7 +47,7 @@ def what_happened(event: Event) -> str:
             whose = f", with the account of {event.auditor}" if event.auditor else ""
             return f"Population {detail.get('from')} joined {event.population}{whose}"
         case "overlap-look":
-            return f"Looked at people of {event.population} in {detail.get('with')}, charged {loss(event.loss)}"
+            return f"Looked at people of {event.population} in {detail.get('with')}; {loss(event.loss)} was charged"
         case "column":
             return f"{event.actor} made derived column {detail.get('name')} of {event.dataset}"
         case "column-deletion":
@@ -65,7 +65,7 @@ def what_is_published(event: Event) -> str:
     """The same for the transparency report, which confirms no limit: without amounts."""
     match event.kind:
         case "population":
-            return f"Population {event.population} in terms of {event.detail.get('relation')}"
+            return f"Population {event.population} opened, with the relation {event.detail.get('relation')}"
         case "cap" if "closed_by" not in event.detail:
             return f"Cap of {event.population} set"
         case "budget":

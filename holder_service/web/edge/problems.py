@@ -96,19 +96,21 @@ def holder_problem(request: Request, error: Any) -> Response:
 
 def validation_problem(request: Request, error: Any) -> Response:
     """A body or parameter that is not of its form: the path of each fault and what would fit, never the value sent."""
-    # A list whose first item is bad is also called too short, which only repeats it.
-    found = [one for one in error.errors() if one["type"] != "too_short" or not one["input"]] or error.errors()
-    shown = [{"field": _path(one["loc"]), "detail": _detail(one)} for one in found[:ERRORS_SHOWN_MAX]]
-    code = _validation_code(found[0], is_plan=request.url.path.startswith("/v1/datasets/"))
+    code, shown = _faults(error, is_plan=request.url.path.startswith("/v1/datasets/"))
     first = f"{shown[0]['field']}: {shown[0]['detail']}"
     return problem_response(code, first, instance=request.url.path, fields={"errors": shown})
 
 
-def validation_refusal(error: ValidationError) -> tuple[str, str]:
-    """Code and text of the first thing that is not of its form, for the console's pages."""
-    first = error.errors()[0]
-    path = _path(first["loc"])
-    return _validation_code(first, is_plan=False), _detail(first) if path == "body" else f"{path}: {_detail(first)}"
+def validation_refusal(error: ValidationError) -> tuple[str, list[dict[str, str]]]:
+    """The code of what is not of its form, and field and detail of each fault, for the console's pages."""
+    return _faults(error, is_plan=False)
+
+
+def _faults(error: Any, *, is_plan: bool) -> tuple[str, list[dict[str, str]]]:
+    # A list whose first item is bad is also called too short, which only repeats it.
+    found = [one for one in error.errors() if one["type"] != "too_short" or not one["input"]] or error.errors()
+    shown = [{"field": _path(one["loc"]), "detail": _detail(one)} for one in found[:ERRORS_SHOWN_MAX]]
+    return _validation_code(found[0], is_plan=is_plan), shown
 
 
 def http_problem(request: Request, error: Any) -> Response:

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
@@ -23,18 +23,26 @@ RECORD_BYTES_MAX: Final = 65_536
 _log = logging.getLogger(__name__)
 
 
-Receive = Callable[[Path, int], Awaitable[str]]
-"""Writes what comes into a new file of at most so many bytes, and gives its media type."""
+class Received(NamedTuple):
+    """What came with a file.
+
+    Attributes:
+        media_type: One of `MEDIA_TYPES`.
+        form: How it is written.
+        check: Whether it is only to be checked.
+    """
+
+    media_type: str
+    form: RecordFormat = STRICT
+    check: bool = False
 
 
-async def load_upload(
-    holder: Holder, *, actor: str, dataset: str, receive: Receive, form: RecordFormat = STRICT, check: bool = False
-) -> int | None:
+Receive = Callable[[Path, int], Awaitable[Received]]
+"""Writes what comes into a new file of at most so many bytes, and gives what came with it."""
+
+
+async def load_upload(holder: Holder, *, actor: str, dataset: str, receive: Receive) -> int | None:
     """Receive a file and load it as a new version of a dataset; the file is gone afterwards in any case.
-
-    Args:
-        form: How the file is written.
-        check: Check everything, and keep nothing.
 
     Returns:
         The number of the new version; `None` if there is none, for the file was only checked.
@@ -45,9 +53,9 @@ async def load_upload(
         Unavailable: The file could not be kept.
     """
     declared = await run_in_threadpool(datasets.read_dataset, holder.store, dataset)
-    async with received(holder, receive, bytes_max=RECORD_BYTES_MAX * declared.records_max) as (path, media_type):
-        upload = loads.Upload(path, media_type, form)
-        if check:
+    async with received(holder, receive, bytes_max=RECORD_BYTES_MAX * declared.records_max) as (path, came):
+        upload = loads.Upload(path, came.media_type, came.form)
+        if came.check:
             await run_in_threadpool(loads.check, holder.store, name=dataset, upload=upload, files=holder.files)
             return None
         version = await run_in_threadpool(
@@ -58,8 +66,8 @@ async def load_upload(
 
 
 @asynccontextmanager
-async def received(holder: Holder, receive: Receive, *, bytes_max: int) -> AsyncIterator[tuple[Path, str]]:
-    """A file that comes in, and its media type, while the holder's files are in use; it is gone afterwards.
+async def received(holder: Holder, receive: Receive, *, bytes_max: int) -> AsyncIterator[tuple[Path, Received]]:
+    """A file that comes in, and what comes with it, while the holder's files are in use; it is gone afterwards.
 
     Raises:
         TooLargeBody: More comes than there may be.
@@ -80,8 +88,13 @@ async def received(holder: Holder, receive: Receive, *, bytes_max: int) -> Async
         raise Unavailable("The holder cannot keep the file now; nothing was changed. Send it again.") from None
 
 
-def body_of(request: Request) -> Receive:
+def body_of(request: Request, form: RecordFormat = STRICT, *, check: bool = False) -> Receive:
     """Receives a request's body, a file of records or of linked values.
+
+    Args:
+        request: The request.
+        form: How the file is written.
+        check: Whether it is only to be checked.
 
     Raises:
         InvalidRequest: The content type is none of theirs.
@@ -90,11 +103,11 @@ def body_of(request: Request) -> Receive:
     if media_type not in MEDIA_TYPES:
         raise InvalidRequest(f"Send the file with the content type {MEDIA_TYPES[0]} or {MEDIA_TYPES[1]}.")
 
-    async def receive(path: Path, bytes_max: int) -> str:
+    async def receive(path: Path, bytes_max: int) -> Received:
         with path.open("xb") as file:
             async for chunk in bounded_stream(request, bytes_max):
                 await run_in_threadpool(file.write, chunk)
-        return media_type
+        return Received(media_type, form, check)
 
     return receive
 

@@ -143,7 +143,7 @@ async def load_records(
     How the file is written is declared, and never guessed from it. All its faults are answered at once, up to twenty.
     """
     version = await load_upload(
-        holder, actor=caller.name, dataset=dataset, receive=body_of(request), form=how.form, check=how.check
+        holder, actor=caller.name, dataset=dataset, receive=body_of(request, how.form, check=how.check)
     )
     return LoadedRecords(dataset=dataset, version=version)
 

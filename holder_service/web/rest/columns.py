@@ -75,11 +75,11 @@ async def link_values(holder: TheHolder, slots: TheColumnSlots, own: OwnColumn, 
         try:
             async with (
                 asyncio.timeout(LINKED_READ_S),
-                received(holder, receive, bytes_max=limits.LINKED_BYTES_MAX) as (upload, media_type),
+                received(holder, receive, bytes_max=limits.LINKED_BYTES_MAX) as (upload, came),
             ):
                 described = await run_in_threadpool(
                     columns.link, holder.store, holder.files, holder.pace, column=own, source=upload,
-                    media_type=media_type, apart=holder.reading,
+                    media_type=came.media_type, apart=holder.reading,
                 )  # fmt: skip
         except TimeoutError:
             raise TooSlow(limit_s=LINKED_READ_S) from None
