@@ -16,6 +16,8 @@ from shared.schema import Column, Value
 Columns = Mapping[str, Column]
 MINUS: Final = "\N{MINUS SIGN}"
 DIGITS: Final = 6
+TINY: Final = 1e-300
+"""What is nearer to zero is the next number to it, made by a strict comparison, and is rounded to it."""
 _DIGITS_EXACT: Final = 17
 _NOTHING: Final = "nothing that it can be"
 _UPPER: Final = ("lt", "le")
@@ -77,7 +79,9 @@ def value_words(value: Value, digits: int = DIGITS) -> str:
     if isinstance(value, int):
         return str(value).replace("-", MINUS)
     shown = value if digits >= _DIGITS_EXACT else float(f"{value:.{digits}g}")
-    written = f"{Decimal(repr(shown)):f}" if 1e-5 <= abs(shown) < 1e15 else f"{shown:.17g}" if shown else "0"
+    if digits < _DIGITS_EXACT and abs(shown) < TINY:
+        return "0"
+    written = f"{Decimal(repr(shown)):f}" if 1e-5 <= abs(shown) < 1e15 else repr(shown)
     return written.removesuffix(".0").replace("-", MINUS)
 
 

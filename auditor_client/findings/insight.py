@@ -17,7 +17,7 @@ from shared.schema import Group
 
 if TYPE_CHECKING:
     from auditor_client.estimation.impact import ImpactRatio
-    from auditor_client.estimation.results import Attribution
+    from auditor_client.estimation.results import Attribution, Estimate
 
 RULES_SHOWN_MAX: Final = 12
 """How many rules a report ranks and flips; `AuditResult.attribution` has all."""
@@ -109,6 +109,26 @@ def leaf_names(finding: Finding, rate: str | None = None) -> dict[str, bool]:
     refusing = counts.complement if counts.measurement.complement_is == "unfavourable" else ()
     leaves = {leaf_of(name, question): False for name in refusing}
     return {**{leaf_of(name, question): True for name in counts.favourable}, **leaves}
+
+
+def leaf_shares(finding: Finding) -> "dict[str, tuple[Estimate, ...]]":
+    """Of each leaf that was counted by itself, the share of each group's people in it; the groups as `finding.parity`.
+
+    Empty where the answer does not count rule by rule, or a count has no interval by itself. No further budget.
+    """
+    if PARITY not in finding.metrics or not has_rules(finding, Rate.ACCEPTANCE):
+        return {}
+    from auditor_client.estimation.cell_shares import cell_shares  # noqa: PLC0415 - takes a second to import
+
+    counts, sizes = finding.counts[Rate.ACCEPTANCE], [group.size for group in finding.parity.groups]
+    parts = [(counts.favourable, counts.measurement.favourable)]
+    if counts.measurement.complement_is == "unfavourable":
+        parts.append((counts.complement, counts.measurement.complement))
+    found: dict[str, tuple[Estimate, ...]] = {}
+    for names, counted in parts:
+        shares = cell_shares(counted, sizes)
+        found |= zip(names, shares, strict=True) if shares is not None else ()
+    return {leaf_of(name, finding.question): of_leaf for name, of_leaf in found.items()}
 
 
 def parity_of(estimate: MetricEstimate, rate: Rate) -> ParityEstimate:

@@ -20,6 +20,7 @@ from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import Paragraph
 from auditor_client.report.rule_bars import RuleBars, rule_bars
 from auditor_client.report.rule_lines import RuleLine, rule_lines
+from auditor_client.report.rule_tree import TreeNode, rule_tree
 from auditor_client.report.score_pictures import ImpactRow, ScoreData, impact_row, score_data
 from auditor_client.report.subject import Subject, subject
 from auditor_client.report.widths import WidthCurve, remaining_curve
@@ -58,6 +59,7 @@ class AuditData:
     bars: RuleBars | None
     no_bars: str
     scope: tuple[str, ...]
+    tree: tuple[TreeNode, ...]
     favourable: tuple[RuleLine, ...]
     unfavourable: tuple[RuleLine, ...]
     cost: tuple[Fact, ...]
@@ -98,6 +100,7 @@ def audit_data(finding: Finding) -> AuditData:
         bars=bars,
         no_bars=no_bars,
         scope=scope_words(finding.question),
+        tree=rule_tree(finding),
         favourable=rule_lines(finding.question, favourable=True),
         unfavourable=rule_lines(finding.question, favourable=False),
         cost=_cost(finding),

@@ -17,7 +17,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An estimate on an axis, in per cent of its length; None where there is no value, or no interval.
+    """An estimate as a bar from `zero` to `value`, in per cent of an axis; None where there is none, or no interval.
 
     `wide_low` and `wide_high` are the ends of a second interval, drawn thinner: of the population.
     """
@@ -27,6 +27,18 @@ class Mark:
     high: float | None
     wide_low: float | None = None
     wide_high: float | None = None
+    zero: float = 0.0
+
+    @property
+    def falls(self) -> bool:
+        """Whether the bar goes to the left."""
+        return self.value is not None and self.value < self.zero
+
+    @property
+    def outer(self) -> float:
+        """The end of everything that is drawn, on the side that the bar goes to: its text stands beyond it."""
+        drawn = [end for end in (self.value, self.low, self.high, self.wide_low, self.wide_high) if end is not None]
+        return min([self.zero, *drawn]) if self.falls else max([self.zero, *drawn])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +74,11 @@ class LinearAxis:
 
     def mark(self, estimate: Estimate, population: Estimate | None = None) -> Mark:
         """An estimate with the interval about the people, and perhaps the one about the population."""
-        wide = (None, None) if population is None else (population.low, population.high)
-        return Mark(*map(self.position, (estimate.value, estimate.low, estimate.high, *wide)))
+        ends = (estimate.value, estimate.low, estimate.high)
+        wide = None if population is None else (population.low, population.high)
+        value, low, high = map(self.position, ends)
+        wide_low, wide_high = map(self.position, wide or (None, None))
+        return Mark(value, low, high, wide_low, wide_high, zero=self.position(0.0) or 0.0)
 
 
 def interval_text(estimate: Estimate | None, words: Callable[[float], str]) -> str:

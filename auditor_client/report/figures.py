@@ -60,6 +60,7 @@ class RateTable:
 class RatioPicture:
     """The ratio on an axis from 0 to 1, and the threshold there, if there is one."""
 
+    value: str
     mark: Mark
     ticks: tuple[Tick, ...]
     threshold: float | None
@@ -156,6 +157,7 @@ def _ratio_picture(title: str, estimate: MetricEstimate) -> RatioPicture:
     shown = ratio(estimate.ratio.value, apart_from=estimate.threshold)
     interval, bar = headlines.ratio_interval(estimate), estimate.threshold
     return RatioPicture(
+        value=shown,
         mark=_RATIOS.mark(estimate.ratio, estimate.population_ratio),
         ticks=_RATIOS.ticks,
         threshold=None if bar is None else 100 * bar,

@@ -7,12 +7,12 @@ from functools import partial
 
 from auditor_client.estimation.results import Verdict
 from auditor_client.findings.finding import Finding
-from auditor_client.report.axes import LinearAxis, Mark, interval_text
+from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.formats import known, ratio
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.text import loss_words
 
-_RATIOS = LinearAxis(0.0, 1.0, 5)
+_RATIOS = LinearAxis(0.0, 1.0, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class HistoryRow:
     verdict: str
     cost: str
     mark: Mark
+    ticks: tuple[Tick, ...]
     threshold: float | None
 
 
@@ -48,6 +49,7 @@ def history_rows(findings: Sequence[Finding]) -> tuple[HistoryRow, ...]:
             verdict="no verdict" if estimate.verdict is Verdict.NONE else estimate.verdict.value,
             cost="reused" if finding.reused else loss_words(finding.release.charge),
             mark=_RATIOS.mark(estimate.ratio),
+            ticks=_RATIOS.ticks,
             threshold=None if estimate.threshold is None else 100 * estimate.threshold,
         )
         for finding in findings

@@ -1,5 +1,6 @@
 """Which rules cause the disparity, as data for pictures: ranked bars with intervals, and flipped rules."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import partial
@@ -31,12 +32,13 @@ _MORE: Final = "{number} more of the rules shown differ clearly from zero."
 
 @dataclass(frozen=True, slots=True)
 class RuleBar:
-    """One rule's share: its bar from zero to `mark.value`, in per cent of the axis."""
+    """One rule's share; `so_far` is the sum of the shares from the first to this one."""
 
     name: str
     conditions: tuple[tuple[Condition, ...], ...]
     share: str
     interval: str
+    so_far: str
     mark: Mark
     clear: bool
 
@@ -88,7 +90,11 @@ def rule_bars(finding: Finding) -> RuleBars | None:
     ranked = shares.ranking[:RULES_SHOWN_MAX]
     axis = LinearAxis.around_zero([value for share in ranked for value in (share.share.low, share.share.high)])
     names = finding.counts[rate].favourable
-    bars = tuple(_bar(finding, rate, names[share.rule], share.share, axis) for share in ranked)
+    sums = itertools.accumulate(share.share.value for share in ranked)
+    bars = tuple(
+        _bar(names[share.rule], _conditions(finding, names[share.rule]), share.share, axis, so_far)
+        for share, so_far in zip(ranked, sums, strict=True)
+    )
     first, second = (", ".join(group_words(group)) for group in (shares.first, shares.second))
     return RuleBars(
         first=first,
@@ -108,12 +114,15 @@ def rule_bars(finding: Finding) -> RuleBars | None:
     )
 
 
-def _bar(finding: Finding, rate: Rate, name: str, share: Estimate, axis: LinearAxis) -> RuleBar:
+def _bar(
+    name: str, conditions: tuple[tuple[Condition, ...], ...], share: Estimate, axis: LinearAxis, so_far: float
+) -> RuleBar:
     return RuleBar(
         name=name,
-        conditions=_conditions(finding, name),
+        conditions=conditions,
         share=_signed(share.value),
         interval=interval_text(share, _signed),
+        so_far=_signed(so_far),
         mark=axis.mark(share),
         clear=share.low > 0 or share.high < 0,
     )

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,31 +11,18 @@ from matplotlib.figure import Figure
 from auditor_client.asking.request import ODDS, OF_DECISIONS, OPPORTUNITY, PARITY, PREDICTIVE
 from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.history import History
-from auditor_client.audits.result import AuditResult
-from auditor_client.audits.stored_answers import finding
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.estimation.results import Estimate, Verdict
 from auditor_client.findings.answers import Rate
-from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import Tree
 from auditor_client.report.audit_data import audit_data
 from shared.amounts import Loss
 from shared.datasets import Budget
-from shared.releases import SigningKey
+from testing.exact_audits import audited
 from testing.invented_audits import invented_audit
 from testing.invented_people import PEOPLE, true_counts
-from testing.invented_questions import FOUR_LEAVES, exact_release, four_leaves, question
-
-KEY: SigningKey = invented_audit().key
-
-
-def audited(model: Tree = FOUR_LEAVES, *, reading: Reading | None = None, **asked: Any) -> AuditResult:
-    """An audit of invented people whose counts are answered exactly."""
-    put = question(model, **{"epsilon": "10", "strategy": "rules", **asked})
-    release = exact_release(put.plan, PEOPLE)
-    stored = StoredAnswer(release, {}, Path("receipts/one.json"), KEY)
-    return finding(put, stored, reading or Reading(), holder_url="https://holder.example")
+from testing.invented_questions import FOUR_LEAVES, four_leaves
 
 
 def true_ratio(model: Tree) -> float:

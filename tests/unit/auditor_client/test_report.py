@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.history import History
 from auditor_client.audits.result import AuditResult
+from auditor_client.estimation.results import Estimate
 from auditor_client.report.audit_data import audit_data
+from auditor_client.report.axes import LinearAxis, Mark
 from auditor_client.report.formats import percent, ratio
 from auditor_client.report.prose import noise_words
 from shared.amounts import Loss
@@ -23,13 +25,14 @@ from shared.meaning import meaning, statements
 from shared.noise import DiscreteLaplaceNoise
 from shared.relations import Relation
 from shared.releases import SigningKeys, verify_signature
+from shared.text import normalise
 from testing.invented_audits import decision_rules, invented_audit
 
 NAN = math.nan
 UNKNOWN = (NAN, NAN, NAN)
 HOSTILE = "<script>alert('1')</script>\"><img src=x onerror=alert(2)>{{ 7*7 }}&amp;"
 VOID = {"meta", "br", "link", "img", "input", "hr"}
-PROSE = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=200)
+PROSE = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=200).map(normalise)
 
 
 @dataclass
@@ -186,6 +189,27 @@ def test_positions_follow_the_figures() -> None:
     assert rates.ticks[-1].label == "40"
     assert [row.mark.value for row in rates.rows] == [pytest.approx(77.5), pytest.approx(60.0)]
     assert rates.reference == pytest.approx(100 * 0.8 * 0.31 / 0.4)
+
+
+def test_a_bar_goes_from_zero_to_its_value_and_its_text_stands_beyond_everything_drawn() -> None:
+    axis, interval = LinearAxis.around_zero([-40.0]), Estimate(-37.3, -38.0, -36.7, 0.95, "posterior")
+
+    mark = axis.mark(interval, replace(interval, low=-39.0, high=-20.0))
+
+    assert mark == Mark(3.375, 2.5, 4.125, 1.25, 25.0, zero=50.0)
+    assert mark.falls
+    assert mark.outer == 1.25
+    assert not (rising := LinearAxis(0.0, 1.0, 5).mark(replace(interval, value=0.3, low=0.2, high=0.5))).falls
+    assert (rising.zero, rising.outer) == (0.0, 50.0)
+
+
+def test_every_part_of_a_picture_is_explained_where_it_is_drawn() -> None:
+    page = EVERY_KIND["fails"].to_html()
+
+    assert "95\N{NARROW NO-BREAK SPACE}% interval for the people in the data" in page
+    assert page.count('class="label') == 1, "the threshold is labelled where it is drawn"
+    assert "interval for the population that they stand for" not in page, "none is drawn here"
+    assert page.count('class="interval"') == 1 + 2 + 1, "of the key, of two groups and of the ratio"
 
 
 def test_where_nothing_is_defined_nothing_is_drawn() -> None:

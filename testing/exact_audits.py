@@ -1,0 +1,24 @@
+"""Audits of invented people whose counts are answered exactly: what is found can be compared with the people."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from auditor_client.audits.result import AuditResult
+from auditor_client.audits.stored_answers import finding
+from auditor_client.findings.finding import StoredAnswer
+from auditor_client.findings.reading import Reading
+from auditor_client.models.tree import Tree
+from shared.releases import SigningKey
+from testing.invented_audits import invented_audit
+from testing.invented_people import PEOPLE
+from testing.invented_questions import FOUR_LEAVES, exact_release, question
+
+KEY: Final[SigningKey] = invented_audit().key
+
+
+def audited(model: Tree = FOUR_LEAVES, *, reading: Reading | None = None, **asked: Any) -> AuditResult:
+    """An audit of invented people whose counts are answered exactly."""
+    put = question(model, **{"epsilon": "10", "strategy": "rules", **asked})
+    release = exact_release(put.plan, PEOPLE)
+    stored = StoredAnswer(release, {}, Path("receipts/one.json"), KEY)
+    return finding(put, stored, reading or Reading(), holder_url="https://holder.example")
