@@ -3,10 +3,8 @@
 import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.core_dumps import forbid_core_dumps
@@ -15,13 +13,14 @@ from holder_service.services.holder import Holder
 from holder_service.settings import Settings
 from holder_service.web.console import overview as console
 from holder_service.web.edge import problems
-from holder_service.web.edge.dependencies import Authentication, needs_key
+from holder_service.web.edge.dependencies import Authentication
+from holder_service.web.edge.head_requests import HeadAsGet
 from holder_service.web.edge.metrics import Metrics
 from holder_service.web.edge.rate_limits import RateLimits
 from holder_service.web.edge.release_slots import ReleaseSlots
 from holder_service.web.edge.telemetry import Telemetry
-from holder_service.web.rest import administrators, auditors, columns, documentation, health, ledger
-from shared.problems import Problem
+from holder_service.web.rest import administrators, auditors, columns, documentation, health, ledger, problem_pages
+from holder_service.web.rest.contract import VERSION, contract
 
 GC_THRESHOLD = 10_000
 """A large plan is a million objects that all go together; looking for cycles among them took half of its time."""
@@ -57,18 +56,19 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     app = FastAPI(
         title="PAFER holder",
-        version="1",
+        version=VERSION,
         summary="Noisy histograms over rules, charged to a ledger",
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
     )
     app.state.holder = holder
     app.state.metrics = Metrics()
     app.state.release_slots = ReleaseSlots(holder.settings.concurrent_releases)
     app.state.column_slots = ReleaseSlots(COLUMN_CALLS)
-    for room in (auditors, columns, administrators, ledger, health, documentation):
+    for room in (auditors, columns, administrators, ledger, health, problem_pages, documentation):
         app.include_router(room.router)
     console.install(app)
     problems.install(app)
@@ -76,23 +76,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(RateLimits, requests_per_s=holder.settings.requests_per_s)
     app.add_middleware(problems.LastResort)
     app.add_middleware(Telemetry, metrics=app.state.metrics)
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # the documented way to extend it
+    app.add_middleware(HeadAsGet)
+    app.openapi = lambda: contract(app)  # type: ignore[method-assign]  # the documented way to extend it
     return app
-
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    """The contract as OpenAPI 3.1, with problem documents and the bearer key in it."""
-    if app.openapi_schema is None:
-        document = get_openapi(
-            title=app.title, version=app.version, summary=app.summary, routes=app.routes, openapi_version="3.1.0"
-        )
-        document["components"]["schemas"] = {
-            **documentation.COLUMN_PARTS, **document["components"]["schemas"], "Problem": Problem.model_json_schema(),
-        }  # fmt: skip
-        document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
-        for path, methods in document["paths"].items():
-            for operation in methods.values():
-                if needs_key(path):
-                    operation["security"] = [{"key": []}]
-        app.openapi_schema = document
-    return app.openapi_schema

@@ -7,7 +7,9 @@ of its own; they agree on the code, the last part of `type`. No document holds a
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
+
+from shared.request_model import ContractModel
 
 PROBLEM_TYPE_BASE: Final = "/problems/"
 PROBLEM_MEDIA_TYPE: Final = "application/problem+json"
@@ -17,6 +19,7 @@ TITLES: Final[Mapping[str, str]] = {
     "forbidden": "Not yours to do",
     "not-found": "Unknown",
     "method-not-allowed": "This path does not take that method",
+    "unsupported-media-type": "The body is of another media type than this call takes",
     "invalid-request": "The request is not of the form that this call takes",
     "invalid-amount": "Not an admissible amount",
     "invalid-plan": "Not an admissible plan",
@@ -40,16 +43,39 @@ TITLES: Final[Mapping[str, str]] = {
 """Every problem code with its title."""
 
 
-class Problem(BaseModel):
+class Problem(ContractModel):
     """A problem document; fields beyond the known ones (`requested`, `remaining`, …) are kept."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [
+                {
+                    "requested": {"epsilon": "20", "delta": "0"},
+                    "remaining": {"epsilon": "10", "delta": "0"},
+                    "type": "/problems/budget-exhausted",
+                    "title": "Budget exhausted",
+                    "status": 403,
+                    "detail": (
+                        "The plan costs epsilon 20 and your budget has epsilon 10 left. Lower epsilon, or ask the "
+                        "holder's administrator for more."
+                    ),
+                    "instance": "/v1/datasets/register/releases",
+                }
+            ]
+        },
+    )
 
     type: str
+    """A page about it; the last part of the path is the stable code."""
     title: str
+    """The code in a few words."""
     status: int
+    """The HTTP status again."""
     detail: str
+    """What is wrong here, and what to do."""
     instance: str | None = None
+    """The path that was called."""
 
     @property
     def code(self) -> str:

@@ -9,7 +9,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import Field, GetJsonSchemaHandler, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from shared import limits
 from shared.problems import InvalidPlan, SensitiveColumn, UnknownColumn
@@ -204,6 +206,18 @@ class Cell(RequestModel):
     """Your name for it: the answer names it so. No two cells of a batch share one."""
     any_of: tuple[Rule, ...] = Field(min_length=1, max_length=limits.RULES_PER_PLAN_MAX, fail_fast=True)
     """The rules: a person is counted once, whichever of them match."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """The schema of both forms."""
+        reference = handler(core_schema)
+        schema = handler.resolve_ref_schema(reference)
+        rule = handler.resolve_ref_schema(schema["properties"]["any_of"]["items"])
+        described = {"description": "In place of `any_of`: the comparisons of the cell's only rule."}
+        schema["properties"]["all_of"] = rule["properties"]["all_of"] | described
+        schema["required"] = ["id"]
+        schema["oneOf"] = [{"required": ["any_of"]}, {"required": ["all_of"]}]
+        return reference
 
     @model_validator(mode="before")
     @classmethod

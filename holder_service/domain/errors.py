@@ -58,6 +58,10 @@ class InvalidRequest(HolderError, code="invalid-request"):
     """A call's parameters are not of the form that it takes."""
 
 
+class UnsupportedMediaType(HolderError, code="unsupported-media-type"):
+    """A body is of another media type than the call takes."""
+
+
 class TooLargeBody(HolderError, code="too-large"):
     """A body exceeds its limit; refused before it is read to the end."""
 

@@ -27,6 +27,7 @@ from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import datasets, ledger
 from holder_service.storage.datasets import Population
 from shared.amounts import Loss
+from shared.request_model import ContractModel
 
 LOOK_LOSS: Final = Loss(200_000_000)
 SHOWN_FROM: Final = 100
@@ -49,22 +50,23 @@ class Overlap:
     mergeable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class OverlapLook:
-    """What an administrator is shown of two populations, at a loss of `charged` to each.
-
-    Attributes:
-        people_from, people_below: The band that their noisy number of common keys is in; from 0 below the first.
-        not_compared: Datasets of them that cannot be compared until they are loaded again.
-    """
+class OverlapLook(ContractModel):
+    """What an administrator is shown of two populations."""
 
     populations: tuple[str, str]
+    """Their names."""
     person_keys: tuple[str, str]
+    """The names of their key columns: numbers that two registers gave out are no same people."""
     people_from: int
+    """Where the band begins that their noisy number of common keys is in, in people; 0 for the lowest."""
     people_below: int
+    """Where the band ends, in people."""
     mergeable: bool
+    """Whether relation and person key are the same, so that they can be merged."""
     not_compared: tuple[str, ...]
+    """Datasets of them that cannot be compared until they are loaded again."""
     charged: Loss
+    """What the look cost each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,10 @@ def look_at_overlap(store: LedgerStore, files: RecordFiles, *, actor: str, one: 
         exact = _overlap(*pair, people)
         low, high = _band(mechanism.release([exact.people])[0])
     missing = tuple(name for population in pair for name in not_compared[population.name])
-    return OverlapLook(exact.populations, exact.person_keys, low, high, exact.mergeable, missing, LOOK_LOSS)
+    return OverlapLook(
+        populations=exact.populations, person_keys=exact.person_keys, people_from=low, people_below=high,
+        mergeable=exact.mergeable, not_compared=missing, charged=LOOK_LOSS,
+    )  # fmt: skip
 
 
 def _band(noisy: int) -> tuple[int, int]:

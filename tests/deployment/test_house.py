@@ -15,7 +15,7 @@ from holder_service.cli import app as holder_app
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
-REQUIREMENTS = ("requirements.txt", "requirements-runtime.txt")
+REQUIREMENTS = ("requirements.txt", "requirements-runtime.txt", "requirements-generator.txt")
 
 
 def tracked_files() -> list[Path]:

@@ -139,7 +139,7 @@ def test_an_administrators_mistake_is_refused(
 @pytest.mark.parametrize(
     ("content", "media_type", "code"),
     [
-        *((CSV, media_type, "invalid-request") for media_type in ("", "application/json", "application/x-parquet")),
+        *((CSV, media, "unsupported-media-type") for media in ("", "application/json", "application/x-parquet")),
         (b"", "text/csv", "invalid-records"),
         *(
             (CSV + line, "text/csv", "invalid-records")

@@ -76,9 +76,10 @@ def test_what_is_no_admissible_json_is_refused_before_it_is_a_plan(unmoved_holde
     ],
 )
 def test_a_plan_of_another_content_type_is_refused(unmoved_holder: TestedHolder, headers: dict[str, str]) -> None:
-    body = b"\x1f\x8b" if "Content-Encoding" in headers else BASE.encode()
+    packed = "Content-Encoding" in headers
+    body, code = (b"\x1f\x8b", "invalid-request") if packed else (BASE.encode(), "unsupported-media-type")
 
-    document = refused(ask(unmoved_holder, body, headers), "invalid-request", holder=unmoved_holder)
+    document = refused(ask(unmoved_holder, body, headers), code, holder=unmoved_holder)
 
     assert "JSON" in document["detail"]
 

@@ -164,7 +164,7 @@ def test_a_body_is_read_strictly(lasting_holder: TestedHolder) -> None:
         (b" " * (limits.COLUMN_BODY_BYTES_MAX + 1), "too-large"),
     ):
         refused(lasting_holder.auditor("POST", COLUMNS, content=content, headers=headers), code, holder=lasting_holder)
-    refused(lasting_holder.auditor("POST", COLUMNS, content=b"{}"), "invalid-request", holder=lasting_holder)
+    refused(lasting_holder.auditor("POST", COLUMNS, content=b"{}"), "unsupported-media-type", holder=lasting_holder)
 
 
 def test_a_score_is_computed_from_declared_columns(holder: TestedHolder) -> None:

@@ -4,21 +4,35 @@ Schemathesis makes up requests from the document, good and bad ones, and checks 
 body against it. At a desk the requests are the same every time, in continuous integration (`CI` is set) fresh ones.
 """
 
+import json
 import os
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Final
 
+import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
+from jsonschema_rs import Draft202012Validator
 from schemathesis import APIOperation, Case, GenerationMode
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
+from auditor_client.exchange.verification import verified_release
 from checks.fuzz import with_short_lists
+from holder_service.web.rest import contract
+from shared.datasets import DatasetDescription
+from shared.plans import Plan, Quote
 from shared.problems import PROBLEM_MEDIA_TYPE
+from shared.releases import SigningKeys
 from testing.holders import TestedHolder
+from testing.interface_walk import DocumentCaller, new_holder, operations_of, walk
+from tests import contract as contract_messages
 
 EXAMPLES: Final = 12
 KNOWN: Final = {"dataset": "register", "auditor": "ADR", "population": "register", "code": "not-found"}
@@ -71,25 +85,173 @@ def ask(holder: TestedHolder, operation: APIOperation[Any, Any, Any, Any], mode:
     return asked
 
 
-def test_every_operation_documents_its_problems(lasting_holder: TestedHolder) -> None:
-    document = lasting_holder.client.get("/openapi.json").json()
+def operations(holder: TestedHolder) -> dict[str, tuple[str, str, dict[str, Any]]]:
+    return operations_of(contract_of(holder))
+
+
+def contract_of(holder: TestedHolder) -> dict[str, Any]:
+    document: dict[str, Any] = holder.client.get("/openapi.json").json()
+    return document
+
+
+def fits(document: dict[str, Any], schema: dict[str, Any], value: Any) -> None:
+    """Check a value against a schema of the document."""
+    Draft202012Validator({**schema, "components": document["components"]}).validate(value)
+
+
+def bodies(operation: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What an operation takes, and what it answers that is no refusal: media type and content."""
+    yield from operation.get("requestBody", {"content": {}})["content"].items()
+    for status, answer in operation["responses"].items():
+        if status.startswith("2"):
+            yield from answer.get("content", {}).items()
+
+
+def test_the_document_says_what_it_is(lasting_holder: TestedHolder) -> None:
+    document = contract_of(lasting_holder)
 
     assert document["openapi"] == "3.1.0"
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            if path.startswith("/v1/"):
-                for status in ("401", "403", "404", "422", "503"):
-                    content = operation["responses"][status]["content"]
-                    assert list(content) == [PROBLEM_MEDIA_TYPE], (method, path, status)
-            assert operation["description"], (method, path)
+    assert document["info"]["version"] == version("pafer")
+    assert document["info"]["license"]["identifier"] == "Apache-2.0"
+    assert document["servers"][0]["url"] == "/"
+    assert "Bearer" in document["components"]["securitySchemes"]["key"]["description"]
+    assert {tag["name"] for tag in document["tags"]} == {"auditor", "everybody", "administrator", "public"}
 
 
-def test_the_contract_is_a_page_that_loads_and_runs_nothing(lasting_holder: TestedHolder) -> None:
+def test_every_operation_is_described_typed_and_named_in_short(lasting_holder: TestedHolder) -> None:
+    for name, (method, path, operation) in operations(lasting_holder).items():
+        assert re.fullmatch(r"[a-z]+(_[a-z]+){1,4}", name)
+        assert operation["description"], name
+        assert ("security" in operation) == (operation["tags"] != ["public"]), name
+        assert [one["name"] for one in operation.get("parameters", ()) if not one.get("description")] == [], name
+        assert all(content["schema"] for _, content in bodies(operation)), name
+        assert "401" not in operation["responses"] or path.startswith(("/v1/", "/metrics")), name
+        assert ("415" in operation["responses"]) == ("requestBody" in operation), name
+        assert method != "get" or not {"408", "413", "415"} & operation["responses"].keys(), name
+        for status, answer in operation["responses"].items():
+            if not status.startswith("2"):
+                assert list(answer["content"]) == [PROBLEM_MEDIA_TYPE], (name, status)
+
+
+def test_there_is_one_schema_for_each_type_and_every_field_is_described(lasting_holder: TestedHolder) -> None:
+    schemas = contract_of(lasting_holder)["components"]["schemas"]
+
+    undescribed = [
+        f"{name}.{field}"
+        for name, schema in schemas.items()
+        for field, form in schema.get("properties", {}).items()
+        if not form.get("description")
+    ]
+
+    assert undescribed == [], "the text below a field is its description"
+    assert [name for name, schema in schemas.items() if not schema.get("description")] == []
+    assert [name for name in schemas if not name.isalnum()] == [], "one type has two schemas"
+    assert "HTTPValidationError" not in schemas
+
+
+def test_every_operation_has_an_example_that_fits(lasting_holder: TestedHolder) -> None:
+    document = contract_of(lasting_holder)
+
+    for name, (_, _, operation) in operations_of(document).items():
+        shown = [(content["schema"], content["example"]) for _, content in bodies(operation) if "example" in content]
+        answered = any(answer.get("content") for answer in operation["responses"].values() if "example" in str(answer))
+        assert answered or "204" in operation["responses"], f"{name}: python -m checks.interface_examples"
+        assert len(shown) >= answered + ("requestBody" in operation), f"{name}: python -m checks.interface_examples"
+        for schema, example in shown:
+            fits(document, schema, example)
+
+
+def test_the_release_of_the_examples_is_one_that_an_auditor_believes() -> None:
+    examples = json.loads(contract.EXAMPLES.read_bytes())
+    asked, sent = Plan.model_validate(examples["release_plan"]["request"]), examples["release_plan"]["answer"]
+
+    release = verified_release(
+        sent, keys=SigningKeys.model_validate(examples["signing_keys"]["answer"]), plan=asked.pinned(sent["version"]),
+        quote=Quote.model_validate(examples["quote_plan"]["answer"]),
+        dataset=DatasetDescription.model_validate(examples["describe_dataset"]["answer"]), auditor="ADR",
+    )  # fmt: skip
+
+    assert release.ledger.model_dump() == examples["ledger_entry"]["answer"]
+
+
+RECORDED: Final = sorted(path.parent for path in Path(contract_messages.__file__).parent.glob("*/entries.jsonl"))
+
+
+@pytest.mark.parametrize("folder", RECORDED, ids=lambda folder: folder.name)
+def test_every_message_that_was_ever_recorded_fits(lasting_holder: TestedHolder, folder: Path) -> None:
+    document = contract_of(lasting_holder)
+
+    def fit(name: str, values: Iterable[Any]) -> None:
+        for value in values:
+            fits(document, {"$ref": f"#/components/schemas/{name}"}, value)
+
+    def lines(name: str) -> list[Any]:
+        return [json.loads(line) for line in (folder / name).read_bytes().splitlines()]
+
+    fit("Plan", (line["sent"] for line in lines("plans.jsonl")))
+    fit("Quote", lines("quotes.jsonl"))
+    fit("Release", lines("releases.jsonl"))
+    fit("LedgerEntry", lines("entries.jsonl")[:-1])
+    fit("DatasetDescription", json.loads((folder / "datasets.json").read_bytes()))
+    fit("SigningKeys", [json.loads((folder / "keys.json").read_bytes())])
+
+
+def test_every_operation_answers_as_documented_when_it_is_called_once(tmp_path: Path) -> None:
+    """The walk takes each operation; here with nothing but the document."""
+    answered: dict[str, httpx.Response] = {}
+
+    def note(operation: str, _: Any, answer: httpx.Response) -> None:
+        answered[operation] = answer
+        described = caller.operations[operation][2]["responses"][str(answer.status_code)]
+        assert answer.is_success, f"{operation}: {answer.text}"
+        assert ("location" in answer.headers) == (answer.status_code == 201), operation
+        if answer.content:
+            media_type = answer.headers["content-type"].partition(";")[0]
+            is_json = media_type == "application/json"
+            fits(caller.document, described["content"][media_type]["schema"], answer.json() if is_json else answer.text)
+
+    with new_holder(tmp_path) as holder:
+        caller = DocumentCaller(holder, note)
+        walk(holder, caller)
+        made = [answer.headers["location"] for answer in answered.values() if "location" in answer.headers]
+        shown = [holder.admin("HEAD", path.removeprefix("/v1/admin")).status_code for path in made if "admin" in path]
+
+    assert answered.keys() == caller.operations.keys()
+    assert sorted(shown) == [200, 405], "an account is shown, and a key is withdrawn by its path"
+
+
+def test_a_role_that_may_not_call_is_refused(sqlite_holder: TestedHolder) -> None:
+    for name, (method, path, operation) in operations(sqlite_holder).items():
+        if {"auditor", "administrator"} & {*operation["tags"]}:
+            key = sqlite_holder.auditor_key if "administrator" in operation["tags"] else sqlite_holder.admin_key
+            parameters = [one for one in operation.get("parameters", ()) if one["in"] == "path"]
+            filled = path.format(**{one["name"]: one["schema"]["examples"][0] for one in parameters})
+            answer = sqlite_holder.client.request(method, filled, headers={"Authorization": f"Bearer {key}"})
+            assert answer.status_code in (403, 415), name
+            assert "403" in operation["responses"], name
+
+
+def test_head_is_answered_wherever_get_is(sqlite_holder: TestedHolder) -> None:
+    got = sqlite_holder.auditor("GET", "/datasets")
+
+    head = sqlite_holder.auditor("HEAD", "/datasets")
+
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == got.headers["content-length"]
+    assert sqlite_holder.auditor("HEAD", "/datasets/register/quotes").status_code == 405
+    assert sqlite_holder.client.head("/v1/datasets").status_code == 401
+
+
+def test_the_contract_is_a_page_that_can_reach_nothing(lasting_holder: TestedHolder) -> None:
+    """What it shows in a browser is in tests/deployment."""
     page = lasting_holder.client.get("/docs")
 
-    assert page.headers["content-type"] == "text/html; charset=utf-8"
-    assert "default-src 'none'" in page.headers["content-security-policy"]
-    assert "<script" not in page.text
-    assert "://" not in page.text
-    for path in lasting_holder.client.get("/openapi.json").json()["paths"]:
-        assert path in page.text
+    policy = page.headers["content-security-policy"]
+    assert policy.startswith("sandbox allow-scripts ")
+    assert "allow-same-origin" not in policy
+    assert "default-src 'none'" in policy
+    assert "connect-src" not in policy
+    for source in re.findall(r'(?:src|href)="([^"]+)"', page.text.partition('id="contract"')[0]):
+        assert lasting_holder.client.get(source).status_code in (200, 303), source
+    assert lasting_holder.client.get("/docs/..%2f..%2fsettings").status_code == 404
+    assert lasting_holder.client.get("/").headers["location"] == "/docs"

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from html import escape
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -79,6 +80,7 @@ HARMLESS: Final[dict[str, Trigger]] = {
     "forbidden": lambda holder: holder.auditor("GET", "/admin/auditors"),
     "not-found": lambda holder: holder.auditor("GET", "/datasets/nope"),
     "method-not-allowed": lambda holder: holder.auditor("DELETE", "/datasets"),
+    "unsupported-media-type": lambda holder: holder.auditor("POST", "/datasets/register/quotes", content=b"{}"),
     "invalid-request": lambda holder: holder.auditor("GET", "/datasets/register/releases?limit=0"),
     "invalid-amount": lambda holder: holder.release(plan(epsilon="1e400")),
     "invalid-plan": lambda holder: holder.release(plan(seed=1)),
@@ -125,11 +127,22 @@ def test_no_code_is_without_title_status_and_trigger() -> None:
     assert set(TITLES) == set(STATUS_BY_CODE) == {*HARMLESS, *HARMFUL} | ELSEWHERE
 
 
-def test_a_code_has_a_page(lasting_holder: TestedHolder) -> None:
-    for code, status in STATUS_BY_CODE.items():
-        page = lasting_holder.client.get(f"/problems/{code}")
+def test_a_code_has_a_page_that_says_what_it_means_and_what_to_do(lasting_holder: TestedHolder) -> None:
+    listed = {one["code"]: one for one in lasting_holder.client.get("/problems").json()["problems"]}
 
-        assert page.json() == {"code": code, "title": TITLES[code], "status": status}
+    for code, status in STATUS_BY_CODE.items():
+        document = lasting_holder.client.get(f"/problems/{code}").json()
+        page = lasting_holder.client.get(f"/problems/{code}", headers={"Accept": "text/html,*/*;q=0.8"})
+
+        assert document == listed.pop(code)
+        assert (document["code"], document["title"], document["status"]) == (code, TITLES[code], status)
+        assert len(document["meaning"]) >= 40
+        assert len(document["remedy"]) > 30
+        assert page.headers["content-type"].startswith("text/html")
+        assert page.headers["content-security-policy"].startswith("default-src 'none'")
+        assert escape(document["meaning"].split("`")[0]) in page.text
+        assert "`" not in page.text
+    assert not listed
     refused(lasting_holder.client.get("/problems/nope"), "not-found", holder=lasting_holder)
 
 

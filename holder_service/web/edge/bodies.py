@@ -8,7 +8,7 @@ import jiter
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-from holder_service.domain.errors import InvalidRequest, TooLargeBody, TooManyParts, TooSlow
+from holder_service.domain.errors import InvalidRequest, TooLargeBody, TooManyParts, TooSlow, UnsupportedMediaType
 from shared import limits
 
 
@@ -22,7 +22,7 @@ class StrictRequest(Request):
 
         Raises:
             InvalidRequest: It is no JSON, nests too deeply, or names a field twice.
-            TooLargeBody, TooSlow: As `read_bounded`.
+            UnsupportedMediaType, TooLargeBody, TooSlow: As `read_bounded`.
             TooManyParts: It holds more lists and objects than any request needs.
         """
         self._body = await read_bounded(self, bytes_max=limits.BODY_BYTES_MAX, media_type="application/json")
@@ -53,14 +53,14 @@ async def read_bounded(request: Request, *, bytes_max: int, media_type: str | No
     """A whole body.
 
     Raises:
-        InvalidRequest: It is not of the media type.
+        UnsupportedMediaType: It is not of the media type.
         TooLargeBody: It is longer than the limit; refused unread where it says so, and else as soon as it is.
         TooSlow: It does not come in time.
     """
     if media_type is not None:
         sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if sent != media_type:
-            raise InvalidRequest(f"Send a JSON document with the content type {media_type}.")
+            raise UnsupportedMediaType(f"Send a JSON document with the content type {media_type}.")
     if int(request.headers.get("content-length", "0")) > bytes_max:  # the server has refused what is no number
         raise TooLargeBody(limit_bytes=bytes_max)
     body = bytearray()

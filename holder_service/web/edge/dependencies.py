@@ -95,6 +95,11 @@ Auditor = Annotated[Caller, Depends(_auditor)]
 Administrator = Annotated[Caller, Depends(_administrator)]
 TheColumnSlots = Annotated[ReleaseSlots, Depends(_column_slots)]
 PathName = Annotated[Name, Path()]
-"""A name in the path of a call."""
-PathColumn = Annotated[str, Path(pattern="^sha256:[0-9a-f]{64}$")]
-"""The id of a derived column in the path of a call."""
+"""A name in a path."""
+PathDataset = Annotated[Name, Path(description="The dataset's name.", examples=["register"])]
+PathPopulation = Annotated[Name, Path(description="The population's name.", examples=["register"])]
+PathAuditor = Annotated[Name, Path(description="The account's name.", examples=["ADR"])]
+PathKey = Annotated[Name, Path(description="The key's id, as accounts show it.", examples=["0123456789ab"])]
+PathColumn = Annotated[
+    str, Path(pattern="^sha256:[0-9a-f]{64}$", description="The derived column's id.", examples=["sha256:" + "0" * 64])
+]

@@ -25,6 +25,7 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = {
     "forbidden": 403,
     "not-found": 404,
     "method-not-allowed": 405,
+    "unsupported-media-type": 415,
     "invalid-request": 422,
     "invalid-amount": 422,
     "invalid-plan": 422,

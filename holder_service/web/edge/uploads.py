@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.domain.errors import InvalidRequest, TooLargeBody, TooSlow, Unavailable
+from holder_service.domain.errors import TooLargeBody, TooSlow, Unavailable, UnsupportedMediaType
 from holder_service.records.formats import STRICT, RecordFormat
 from holder_service.services import datasets, loads
 from holder_service.services.holder import Holder
@@ -97,11 +97,11 @@ def body_of(request: Request, form: RecordFormat = STRICT, *, check: bool = Fals
         check: Whether it is only to be checked.
 
     Raises:
-        InvalidRequest: The content type is none of theirs.
+        UnsupportedMediaType: The content type is none of theirs.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in MEDIA_TYPES:
-        raise InvalidRequest(f"Send the file with the content type {MEDIA_TYPES[0]} or {MEDIA_TYPES[1]}.")
+        raise UnsupportedMediaType(f"Send the file with the content type {MEDIA_TYPES[0]} or {MEDIA_TYPES[1]}.")
 
     async def receive(path: Path, bytes_max: int) -> Received:
         with path.open("xb") as file:

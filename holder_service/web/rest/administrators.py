@@ -1,46 +1,66 @@
 """What administrators call: auditors and keys, datasets and records, populations, budgets (4-interface)."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, Field
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
 
+from holder_service.domain.errors import NotFound
 from holder_service.records.formats import RecordFormat
 from holder_service.services import access, budgets, columns, datasets
-from holder_service.services.access import IssuedKey
 from holder_service.services.overlaps import OverlapLook, look_at_overlap
-from holder_service.storage.accounts import Account, ApiKey
 from holder_service.web.edge.bodies import StrictRoute
-from holder_service.web.edge.dependencies import Administrator, PathColumn, PathName, TheHolder
+from holder_service.web.edge.dependencies import (
+    Administrator,
+    PathAuditor,
+    PathColumn,
+    PathDataset,
+    PathKey,
+    PathPopulation,
+    TheHolder,
+)
 from holder_service.web.edge.uploads import body_of, load_upload
-from holder_service.web.rest.documentation import FILE_BODY, PROBLEM_RESPONSES
-from shared.columns import ColumnDescription
+from holder_service.web.rest.answers import (
+    AccountList,
+    AuditorsColumn,
+    AuditorsColumnList,
+    BudgetList,
+    DeclaredDataset,
+    ListedAccount,
+    LoadedRecords,
+    ShownKey,
+)
+from holder_service.web.rest.contract import FILE_BODY, refusals
 from shared.datasets import AccountChange, Budget, BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.metadata import DatasetMetadata
 from shared.request_model import RequestModel
 from shared.text import Name
 from shared.timestamps import Timestamp
 
-router = APIRouter(prefix="/v1/admin", tags=["administrator"], route_class=StrictRoute, responses=PROBLEM_RESPONSES)
+router = APIRouter(prefix="/v1/admin", tags=["administrator"], route_class=StrictRoute)
 
 
 class NewKey(RequestModel):
-    """A further key; without an expiry it holds until it is withdrawn."""
+    """A further key."""
 
     expires: Timestamp | None = None
+    """When it ends; without it, when it is withdrawn."""
 
 
 class PopulationMerge(RequestModel):
     """Which population joins the one in the path."""
 
     population: Name
+    """The population that joins; its name is gone then."""
 
 
 class PopulationPair(RequestModel):
     """Two populations that may share people."""
 
     population: Name
+    """The one."""
     other: Name
+    """The other."""
 
 
 class LoadOptions(RecordFormat):
@@ -54,47 +74,34 @@ class LoadOptions(RecordFormat):
         return RecordFormat(**self.model_dump(exclude={"check"}))
 
 
-class LoadedRecords(BaseModel):
-    """What a load made: the number of the new version, or none where the file was only checked."""
-
-    dataset: str
-    version: int | None
-
-
-class AuditorsColumn(ColumnDescription):
-    """A derived column, and whose it is."""
-
-    auditor: str
-
-
-class ShownKey(BaseModel):
-    """A new key, shown this once."""
-
-    auditor: str
-    key_id: str
-    key: str
-
-    @classmethod
-    def of(cls, issued: IssuedKey) -> Self:
-        """What is shown of a key that was issued."""
-        return cls(auditor=issued.account, key_id=issued.key_id, key=issued.text)
-
-
-@router.post("/auditors", status_code=201)
-def open_account(holder: TheHolder, caller: Administrator, new: NewAuditor) -> ShownKey:
+@router.post("/auditors", status_code=201, openapi_extra=refusals("conflict", "restore-unrecorded"))
+def open_account(holder: TheHolder, caller: Administrator, response: Response, new: NewAuditor) -> ShownKey:
     """Open an account; its first key is shown in the answer and never again."""
-    return ShownKey.of(access.open_account(holder.store, actor=caller.name, new=new))
+    issued = access.open_account(holder.store, actor=caller.name, new=new)
+    response.headers["Location"] = f"/v1/admin/auditors/{issued.account}"
+    return ShownKey.of(issued)
 
 
 @router.get("/auditors")
-def list_accounts(holder: TheHolder, _: Administrator) -> dict[str, Any]:
+def list_accounts(holder: TheHolder, _: Administrator) -> AccountList:
     """All accounts with their keys' ids and times."""
     found = access.every_account(holder.store)
-    return {"auditors": [_account_document(account, keys) for account, keys in found]}
+    return AccountList(auditors=tuple(ListedAccount.of(account, keys) for account, keys in found))
 
 
-@router.patch("/auditors/{auditor}", status_code=204)
-def change_account(holder: TheHolder, caller: Administrator, auditor: PathName, change: AccountChange) -> None:
+@router.get("/auditors/{auditor}", openapi_extra=refusals("not-found"))
+def show_account(holder: TheHolder, _: Administrator, auditor: PathAuditor) -> ListedAccount:
+    """One account with its keys' ids and times."""
+    for account, keys in access.every_account(holder.store):
+        if account.name == auditor:
+            return ListedAccount.of(account, keys)
+    raise NotFound(f"There is no account {auditor!r}; GET /v1/admin/auditors lists those there are.")
+
+
+@router.patch(
+    "/auditors/{auditor}", status_code=204, openapi_extra=refusals("not-found", "conflict", "restore-unrecorded")
+)
+def change_account(holder: TheHolder, caller: Administrator, auditor: PathAuditor, change: AccountChange) -> None:
     """Disable an account, or let it call again; change its display name, which null takes away."""
     if change.disabled is not None:
         access.set_disabled(holder.store, actor=caller.name, account=auditor, disabled=change.disabled)
@@ -102,41 +109,56 @@ def change_account(holder: TheHolder, caller: Administrator, auditor: PathName, 
         access.set_display_name(holder.store, actor=caller.name, account=auditor, display_name=change.display_name)
 
 
-@router.post("/auditors/{auditor}/keys", status_code=201)
-def issue_key(holder: TheHolder, caller: Administrator, auditor: PathName, new: NewKey) -> ShownKey:
+@router.post("/auditors/{auditor}/keys", status_code=201, openapi_extra=refusals("not-found", "restore-unrecorded"))
+def issue_key(
+    holder: TheHolder, caller: Administrator, response: Response, auditor: PathAuditor, new: NewKey
+) -> ShownKey:
     """Give an account a further key, shown in the answer and never again."""
-    return ShownKey.of(access.issue_key(holder.store, actor=caller.name, account=auditor, expires=new.expires))
+    issued = access.issue_key(holder.store, actor=caller.name, account=auditor, expires=new.expires)
+    response.headers["Location"] = f"/v1/admin/auditors/{auditor}/keys/{issued.key_id}"
+    return ShownKey.of(issued)
 
 
-@router.delete("/auditors/{auditor}/keys/{key}", status_code=204)
-def withdraw_key(holder: TheHolder, caller: Administrator, auditor: PathName, key: PathName) -> None:
+@router.delete(
+    "/auditors/{auditor}/keys/{key}",
+    status_code=204,
+    openapi_extra=refusals("not-found", "conflict", "restore-unrecorded"),
+)
+def withdraw_key(holder: TheHolder, caller: Administrator, auditor: PathAuditor, key: PathKey) -> None:
     """Make a key invalid at once."""
     access.withdraw_key(holder.store, actor=caller.name, account=auditor, key_id=key)
 
 
-@router.put("/datasets/{dataset}")
+@router.put(
+    "/datasets/{dataset}", openapi_extra=refusals("invalid-amount", "already-charged", "conflict", "restore-unrecorded")
+)
 def declare_dataset(
-    holder: TheHolder, caller: Administrator, dataset: PathName, declaration: DatasetDeclaration
-) -> dict[str, Any]:
+    holder: TheHolder, caller: Administrator, dataset: PathDataset, declaration: DatasetDeclaration
+) -> DeclaredDataset:
     """Declare a dataset and its population, or change of them what may change."""
     declared = datasets.declare(
         holder.store, actor=caller.name, name=dataset, declaration=declaration, files=holder.files
     )
     now = declared.dataset
-    return {
-        "dataset": now.name, "population": now.population, "version": now.version, "warnings": declared.warnings,
-    }  # fmt: skip
+    return DeclaredDataset(dataset=now.name, population=now.population, version=now.version, warnings=declared.warnings)
 
 
-@router.put("/datasets/{dataset}/metadata", status_code=204)
-def write_metadata(holder: TheHolder, caller: Administrator, dataset: PathName, metadata: DatasetMetadata) -> None:
+@router.put("/datasets/{dataset}/metadata", status_code=204, openapi_extra=refusals("not-found", "restore-unrecorded"))
+def write_metadata(holder: TheHolder, caller: Administrator, dataset: PathDataset, metadata: DatasetMetadata) -> None:
     """Write anew what people read of a dataset; no plan, price or release changes, and nothing is loaded again."""
     datasets.describe(holder.store, actor=caller.name, name=dataset, words=metadata)
 
 
-@router.put("/datasets/{dataset}/records", openapi_extra=FILE_BODY)
+@router.put(
+    "/datasets/{dataset}/records",
+    openapi_extra={**FILE_BODY, **refusals("not-found", "invalid-records", "conflict", "restore-unrecorded")},
+)
 async def load_records(
-    holder: TheHolder, caller: Administrator, dataset: PathName, request: Request, how: Annotated[LoadOptions, Query()]
+    holder: TheHolder,
+    caller: Administrator,
+    dataset: PathDataset,
+    request: Request,
+    how: Annotated[LoadOptions, Query()],
 ) -> LoadedRecords:
     """Load records from CSV or Parquet as a new version: all of them, or none and the version before stays.
 
@@ -148,34 +170,46 @@ async def load_records(
     return LoadedRecords(dataset=dataset, version=version)
 
 
-@router.delete("/datasets/{dataset}", status_code=204)
-def retire_dataset(holder: TheHolder, caller: Administrator, dataset: PathName) -> None:
+@router.delete("/datasets/{dataset}", status_code=204, openapi_extra=refusals("not-found", "restore-unrecorded"))
+def retire_dataset(holder: TheHolder, caller: Administrator, dataset: PathDataset) -> None:
     """Take a dataset, its records and its derived columns away; nothing that was spent comes back."""
     datasets.retire(holder.store, actor=caller.name, name=dataset, files=holder.files)
 
 
-@router.get("/datasets/{dataset}/columns")
-def list_columns(holder: TheHolder, _: Administrator, dataset: PathName) -> dict[str, list[AuditorsColumn]]:
+@router.get("/datasets/{dataset}/columns", openapi_extra=refusals("not-found"))
+def list_columns_of_auditors(holder: TheHolder, _: Administrator, dataset: PathDataset) -> AuditorsColumnList:
     """All derived columns about a dataset, with the auditors that made them."""
     found = columns.every_auditors(holder.store, holder.files, dataset=dataset)
-    return {"columns": [AuditorsColumn(auditor=auditor, **dict(column)) for auditor, column in found]}
+    return AuditorsColumnList(
+        columns=tuple(AuditorsColumn(auditor=auditor, **dict(column)) for auditor, column in found)
+    )
 
 
-@router.delete("/datasets/{dataset}/columns/{column}", status_code=204)
-def delete_column(holder: TheHolder, caller: Administrator, dataset: PathName, column: PathColumn) -> None:
+@router.delete(
+    "/datasets/{dataset}/columns/{column}", status_code=204, openapi_extra=refusals("not-found", "restore-unrecorded")
+)
+def delete_column_of_auditor(
+    holder: TheHolder, caller: Administrator, dataset: PathDataset, column: PathColumn
+) -> None:
     """Delete anybody's derived column with its values; what was released about it stays."""
     columns.take_away(
         holder.store, holder.files, actor=caller.name, dataset=dataset, identity=column, auditor=None
     )  # fmt: skip
 
 
-@router.post("/populations/{population}/merge", status_code=204)
-def merge_populations(holder: TheHolder, caller: Administrator, population: PathName, merge: PopulationMerge) -> None:
+@router.post(
+    "/populations/{population}/merge",
+    status_code=204,
+    openapi_extra=refusals("not-found", "already-charged", "conflict", "restore-unrecorded"),
+)
+def merge_populations(
+    holder: TheHolder, caller: Administrator, population: PathPopulation, merge: PopulationMerge
+) -> None:
     """Join another population to this one; their spending is added."""
     datasets.merge(holder.store, actor=caller.name, into=population, source=merge.population)
 
 
-@router.post("/populations/overlaps")
+@router.post("/populations/overlaps", openapi_extra=refusals("not-found", "conflict", "restore-unrecorded"))
 def look_at_populations(holder: TheHolder, caller: Administrator, pair: PopulationPair) -> OverlapLook:
     """Look whether two populations share people: a band with noise, charged to both caps; each look is an entry.
 
@@ -184,9 +218,12 @@ def look_at_populations(holder: TheHolder, caller: Administrator, pair: Populati
     return look_at_overlap(holder.store, holder.files, actor=caller.name, one=pair.population, other=pair.other)
 
 
-@router.put("/datasets/{dataset}/budgets/{auditor}")
+@router.put(
+    "/datasets/{dataset}/budgets/{auditor}",
+    openapi_extra=refusals("not-found", "invalid-amount", "conflict", "restore-unrecorded"),
+)
 def set_budget(
-    holder: TheHolder, caller: Administrator, dataset: PathName, auditor: PathName, grant: BudgetGrant
+    holder: TheHolder, caller: Administrator, dataset: PathDataset, auditor: PathAuditor, grant: BudgetGrant
 ) -> Budget:
     """Grant, raise, lower or (with "0") revoke an auditor's budget on the dataset's population."""
     return budgets.set_limit(holder.store, actor=caller.name, dataset=dataset, auditor=auditor, grant=grant)
@@ -196,18 +233,9 @@ def set_budget(
 def list_budgets(
     holder: TheHolder,
     _: Administrator,
-    population: Annotated[Name | None, Query()] = None,
-    auditor: Annotated[Name | None, Query()] = None,
-) -> dict[str, list[Budget]]:
+    population: Annotated[Name | None, Query(description="Only budgets with this population.")] = None,
+    auditor: Annotated[Name | None, Query(description="Only budgets of this auditor.")] = None,
+) -> BudgetList:
     """Every auditor's budget with every population, of one of them where named."""
-    return {"budgets": budgets.every_budget(holder.store, population=population, auditor=auditor)}
-
-
-def _account_document(account: Account, keys: list[ApiKey]) -> dict[str, Any]:
-    shown = [
-        {"key_id": key.id, "created": key.created, "expires": key.expires, "withdrawn": key.withdrawn} for key in keys
-    ]
-    return {
-        "auditor": account.name, "role": account.role, "created": account.created, "disabled": account.disabled,
-        "display_name": account.display_name, "keys": shown,
-    }  # fmt: skip
+    found = budgets.every_budget(holder.store, population=population, auditor=auditor)
+    return BudgetList(budgets=tuple(found))

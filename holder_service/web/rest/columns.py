@@ -14,9 +14,10 @@ from holder_service.services import columns, datasets
 from holder_service.services.columns import AskedColumn
 from holder_service.storage.columns import StoredColumn
 from holder_service.web.edge.bodies import StrictRoute, read_bounded, strict_document
-from holder_service.web.edge.dependencies import Auditor, PathColumn, PathName, TheColumnSlots, TheHolder
+from holder_service.web.edge.dependencies import Auditor, PathColumn, PathDataset, TheColumnSlots, TheHolder
 from holder_service.web.edge.uploads import body_of, received
-from holder_service.web.rest.documentation import COLUMN_BODY, FILE_BODY, PROBLEM_RESPONSES
+from holder_service.web.rest.answers import ColumnList
+from holder_service.web.rest.contract import COLUMN_BODY, FILE_BODY, refusals
 from shared import limits
 from shared.columns import ColumnDescription, DerivedColumn
 from shared.schema import Schema
@@ -25,16 +26,14 @@ LINKED_READ_S: Final = 1800.0
 """How long a file of linked values may take to come."""
 
 
-def _own_column(holder: TheHolder, caller: Auditor, dataset: PathName, column: PathColumn) -> StoredColumn:
+def _own_column(holder: TheHolder, caller: Auditor, dataset: PathDataset, column: PathColumn) -> StoredColumn:
     return columns.require_own(holder.store, auditor=caller.name, dataset=dataset, identity=column)
 
 
 OwnColumn = Annotated[StoredColumn, Depends(_own_column)]
 """The caller's own derived column of the path's id; 404 for another's as for none."""
 
-router = APIRouter(
-    prefix="/v1/datasets/{dataset}/columns", tags=["auditor"], route_class=StrictRoute, responses=PROBLEM_RESPONSES
-)
+router = APIRouter(prefix="/v1/datasets/{dataset}/columns", tags=["auditor"], route_class=StrictRoute)
 
 
 @router.post(
@@ -42,10 +41,13 @@ router = APIRouter(
     status_code=201,
     response_model=ColumnDescription,
     responses={200: {"model": ColumnDescription, "description": "The column was made before: the same"}},
-    openapi_extra=COLUMN_BODY,
+    openapi_extra={
+        **COLUMN_BODY,
+        **refusals("not-found", "invalid-plan", "unknown-column", "sensitive-column", "conflict", "restore-unrecorded"),
+    },
 )
 async def make_column(
-    holder: TheHolder, slots: TheColumnSlots, caller: Auditor, dataset: PathName, request: Request
+    holder: TheHolder, slots: TheColumnSlots, caller: Auditor, dataset: PathDataset, request: Request
 ) -> Response:
     """Make a derived column: a score, or one whose linked values follow. It costs nothing; its values take a while."""
     async with slots.taken(caller.name):
@@ -61,12 +63,17 @@ async def make_column(
             columns.make, holder.store, holder.files, holder.pace, auditor=caller.name, dataset=dataset, asked=asked
         )
     holder.preparation.wake()
-    return Response(made.description.model_dump_json(), 201 if made.new else 200, media_type="application/json")
+    described = made.description
+    location = {"Location": f"/v1/datasets/{dataset}/columns/{described.id}"} if made.new else None
+    return Response(described.model_dump_json(), 201 if made.new else 200, location, "application/json")
 
 
-@router.put("/{column}/values", openapi_extra=FILE_BODY)
+@router.put(
+    "/{column}/values",
+    openapi_extra={**FILE_BODY, **refusals("not-found", "invalid-records", "conflict", "restore-unrecorded")},
+)
 async def link_values(holder: TheHolder, slots: TheColumnSlots, own: OwnColumn, request: Request) -> ColumnDescription:
-    """Send the values of a linked column by person key, CSV or Parquet: all of them are taken, or none.
+    """Send the values of a linked column, CSV or Parquet with the person key and `value`: all are taken, or none.
 
     Keys that the holder does not know are passed over without a word, and whoever is not sent is missing.
     """
@@ -87,16 +94,16 @@ async def link_values(holder: TheHolder, slots: TheColumnSlots, own: OwnColumn, 
     return described
 
 
-@router.get("")
-def list_columns(holder: TheHolder, caller: Auditor, dataset: PathName) -> dict[str, list[ColumnDescription]]:
+@router.get("", openapi_extra=refusals("not-found"))
+def list_columns(holder: TheHolder, caller: Auditor, dataset: PathDataset) -> ColumnList:
     """The caller's own derived columns about a dataset, oldest first."""
     found = columns.every(holder.store, holder.files, dataset=dataset, auditor=caller.name)
     if any(column.state == "preparing" for column in found):
         holder.preparation.wake()  # the process that was at it may have been ended
-    return {"columns": found}
+    return ColumnList(columns=tuple(found))
 
 
-@router.get("/{column}")
+@router.get("/{column}", openapi_extra=refusals("not-found"))
 def show_column(holder: TheHolder, own: OwnColumn) -> ColumnDescription:
     """One of the caller's own derived columns."""
     found = columns.describe(holder.store, holder.files, own)
@@ -105,7 +112,7 @@ def show_column(holder: TheHolder, own: OwnColumn) -> ColumnDescription:
     return found
 
 
-@router.delete("/{column}", status_code=204)
+@router.delete("/{column}", status_code=204, openapi_extra=refusals("not-found", "restore-unrecorded"))
 def delete_column(holder: TheHolder, own: OwnColumn) -> None:
     """Delete a derived column with its values; what was released about it stays, and is answered again."""
     columns.take_away(

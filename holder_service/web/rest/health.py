@@ -6,23 +6,24 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from holder_service.domain.errors import RestoreUnrecorded, Unavailable
 from holder_service.web.edge.dependencies import Administrator, TheHolder
 from holder_service.web.edge.metrics import Metrics
-from holder_service.web.rest.documentation import PROBLEM_RESPONSES
+from holder_service.web.rest.answers import Alive, ReadyToRelease
+from holder_service.web.rest.contract import refusals
 
 router = APIRouter()
 
 
 @router.get("/healthz", tags=["public"])
-async def alive() -> dict[str, str]:
+async def check_health() -> Alive:
     """Whether the process runs."""
-    return {"status": "alive"}
+    return Alive()
 
 
-@router.get("/readyz", tags=["public"], responses={503: PROBLEM_RESPONSES[503]})
-def ready(holder: TheHolder) -> dict[str, str]:
+@router.get("/readyz", tags=["public"], openapi_extra=refusals("unavailable", "restore-unrecorded"))
+def check_readiness(holder: TheHolder) -> ReadyToRelease:
     """Whether the holder may release: store reachable, tables current, anchored entry there."""
     if holder.store.database.is_current():
         if holder.store.is_anchored():
-            return {"status": "ready"}
+            return ReadyToRelease()
         raise RestoreUnrecorded("The database lacks the anchored entry: an administrator has to record a restore.")
     raise Unavailable("The database's tables are of another version than this holder.")
 
@@ -37,7 +38,7 @@ async def no_icon() -> Response:
     "/metrics",
     tags=["administrator"],
     response_class=Response,
-    responses={**PROBLEM_RESPONSES, 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 def show_metrics(request: Request, holder: TheHolder, _: Administrator) -> Response:
     """Requests, refusals, releases and the state of the ledger, for Prometheus."""

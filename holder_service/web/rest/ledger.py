@@ -1,9 +1,8 @@
 """What administrators call about the ledger: read, export, verify, report, record a restore; and the signing keys."""
 
-from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from holder_service.domain.ledger import Kind
@@ -13,30 +12,27 @@ from holder_service.services.transparency import transparency_report
 from holder_service.storage.ledger_views import EntryFilter
 from holder_service.web.console.transparency import transparency_document, transparency_page
 from holder_service.web.edge.bodies import StrictRoute
-from holder_service.web.edge.dependencies import Administrator, TheHolder
-from holder_service.web.rest.documentation import PROBLEM_RESPONSES
+from holder_service.web.edge.dependencies import Administrator, PathDataset, TheHolder
+from holder_service.web.rest.answers import LedgerPage, ShownRestore, ShownVerification, TransparencyDocument
+from holder_service.web.rest.contract import refusals
 from shared import limits
 from shared.datasets import Restore
-from shared.releases import LedgerPosition, SigningKey
+from shared.releases import SigningKey
 from shared.text import Name
 from shared.timestamps import Timestamp
 
-router = APIRouter(prefix="/v1/admin", tags=["administrator"], route_class=StrictRoute, responses=PROBLEM_RESPONSES)
-
-
-class ShownRestore(LedgerPosition):
-    """Where a restore's entry is, and the populations whose cap it closed until they are declared again."""
-
-    closed: tuple[str, ...]
+router = APIRouter(prefix="/v1/admin", tags=["administrator"], route_class=StrictRoute)
 
 
 def _filter(
     *,
-    kind: Annotated[Kind | None, Query()] = None,
-    population: Annotated[Name | None, Query()] = None,
-    dataset: Annotated[Name | None, Query()] = None,
-    auditor: Annotated[Name | None, Query()] = None,
-    account: Annotated[Name | None, Query(description="What it did, and what was done about it.")] = None,
+    kind: Annotated[Kind | None, Query(description="Only entries of this kind.")] = None,
+    population: Annotated[Name | None, Query(description="Only entries about this population.")] = None,
+    dataset: Annotated[Name | None, Query(description="Only entries about this dataset.")] = None,
+    auditor: Annotated[Name | None, Query(description="Only entries about this auditor.")] = None,
+    account: Annotated[
+        Name | None, Query(description="Only what this account did, and what was done about it.")
+    ] = None,
     since: Annotated[Timestamp | None, Query(description="From this time on, with its zone.")] = None,
     until: Annotated[Timestamp | None, Query(description="Before this time, with its zone.")] = None,
 ) -> EntryFilter:
@@ -46,16 +42,26 @@ def _filter(
 Filter = Annotated[EntryFilter, Depends(_filter)]
 
 
-@router.get("/ledger", response_model=None, responses={200: {"content": {media: {} for media in MEDIA_TYPES.values()}}})
+@router.get(
+    "/ledger",
+    response_model=None,
+    responses={
+        200: {"model": LedgerPage, "content": {media: {"schema": {"type": "string"}} for media in MEDIA_TYPES.values()}}
+    },
+)
 def read_ledger(
     holder: TheHolder,
     _: Administrator,
     which: Filter,
     *,
-    after: Annotated[int, Query(ge=0, le=limits.INTEGER_MAX)] = 0,
-    upto: Annotated[int | None, Query(ge=0, le=limits.INTEGER_MAX)] = None,
-    limit: Annotated[int, Query(ge=1, le=EXPORT_PAGE_ENTRIES)] = 100,
-    as_format: Annotated[Literal["json", "jsonl", "csv"], Query(alias="format")] = "json",
+    after: Annotated[int, Query(ge=0, le=limits.INTEGER_MAX, description="Only entries behind this number.")] = 0,
+    upto: Annotated[
+        int | None, Query(ge=0, le=limits.INTEGER_MAX, description="Only entries up to this number, and it.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=EXPORT_PAGE_ENTRIES, description="The most entries in a page of JSON.")] = 100,
+    as_format: Annotated[
+        Literal["json", "jsonl", "csv"], Query(alias="format", description="A page as JSON, or all as lines or CSV.")
+    ] = "json",
 ) -> Response | dict[str, Any]:
     """Entries in order, those that pass all filters: a page as JSON, or all of them as CSV or as lines of JSON.
 
@@ -73,26 +79,33 @@ def read_ledger(
 
 
 @router.post("/ledger/verify")
-def verify_ledger(holder: TheHolder, _: Administrator) -> dict[str, Any]:
+def verify_ledger(holder: TheHolder, _: Administrator) -> ShownVerification:
     """Recompute the chain and every balance, and compare the tables with what the entries say."""
-    verification = ledger_reading.verify(holder.store)
-    return {"intact": verification.intact, **asdict(verification)}
+    return ShownVerification.of(ledger_reading.verify(holder.store))
 
 
-@router.post("/ledger/restore", status_code=201)
-def record_restore(holder: TheHolder, caller: Administrator, restore: Restore) -> ShownRestore:
+@router.post("/ledger/restore", status_code=201, openapi_extra=refusals("conflict"))
+def record_restore(holder: TheHolder, caller: Administrator, response: Response, restore: Restore) -> ShownRestore:
     """Record that the database was restored from a copy, and close every cap until it is declared again."""
     recorded = ledger_reading.record_restore(holder.store, actor=caller.name, reason=restore.reason)
+    response.headers["Location"] = f"/v1/ledger/entries/{recorded.entry.sequence}"
     return ShownRestore(sequence=recorded.entry.sequence, hash=recorded.entry.hash, closed=recorded.closed)
 
 
-@router.get("/datasets/{dataset}/report", response_model=None, responses={200: {"content": {"text/html": {}}}})
+@router.get(
+    "/datasets/{dataset}/report",
+    response_model=None,
+    responses={200: {"model": TransparencyDocument, "content": {"text/html": {"schema": {"type": "string"}}}}},
+    openapi_extra=refusals("not-found"),
+)
 def report_on_dataset(
     holder: TheHolder,
     _: Administrator,
-    dataset: Annotated[Name, Path()],
+    dataset: PathDataset,
     *,
-    as_format: Annotated[Literal["json", "html"], Query(alias="format")] = "json",
+    as_format: Annotated[
+        Literal["json", "html"], Query(alias="format", description="A document, or a page to publish.")
+    ] = "json",
 ) -> Response | dict[str, Any]:
     """What was released about a dataset, to whom, when and at what loss: to be published."""
     report = transparency_report(holder.store, dataset)
@@ -101,7 +114,8 @@ def report_on_dataset(
     return transparency_document(report)
 
 
-@router.post("/signing-keys", status_code=201)
-def rotate_signing_key(holder: TheHolder, caller: Administrator) -> SigningKey:
+@router.post("/signing-keys", status_code=201, openapi_extra=refusals("conflict", "restore-unrecorded"))
+def rotate_signing_key(holder: TheHolder, caller: Administrator, response: Response) -> SigningKey:
     """Put a new signing key in force, which the one before hands over to; `GET /v1/keys` lists them all."""
+    response.headers["Location"] = "/v1/keys"
     return key_rotation.rotate(holder.store, holder.signing, actor=caller.name)

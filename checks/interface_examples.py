@@ -1,0 +1,51 @@
+"""Record the examples of the OpenAPI document anew: what a new holder is asked and answers, each call once.
+
+`python -m checks.interface_examples`
+
+Nobody writes an example by hand. After a change of the interface this is run, and what changed in the examples is read.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from holder_service.web.rest.contract import EXAMPLES
+from testing.interface_walk import DocumentCaller, new_holder, walk
+
+LINES_SHOWN: Final = 4
+ITEMS_SHOWN: Final = 3
+
+
+def main() -> None:
+    """Walk, and write the file."""
+    examples: dict[str, dict[str, Any]] = {}
+
+    def note(operation: str, body: Any, answer: httpx.Response) -> None:
+        assert answer.is_success, f"{operation}: {answer.status_code} {answer.text}"
+        example = {}
+        if body is not None:
+            example["request"] = _shown(body.decode() if isinstance(body, bytes) else body)
+        if answer.content:
+            is_json = answer.headers["content-type"] == "application/json"
+            example["answer"] = _shown(answer.json() if is_json else answer.text)
+        examples.setdefault(operation, example)
+
+    with tempfile.TemporaryDirectory() as home, new_holder(Path(home)) as holder:
+        walk(holder, DocumentCaller(holder, note))
+    EXAMPLES.write_text(json.dumps(dict(sorted(examples.items())), ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+def _shown(value: Any) -> Any:
+    """A text's first lines; and of lists of problems the first items, and no key that was ever valid."""
+    if isinstance(value, str):
+        return "".join(value.splitlines(keepends=True)[:LINES_SHOWN])
+    if "problems" in value:
+        return {"problems": value["problems"][:ITEMS_SHOWN]}
+    return {**value, "key": f"pafer_{value['key_id']}_{'x' * 43}"} if "key_id" in value and "key" in value else value
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""Every call of the holder's interface once, in an order in which each is answered; whoever walks decides how to call.
+
+`checks.interface_examples` records the walk as the examples of the OpenAPI document, `checks.generated_client` takes it
+with a client that was generated from that document, and a test takes it with the document alone.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import httpx
+
+from holder_service.services.holder import initialise
+from holder_service.storage.anchor import Anchor
+from shared.releases import LedgerPosition
+from testing.holders import TestedHolder, opened, settings_in
+from testing.registers import DECLARATION, plan, register_csv
+
+LINKED: Final = b"id,value\np1,true\np2,false\n"
+LINKED_COLUMN: Final[dict[str, Any]] = {
+    "name": "decision", "type": "boolean", "nullable": True, "from": "linked",
+    "values": "sha256:" + hashlib.sha256(LINKED).hexdigest(),
+}  # fmt: skip
+SCORE_COLUMN: Final[dict[str, Any]] = {
+    "name": "score", "type": "number",
+    "from": {
+        "score": {
+            "kind": "terms", "precision": "float64", "base": 0.5, "terms": [{"columns": ["age"], "slope": 0.01}],
+        },
+    },
+}  # fmt: skip
+
+
+METADATA: Final[dict[str, Any]] = {
+    "title": "The register of residents", "reference_date": "2026-01-01", "contact": "register@example.org",
+    "columns": {"hours": {"title": "Working hours", "unit": "hours a week"}},
+}  # fmt: skip
+
+
+class Call(Protocol):
+    """How an operation is called: with parameters by name, and a body as JSON values or the bytes of a file."""
+
+    def __call__(self, operation: str, body: Any = None, **parameters: Any) -> Any:
+        """Call an operation, and give its answer as JSON values or text."""
+
+
+@contextmanager
+def new_holder(home: Path) -> Iterator[TestedHolder]:
+    """A holder of which nothing is known but its administrator's key."""
+    settings = settings_in(home)
+    issued = initialise(settings)
+    assert issued is not None
+    with opened(settings, issued.text) as holder:
+        yield holder
+
+
+def walk(holder: TestedHolder, call: Call) -> None:
+    """Call every operation of a new holder at least once."""
+    for operation in ("check_health", "check_readiness", "signing_keys", "list_problems"):
+        call(operation)
+    call("explain_problem", code="budget-exhausted")
+    _administer(holder, call)
+    _ask(call)
+    _look_back(holder, call)
+
+
+def _administer(holder: TestedHolder, call: Call) -> None:
+    holder.auditor_key = call("open_account", {"name": "ADR"})["key"]
+    further = call("issue_key", {"expires": "2099-01-31T12:00:00Z"}, auditor="ADR")
+    call("withdraw_key", auditor="ADR", key=further["key_id"])
+    call("change_account", {"disabled": False}, auditor="ADR")
+    call("list_accounts")
+    call("show_account", auditor="ADR")
+    call("declare_dataset", DECLARATION, dataset="register")
+    call("write_metadata", METADATA, dataset="register")
+    call("load_records", register_csv(), dataset="register")
+    call("set_budget", {"epsilon": "2"}, dataset="register", auditor="ADR")
+    call("list_budgets", population="register")
+
+
+def _ask(call: Call) -> None:
+    call("list_datasets")
+    call("describe_dataset", dataset="register")
+    call("show_budget", dataset="register")
+    call("quote_plan", plan(), dataset="register")
+    release = call("release_plan", plan(), dataset="register")
+    call("list_releases", dataset="register", limit=10)
+    call("show_release", dataset="register", release_id=release["id"])
+    call("ledger_head")
+    call("ledger_entry", sequence=release["ledger"]["sequence"])
+    linked = call("make_column", LINKED_COLUMN, dataset="register")["id"]
+    call("link_values", LINKED, dataset="register", column=linked)
+    call("show_column", dataset="register", column=linked)
+    call("list_columns", dataset="register")
+    call("delete_column", dataset="register", column=linked)
+    scored = call("make_column", SCORE_COLUMN, dataset="register")["id"]
+    call("list_columns_of_auditors", dataset="register")
+    call("delete_column_of_auditor", dataset="register", column=scored)
+
+
+def _look_back(holder: TestedHolder, call: Call) -> None:
+    call("declare_dataset", DECLARATION, dataset="census")
+    call("load_records", register_csv(), dataset="census")
+    call("look_at_populations", {"population": "register", "other": "census"})
+    call("merge_populations", {"population": "census"}, population="register")
+    call("retire_dataset", dataset="census")
+    call("read_ledger", kind="charge", limit=2)
+    call("report_on_dataset", dataset="register")
+    call("verify_ledger")
+    call("rotate_signing_key")
+    call("show_metrics")
+    # As if the database had been put back from a copy: the anchor knows of a later entry.
+    Anchor(holder.settings.anchor).create(LedgerPosition(sequence=999, hash="sha256:" + "f" * 64))
+    call("record_restore", {"reason": "The disk failed; the copy of last night was put back."})
+
+
+def operations_of(document: dict[str, Any]) -> dict[str, tuple[str, str, dict[str, Any]]]:
+    """Method, path and description of each operation of an OpenAPI document, by its id."""
+    return {
+        operation["operationId"]: (method, path, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    }
+
+
+class DocumentCaller:
+    """Calls operations as the holder's OpenAPI document says, and nothing else; every answer is noted."""
+
+    def __init__(self, holder: TestedHolder, note: Callable[[str, Any, httpx.Response], None]) -> None:
+        self.document: dict[str, Any] = holder.client.get("/openapi.json").json()
+        self.operations = operations_of(self.document)
+        self._holder = holder
+        self._note = note
+
+    def __call__(self, operation: str, body: Any = None, **parameters: Any) -> Any:
+        """Call an operation."""
+        method, path, described = self.operations[operation]
+        in_path = {one["name"] for one in described.get("parameters", ()) if one["in"] == "path"}
+        query = {name: value for name, value in parameters.items() if name not in in_path}
+        headers = {}
+        if "security" in described:
+            key = self._holder.admin_key if "administrator" in described["tags"] else self._holder.auditor_key
+            headers["Authorization"] = f"Bearer {key}"
+        if body is not None:
+            headers["Content-Type"] = next(iter(described["requestBody"]["content"]))
+        content = json.dumps(body).encode() if isinstance(body, dict) else body
+        answer = self._holder.client.request(
+            method, path.format(**parameters), params=query, headers=headers, content=content
+        )
+        self._note(operation, body, answer)
+        is_json = answer.headers.get("content-type") == "application/json"
+        return answer.json() if is_json and answer.content else answer.text
