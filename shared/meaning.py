@@ -16,27 +16,27 @@ from typing import Final
 from shared.amounts import NANO_PER_UNIT, Loss
 from shared.relations import Relation
 from shared.schema import Column
+from shared.wording import figure, joined, said
 
 _STEPS_BETWEEN_VALUES: Final[Mapping[Relation, int]] = {"add_remove": 2, "replace": 1, "sensitive_attribute": 1}
 _PRESENCE: Final[Mapping[Relation, str]] = {
-    "add_remove": "Whether somebody’s record is in the data",
-    "replace": "Whether a record is somebody’s or another person’s in their stead",
+    "add_remove": said("Whether somebody’s record is in the data"),
+    "replace": said("Whether a record is somebody’s or another person’s in their stead"),
 }
 _UNPROTECTED: Final[Mapping[Relation, str]] = {
     "add_remove": "",
-    "replace": "The number of people is not protected.",
-    "sensitive_attribute": "Who is in the data, and everybody’s features and label, are not protected.",
+    "replace": said("The number of people is not protected."),
+    "sensitive_attribute": said("Who is in the data, and everybody’s features and label, are not protected."),
 }
 _VALUES: Final[Mapping[Relation, str]] = {
-    "add_remove": "What somebody’s record says, such as their group",
-    "replace": "What somebody’s record says, such as their group",
-    "sensitive_attribute": "What somebody’s sensitive values are",
+    "add_remove": said("What somebody’s record says, such as their group"),
+    "replace": said("What somebody’s record says, such as their group"),
+    "sensitive_attribute": said("What somebody’s sensitive values are"),
 }
-_TWO_STEPS: Final = "Another value is two steps away: one record less, and one more."
-_DELTA: Final = (
+_TWO_STEPS: Final = said("Another value is two steps away: one record less, and one more.")
+_DELTA: Final = said(
     "δ is not the chance that an answer changes the odds by more than that factor; this chance can be many times δ."
 )
-_SPACE: Final = "\N{NARROW NO-BREAK SPACE}"
 _LARGE: Final = 1e6
 _ROUNDING: Final = 1e-12
 """Relative: a double this little above a figure is that figure, not the next one."""
@@ -146,15 +146,16 @@ def statements(meant: Meaning) -> Statements:
     something = charged.epsilon > 0 or charged.delta > 0
     presence, values = "", ""
     if something and meant.presence is not None:
-        presence = f"{_PRESENCE[relation]}: {_limit(meant.presence, 1)}."
+        presence = said("{what}: {limit}.", what=_PRESENCE[relation], limit=_limit(meant.presence, 1))
     if something:
         steps = _STEPS_BETWEEN_VALUES[relation]
-        elsewhere = " in columns that were not perturbed" if meant.reports else ""
-        values = (
-            f"{_VALUES[relation]}{elsewhere}: {_limit(meant.values, steps)}.{f' {_TWO_STEPS}' if steps == 2 else ''}"
-        )
+        what = _VALUES[relation]
+        if meant.reports:
+            what = said("{what} in columns that were not perturbed", what=what)
+        sentence = said("{what}: {limit}.", what=what, limit=_limit(meant.values, steps))
+        values = joined([sentence, *([_TWO_STEPS] if steps == 2 else [])])
     return Statements(
-        presence=" ".join(text for text in (presence, _UNPROTECTED[relation]) if text),
+        presence=joined(text for text in (presence, _UNPROTECTED[relation]) if text),
         values=values,
         delta=_DELTA if charged.delta else "",
         reports=_about_reports(meant) if meant.reports else "",
@@ -163,45 +164,70 @@ def statements(meant: Meaning) -> Statements:
 
 def _limit(bound: Bound, steps: int) -> str:
     if bound.delta >= 1:
-        return "nothing is bounded, because δ is too large"
-    factor = _factor("e^ε" if steps == 1 else f"e^({steps}ε)", bound)
-    half, guess = f"50{_SPACE}%", percent_up(bound.guess)
-    if not bound.delta:
-        return f"the odds change by a factor of at most {factor}, and a chance of {half} becomes at most {guess}"
-    # Two steps at most; `Bound.after` has the series.
-    added = f"{'δ' if steps == 1 else '(1 + e^ε)·δ'} = {figure_up(bound.delta)}"
-    return (
-        f"the chance of any conclusion from the answers is at most {factor} times what it would be otherwise, plus "
-        f"{added}; of two possibilities that were equally likely, the right one is guessed with a chance of at most "
-        f"{guess}"
+        return said("nothing is bounded, because δ is too large")
+    factor, half, guess = (
+        _factor("e^ε" if steps == 1 else f"e^({steps}ε)", bound),
+        figure(0.5, 0, "percent"),
+        percent_up(bound.guess),
     )
+    if not bound.delta:
+        return said(
+            "the odds change by a factor of at most {factor}, and a chance of {half} becomes at most {guess}",
+            factor=factor, half=half, guess=guess,
+        )  # fmt: skip
+    # Two steps at most; `Bound.after` has the series.
+    return said(
+        "the chance of any conclusion from the answers is at most {factor} times what it would be otherwise, plus "
+        "{added}; of two possibilities that were equally likely, the right one is guessed with a chance of at most "
+        "{guess}",
+        factor=factor, guess=guess,
+        added=said("{symbol} = {value}", symbol="δ" if steps == 1 else "(1 + e^ε)·δ", value=figure_up(bound.delta)),
+    )  # fmt: skip
 
 
 def _about_reports(meant: Meaning) -> str:
-    each = "; ".join(
-        f"for {name}, with ε = {figure_up(bound.epsilon)} of its own, {_limit(bound, 1)}"
+    each = [
+        said(
+            "for {name}, with ε = {epsilon} of its own, {limit}",
+            name=name, epsilon=figure_up(bound.epsilon), limit=_limit(bound, 1),
+        )
         for name, bound in meant.reports.items()
-    )
+    ]  # fmt: skip
     whole = meant.all_reports
-    together = f" For these columns together ε = {figure_up(whole.epsilon)}, and {_limit(whole, 1)}."
-    multiplied = " About these and other values at once, the factors multiply."
-    return (
-        "What somebody’s true value is in a column that was perturbed before the holder got it, once for each person "
-        f"as declared, however often its reports are counted: {each}.{together if len(meant.reports) > 1 else ''}"
-        f"{multiplied if meant.charged.epsilon else ''} The reports themselves are counted as they are, without a "
-        "charge, and are not protected."
-    )
+    sentences = [
+        said(
+            "What somebody’s true value is in a column that was perturbed before the holder got it, once for each "
+            "person as declared, however often its reports are counted: {each}.",
+            each=joined(each, "; "),
+        )
+    ]
+    if len(meant.reports) > 1:
+        sentences.append(
+            said(
+                "For these columns together ε = {epsilon}, and {limit}.",
+                epsilon=figure_up(whole.epsilon), limit=_limit(whole, 1),
+            )
+        )  # fmt: skip
+    if meant.charged.epsilon:
+        sentences.append(said("About these and other values at once, the factors multiply."))
+    sentences.append(said("The reports themselves are counted as they are, without a charge, and are not protected."))
+    return joined(sentences)
 
 
 def _factor(name: str, bound: Bound) -> str:
-    return f"{name} = {figure_up(bound.factor)}" if bound.factor < _LARGE else f"{name}, which is more than a million"
+    if bound.factor < _LARGE:
+        return said("{symbol} = {value}", symbol=name, value=figure_up(bound.factor))
+    return said("{symbol}, which is more than a million", symbol=name)
 
 
 def figure_up(number: float) -> str:
     """A positive figure of at most a million, rounded up to three digits, or to a whole number above 100."""
     digits = max(2 - math.floor(math.log10(number)), 0)
-    text = f"{_up(number, digits):,.{digits}f}".replace(",", _SPACE)
-    return text.rstrip("0").rstrip(".") if digits else text
+    rounded = _up(number, digits)
+    if not digits:
+        return figure(rounded)
+    decimals = f"{rounded:.{digits}f}".rstrip("0").partition(".")[2]
+    return figure(rounded, len(decimals), "decimal")
 
 
 def percent_up(share: float) -> str:
@@ -209,8 +235,8 @@ def percent_up(share: float) -> str:
     for digits in range(1, 7):
         rounded = _up(100 * share, digits)
         if rounded < 100:
-            return f"{rounded:.{digits}f}{_SPACE}%"
-    return f"100{_SPACE}%"
+            return figure(rounded / 100, digits, "percent")
+    return figure(1, 0, "percent")
 
 
 def _up(number: float, digits: int) -> float:

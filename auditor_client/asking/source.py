@@ -90,12 +90,7 @@ def read_source(
 
 def extended_schema(dataset: DatasetDescription, columns: Iterable[HeldColumn]) -> Schema:
     """A dataset's declared columns, and derived ones behind them."""
-    columns = tuple(columns)
-    return extended(
-        dataset.table,
-        {held.column.name: held.column for held in columns},
-        reads={held.column.name: held.reads for held in columns},
-    )
+    return extended(dataset.table, {held.column.name: held.column for held in columns})
 
 
 def _require_declared(scores: Iterable[DerivedColumn], dataset: DatasetDescription) -> None:

@@ -120,9 +120,9 @@ class AuditResult(Shown, Finding):
 
         return outlook(self)
 
-    def to_html(self, *, outlook: bool = False) -> str:
-        """The report, one page that needs nothing else; on demand with what more budget would give."""
-        return self.report.page if outlook else self.view.page
+    def to_html(self, *, language: str = "en", outlook: bool = False) -> str:
+        """The report, as `Shown.to_html` gives it; on demand with what more budget would give."""
+        return (self.report if outlook else self.view).page_in(language)
 
     def __repr__(self) -> str:
         return f"<AuditResult: {headline(self)}>"

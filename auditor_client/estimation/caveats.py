@@ -5,6 +5,7 @@ from typing import Final
 
 from auditor_client.estimation.results import Estimate, GroupEstimate
 from shared.schema import Group
+from shared.wording import figure, joined, listed, said
 
 OPEN_RATE_WIDTH: Final = 0.5
 """A rate whose interval is wider than this is one that the answers leave open."""
@@ -13,7 +14,7 @@ OPEN_RATIO_WIDTH: Final = 0.5
 SUMMED_MAX: Final = 50
 """Sums of more answers of the exponential mechanism may lean further than their intervals reach (docs/estimates.md)."""
 
-NO_SHARES: Final = (
+NO_SHARES: Final = said(
     "Shares of single rules, and what a reversed rule would do, are not estimated from the exponential mechanism's "
     "answers, which are too large on average for a rule that hardly anybody meets: ask rule by rule with the mechanism "
     "laplace or gaussian."
@@ -25,73 +26,88 @@ def of_parity(groups: Sequence[GroupEstimate], ratio: Estimate) -> Iterator[str]
     """Of the groups' rates and their ratio."""
     empty = [group for group in groups if not group.rate.defined]
     if empty:
-        yield f"{_names(empty)}: nobody is there as far as the answers show, so there is no acceptance rate to compare."
+        yield said(
+            "{groups}: nobody is there as far as the answers show, so there is no acceptance rate to compare.",
+            groups=_names(empty),
+        )
     if not ratio.defined:
-        yield (
+        yield said(
             "The answers do not show anybody who is accepted, so the ratio is undefined. A larger epsilon may show "
             "somebody."
         )
     if len(groups) - len(empty) < 2:
-        yield "Fewer than two groups have people, so there is nothing to compare."
+        yield said("Fewer than two groups have people, so there is nothing to compare.")
     wide = [group for group in groups if group.rate.defined and group.rate.width > OPEN_RATE_WIDTH]
     if wide:
-        sizes = ", ".join(
-            f"{name(group.group)} has {group.size.low:.0f} to {group.size.high:.0f} people" for group in wide
-        )
-        yield (
-            f"Too small for this epsilon: {sizes}. The noise is as large as the group, so the data do not show "
-            "its acceptance rate. A larger epsilon or coarser groups would."
+        sizes = [
+            said(
+                "{group} has {low} to {high} people",
+                group=name(group.group), low=f"{group.size.low:.0f}", high=f"{group.size.high:.0f}",
+            )
+            for group in wide
+        ]  # fmt: skip
+        yield said(
+            "Too small for this epsilon: {sizes}. The noise is as large as the group, so the data do not show "
+            "its acceptance rate. A larger epsilon or coarser groups would.",
+            sizes=joined(sizes, ", "),
         )
     elif ratio.defined and ratio.width > OPEN_RATIO_WIDTH:
-        yield (
-            f"The data do not show the ratio: it lies between {ratio.low:.2f} and {ratio.high:.2f}, because so few "
-            "people are accepted that the noise is as large as their numbers. The difference is more exact; a larger "
-            "epsilon would show the ratio."
+        yield said(
+            "The data do not show the ratio: it lies between {low} and {high}, because so few people are accepted that "
+            "the noise is as large as their numbers. The difference is more exact; a larger epsilon would show the "
+            "ratio.",
+            low=figure(ratio.low, 2, "decimal"),
+            high=figure(ratio.high, 2, "decimal"),
         )
 
 
 def of_attribution(first: Group, second: Group, *, unclear: bool) -> Iterator[str]:
     """Of the rules' shares."""
     if unclear:
-        yield (
-            f"No rule's share in the disparity of {name(first)} and {name(second)} differs clearly from zero: the "
-            "noise is as large as the shares. A larger epsilon would show more."
+        yield said(
+            "No rule's share in the disparity of {first} and {second} differs clearly from zero: the noise is as large "
+            "as the shares. A larger epsilon would show more.",
+            first=name(first),
+            second=name(second),
         )
 
 
 def of_sums(summed: int) -> Iterator[str]:
     """Of totals that add up so many answers of the exponential mechanism."""
     if summed > SUMMED_MAX:
-        yield (
-            f"These figures add up {summed} answers of the exponential mechanism. It answers too large where hardly "
+        yield said(
+            "These figures add up {summed} answers of the exponential mechanism. It answers too large where hardly "
             "anybody is, so if most rules apply to hardly anybody, groups may be smaller than their intervals say. "
-            "Ask with the mechanism laplace, or with strategy verdict, which adds up none."
+            "Ask with the mechanism laplace, or with strategy verdict, which adds up none.",
+            summed=summed,
         )
 
 
 def of_comparison(ratio: Estimate, *, same_answer: bool) -> Iterator[str]:
     """Of what changed between two audits."""
-    yield "The intervals of the ratio and the difference are about the people in the data of either audit."
+    yield said("The intervals of the ratio and the difference are about the people in the data of either audit.")
     if same_answer:
-        yield (
+        yield said(
             "Both audits read the same noisy counts, so their errors depend on each other: the intervals allow for "
             "the worst that this can do, and are wider than for two answers that are as exact."
         )
-    yield (
+    yield said(
         "The intervals about the population take the two audits' people for independent samples. If they are the same "
         "people, as before and after a change of the model, these intervals are wider than they need be."
     )
     if ratio.defined and ratio.low <= 0 <= ratio.high:
-        yield (
-            f"The data do not show whether the ratio rose or fell: its change lies between {ratio.low:+.3f} and "
-            f"{ratio.high:+.3f}. A larger epsilon in either audit would make that narrower."
+        yield said(
+            "The data do not show whether the ratio rose or fell: its change lies between {low} and {high}. A larger "
+            "epsilon in either audit would make that narrower.",
+            low=f"{ratio.low:+.3f}",
+            high=f"{ratio.high:+.3f}",
         )
 
 
 def name(group: Group) -> str:
     """A group's values in words."""
-    return " and ".join("missing" if value is None else str(value) for value in group)
+    return listed(said("missing") if value is None else str(value) for value in group)
 
 
 def _names(groups: Sequence[GroupEstimate]) -> str:
-    return ", ".join(name(group.group) for group in groups)
+    return joined((name(group.group) for group in groups), ", ")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from auditor_client.estimation.results import Estimate
+from shared.wording import said
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +84,6 @@ class LinearAxis:
 
 def interval_text(estimate: Estimate | None, words: Callable[[float], str]) -> str:
     """An interval as "low to high"; empty if there is none."""
-    return "" if estimate is None or math.isnan(estimate.low) else f"{words(estimate.low)} to {words(estimate.high)}"
+    if estimate is None or math.isnan(estimate.low):
+        return ""
+    return said("{low} to {high}", low=words(estimate.low), high=words(estimate.high))

@@ -6,13 +6,13 @@ from typing import Final
 
 from auditor_client.asking.inquiry import Inquiry
 from auditor_client.estimation.results import Estimate
-from auditor_client.rule_words import MINUS, rule_words, value_words
+from auditor_client.rule_words import rule_words, value_words
 from shared.rules import Rule
 from shared.schema import Group
+from shared.wording import figure, said
 
-_NARROW_SPACE: Final = "\N{NARROW NO-BREAK SPACE}"
-_UNDEFINED: Final = "undefined"
-_UNKNOWN: Final = "unknown"
+_UNDEFINED: Final = said("undefined")
+_UNKNOWN: Final = said("unknown")
 
 
 def scope_words(question: Inquiry) -> tuple[str, ...]:
@@ -22,14 +22,14 @@ def scope_words(question: Inquiry) -> tuple[str, ...]:
 
 def group_words(group: Group) -> tuple[str, ...]:
     """A group's values, one for each sensitive column; the group of people whose value is missing says so."""
-    return tuple("missing" if value is None else value_words(value) for value in group)
+    return tuple(said("missing") if value is None else value_words(value) for value in group)
 
 
 def whole(number: float) -> str:
     """A number of people: rounded, with its thousands apart."""
     if not math.isfinite(number):
         return _UNDEFINED
-    return f"{round(number):,}".replace(",", _NARROW_SPACE).replace("-", MINUS)
+    return figure(number)
 
 
 def percent(share: float, *, apart_from: float | None = None) -> str:
@@ -41,12 +41,14 @@ def percent(share: float, *, apart_from: float | None = None) -> str:
     """
     if not math.isfinite(share):
         return _UNDEFINED
-    return f"{_decimals(100 * share, 1, None if apart_from is None else 100 * apart_from)}{_NARROW_SPACE}%"
+    digits = _digits(100 * share, 1, None if apart_from is None else 100 * apart_from)
+    return figure(share, digits, "percent")
 
 
 def threshold_percent(threshold: float) -> str:
     """A threshold as a percentage, with no more decimals than it has."""
-    return f"{100 * threshold:.10g}{_NARROW_SPACE}%"
+    _, _, decimals = f"{100 * threshold:.10g}".partition(".")
+    return figure(threshold, len(decimals), "percent")
 
 
 def ratio(number: float, *, apart_from: float | None = None) -> str:
@@ -65,9 +67,12 @@ def known(estimate: Estimate, words: Callable[[float], str]) -> str:
 
 
 def _decimals(number: float, digits: int, threshold: float | None) -> str:
-    if not math.isfinite(number):
-        return _UNDEFINED
+    return figure(number, _digits(number, digits, threshold), "decimal") if math.isfinite(number) else _UNDEFINED
+
+
+def _digits(number: float, digits: int, threshold: float | None) -> int:
+    """As many decimals as keep a number on its side of a threshold, and at least some."""
     if threshold is not None:
         while digits < 9 and (round(number, digits) >= threshold) != (number >= threshold):
             digits += 1
-    return f"{number:.{digits}f}".replace("-", MINUS)
+    return digits

@@ -16,48 +16,72 @@ from auditor_client.report.formats import group_words, percent, points, threshol
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import extremes, level_words, threshold_name
 from auditor_client.report.subject import subject
-from auditor_client.rule_words import listed
+from shared.schema import Group
+from shared.wording import joined, listed, said, sentence
 
 _VERDICTS: Final[Mapping[Verdict, str]] = {
-    Verdict.MEETS: "Among {whom}, {name} meets {rule} for {columns}.",
-    Verdict.FAILS: "Among {whom}, {name} fails {rule} for {columns}.",
-    Verdict.UNDECIDED: "Among {whom}, it is undecided whether {name} meets {rule} for {columns}.",
+    Verdict.MEETS: sentence("Among {whom}, {name} meets {rule} for {columns}."),
+    Verdict.FAILS: sentence("Among {whom}, {name} fails {rule} for {columns}."),
+    Verdict.UNDECIDED: sentence("Among {whom}, it is undecided whether {name} meets {rule} for {columns}."),
 }
-_RATIO: Final = "The group {lowest} is accepted at {ratio} of the rate of the group {highest}{ratio_interval}."
+_RATIO: Final = sentence(
+    "The group {lowest} is accepted at {ratio} of the rate of the group {highest}{ratio_interval}."
+)
 _DIFFERENCES: Final[Mapping[Rate, str]] = {
-    Rate.ACCEPTANCE: "Among {whom}, {low} of the group {lowest} and {high} of the group {highest} are accepted: a "
-    "difference of {difference} percentage points{interval}, and a ratio of {ratio}{ratio_interval}.",
-    Rate.TRUE_POSITIVE: "Among {whom} with a true label, {low} of the group {lowest} and {high} of the group {highest} "
-    "are accepted: a difference of {difference} percentage points{interval}, and a ratio of {ratio}{ratio_interval}.",
-    Rate.FALSE_POSITIVE: "Among {whom} with a false label, {low} of the group {lowest} and {high} of the group "
-    "{highest} are accepted: a difference of {difference} percentage points{interval}, and a ratio of "
-    "{ratio}{ratio_interval}.",
-    Rate.PRECISION: "Among {whom} who are accepted, {low} of the group {lowest} and {high} of the group {highest} have "
-    "a true label: a difference of {difference} percentage points{interval}, and a ratio of {ratio}{ratio_interval}.",
-    Rate.STABLE: "Among {whom}, {low} of the group {lowest} and {high} of the group {highest} keep their decision "
-    "within the stated distance: a difference of {difference} percentage points{interval}, and a ratio of "
-    "{ratio}{ratio_interval}.",
+    Rate.ACCEPTANCE: sentence(
+        "Among {whom}, {low} of the group {lowest} and {high} of the group {highest} are accepted: a "
+        "difference of {difference} percentage points{interval}, and a ratio of {ratio}{ratio_interval}."
+    ),
+    Rate.TRUE_POSITIVE: sentence(
+        "Among {whom} with a true label, {low} of the group {lowest} and {high} of the group {highest} are accepted: "
+        "a difference of {difference} percentage points{interval}, and a ratio of {ratio}{ratio_interval}."
+    ),
+    Rate.FALSE_POSITIVE: sentence(
+        "Among {whom} with a false label, {low} of the group {lowest} and {high} of the group "
+        "{highest} are accepted: a difference of {difference} percentage points{interval}, and a ratio of "
+        "{ratio}{ratio_interval}."
+    ),
+    Rate.PRECISION: sentence(
+        "Among {whom} who are accepted, {low} of the group {lowest} and {high} of the group {highest} have a true "
+        "label: a difference of {difference} percentage points{interval}, and a ratio of {ratio}{ratio_interval}."
+    ),
+    Rate.STABLE: sentence(
+        "Among {whom}, {low} of the group {lowest} and {high} of the group {highest} keep their decision "
+        "within the stated distance: a difference of {difference} percentage points{interval}, and a ratio of "
+        "{ratio}{ratio_interval}."
+    ),
 }
-_WORSE_OF_TWO: Final = "Of the two labels, equalized odds take the larger difference and the smaller ratio."
-_NO_RATIO: Final = "Among {whom}, {name} has no {title} ratio for {columns}: there is no verdict."
+_WORSE_OF_TWO: Final = sentence("Of the two labels, equalized odds take the larger difference and the smaller ratio.")
+_NO_RATIO: Final = sentence("Among {whom}, {name} has no {title} ratio for {columns}: there is no verdict.")
 
+_NO_INTERVAL: Final = sentence("This estimator gives no interval, so the figure may be noise, and there is no verdict.")
 _REASONS: Final[Mapping[Verdict, str]] = {
-    Verdict.MEETS: "The whole interval lies at or above {threshold}.",
-    Verdict.FAILS: "The whole interval lies below {threshold}.",
-    Verdict.UNDECIDED: "The interval reaches across {threshold}: the noise is too large for a verdict. A larger ε "
-    "would narrow it.",
-    Verdict.NONE: "There is no verdict: the four-fifths rule is about selection rates, and no other threshold was "
-    "asked for.",
+    Verdict.MEETS: sentence("The whole interval lies at or above {threshold}."),
+    Verdict.FAILS: sentence("The whole interval lies below {threshold}."),
+    Verdict.UNDECIDED: sentence(
+        "The interval reaches across {threshold}: the noise is too large for a verdict. A larger ε would narrow it."
+    ),
+    Verdict.NONE: sentence(
+        "There is no verdict: the four-fifths rule is about selection rates, and no other threshold was asked for."
+    ),
 }
 _POPULATION: Final[Mapping[Verdict, str]] = {
-    Verdict.MEETS: "In the population that the register is a sample of, the ratio lies between {low} and {high} "
-    "({level} interval): {name} meets {rule} there too.",
-    Verdict.FAILS: "In the population that the register is a sample of, the ratio lies between {low} and {high} "
-    "({level} interval): {name} fails {rule} there.",
-    Verdict.UNDECIDED: "In the population that the register is a sample of, the ratio lies between {low} and {high} "
-    "({level} interval): it is undecided whether {name} meets {rule} there.",
-    Verdict.NONE: "In the population that the register is a sample of, the difference lies between {low} and {high} "
-    "percentage points ({level} interval).",
+    Verdict.MEETS: sentence(
+        "In the population that the register is a sample of, the ratio lies between {low} and {high} "
+        "({level} interval): {name} meets {rule} there too."
+    ),
+    Verdict.FAILS: sentence(
+        "In the population that the register is a sample of, the ratio lies between {low} and {high} "
+        "({level} interval): {name} fails {rule} there."
+    ),
+    Verdict.UNDECIDED: sentence(
+        "In the population that the register is a sample of, the ratio lies between {low} and {high} "
+        "({level} interval): it is undecided whether {name} meets {rule} there."
+    ),
+    Verdict.NONE: sentence(
+        "In the population that the register is a sample of, the difference lies between {low} and {high} "
+        "percentage points ({level} interval)."
+    ),
 }
 
 
@@ -66,19 +90,19 @@ def headline(finding: Finding) -> str:
     metric, estimate = finding.metrics[0], finding.first
     compared, rate = _worse(estimate, RATES[metric][0])
     ends = extremes(compared)
-    words = {
+    words: dict[str, str] = {
         "whom": whom(finding),
         "name": subject(finding.question).name,
         "columns": listed(finding.plan.sensitive),
         "rule": _rule(finding),
-        "title": METRIC_WORDS[metric].title.lower(),
+        "title": METRIC_WORDS[metric].within,
     }
     if ends is None or not estimate.ratio.defined:
-        return _NO_RATIO.format_map(words)
+        return said(_NO_RATIO, **words)
     lowest, highest = ends
     words |= {
-        "lowest": f"“{', '.join(group_words(lowest.group))}”",
-        "highest": f"“{', '.join(group_words(highest.group))}”",
+        "lowest": _quoted(lowest.group),
+        "highest": _quoted(highest.group),
         "low": percent(lowest.rate.value),
         "high": percent(highest.rate.value),
         "difference": points(estimate.difference.value),
@@ -89,24 +113,26 @@ def headline(finding: Finding) -> str:
     sentences = [] if estimate.verdict is Verdict.NONE else [_VERDICTS[estimate.verdict]]
     sentences.append(_RATIO if metric == PARITY else _DIFFERENCES[rate])
     sentences += [_WORSE_OF_TWO] if isinstance(estimate, OddsEstimate) else []
-    return " ".join(sentence.format_map(words) for sentence in sentences)
+    return joined(said(one, **words) for one in sentences)
 
 
 def explanation(finding: Finding) -> str:
     """Why the verdict is what it is, and what holds in the population that the people in the data represent."""
     estimate = finding.first
     if not estimate.ratio.defined:
-        return "The answer shows no accepted people in any group, so there is no ratio."
+        return said("The answer shows no accepted people in any group, so there is no ratio.")
     reason = _REASONS[estimate.verdict]
     if estimate.verdict is not Verdict.NONE and not ratio_interval(estimate):
-        reason = "This estimator gives no interval, so the figure may be noise, and there is no verdict."
+        reason = _NO_INTERVAL
     threshold = "" if estimate.threshold is None else threshold_percent(estimate.threshold)
-    return " ".join([reason.format(threshold=threshold), *_of_population(finding)])
+    return joined([said(reason, threshold=threshold), *_of_population(finding)])
 
 
 def whom(finding: Finding) -> str:
     """The people whom the figures are about."""
-    return "the people in the register within the scope" if finding.question.scope else "the people in the register"
+    if finding.question.scope:
+        return said("the people in the register within the scope")
+    return said("the people in the register")
 
 
 def ratio_interval(estimate: MetricEstimate) -> str:
@@ -121,11 +147,15 @@ def difference_interval(estimate: MetricEstimate) -> str:
 
 def _interval(figure: Estimate, words: Callable[[float], str]) -> str:
     ends = interval_text(figure, words)
-    return f"{level_words(figure)} interval {ends}" if ends else ""
+    return said("{level} interval {ends}", level=level_words(figure), ends=ends) if ends else ""
 
 
 def _in_brackets(text: str) -> str:
-    return f" ({text})" if text else ""
+    return joined([" (", text, ")"], "") if text else ""
+
+
+def _quoted(group: Group) -> str:
+    return said("“{group}”", group=joined(group_words(group), ", "))
 
 
 def _percent_apart_from(threshold: float | None) -> Callable[[float], str]:
@@ -140,7 +170,8 @@ def _of_population(finding: Finding) -> tuple[str, ...]:
         return ()
     words = _percent_apart_from(estimate.threshold) if judged else points
     return (
-        _POPULATION[estimate.population_verdict].format(
+        said(
+            _POPULATION[estimate.population_verdict],
             low=words(figure.low),
             high=words(figure.high),
             level=level_words(figure),

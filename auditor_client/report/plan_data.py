@@ -45,7 +45,7 @@ def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budg
     enough = charge.fits_in(left)
     favourable = sum(rule.favourable for rule in question.rules)
     scope = scope_words(question)
-    metric = METRIC_WORDS[question.metrics[0]].title.lower()
+    metric = METRIC_WORDS[question.metrics[0]].within
     return PlanData(
         headline=f"The audit would cost {loss_words(charge)}; {loss_words(left)} is left"
         f"{'' if enough else ', which does not suffice'}.",

@@ -1,6 +1,7 @@
 """The sentences of the report: the finding, and what the figures mean and do not mean."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +11,6 @@ from auditor_client.findings.finding import Finding
 from auditor_client.report.formats import scope_words, threshold_percent, whole
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.subject import subject
-from auditor_client.rule_words import listed
 from shared.meaning import meaning, statements
 from shared.noise import (
     DiscreteGaussianNoise,
@@ -19,12 +19,16 @@ from shared.noise import (
     Noise,
     RandomisedResponseNoise,
 )
+from shared.wording import joined, listed, said
 
 _RELATIONS: Final = {
-    "add_remove": "any one person’s record were absent, or one more were present",
-    "replace": "any one person’s record were another",
-    "sensitive_attribute": "any one person belonged to another group",
+    "add_remove": said("any one person’s record were absent, or one more were present"),
+    "replace": said("any one person’s record were another"),
+    "sensitive_attribute": said("any one person belonged to another group"),
 }
+
+
+_UNDESERVED: Final = said("Statistical parity does not ask who deserved to be accepted.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +41,20 @@ class Paragraph:
 
 def threshold_name(threshold: float, metric: str) -> str:
     """What a threshold of a metric's ratio is called; the four-fifths rule is about selection rates alone."""
+    if metric == PARITY and threshold == 0.8:
+        return said("the four-fifths rule")
     if metric == PARITY:
-        return "the four-fifths rule" if threshold == 0.8 else f"the threshold of {threshold_percent(threshold)}"
-    return f"the {METRIC_WORDS[metric].title.lower()} threshold of {threshold_percent(threshold)}"
+        return said("the threshold of {threshold}", threshold=threshold_percent(threshold))
+    return said(
+        "the {metric} threshold of {threshold}",
+        threshold=threshold_percent(threshold),
+        metric=METRIC_WORDS[metric].within,
+    )
 
 
 def relation_words(relation: str) -> str:
     """A neighbouring relation as the change of the records that it is about."""
-    return _RELATIONS.get(relation, f"the records changed as the relation {relation} has it")
+    return _RELATIONS.get(relation) or said("the records changed as the relation {relation} has it", relation=relation)
 
 
 def extremes(parity: ParityEstimate) -> tuple[GroupEstimate, GroupEstimate] | None:
@@ -58,7 +68,7 @@ def extremes(parity: ParityEstimate) -> tuple[GroupEstimate, GroupEstimate] | No
 
 def level_words(estimate: Estimate) -> str:
     """The level of an interval: "95 %"."""
-    return f"{100 * estimate.level:.3g}\N{NARROW NO-BREAK SPACE}%"
+    return threshold_percent(float(f"{estimate.level:.3g}"))
 
 
 def noise_words(noise: Noise) -> str:
@@ -67,19 +77,26 @@ def noise_words(noise: Noise) -> str:
         # The chance of noise beyond ±t is 2·q^(t+1)/(1 + q), with q = exp(−1/scale); see `shared.noise`.
         q = math.exp(-1 / noise.scale)
         reach = max(math.ceil(noise.scale * math.log(2 / (0.05 * (1 + q)))) - 1, 0)
-        return f"discrete Laplace of scale {noise.scale:.4g}: {_off_by(reach)}"
+        return said("discrete Laplace of scale {scale}: {off}", scale=f"{noise.scale:.4g}", off=_off_by(reach))
     if isinstance(noise, DiscreteGaussianNoise):
-        return f"discrete Gaussian of σ = {noise.scale:.4g}: {_off_by(math.ceil(1.96 * noise.scale))}"
+        off = _off_by(math.ceil(1.96 * noise.scale))
+        return said("discrete Gaussian of σ = {scale}: {off}", scale=f"{noise.scale:.4g}", off=off)
     if isinstance(noise, ExponentialNoise):
         # Away from the ends it is discrete Laplace; an end only makes answers nearer.
         reach = math.ceil(noise.scale * math.log(20))
-        return f"exponential of scale {noise.scale:.4g} within 0 to {whole(noise.upper)}: {_off_by(reach)}"
-    kept = listed([f"{value.column} with {value.probability}" for value in noise.kept])
-    return f"none: everybody’s own value was kept ({kept}) or replaced by another before the holder got it"
+        return said(
+            "exponential of scale {scale} within 0 to {upper}: {off}",
+            scale=f"{noise.scale:.4g}", upper=whole(noise.upper), off=_off_by(reach),
+        )  # fmt: skip
+    kept = [said("{column} with {chance}", column=value.column, chance=value.probability) for value in noise.kept]
+    return said(
+        "none: everybody’s own value was kept ({kept}) or replaced by another before the holder got it",
+        kept=listed(kept),
+    )
 
 
 def _off_by(reach: int) -> str:
-    return f"95 in 100 counts are off by at most {whole(reach)} people"
+    return said("95 in 100 counts are off by at most {people} people", people=whole(reach))
 
 
 def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
@@ -87,36 +104,59 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
     audited, level = subject(result.question), level_words(result.ratio)
     return (
         Paragraph(
-            "The ratio",
-            "The acceptance rate of the group with the lowest rate, divided by that of the group with the highest. 1 "
-            "means that all groups are accepted at the same rate; 0.5, that one is accepted half as often as another."
+            said("The ratio"),
+            said(
+                "The acceptance rate of the group with the lowest rate, divided by that of the group with the highest. "
+                "1 means that all groups are accepted at the same rate; 0.5, that one is accepted half as often as "
+                "another."
+            )
             if result.metrics[0] == PARITY
-            else "The rate of the group with the lowest one, divided by that of the group with the highest. 1 means "
-            "that the rates of all groups are the same; 0.5, that one group’s is half of another’s. The same ratio may "
-            "be a small difference of low rates or a large one of high rates: read the difference first.",
+            else said(
+                "The rate of the group with the lowest one, divided by that of the group with the highest. 1 means "
+                "that the rates of all groups are the same; 0.5, that one group’s is half of another’s. The same ratio "
+                "may be a small difference of low rates or a large one of high rates: read the difference first."
+            ),
         ),
         _interval_paragraph(result, level),
         *_population_paragraph(result, level),
         *_verdict_paragraphs(result, level),
         Paragraph(
-            "Whom the figures are about",
-            f"The people in version {result.release.version} of the holder’s records, each counted once: "
-            "survey weights are not supported."
-            f"{_scope_sentence(result)} The intervals about the people in the data do not cover how well these people "
-            "represent others. "
-            f"And the figures are about the decisions {audited.about}.",
+            said("Whom the figures are about"),
+            joined(
+                [
+                    said(
+                        "The people in version {version} of the holder’s records, each counted once: survey weights "
+                        "are not supported.",
+                        version=result.release.version,
+                    ),
+                    *_scope_sentences(result),
+                    said(
+                        "The intervals about the people in the data do not cover how well these people represent "
+                        "others. And the figures are about the decisions {about}.",
+                        about=audited.about,
+                    ),
+                ]
+            ),
         ),
         Paragraph(
-            "What they do not say",
-            "Why the groups differ. A difference is not a cause, and no proof of discrimination; equal rates do not "
-            "prove that decisions are fair."
-            f"{' Statistical parity does not ask who deserved to be accepted.' if PARITY in result.metrics else ''}",
+            said("What they do not say"),
+            joined(
+                [
+                    said(
+                        "Why the groups differ. A difference is not a cause, and no proof of discrimination; equal "
+                        "rates do not prove that decisions are fair."
+                    ),
+                    *([_UNDESERVED] if PARITY in result.metrics else []),
+                ]
+            ),
         ),
         _privacy_paragraph(result),
         Paragraph(
-            "What is taken on trust",
-            "That the holder’s records are right and that it counted them truly: its signature shows who answered, "
-            "not that the answer is true.",
+            said("What is taken on trust"),
+            said(
+                "That the holder’s records are right and that it counted them truly: its signature shows who answered, "
+                "not that the answer is true."
+            ),
         ),
     )
 
@@ -124,15 +164,22 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
 def _interval_paragraph(result: Finding, level: str) -> Paragraph:
     if math.isnan(result.ratio.low):
         return Paragraph(
-            "No intervals",
-            f"The estimator {result.estimator} follows the published method and gives none: its figures may be far off "
-            "where groups are small, and do not show it. The posterior estimator gives intervals from the same answer.",
+            said("No intervals"),
+            said(
+                "The estimator {estimator} follows the published method and gives none: its figures may be far off "
+                "where groups are small, and do not show it. The posterior estimator gives intervals from the same "
+                "answer.",
+                estimator=result.estimator,
+            ),
         )
     return Paragraph(
-        "The intervals",
-        f"The holder adds random noise to every count, to protect each person. A {level} interval is made so that in "
-        f"{level} of audits like this one it holds the true figure of the people in the data. It covers that noise and "
-        "nothing else. Each interval is for one figure: that all of them hold at once is less certain.",
+        said("The intervals"),
+        said(
+            "The holder adds random noise to every count, to protect each person. A {level} interval is made so that "
+            "in {level} of audits like this one it holds the true figure of the people in the data. It covers that "
+            "noise and nothing else. Each interval is for one figure: that all of them hold at once is less certain.",
+            level=level,
+        ),
     )
 
 
@@ -141,19 +188,23 @@ def _population_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
         return ()
     return (
         Paragraph(
-            "The population",
-            f"The {level} intervals of the population hold the true figure of all the people whom the people in the "
-            "data represent, if these are a random sample of them: they cover the privacy noise and the chance of "
-            "sampling. They are wider, however large ε is. Where the register holds everybody, they have no meaning.",
+            said("The population"),
+            said(
+                "The {level} intervals of the population hold the true figure of all the people whom the people in the "
+                "data represent, if these are a random sample of them: they cover the privacy noise and the chance of "
+                "sampling. They are wider, however large ε is. Where the register holds everybody, they have no "
+                "meaning.",
+                level=level,
+            ),
         ),
     )
 
 
-def _scope_sentence(result: Finding) -> str:
-    scope = scope_words(result.question)
-    words = f" Only those within the scope are counted: {' and '.join(scope)}." if scope else ""
-    undecided = [f"“{predicate.column}”" for predicate in result.question.source.decided]
-    return f"{words} Whoever has no value in {listed(undecided)} is outside." if undecided else words
+def _scope_sentences(result: Finding) -> Iterator[str]:
+    if scope := scope_words(result.question):
+        yield said("Only those within the scope are counted: {scope}.", scope=listed(scope))
+    if undecided := [f"“{predicate.column}”" for predicate in result.question.source.decided]:
+        yield said("Whoever has no value in {columns} is outside.", columns=listed(undecided))
 
 
 def _verdict_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:
@@ -162,20 +213,25 @@ def _verdict_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:
     if threshold is None:
         return (
             Paragraph(
-                "No verdict",
-                "The four-fifths rule compares selection rates. No rule of that kind is established for this figure, "
-                "so the report states how far the groups are apart and no verdict, unless the auditor names a "
-                "threshold.",
+                said("No verdict"),
+                said(
+                    "The four-fifths rule compares selection rates. No rule of that kind is established for this "
+                    "figure, so the report states how far the groups are apart and no verdict, unless the auditor "
+                    "names a threshold."
+                ),
             ),
         )
-    name, audited = threshold_name(threshold, metric), subject(result.question)
     return (
         Paragraph(
-            "Meets, fails, undecided",
-            f"{audited.capital} meets or fails {name} only if the whole {level} interval of the people in the register "
-            "is on one side of it. Otherwise the audit says undecided: the privacy noise is too large for a verdict. "
-            "That is neither a pass nor a suspicion. The same question returns the same answer; only a larger ε, or a "
-            "second draw, which is charged, adds information.",
+            said("Meets, fails, undecided"),
+            said(
+                "A verdict about {rule} says “meets” or “fails” only if the whole {level} interval of the people in "
+                "the register is on one side of it. Otherwise the audit says undecided: the privacy noise is too large "
+                "for a verdict. That is neither a pass nor a suspicion. The same question returns the same answer; "
+                "only a larger ε, or a second draw, which is charged, adds information.",
+                rule=threshold_name(threshold, metric),
+                level=level,
+            ),
         ),
         _threshold_paragraph(threshold, metric),
     )
@@ -184,14 +240,20 @@ def _verdict_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:
 def _threshold_paragraph(threshold: float, metric: str) -> Paragraph:
     if threshold != 0.8 or metric != PARITY:
         return Paragraph(
-            "The threshold", f"{threshold_percent(threshold)} was chosen by the auditor; it is no rule of law."
+            said("The threshold"),
+            said(
+                "{threshold} was chosen by the auditor; it is no rule of law.", threshold=threshold_percent(threshold)
+            ),
         )
     return Paragraph(
-        "The four-fifths rule",
-        "A rule of thumb of the agencies that enforce equal employment law in the United States (Uniform Guidelines on "
-        "Employee Selection Procedures, 1978, 29 CFR 1607.4 D): a ratio below 80\N{NARROW NO-BREAK SPACE}% is "
-        "generally regarded as evidence of adverse impact. It is not a definition of discrimination, smaller "
-        "differences may matter too, and the law of other countries asks other questions.",
+        said("The four-fifths rule"),
+        said(
+            "A rule of thumb of the agencies that enforce equal employment law in the United States (Uniform "
+            "Guidelines on Employee Selection Procedures, 1978, 29 CFR 1607.4 D): a ratio below {threshold} is "
+            "generally regarded as evidence of adverse impact. It is not a definition of discrimination, smaller "
+            "differences may matter too, and the law of other countries asks other questions.",
+            threshold=threshold_percent(threshold),
+        ),
     )
 
 
@@ -201,10 +263,17 @@ def _privacy_paragraph(result: Finding) -> Paragraph:
     reported = {name: dataset.table.by_name[name] for name in result.plan.sensitive} if as_they_are else {}
     meant = meaning(dataset.relation, release.charge, reported)
     return Paragraph(
-        "Privacy",
-        "How much the holder’s answer can change what anybody thinks about one person, even somebody who knows all "
-        f"others’ records. {' '.join(statements(meant).all)} Several audits of the same people add up; the holder’s "
-        "ledger keeps the sum of what is charged.",
+        said("Privacy"),
+        joined(
+            [
+                said(
+                    "How much the holder’s answer can change what anybody thinks about one person, even somebody who "
+                    "knows all others’ records."
+                ),
+                *statements(meant).all,
+                said("Several audits of the same people add up; the holder’s ledger keeps the sum of what is charged."),
+            ]
+        ),
     )
 
 

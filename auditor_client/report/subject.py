@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from auditor_client.asking.question import Question
 from auditor_client.models.read_model import Provenance
 from auditor_client.report.formats import whole
+from shared.wording import joined, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +14,7 @@ class Subject:
 
     Attributes:
         name: As the subject of a sentence, in the singular: "the tree".
-        kind: What it is: "a decision tree".
+        kind: The report's heading: "Fairness audit of a decision tree".
         sentence: What was audited, and how it was read.
         about: Which decisions the figures are about.
         made_already: Whether somebody made the decisions, and no model.
@@ -25,45 +26,58 @@ class Subject:
     about: str
     made_already: bool = False
 
-    @property
-    def capital(self) -> str:
-        """The name at the beginning of a sentence."""
-        return self.name[0].upper() + self.name[1:]
-
 
 def subject(question: Question) -> Subject:
     """What a question is about."""
     decision, source = question.request.decision, question.source
     if decision is not None:
         linked = decision in question.column_ids
-        whence = "linked by the auditor" if linked else "as the holder’s records have it"
+        whence = said("linked by the auditor") if linked else said("as the holder’s records have it")
         return Subject(
-            f"the column “{decision}”",
-            "decisions",
-            f"The decisions in the column “{decision}”, {whence}.",
-            f"in the column “{decision}”, {whence}",
+            said("the column “{column}”", column=decision),
+            said("Fairness audit of decisions"),
+            said("The decisions in the column “{column}”, {whence}.", column=decision, whence=whence),
+            said("in the column “{column}”, {whence}", column=decision, whence=whence),
             made_already=True,
         )
-    name, kind = ("the tree", "a decision tree") if source.score is None and not source.columns else _MODEL
-    if source.provenance is None:
-        sentence = "A decision tree, given as it is." if kind != _MODEL[1] else "A model, given as it is."
+    if source.score is None and not source.columns:
+        name, kind, given = (
+            said("the tree"),
+            said("Fairness audit of a decision tree"),
+            said("A decision tree, given as it is."),
+        )
     else:
-        sentence = provenance_words(source.provenance)
-    return Subject(name, kind, sentence, f"of {name} as it was read, not about what was decided in practice")
-
-
-_MODEL = ("the model", "a model")
+        name, kind, given = said("the model"), said("Fairness audit of a model"), said("A model, given as it is.")
+    sentence = given if source.provenance is None else provenance_words(source.provenance)
+    about = said("of {name} as it was read, not about what was decided in practice", name=name)
+    return Subject(name, kind, sentence, about)
 
 
 def provenance_words(read: Provenance) -> str:
     """What was read, and what it was compared with, as a sentence."""
     what = read.description[0].upper() + read.description[1:]
     if read.compared_with is None:
-        return f"{what}. Nothing was there that it could be compared with."
+        return said("{what}. Nothing was there that it could be compared with.", what=what)
+    differing, probes = whole(read.differing), whole(read.probes)
     if read.bound is None:
-        return f"{what}, read exactly: {whole(read.differing)} of {whole(read.probes)} probes differ."
-    largest = "" if read.largest is None else f", and scores differ by at most {read.largest:.1g}"
-    return (
-        f"{what}, read but for rounding: {whole(read.differing)} of {whole(read.probes)} probes are decided otherwise"
-        f"{largest} (rounding may make {read.bound:.1g})."
-    )
+        return said(
+            "{what}, read exactly: {differing} of {probes} probes differ.",
+            what=what,
+            differing=differing,
+            probes=probes,
+        )
+    sentence = said(
+        "{what}, read but for rounding: {differing} of {probes} probes are decided otherwise.",
+        what=what, differing=differing, probes=probes,
+    )  # fmt: skip
+    if read.largest is None:
+        return joined([sentence, said("Rounding may make scores differ by {bound}.", bound=f"{read.bound:.1g}")])
+    return joined(
+        [
+            sentence,
+            said(
+                "Scores differ by at most {largest}; rounding may make {bound}.",
+                largest=f"{read.largest:.1g}", bound=f"{read.bound:.1g}",
+            ),
+        ]
+    )  # fmt: skip

@@ -19,7 +19,9 @@ from markupsafe import Markup
 
 from auditor_client.report.axes import interval_text
 from auditor_client.report.formats import group_words, points, ratio
+from auditor_client.report.languages import LANGUAGES, Language
 from auditor_client.text import readable
+from shared.wording import joined, listed, said, said_of
 
 Data = TypeVar("Data")
 
@@ -29,7 +31,9 @@ _DIRECTION_CONTROLS: Final = dict.fromkeys(
 """Characters that turn the direction of what follows: in a name they could turn a figure round."""
 
 
-_FORMATS: Final = {form.__name__: form for form in (group_words, interval_text, points, ratio)}
+_FORMATS: Final = {
+    form.__name__: form for form in (group_words, interval_text, points, ratio, joined, listed, said, said_of)
+}
 """What pages write figures with."""
 
 
@@ -69,8 +73,17 @@ class View(Generic[Data]):
 
     @property
     def page(self) -> str:
-        """A whole HTML page, UTF-8, that needs nothing else."""
-        return _template(self.template).render(shown=self.data, css=Markup(_resource("report.css")))  # noqa: S704 - our own file
+        """A whole HTML page in English, UTF-8, that needs nothing else."""
+        return self.page_in(LANGUAGES[0])
+
+    def page_in(self, language: str) -> str:
+        """The page in a language of `LANGUAGES`.
+
+        Raises:
+            QuestionRefused: There is no such language.
+        """
+        template = _template(self.template, language)
+        return template.render(shown=self.data, css=Markup(_resource("report.css")))  # noqa: S704 - our own file
 
     @property
     def frame(self) -> str:
@@ -98,9 +111,13 @@ class Shown(ABC):
         """The result as plain text, for a terminal."""
         return self.view.text
 
-    def to_html(self) -> str:
-        """The result as one page that needs nothing else."""
-        return self.view.page
+    def to_html(self, *, language: str = LANGUAGES[0]) -> str:
+        """The result as one page that needs nothing else, in English ("en"), German, French or Dutch.
+
+        Raises:
+            QuestionRefused: There is no such language.
+        """
+        return self.view.page_in(language)
 
     def to_document(self) -> dict[str, Any]:
         """The result as a JSON document; figures that are undefined are null."""
@@ -110,14 +127,15 @@ class Shown(ABC):
         """The document as a text."""
         return json.dumps(self.to_document(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
-    def write_report(self, path: Path | str) -> Path:
-        """Write the page into a file and return its path.
+    def write_report(self, path: Path | str, *, language: str = LANGUAGES[0]) -> Path:
+        """Write the page, in a language as `to_html` takes it, into a file and return its path.
 
         Raises:
             OSError: It cannot be written.
+            QuestionRefused: There is no such language.
         """
         target = Path(path)
-        target.write_text(self.report.page, encoding="utf-8")
+        target.write_text(self.report.page_in(language), encoding="utf-8")
         return target
 
     def __repr__(self) -> str:
@@ -128,17 +146,22 @@ class Shown(ABC):
 
 
 @cache
-def _template(name: str) -> Template:
+def _template(name: str, code: str) -> Template:
+    language = Language.of(code)
+
+    def shown(value: Any) -> Any:
+        return _without_direction(language.say(value))
+
     environment = Environment(
         loader=FunctionLoader(_resource),
         autoescape=True,
-        finalize=_without_direction,
+        finalize=shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= _FORMATS
-    return environment.get_template(name, globals=_FORMATS)
+    return environment.get_template(name, globals={**_FORMATS, "say": language.say, "language": language.code})
 
 
 def _without_direction(value: Any) -> Any:
