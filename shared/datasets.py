@@ -24,7 +24,8 @@ from shared.schema import Column, Schema
 from shared.text import Name, Text, Words
 from shared.timestamps import Timestamp
 
-Role = Literal["auditor", "administrator"]
+Role = Literal["auditor", "administrator", "metrics"]
+"""What an account is for. An account for metrics reads `/metrics`, and nothing else is answered to it."""
 
 
 def _below_certainty(cap: Loss) -> Loss:

@@ -26,7 +26,7 @@ def list_auditors(url: Url = "", key: AdminKey = "", as_json: AsJson = False) ->
 @commands.command("add-auditor")
 def add_auditor(
     name: str,
-    role: Annotated[str, typer.Option(help="auditor or administrator.")] = "auditor",
+    role: Annotated[str, typer.Option(help="auditor, administrator, or metrics: reads /metrics alone.")] = "auditor",
     expires: Annotated[str | None, typer.Option(help="When its first key expires, ISO 8601 with a zone.")] = None,
     display_name: Annotated[str | None, typer.Option(help="What people read, in any script: 'Frau Müller'.")] = None,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,

@@ -68,6 +68,14 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         yield written
 
 
+def report_format(file: Path) -> str:
+    """What a report's file is written as, by the ending of its name; any other ending ends the command."""
+    if file.suffix not in (".html", ".json"):
+        named = file.suffix or file.name
+        fail(f"Name a report's file .html or .json, not {named}. A PDF is printed from the page, by a browser.")
+    return file.suffix.removeprefix(".")
+
+
 def own_holder() -> AbstractContextManager[Holder]:
     """This machine's own holder, until the context ends."""
     return closing(Holder.open(Settings.from_environment()))

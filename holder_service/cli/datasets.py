@@ -6,7 +6,18 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from holder_service.cli.calls import AdminKey, Url, call, chunks, clear_errors, download, fail, new_file, path_of
+from holder_service.cli.calls import (
+    AdminKey,
+    Url,
+    call,
+    chunks,
+    clear_errors,
+    download,
+    fail,
+    new_file,
+    path_of,
+    report_format,
+)
 from holder_service.cli.formats import media_type_of, with_format
 from holder_service.cli.output import AsJson, notify, show, show_fields, show_overlaps
 from holder_service.domain.declarations import EXAMPLE, declared_text, line_of
@@ -165,7 +176,7 @@ def report(
     url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
     """Write the transparency report of a dataset: what was released, to whom, when and at what loss."""
-    as_format = "json" if file.suffix == ".json" else "html"
+    as_format = report_format(file)
     with clear_errors(), new_file(file) as written:
         download(path_of("datasets", dataset, "report"), url, key, written, params={"format": as_format})
     notify(f"The transparency report of {dataset} is in {file}.")
@@ -207,8 +218,8 @@ def list_budgets(
 def _show_budgets(found: list[dict[str, Any]], as_json: bool) -> None:
     rows = [
         (one["auditor"], one["population"], *(f"{one[name]['epsilon']}, {one[name]['delta']}"
-         for name in ("limit", "spent", "remaining", "spendable")), (one["expires"] or "never")[:10])
+         for name in ("limit", "spent", "spendable")), (one["expires"] or "never")[:10])
         for one in found
     ]  # fmt: skip
-    columns = ("auditor", "population", "limit ε, δ", "spent ε, δ", "remaining ε, δ", "within the cap ε, δ", "expires")
+    columns = ("auditor", "population", "limit ε, δ", "spent ε, δ", "left ε, δ", "expires")
     show({"budgets": found}, columns, rows, as_json)

@@ -8,7 +8,7 @@ import typer
 from pydantic import BaseModel, Field
 
 from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, new_file
-from holder_service.cli.output import AsJson, notify, show, show_fields, show_verification
+from holder_service.cli.output import AsJson, notify, show, show_fields, show_verification, when
 from holder_service.services.ledger_export import is_whole
 from shared.flags import Flags
 
@@ -44,11 +44,11 @@ def show_ledger(
     """Show entries of the ledger, those that pass all filters."""
     found = call("GET", LEDGER, url, key, params={**which.model_dump(exclude_none=True), "limit": limit})
     rows = [
-        (str(one["sequence"]), one["at"][:19], one["kind"], one["actor"], one.get("population", ""),
-         one.get("auditor", ""), str(one.get("subject", ""))[:20], one["hash"][:20])
+        (str(one["sequence"]), when(one["at"]), one["kind"], one["actor"],
+         ", ".join(str(one[name])[:20] for name in ("population", "auditor", "subject") if one.get(name)))
         for one in found["entries"]
     ]  # fmt: skip
-    show(found, ("#", "at", "kind", "actor", "population", "auditor", "subject", "hash"), rows, as_json)
+    show(found, ("#", "at (UTC)", "kind", "by", "about"), rows, as_json)
     if found["next"] is not None and not as_json:
         notify(f"There are more: --after {found['next']}")
 
@@ -92,11 +92,11 @@ def list_signing_keys(url: Url = "", key: AdminKey = "", as_json: AsJson = False
     """List the public keys that releases are or were signed with."""
     found = call("GET", "/v1/keys", url, key)
     rows = [
-        (one["id"], one["valid_from"][:19], (one["valid_to"] or "in force")[:19],
+        (one["id"], when(one["valid_from"]), when(one["valid_to"]) if one["valid_to"] else "in force",
          one["handover"]["by"] if one["handover"] else "")
         for one in found["keys"]
     ]  # fmt: skip
-    show(found, ("key", "from", "to", "handed over by"), rows, as_json)
+    show(found, ("key", "from (UTC)", "to", "handed over by"), rows, as_json)
 
 
 @commands.command("rotate-signing-key")

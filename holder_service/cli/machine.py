@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from holder_service.cli.calls import clear_errors, own_holder
+from holder_service.cli.calls import clear_errors, new_file, own_holder, report_format
 from holder_service.cli.output import AsJson, notify, show_overlaps, show_verification
 from holder_service.services import holder, ledger_reading
-from holder_service.services.backup import back_up
+from holder_service.services.backup import DATABASE, back_up
 from holder_service.services.overlaps import find_overlaps
 from holder_service.services.transparency import transparency_report
 from holder_service.settings import Settings
@@ -21,11 +21,22 @@ ledger_commands = typer.Typer(no_args_is_help=True, help="The ledger of this mac
 
 
 @ledger_commands.command("verify")
-def verify(as_json: AsJson = False) -> None:
-    """Recompute the chain, every balance and every stored release of this machine's holder."""
-    with clear_errors(), own_holder() as holder:
-        found = ledger_reading.verify(holder.store)
+def verify(
+    backup: Annotated[
+        Path | None, typer.Option(help="Instead a folder that `holder backup` made; it has no anchor to compare with.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute the chain, every balance and every stored release of this machine's holder, or of a back-up."""
+    with clear_errors():
+        if backup is None:
+            with own_holder() as holder:
+                found = ledger_reading.verify(holder.store)
+        else:
+            found = ledger_reading.verify_copy(backup / DATABASE)
     show_verification({"intact": found.intact, **asdict(found)}, as_json)
+    if backup is not None and not as_json:
+        notify("What was entered after the copy was made is not known from it.")
 
 
 @commands.command("replace-lost-key")
@@ -38,15 +49,22 @@ def replace_lost_key(reason: Annotated[str, typer.Argument(help="Why; it is writ
 
 @commands.command("report")
 def report(
-    dataset: Annotated[str, typer.Option(help="About which dataset, retired or not.")],
-    output: Annotated[Path | None, typer.Option(help="The HTML page; without it a summary is printed.")] = None,
+    dataset: Annotated[str, typer.Argument(help="About which dataset, retired or not.")],
+    file: Annotated[
+        Path | None, typer.Argument(help="A new file: .html, or .json for machines; without it a summary is printed.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make the transparency report of a dataset: what was released, to whom, when and at what loss."""
+    as_format = None if file is None else report_format(file)
     with clear_errors(), own_holder() as own:
         found = transparency_report(own.store, dataset)
-        if output is not None:
-            output.write_text(transparency_page(own.store, found), encoding="utf-8")
+        if file is not None:
+            page = (
+                transparency_page(own.store, found) if as_format == "html" else json.dumps(transparency_document(found))
+            )
+            with new_file(file) as written:
+                written.write(page.encode())
     if as_json:
         print(json.dumps(transparency_document(found)))
     else:

@@ -5,24 +5,37 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 _errors = Console(stderr=True)
+TABLE_WIDTH_MAX = 10_000
+"""Wider than any table would be if it had the room."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 
 def show(
     document: Any, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], as_json: bool, *, title: str | None = None
 ) -> None:
-    """Print a document, as JSON or as a table of its rows."""
+    """Print a document, as JSON or as a table of its rows; where a table is too wide, a list of each row's cells."""
     if as_json:
         print(json.dumps(document))
         return
-    table = Table(*columns, title=title)
+    console = Console(highlight=False)
+    table = Table(*columns, title=title, box=SIMPLE_HEAD, pad_edge=False)
     for row in rows:
-        table.add_row(*row)
-    Console().print(table)
+        table.add_row(*map(escape, row))
+    if not rows:
+        console.print("There is nothing to list.")
+    elif console.measure(table, options=console.options.update(width=TABLE_WIDTH_MAX)).maximum <= console.width:
+        console.print(table)
+    else:
+        names = max(map(len, columns))
+        for row in rows:
+            cells = [f"{name:{names}}  {cell}" for name, cell in zip(columns, row, strict=True) if cell]
+            print("\n".join(cells), end="\n\n" if len(rows) > 1 else "\n")
 
 
 def show_fields(document: dict[str, Any], as_json: bool) -> None:
@@ -61,6 +74,11 @@ def _overlap_row(found: Mapping[str, Any]) -> tuple[str, ...]:
     mergeable = "yes" if found["mergeable"] else "no: relation or person key differ"
     charged = (found["charged"]["epsilon"],) if "charged" in found else ()
     return *found["populations"], keys, people, mergeable, *charged
+
+
+def when(at: str) -> str:
+    """A time of the interface, which is in UTC, to the minute."""
+    return at[:16].replace("T", " ")
 
 
 def notify(text: str) -> None:

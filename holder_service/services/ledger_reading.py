@@ -1,15 +1,17 @@
 """The ledger as its readers see it: head, one entry, all of them, verification, a recorded restore."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from holder_service.domain.errors import NotFound
+from holder_service.domain.errors import Conflict, NotFound
 from holder_service.domain.ledger import BrokenLedger, Entry, Event, Replay
 from holder_service.domain.table_facts import TableFacts
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import datasets, ledger, ledger_views, releases, signing_keys, table_rows
-from holder_service.storage.database import Connection
+from holder_service.storage.database import Connection, Database
 from holder_service.storage.ledger_views import EntryFilter
 from shared import limits
 from shared.amounts import NO_LOSS
@@ -76,17 +78,54 @@ def verify(store: LedgerStore, *, chain_only: bool = False) -> Verification:
 
     With `chain_only` chain, balances and head: a holder does that before it serves (100 000 entries take seconds).
     """
-    replay, facts = Replay(), TableFacts()
     # The anchor is read first: what it holds was committed before, so a snapshot taken now must have it.
     anchored = None if chain_only else store.anchored()
+
+    def check_anchor(connection: Connection, newest: int) -> None:
+        if anchored is None:
+            raise BrokenLedger(newest, "there is no readable anchor")
+        if ledger.hash_at(connection, anchored.sequence) != anchored.hash:
+            raise BrokenLedger(anchored.sequence, "the anchored entry is not in the database, which was rolled back")
+
+    return _verified(store.database, check_anchor, chain_only=chain_only)
+
+
+def verify_copy(database_file: Path) -> Verification:
+    """The same of a copy of an embedded database, which has no anchor: what was entered after it is not known here.
+
+    Raises:
+        NotFound: There is no such file.
+        Conflict: It has no tables, or those of another version.
+    """
+    if not database_file.is_file():
+        raise NotFound(
+            f"There is no {database_file}. Of a database on a server restore the dump into an empty database, name "
+            "that in HOLDER_DATABASE_URL, and verify without --backup."
+        )
+    database = Database(f"sqlite:///{database_file.absolute()}")
     try:
-        with store.database.read() as connection:
+        if not database.is_current():
+            raise Conflict("The copy's tables are of another version of this program: verify it with that version.")
+        return _verified(database, lambda *_: None)
+    finally:
+        database.close()
+
+
+def _verified(
+    database: Database, check_anchor: Callable[[Connection, int], None], *, chain_only: bool = False
+) -> Verification:
+    replay, facts = Replay(), TableFacts()
+    try:
+        with database.read() as connection:
             head = _replay_all(connection, replay, None if chain_only else facts)
             if head != LedgerPosition(sequence=replay.sequence, hash=replay.hash):
                 raise BrokenLedger(replay.sequence + 1, "the recorded head is not the newest entry")
             if not chain_only:
                 _check_tables(connection, replay, facts)
-                _check_surroundings(connection, replay.sequence, anchored)
+                uncharged = releases.uncharged(connection)
+                if uncharged is not None:
+                    raise BrokenLedger(replay.sequence, f"no entry charges the stored release {uncharged}")
+                check_anchor(connection, replay.sequence)
     except BrokenLedger as broken:
         return Verification(replay.sequence, replay.hash, broken.sequence, broken.reason)
     except _UNREADABLE:
@@ -151,17 +190,6 @@ def _check_tables(connection: Connection, replay: Replay, facts: TableFacts) -> 
             _replay_all(connection, replay, facts)
             if replay.sequence == known:
                 raise
-
-
-def _check_surroundings(connection: Connection, newest: int, anchored: LedgerPosition | None) -> None:
-    """Whether every stored release is charged, and the anchored entry is there."""
-    uncharged = releases.uncharged(connection)
-    if uncharged is not None:
-        raise BrokenLedger(newest, f"no entry charges the stored release {uncharged}")
-    if anchored is None:
-        raise BrokenLedger(newest, "there is no readable anchor")
-    if ledger.hash_at(connection, anchored.sequence) != anchored.hash:
-        raise BrokenLedger(anchored.sequence, "the anchored entry is not in the database, which was rolled back")
 
 
 def _check_release(connection: Connection, entry: Entry, keys: SigningKeys) -> None:

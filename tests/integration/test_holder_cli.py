@@ -400,6 +400,45 @@ def test_a_warning_goes_to_standard_error(env: dict[str, str], tmp_path: Path) -
     assert len(json.loads(machine.stdout)["warnings"]) == 1
 
 
+def test_tables_are_whole_on_a_small_terminal(env: dict[str, str], served: TestedHolder, tmp_path: Path) -> None:
+    """On 80 columns a table of whole cells; where there is no room for it, a line for each cell."""
+    name = f"a-dataset-with-a-long-name-{tmp_path.name}"[:60]
+    served.declare(name)
+    entry = served.entries()[-1]
+
+    def shown(*arguments: str, columns: str = "80") -> list[str]:
+        return done(run(["admin", *arguments], {**env, "COLUMNS": columns})).splitlines()
+
+    for arguments in (["ledger", "--limit", "8"], ["signing-keys"], ["auditors"], ["budgets"]):
+        lines = shown(*arguments)
+        assert max(map(len, lines)) <= 80
+        assert "…" not in "".join(lines)
+        assert arguments == ["auditors"] or any("───" in line for line in lines), arguments  # one has many keys
+    after = ["ledger", "--after", str(entry["sequence"] - 1)]
+    narrow = shown(*after, columns="60")
+    assert f"about     {name[:20]}" not in narrow
+    assert any(line.startswith("about ") and name in line for line in narrow)
+    assert [line.split("  ")[0] for line in narrow[:2]] == ["#", "at (UTC)"]
+
+
+def test_what_has_nothing_to_list_says_so(env: dict[str, str]) -> None:
+    assert done(run(["admin", "ledger", "--after", "100000"], env)) == "There is nothing to list.\n"
+
+
+@pytest.mark.parametrize("command", [["report"], ["admin", "report"]])
+def test_a_report_is_what_its_name_says(env: dict[str, str], tmp_path: Path, command: list[str]) -> None:
+    page, document = tmp_path / "report.html", tmp_path / "report.json"
+
+    done(run([*command, "register", str(page)], env))
+    done(run([*command, "register", str(document)], env))
+
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert json.loads(document.read_text())["dataset"] == "register"
+    assert "A PDF is printed" in failed(run([*command, "register", str(tmp_path / "report.pdf")], env))
+    assert "is there already" in failed(run([*command, "register", str(page)], env))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_a_report_that_is_refused_leaves_no_file(env: dict[str, str], tmp_path: Path) -> None:
     assert "never was" in failed(run(["admin", "report", "nope", str(tmp_path / "report.html")], env))
     assert not list(tmp_path.iterdir())

@@ -3,6 +3,7 @@
 import fcntl
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,10 +15,12 @@ from typing import Any
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import signed_release
+from holder_service.cli import app
 from holder_service.services.backup import back_up
 from holder_service.services.holder import Holder
 from holder_service.services.overlaps import find_overlaps
@@ -127,6 +130,31 @@ def put_back(backup: Path, settings: Settings) -> None:
     """What docs/operations.md says: empty the home, and copy the back-up there; the anchor stays as it is."""
     shutil.rmtree(settings.home)
     shutil.copytree(backup, settings.home)
+
+
+def test_a_back_up_is_verified_by_itself(tmp_path: Path) -> None:
+    with running_holder(tmp_path / "home") as holder:
+        assert holder.release(plan()).status_code == 201
+        assert back_up(holder.holder, tmp_path / "backup")
+        head = holder.entries()[-1]
+    environment = {"HOLDER_HOME": str(tmp_path / "none")}
+    command = ["ledger", "verify", "--backup", str(tmp_path / "backup")]
+    files = {path.name: path.stat().st_size for path in (tmp_path / "backup").iterdir()}
+
+    whole = CliRunner().invoke(app, command, env=environment)
+    assert whole.exit_code == 0, whole.output
+    assert whole.stdout == f"Intact: {head['sequence']} entries, head {head['hash']}.\n"
+    assert {path.name: path.stat().st_size for path in (tmp_path / "backup").iterdir()} == files
+
+    with sqlite3.connect(tmp_path / "backup" / "holder.sqlite") as database:
+        database.execute("DELETE FROM releases")
+    broken = CliRunner().invoke(app, command, env=environment)
+    assert broken.exit_code == 1
+    assert "charges a release that is not stored" in broken.stderr
+
+    none = CliRunner().invoke(app, [*command[:-1], str(tmp_path)], env=environment)
+    assert none.exit_code == 2
+    assert "verify without --backup" in none.stderr
 
 
 def test_a_back_up_is_put_back_and_the_restore_recorded(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_nothing_that_a_holder_writes_is_readable_by_others(tmp_path: Path) -> N
         backup, report, export = tmp_path / "backup", tmp_path / "report.html", tmp_path / "ledger.csv"
         for arguments in (
             ("backup", str(backup)),
-            ("report", "--dataset", "register", "--output", str(report)),
+            ("report", "register", str(report)),
             ("admin", "export-ledger", str(export)),
         ):
             done = run(settings, *arguments, key=key)
@@ -122,7 +122,7 @@ def test_every_command_refuses_an_open_home_with_the_command_that_closes_it(
         CliRunner().invoke(holder_command, arguments)
         for arguments in (
             ["serve", "--port", "0"], ["init"], ["ledger", "verify"], ["backup", str(tmp_path / "backup")],
-            ["report", "--dataset", "register"], ["calibrate", "--records", "1000", "--runs", "3"],
+            ["report", "register"], ["calibrate", "--records", "1000", "--runs", "3"],
             ["replace-lost-key", "why"], ["admin", "auditors"],
         )
     ]  # fmt: skip

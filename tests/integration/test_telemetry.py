@@ -26,6 +26,7 @@ from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.services import releases
 from holder_service.services.holder import initialise
 from holder_service.web.edge.logs import FIELDS, Level, configuration
+from testing.console_visitors import visitor
 from testing.holders import Served, TestedHolder, running_holder, settings_in
 from testing.postgres import PostgresServer
 from testing.registers import plan, register_csv
@@ -69,6 +70,32 @@ def test_metrics_are_for_administrators(lasting_holder: TestedHolder) -> None:
     answer = lasting_holder.metrics()
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/plain; version=")
+
+
+def test_a_key_for_metrics_opens_nothing_else(sqlite_holder: TestedHolder) -> None:
+    """Every operation of the contract under /v1 but the public keys refuses it, and so does the console."""
+    made = sqlite_holder.admin("POST", "/auditors", json={"name": "prometheus", "role": "metrics"})
+    key = made.json()["key"]
+    headers = {"Authorization": f"Bearer {key}"}
+    operations = [
+        (method, re.sub(r"\{[a-z_]+\}", "1", path))
+        for path, methods in sqlite_holder.client.get("/openapi.json").json()["paths"].items()
+        for method in methods
+        if path.startswith("/v1") and path != "/v1/keys"
+    ]
+    before = len(sqlite_holder.entries())
+
+    answers = {each: sqlite_holder.client.request(*each, headers=headers).status_code for each in operations}
+    granted = sqlite_holder.grant("1", auditor="prometheus")
+
+    assert len(operations) > 25
+    assert {each: status for each, status in answers.items() if status != 403} == {}
+    assert granted.status_code >= 400
+    assert len(sqlite_holder.entries()) == before
+    with visitor(sqlite_holder, logged_in=False) as somebody:
+        assert somebody.log_in(key).status == 403
+    assert "holder_requests_total" in sqlite_holder.metrics(key=key).text
+    assert sqlite_holder.client.get("/metrics/", headers=headers).status_code == 404
 
 
 def test_requests_refusals_and_releases_are_counted(sqlite_holder: TestedHolder) -> None:

@@ -145,9 +145,7 @@ def test_the_commands_write_the_same(reported: TestedHolder, tmp_path: Path) -> 
     admin = {"HOLDER_URL": reported.url, "HOLDER_ADMIN_KEY": reported.admin_key}
     expected = report_of(reported, "register")
 
-    here = CliRunner().invoke(
-        app, ["report", "--dataset", "register", "--output", str(tmp_path / "a.html"), "--json"], env=own
-    )
+    here = CliRunner().invoke(app, ["report", "register", str(tmp_path / "a.html"), "--json"], env=own)
     there = CliRunner().invoke(app, ["admin", "report", "register", str(tmp_path / "b.json")], env=admin)
 
     assert (here.exit_code, there.exit_code) == (0, 0), here.output + there.output

@@ -2,7 +2,7 @@
 
 Authentication stands before routing and before any body is read, and it is the default: of all that
 lies under `/v1/`, only the public signing keys can be had without a key. The metrics need one too; the
-console has sessions of its own.
+console has sessions of its own. A key for the metrics opens nothing else, whatever a route asks for.
 """
 
 from typing import Annotated, Final
@@ -34,7 +34,10 @@ class Authentication:
         if scope["type"] == "http" and needs_key(scope["path"]):
             try:
                 key = _bearer_key(scope)
-                scope.setdefault("state", {})["caller"] = await run_in_threadpool(authenticate, self._holder.store, key)
+                caller = await run_in_threadpool(authenticate, self._holder.store, key)
+                if caller.role == "metrics" and scope["path"] != METRICS:
+                    raise Forbidden("This key is for the metrics alone: GET /metrics.")
+                scope.setdefault("state", {})["caller"] = caller
             except HolderError as error:
                 refusal = problem_response(error.code, error.detail, instance=scope["path"])
                 await refusal(scope, receive, send)
@@ -88,11 +91,18 @@ async def _administrator(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
     raise Forbidden("Only an administrator's key may do this.")
 
 
+async def _metrics_reader(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
+    if caller.role in ("metrics", "administrator"):
+        return caller
+    raise Forbidden("Only an administrator's key, or one for the metrics, may do this.")
+
+
 TheHolder = Annotated[Holder, Depends(_holder)]
 TheSlots = Annotated[ReleaseSlots, Depends(_slots)]
 AnyCaller = Annotated[Caller, Depends(_caller)]
 Auditor = Annotated[Caller, Depends(_auditor)]
 Administrator = Annotated[Caller, Depends(_administrator)]
+MetricsReader = Annotated[Caller, Depends(_metrics_reader)]
 TheColumnSlots = Annotated[ReleaseSlots, Depends(_column_slots)]
 PathName = Annotated[Name, Path()]
 """A name in a path."""

@@ -1,10 +1,10 @@
-"""Liveness and readiness, without a key and without a word about the inside; and metrics, for administrators."""
+"""Liveness and readiness, without a key and without a word about the inside; and metrics, with a key."""
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from holder_service.domain.errors import RestoreUnrecorded, Unavailable
-from holder_service.web.edge.dependencies import Administrator, TheHolder
+from holder_service.web.edge.dependencies import MetricsReader, TheHolder
 from holder_service.web.edge.metrics import Metrics
 from holder_service.web.rest.answers import Alive, ReadyToRelease
 from holder_service.web.rest.contract import refusals
@@ -40,7 +40,7 @@ async def no_icon() -> Response:
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
-def show_metrics(request: Request, holder: TheHolder, _: Administrator) -> Response:
+def show_metrics(request: Request, holder: TheHolder, _: MetricsReader) -> Response:
     """Requests, refusals, releases and the state of the ledger, for Prometheus."""
     metrics: Metrics = request.app.state.metrics
     return Response(metrics.exposition(holder.store), media_type=CONTENT_TYPE_LATEST)
