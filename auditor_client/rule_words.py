@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from shared.metadata import ColumnWords, value_name
 from shared.rules import MISSING_TESTS, Predicate, Rule
 from shared.schema import Column, Value
 
 Columns = Mapping[str, Column]
+Written = Mapping[str, ColumnWords]
+"""What a holder wrote of columns, by their names."""
 MINUS: Final = "\N{MINUS SIGN}"
 DIGITS: Final = 6
 TINY: Final = 1e-300
@@ -26,7 +29,7 @@ _LOWER: Final = ("gt", "ge")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a rule says of one column; `exact` is the same unrounded, and empty where nothing was rounded."""
+    """What a rule says of one column, in people's words; `exact` is unrounded, and empty where nothing was rounded."""
 
     column: str
     words: str
@@ -44,7 +47,7 @@ class _Bound:
     strict: bool = False
 
 
-def rule_words(rule: Rule, columns: Columns | None = None) -> tuple[Condition, ...]:
+def rule_words(rule: Rule, columns: Columns | None = None, written: Written | None = None) -> tuple[Condition, ...]:
     """A rule as conditions, each column once, in the order of the path; empty for everybody.
 
     Several tests of one column on a path are one condition: the tightest bounds, or the values that are left.
@@ -53,16 +56,25 @@ def rule_words(rule: Rule, columns: Columns | None = None) -> tuple[Condition, .
         rule: What is to be said.
         columns: The declared columns by name, as far as they are known: integers are then said in whole numbers, and
             what every declared value passes is left out.
+        written: What people read of columns and values instead of their names.
     """
-    said = []
+    conditions = []
     for name in dict.fromkeys(predicate.column for predicate in rule.all_of):
         predicates = [predicate for predicate in rule.all_of if predicate.column == name]
-        column = (columns or {}).get(name)
-        words = _condition(predicates, column, DIGITS)
-        exact = _condition(predicates, column, _DIGITS_EXACT)
+        column, of_column = (columns or {}).get(name), (written or {}).get(name)
+        words = _condition(predicates, column, DIGITS, of_column)
+        exact = _condition(predicates, column, _DIGITS_EXACT, of_column)
         if words:
-            said.append(Condition(name, f"is {words}", "" if exact == words else f"is {exact}"))
-    return tuple(said)
+            shown = measured(name, of_column)
+            conditions.append(Condition(shown, f"is {words}", "" if exact == words else f"is {exact}"))
+    return tuple(conditions)
+
+
+def measured(name: str, written: ColumnWords | None) -> str:
+    """A column's title with its unit: "income (CHF per month)"."""
+    if written is None:
+        return name
+    return f"{written.title or name}{'' if written.unit is None else f' ({written.unit})'}"
 
 
 def rule_text(rule: Rule, columns: Columns | None = None) -> str:
@@ -70,8 +82,12 @@ def rule_text(rule: Rule, columns: Columns | None = None) -> str:
     return " and ".join(map(str, rule_words(rule, columns))) or "everybody"
 
 
-def value_words(value: Value, digits: int = DIGITS) -> str:
+def value_words(value: Value, digits: int = DIGITS, written: ColumnWords | None = None) -> str:
     """One value of a column; a fraction to some significant digits, a whole number with all it has."""
+    if written is not None and written.values and not isinstance(value, float):
+        words = written.values.get(value_name(value))
+        if words is not None:
+            return words
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
@@ -81,8 +97,8 @@ def value_words(value: Value, digits: int = DIGITS) -> str:
     shown = value if digits >= _DIGITS_EXACT else float(f"{value:.{digits}g}")
     if digits < _DIGITS_EXACT and abs(shown) < TINY:
         return "0"
-    written = f"{Decimal(repr(shown)):f}" if 1e-5 <= abs(shown) < 1e15 else repr(shown)
-    return written.removesuffix(".0").replace("-", MINUS)
+    text = f"{Decimal(repr(shown)):f}" if 1e-5 <= abs(shown) < 1e15 else repr(shown)
+    return text.removesuffix(".0").replace("-", MINUS)
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:
@@ -90,7 +106,7 @@ def listed(words: Sequence[str], last: str = "and") -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
-def _condition(predicates: Sequence[Predicate], column: Column | None, digits: int) -> str:
+def _condition(predicates: Sequence[Predicate], column: Column | None, digits: int, written: ColumnWords | None) -> str:
     """What several predicates on one column say together; empty if they exclude nothing."""
     tests = {predicate.op for predicate in predicates if predicate.op in MISSING_TESTS}
     compared = [predicate for predicate in predicates if predicate.op not in MISSING_TESTS]
@@ -98,24 +114,24 @@ def _condition(predicates: Sequence[Predicate], column: Column | None, digits: i
     missing_passes = all(predicate.or_missing for predicate in compared)
     if "is_missing" in tests:
         return "missing" if missing_passes and len(tests) == 1 else _NOTHING
-    words = _known(compared, column, digits)
+    words = _known(compared, column, digits, written)
     nullable = column is None or column.nullable
     if missing_passes and not tests:
         return f"{words} (or missing)" if words and nullable else words
     return words or ("not missing" if nullable else "")
 
 
-def _known(predicates: Sequence[Predicate], column: Column | None, digits: int) -> str:
+def _known(predicates: Sequence[Predicate], column: Column | None, digits: int, written: ColumnWords | None) -> str:
     """Which values pass, missing ones aside; empty if all do."""
     low, high = _bounds(predicates, column)
     admitted, excluded = _listed(predicates, column)
     if admitted is not None:
         left = [value for value in admitted if value not in excluded and _within(value, low, high)]
-        return listed([value_words(value, digits) for value in left], "or") if left else _NOTHING
+        return listed([value_words(value, digits, written) for value in left], "or") if left else _NOTHING
     words = _range(low, high, column, digits)
     if not excluded:
         return words
-    unlike = f"not {listed([value_words(value, digits) for value in excluded], 'or')}"
+    unlike = f"not {listed([value_words(value, digits, written) for value in excluded], 'or')}"
     return f"{words} and {unlike}" if words else unlike
 
 

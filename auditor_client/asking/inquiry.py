@@ -12,10 +12,12 @@ from typing import Any, Final
 from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, STABILITY, AuditRequest
 from auditor_client.asking.scope import scope_predicates
 from auditor_client.asking.source import TREE, RuleSource, column_named, extended_schema
+from auditor_client.dataset_words import DatasetWords
 from auditor_client.errors import QuestionRefused
 from auditor_client.models.tree import DecisionRule
 from auditor_client.text import no_such
 from shared.datasets import DatasetDescription
+from shared.metadata import DatasetMetadata
 from shared.rules import Cell, Predicate, Rule
 from shared.schema import Column, Group, Schema
 
@@ -98,6 +100,11 @@ class Inquiry:
     def schema(self) -> Schema:
         """The columns that rules may name: the dataset's, and the derived ones."""
         return extended_schema(self.dataset, self.source.columns)
+
+    @cached_property
+    def words(self) -> DatasetWords:
+        """What people read instead of the names of columns and values."""
+        return DatasetWords(self.dataset.name, self.schema, self.dataset.metadata or DatasetMetadata())
 
     @property
     def column_ids(self) -> dict[str, str]:

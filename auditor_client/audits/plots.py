@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from auditor_client.asking.inquiry import Inquiry
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate, Verdict
 from auditor_client.findings.answers import RATES
@@ -45,7 +46,7 @@ def rates_figure(finding: Finding, metric: str | None = None, ax: Axes | Sequenc
     if len(axes) != len(rates):
         raise QuestionRefused(f"{METRIC_WORDS[metric].title} has {len(rates)} rates: give `ax` as many axes.")
     for axis, rate in zip(axes, rates, strict=True):
-        _draw(axis, parity_of(estimate, rate), RATE_WORDS[rate].name)
+        _draw(axis, finding.question, parity_of(estimate, rate), RATE_WORDS[rate].name)
     title, interval = METRIC_WORDS[metric].title, estimate.ratio
     verdict = "" if estimate.verdict is Verdict.NONE else f" – {estimate.verdict.value}"
     said = f"{title}: ratio {interval}{verdict}"
@@ -61,14 +62,14 @@ def _new_axes(rates: int, groups: int) -> list[Axes]:
     return list(figure.subplots(rates, squeeze=False)[:, 0])
 
 
-def _draw(axis: Axes, parity: ParityEstimate, name: str) -> None:
+def _draw(axis: Axes, question: Inquiry, parity: ParityEstimate, name: str) -> None:
     """The rates of one comparison, and where the threshold of a verdict lies."""
     rated = sorted(
         (group for group in parity.groups if group.rate.defined),
         key=lambda group: group.rate.value,
     )
     axis.set_title(name, loc="left", fontsize="medium")
-    axis.set_yticks(range(len(rated)), [", ".join(group_words(group.group)) for group in rated])
+    axis.set_yticks(range(len(rated)), [", ".join(group_words(question, group.group)) for group in rated])
     axis.set_xlim(left=0, right=_right(rated))
     axis.set_xlabel("share of each group's people")
     axis.xaxis.set_major_formatter(PercentFormatter(1.0))

@@ -15,7 +15,7 @@ from auditor_client.findings.finding import Finding
 from auditor_client.planning.forecasts import Outlook
 from auditor_client.report import headlines, prose
 from auditor_client.report.figures import MetricSection, metric_section
-from auditor_client.report.formats import scope_words
+from auditor_client.report.formats import group_words, scope_words, sensitive_words
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import Paragraph
 from auditor_client.report.rule_bars import RuleBars, rule_bars
@@ -73,7 +73,7 @@ class AuditData:
 
 def audit_data(finding: Finding) -> AuditData:
     """Everything that the report of an audit says."""
-    first = finding.first
+    first, words = finding.first, finding.question.words
     bars, no_bars = _bars(finding)
     warnings = [warning for estimate in finding.estimates.values() for warning in estimate.warnings]
     return AuditData(
@@ -84,16 +84,20 @@ def audit_data(finding: Finding) -> AuditData:
         reused=_reused(finding),
         question=_question(finding),
         level=prose.level_words(first.ratio),
-        sensitive=finding.plan.sensitive,
+        sensitive=sensitive_words(finding.question),
         sections=tuple(metric_section(finding, metric) for metric in finding.metrics),
         impact=tuple(
-            (f"By {listed(columns)}", tuple(map(impact_row, ratios)))
+            (
+                f"By {listed(words.columns(columns))}",
+                tuple(impact_row(words.group(columns, one.group), one) for one in ratios),
+            )
             for columns, ratios in insight.impact_ratios(finding).items()
         ),
         scores=None
         if finding.scores is None
         else score_data(
             finding.scores,
+            tuple(", ".join(group_words(finding.question, group)) for group in finding.scores.groups),
             chosen=chosen_edge(finding.question),
             threshold=finding.reading.selection_threshold,
         ),
@@ -145,11 +149,11 @@ def _question(finding: Finding) -> tuple[Fact, ...]:
     reference = finding.question.reference
     return (
         Fact("Audited", subject(finding.question).sentence),
-        Fact("Dataset", f"{release.dataset}, version {release.version}"),
-        Fact("Compared by", listed(finding.plan.sensitive)),
+        Fact("Dataset", f"{finding.question.words.title}, version {release.version}"),
+        Fact("Compared by", listed(sensitive_words(finding.question))),
         Fact("Groups", str(len(finding.counts[next(iter(finding.counts))].measurement.groups))),
         *([Fact("Within", " and ".join(scope))] if scope else []),
-        *([Fact("Compared with", ", ".join(map(str, reference)))] if reference else []),
+        *([Fact("Compared with", ", ".join(group_words(finding.question, reference)))] if reference else []),
         Fact("Figures", listed([METRIC_WORDS[metric].title for metric in finding.metrics])),
         Fact("Privacy loss", loss_words(release.charge)),
         Fact("Strategy", finding.strategy),

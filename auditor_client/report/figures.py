@@ -5,9 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from auditor_client.asking.inquiry import Inquiry
 from auditor_client.asking.request import ODDS, PARITY
 from auditor_client.estimation.results import (
-    GroupComparison,
+    Estimate,
     GroupEstimate,
     OddsEstimate,
     ParityEstimate,
@@ -18,9 +19,17 @@ from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.insight import parity_of
 from auditor_client.report import headlines, prose
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
-from auditor_client.report.formats import group_words, known, percent, points, ratio, threshold_percent, whole
+from auditor_client.report.formats import (
+    group_words,
+    known,
+    percent,
+    points,
+    ratio,
+    sensitive_words,
+    threshold_percent,
+    whole,
+)
 from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS, MetricWords, RateWords
-from shared.schema import Group
 
 _PARTS: Final = {0.05: 5, 0.1: 5, 0.2: 4, 0.3: 3, 0.4: 4, 0.5: 5, 0.6: 6, 0.8: 4, 1.0: 5}
 """The ends that the axis of the rates may have, and into how many equal parts each is divided."""
@@ -83,6 +92,15 @@ class FigureRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedRow:
+    """One group against the reference group."""
+
+    group: tuple[str, ...]
+    ratio: Estimate
+    difference: Estimate
+
+
+@dataclass(frozen=True, slots=True)
 class MetricSection:
     """One metric: its rates, its ratio, its figures, and the comparisons with a reference group."""
 
@@ -92,7 +110,7 @@ class MetricSection:
     ratio: RatioPicture
     figures: tuple[FigureRow, ...]
     reference: tuple[str, ...]
-    comparisons: tuple[GroupComparison, ...]
+    comparisons: tuple[ComparedRow, ...]
 
 
 def metric_section(finding: Finding, metric: str) -> MetricSection:
@@ -103,15 +121,18 @@ def metric_section(finding: Finding, metric: str) -> MetricSection:
     return MetricSection(
         key=metric,
         words=words,
-        rates=tuple(_rates(finding.plan.sensitive, rate, parity, reference) for rate, parity in parities),
+        rates=tuple(_rates(finding.question, rate, parity) for rate, parity in parities),
         ratio=_ratio_picture(words.title, estimate),
         figures=_figures(metric, words.title, estimate),
-        reference=() if reference is None else group_words(reference),
-        comparisons=parities[0][1].comparisons if metric != ODDS else (),
+        reference=() if reference is None else group_words(finding.question, reference),
+        comparisons=tuple(
+            ComparedRow(group_words(finding.question, one.group), one.ratio, one.difference)
+            for one in (parities[0][1].comparisons if metric != ODDS else ())
+        ),
     )
 
 
-def _rates(columns: tuple[str, ...], rate: Rate, parity: ParityEstimate, reference: Group | None) -> RateTable:
+def _rates(question: Inquiry, rate: Rate, parity: ParityEstimate) -> RateTable:
     ends = [end for group in parity.groups for end in _ends(group) if math.isfinite(end)]
     upper = next((end for end in _PARTS if max(ends, default=1.0) <= end), 1.0)
     axis = LinearAxis(0.0, upper, _PARTS[upper], lambda value: f"{100 * value:.3g}")
@@ -119,13 +140,13 @@ def _rates(columns: tuple[str, ...], rate: Rate, parity: ParityEstimate, referen
     rows = []
     for group in sorted(parity.groups, key=lambda group: -group.rate.value if group.rate.defined else math.inf):
         notes = [word for word, extreme in (("lowest", lowest), ("highest", highest)) if group is extreme]
-        notes += ["reference"] if group.group == reference else []
-        rows.append(_group_row(group, axis, " and ".join(notes)))
+        notes += ["reference"] if group.group == question.reference else []
+        rows.append(_group_row(group_words(question, group.group), group, axis, " and ".join(notes)))
     compared, bar = highest if parity.ratio.defined else None, parity.threshold
     return RateTable(
         words=RATE_WORDS[rate],
         overall="" if parity.overall is None else percent(parity.overall.value),
-        columns=columns,
+        columns=sensitive_words(question),
         rows=tuple(rows),
         ticks=axis.ticks,
         reference=None if compared is None or bar is None else axis.position(bar * compared.rate.value),
@@ -140,9 +161,9 @@ def _ends(group: GroupEstimate) -> tuple[float, ...]:
     return (group.rate.value, group.rate.high, *(() if wide is None else (wide.high,)))
 
 
-def _group_row(group: GroupEstimate, axis: LinearAxis, note: str) -> GroupRow:
+def _group_row(values: tuple[str, ...], group: GroupEstimate, axis: LinearAxis, note: str) -> GroupRow:
     return GroupRow(
-        values=group_words(group.group),
+        values=values,
         rate=known(group.rate, percent),
         interval=interval_text(group.rate, percent),
         population=interval_text(group.population_rate, percent),

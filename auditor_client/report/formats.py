@@ -6,7 +6,6 @@ from typing import Final
 
 from auditor_client.asking.inquiry import Inquiry
 from auditor_client.estimation.results import Estimate
-from auditor_client.rule_words import rule_words, value_words
 from shared.rules import Rule
 from shared.schema import Group
 from shared.wording import figure, said
@@ -17,12 +16,17 @@ _UNKNOWN: Final = said("unknown")
 
 def scope_words(question: Inquiry) -> tuple[str, ...]:
     """The conditions of a question's scope, one for each column: "age is at least 18"."""
-    return tuple(map(str, rule_words(Rule(all_of=question.scope), question.schema.by_name)))
+    return tuple(map(str, question.words.rule(Rule(all_of=question.scope))))
 
 
-def group_words(group: Group) -> tuple[str, ...]:
-    """A group's values, one for each sensitive column; the group of people whose value is missing says so."""
-    return tuple(said("missing") if value is None else value_words(value) for value in group)
+def group_words(question: Inquiry, group: Group) -> tuple[str, ...]:
+    """A group's values as people read them, one for each sensitive column."""
+    return question.words.group(question.request.sensitive, group)
+
+
+def sensitive_words(question: Inquiry) -> tuple[str, ...]:
+    """The titles of the sensitive columns that groups are made of."""
+    return question.words.columns(question.request.sensitive)
 
 
 def whole(number: float) -> str:

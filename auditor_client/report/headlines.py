@@ -12,7 +12,7 @@ from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEsti
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.report.axes import interval_text
-from auditor_client.report.formats import group_words, percent, points, threshold_percent
+from auditor_client.report.formats import group_words, percent, points, sensitive_words, threshold_percent
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import extremes, level_words, threshold_name
 from auditor_client.report.subject import subject
@@ -93,7 +93,7 @@ def headline(finding: Finding) -> str:
     words: dict[str, str] = {
         "whom": whom(finding),
         "name": subject(finding.question).name,
-        "columns": listed(finding.plan.sensitive),
+        "columns": listed(sensitive_words(finding.question)),
         "rule": _rule(finding),
         "title": METRIC_WORDS[metric].within,
     }
@@ -101,8 +101,8 @@ def headline(finding: Finding) -> str:
         return said(_NO_RATIO, **words)
     lowest, highest = ends
     words |= {
-        "lowest": _quoted(lowest.group),
-        "highest": _quoted(highest.group),
+        "lowest": _quoted(finding, lowest.group),
+        "highest": _quoted(finding, highest.group),
         "low": percent(lowest.rate.value),
         "high": percent(highest.rate.value),
         "difference": points(estimate.difference.value),
@@ -154,8 +154,8 @@ def _in_brackets(text: str) -> str:
     return joined([" (", text, ")"], "") if text else ""
 
 
-def _quoted(group: Group) -> str:
-    return said("“{group}”", group=joined(group_words(group), ", "))
+def _quoted(finding: Finding, group: Group) -> str:
+    return said("“{group}”", group=joined(group_words(finding.question, group), ", "))
 
 
 def _percent_apart_from(threshold: float | None) -> Callable[[float], str]:

@@ -8,7 +8,7 @@ from functools import partial
 from auditor_client.estimation.results import Verdict
 from auditor_client.findings.finding import Finding
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
-from auditor_client.report.formats import known, ratio
+from auditor_client.report.formats import known, ratio, sensitive_words
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.text import loss_words
 
@@ -39,9 +39,9 @@ def history_rows(findings: Sequence[Finding]) -> tuple[HistoryRow, ...]:
     return tuple(
         HistoryRow(
             when=f"{finding.release.created.astimezone(UTC):%Y-%m-%d %H:%M}",
-            dataset=finding.release.dataset,
+            dataset=finding.question.words.title,
             version=str(finding.release.version),
-            by=" × ".join(finding.plan.sensitive),
+            by=" × ".join(sensitive_words(finding.question)),
             model=finding.model.rules.removeprefix("sha256:")[:8],
             metric=METRIC_WORDS[metric].title,
             ratio=known(estimate.ratio, partial(ratio, apart_from=estimate.threshold)),

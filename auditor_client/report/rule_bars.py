@@ -15,7 +15,7 @@ from auditor_client.findings.insight import RULES_SHOWN_MAX, attribution, flippe
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.formats import group_words, known, ratio
 from auditor_client.report.metric_names import RATE_WORDS
-from auditor_client.rule_words import Condition, rule_words
+from auditor_client.rule_words import Condition
 
 FLIPS_TRIED_MAX: Final = 32
 FLIPS_SHOWN_MAX: Final = 8
@@ -95,7 +95,7 @@ def rule_bars(finding: Finding) -> RuleBars | None:
         _bar(names[share.rule], _conditions(finding, names[share.rule]), share.share, axis, so_far)
         for share, so_far in zip(ranked, sums, strict=True)
     )
-    first, second = (", ".join(group_words(group)) for group in (shares.first, shares.second))
+    first, second = (", ".join(group_words(finding.question, group)) for group in (shares.first, shares.second))
     return RuleBars(
         first=first,
         second=second,
@@ -164,7 +164,7 @@ def _conditions(finding: Finding, name: str) -> tuple[tuple[Condition, ...], ...
     wanted = leaf_of(name, question)
     leaves = (*question.leaves(favourable=True), *question.leaves(favourable=False))
     rules = next((leaf.rules for leaf in leaves if leaf.name == wanted), ())
-    return tuple(rule_words(rule, question.schema.by_name) for rule in rules)
+    return tuple(map(question.words.rule, rules))
 
 
 def _conclusion(shares: Attribution, bars: tuple[RuleBar, ...], first: str, second: str) -> str:

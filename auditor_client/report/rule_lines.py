@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from auditor_client.asking.inquiry import Inquiry
-from auditor_client.rule_words import Condition, rule_words
+from auditor_client.rule_words import Condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class RuleLine:
 def rule_lines(question: Inquiry, *, favourable: bool) -> tuple[RuleLine, ...]:
     """The rules that decide in favour of people, or against them, in the model's order."""
     return tuple(
-        RuleLine(rule_words(rule.rule, question.schema.by_name), rule.leaf.decision)
+        RuleLine(question.words.rule(rule.rule), rule.leaf.decision)
         for rule in question.rules
         if rule.favourable == favourable
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from auditor_client.dataset_words import DatasetWords
 from auditor_client.estimation.results import Estimate
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import leaf_shares
@@ -11,7 +12,7 @@ from auditor_client.models.tree import DecisionRule
 from auditor_client.report import prose
 from auditor_client.report.axes import LinearAxis, Mark, interval_text
 from auditor_client.report.formats import group_words, percent
-from auditor_client.rule_words import Columns, Condition, rule_words
+from auditor_client.rule_words import Condition
 from shared.rules import Predicate, Rule
 
 NODES_MAX: Final = 31
@@ -51,12 +52,12 @@ def rule_tree(finding: Finding) -> tuple[TreeNode, ...]:
     if finding.scores is not None or not LEAVES_MIN <= len(rules) <= (NODES_MAX + 1) // 2:
         return ()
     bars = _bars(finding)
-    nodes = _branches([(rule.rule.all_of, rule) for rule in rules], finding.question.schema.by_name, bars)
+    nodes = _branches([(rule.rule.all_of, rule) for rule in rules], finding.question.words, bars)
     return nodes if sum(1 for node in nodes or () for _ in _all(node)) < NODES_MAX and nodes else ()
 
 
 def _branches(
-    paths: Sequence[Path], columns: Columns, bars: Mapping[str, tuple[LeafBar, ...]]
+    paths: Sequence[Path], words: DatasetWords, bars: Mapping[str, tuple[LeafBar, ...]]
 ) -> tuple[TreeNode, ...] | None:
     """The branches of one node; None if its paths do not all go on with a test of one column."""
     if len({left[0].column if left else "" for left, _ in paths}) != 1 or not paths[0][0]:
@@ -64,24 +65,24 @@ def _branches(
     taken: dict[Predicate, list[Path]] = {}
     for left, rule in paths:
         taken.setdefault(left[0], []).append((left, rule))
-    nodes = [_node(ways, columns, bars) for ways in taken.values()]
+    nodes = [_node(ways, words, bars) for ways in taken.values()]
     known = [node for node in nodes if node is not None]
     return tuple(known) if len(known) == len(nodes) else None
 
 
-def _node(ways: Sequence[Path], columns: Columns, bars: Mapping[str, tuple[LeafBar, ...]]) -> TreeNode | None:
+def _node(ways: Sequence[Path], words: DatasetWords, bars: Mapping[str, tuple[LeafBar, ...]]) -> TreeNode | None:
     """A branch: all tests of its column that its ways have in common, and what comes after them."""
     first, length = ways[0][0], 1
     while all(left[: length + 1] == first[: length + 1] for left, _ in ways) and length < len(first):
         if first[length].column != first[0].column:
             break
         length += 1
-    conditions = rule_words(Rule(all_of=first[:length]), columns)
+    conditions = words.rule(Rule(all_of=first[:length]))
     rest = [(left[length:], rule) for left, rule in ways]
     if len(rest) == 1 and not rest[0][0]:
         leaf = rest[0][1].leaf
         return TreeNode(conditions, (), leaf.decision, leaf.favourable, bars.get(leaf.id, ()))
-    children = _branches(rest, columns, bars)
+    children = _branches(rest, words, bars)
     return None if children is None else TreeNode(conditions, children)
 
 
@@ -100,7 +101,9 @@ def _bars(finding: Finding) -> dict[str, tuple[LeafBar, ...]]:
     if len(groups) > GROUPS_MAX:
         chosen = [index for index, group in enumerate(groups) if group in (prose.extremes(finding.parity) or ())]
     return {
-        leaf: tuple(_bar(", ".join(group_words(groups[index].group)), of_group[index]) for index in chosen)
+        leaf: tuple(
+            _bar(", ".join(group_words(finding.question, groups[index].group)), of_group[index]) for index in chosen
+        )
         for leaf, of_group in shares.items()
     }
 

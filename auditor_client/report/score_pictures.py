@@ -9,7 +9,7 @@ from auditor_client.estimation.impact import ImpactRatio
 from auditor_client.estimation.results import Estimate, ParityEstimate
 from auditor_client.estimation.score_bands import ScoreFigures, ThresholdCurve
 from auditor_client.report.axes import LinearAxis, Tick, interval_text
-from auditor_client.report.formats import group_words, percent, ratio, threshold_percent, whole
+from auditor_client.report.formats import percent, ratio, threshold_percent, whole
 from auditor_client.report.prose import level_words
 from auditor_client.rule_words import listed, value_words
 
@@ -115,15 +115,15 @@ class ScoreData:
     auc: tuple[tuple[str, str, str], ...]
 
 
-def score_data(figures: ScoreFigures, *, chosen: float | None, threshold: float) -> ScoreData:
+def score_data(figures: ScoreFigures, names: tuple[str, ...], *, chosen: float | None, threshold: float) -> ScoreData:
     """Everything to be shown.
 
     Args:
         figures: What the bands say.
+        names: Of the groups, in the figures' order.
         chosen: The edge that decisions are made at; None if there is none.
         threshold: Of the ratio, that verdicts are about.
     """
-    names = tuple(", ".join(group_words(group)) for group in figures.groups)
     level = level_words(replace(figures.acceptance.parities[0].ratio, level=figures.level))
     bands = _band_names(figures.edges)
     return ScoreData(
@@ -141,7 +141,7 @@ def score_data(figures: ScoreFigures, *, chosen: float | None, threshold: float)
         ),
         distributions=tuple(map(_bars, names, figures.distribution)),
         bands=bands,
-        impact=tuple(map(impact_row, figures.impact)),
+        impact=tuple(map(impact_row, ((name,) for name in names), figures.impact)),
         impact_title=(
             f"Selection rates and impact ratios at the threshold {value_words(chosen)}"
             if chosen is not None
@@ -179,10 +179,10 @@ def _threshold_row(edge: float, parity: ParityEstimate, *, chosen: bool) -> Thre
     )
 
 
-def impact_row(one: ImpactRatio) -> ImpactRow:
-    """One group of a table of impact ratios."""
+def impact_row(group: tuple[str, ...], one: ImpactRatio) -> ImpactRow:
+    """One group of a table of impact ratios, by what people read of it."""
     return ImpactRow(
-        ", ".join(group_words(one.group)),
+        ", ".join(group),
         whole(one.size.value),
         percent(one.rate.value),
         interval_text(one.rate, percent),

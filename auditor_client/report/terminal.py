@@ -6,7 +6,7 @@ from auditor_client.report.audit_data import AuditData
 from auditor_client.report.axes import interval_text
 from auditor_client.report.comparison_data import ComparisonData
 from auditor_client.report.figures import MetricSection, RateTable
-from auditor_client.report.formats import group_words, points, ratio
+from auditor_client.report.formats import points, ratio
 from auditor_client.report.history_data import HistoryRow
 from auditor_client.report.plan_data import PlanData
 from auditor_client.report.rule_bars import RuleBars
@@ -46,7 +46,7 @@ def _section_lines(section: MetricSection, level: str, *, titled: bool) -> list[
         if figure.population:
             lines.append(f"    in the population: {figure.population}")
     return lines + [
-        f"  {', '.join(group_words(row.group))} against {', '.join(section.reference)}: ratio {ratio(row.ratio.value)} "
+        f"  {', '.join(row.group)} against {', '.join(section.reference)}: ratio {ratio(row.ratio.value)} "
         f"({interval_text(row.ratio, ratio)}), difference {points(row.difference.value)} points "
         f"({interval_text(row.difference, points)})"
         for row in section.comparisons

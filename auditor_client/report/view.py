@@ -18,7 +18,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from auditor_client.report.axes import interval_text
-from auditor_client.report.formats import group_words, points, ratio
+from auditor_client.report.formats import points, ratio
 from auditor_client.report.languages import LANGUAGES, Language
 from auditor_client.text import readable
 from shared.wording import joined, listed, said, said_of
@@ -31,9 +31,7 @@ _DIRECTION_CONTROLS: Final = dict.fromkeys(
 """Characters that turn the direction of what follows: in a name they could turn a figure round."""
 
 
-_FORMATS: Final = {
-    form.__name__: form for form in (group_words, interval_text, points, ratio, joined, listed, said, said_of)
-}
+_FORMATS: Final = {form.__name__: form for form in (interval_text, points, ratio, joined, listed, said, said_of)}
 """What pages write figures with."""
 
 
