@@ -213,7 +213,7 @@ class BudgetGrant(RequestModel):
 
     epsilon: Amount
     """The new limit of ε, as a decimal string: what is charged counts against it; "0" revokes."""
-    delta: Amount = 0
+    delta: Amount = Field(default=0, json_schema_extra={"default": "0"})
     """The new limit of δ, as a decimal string."""
     expires: Timestamp | None = None
     """When the grant ends; without it, never."""

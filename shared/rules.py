@@ -204,8 +204,8 @@ class Cell(RequestModel):
         rule = handler.resolve_ref_schema(schema["properties"]["any_of"]["items"])
         described = {"description": "In place of `any_of`: the comparisons of the cell's only rule."}
         schema["properties"]["all_of"] = rule["properties"]["all_of"] | described
-        schema["required"] = ["id"]
-        schema["oneOf"] = [{"required": ["any_of"]}, {"required": ["all_of"]}]
+        # The id and one of both, said by their number: generators of clients drop a type that is an alternative.
+        schema |= {"required": ["id"], "minProperties": 2, "maxProperties": 2}
         return reference
 
     @model_validator(mode="before")

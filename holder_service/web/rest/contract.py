@@ -17,6 +17,7 @@ from pydantic.json_schema import models_json_schema
 from holder_service.web.edge.dependencies import needs_key
 from holder_service.web.edge.problems import STATUS_BY_CODE
 from holder_service.web.edge.uploads import MEDIA_TYPES
+from holder_service.web.rest.problem_help import HELP
 from shared.columns import DerivedColumn
 from shared.problems import PROBLEM_MEDIA_TYPE, PROBLEM_TYPE_BASE, TITLES, Problem
 
@@ -52,14 +53,15 @@ KEY: Final = {
     "scheme": "bearer",
     "description": "The key that the holder's administrator gave you: `Authorization: Bearer <key>`.",
 }
+CSV, PARQUET = MEDIA_TYPES
 FILE_BODY: Final[dict[str, Any]] = {
     "requestBody": {
-        "description": "The file: CSV in UTF-8 with a header, or Parquet.",
+        "description": f"The file: CSV with a header. Parquet is taken too, with the content type `{PARQUET}`.",
         "required": True,
-        "content": {media: {"schema": {"type": "string", "format": "binary"}} for media in MEDIA_TYPES},
+        "content": {CSV: {"schema": {"type": "string", "format": "binary"}}},
     }
 }
-"""What a call documents that takes a file as its body."""
+"""What a call documents that takes a file as its body: one form of it, since generated clients send but one."""
 COLUMN_BODY: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,
@@ -103,6 +105,9 @@ def _document(app: FastAPI) -> dict[str, Any]:
     for path, operations in document["paths"].items():
         for operation in operations.values():
             _complete(path, operation, examples.get(operation["operationId"], {}))
+            for answer in operation["responses"].values():
+                if answer["description"] == "Successful Response":  # what the framework says of every one
+                    answer["description"] = _described(answer, document["components"]["schemas"])
     return document
 
 
@@ -121,6 +126,12 @@ def _complete(path: str, operation: dict[str, Any], example: dict[str, Any]) -> 
         _exemplify(operation["requestBody"], example["request"])
     codes = {*operation.pop(REFUSALS, ()), *_implied(path, operation)}
     operation["responses"] = {**answers, **dict(_refused(codes))}
+
+
+def _described(answer: dict[str, Any], schemas: dict[str, Any]) -> str:
+    """What an answer is: as its type is described."""
+    named = [form["schema"].get("$ref", "").removeprefix(REF) for form in answer.get("content", {}).values()]
+    return next((schemas[name]["description"] for name in named if name), "It is done.")
 
 
 def _exemplify(body: dict[str, Any], example: Any) -> None:
@@ -148,13 +159,13 @@ def _refused(codes: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The answers that refuse, by status."""
     for status in sorted({STATUS_BY_CODE[code] for code in codes}):
         meant = [code for code in TITLES if code in codes and STATUS_BY_CODE[code] == status]
-        yield (
-            str(status),
-            {
-                "description": "\n".join(f"- [{code}]({PROBLEM_TYPE_BASE}{code}): {TITLES[code]}" for code in meant),
-                "content": {PROBLEM_MEDIA_TYPE: {"schema": {"$ref": f"{REF}{Problem.__name__}"}}},
-            },
-        )
+        example = {
+            "type": PROBLEM_TYPE_BASE + meant[0], "title": TITLES[meant[0]], "status": status,
+            "detail": HELP[meant[0]].meaning,
+        }  # fmt: skip
+        form = {"schema": {"$ref": f"{REF}{Problem.__name__}"}, "example": example}
+        listed = "\n".join(f"- [{code}]({PROBLEM_TYPE_BASE}{code}): {TITLES[code]}" for code in meant)
+        yield str(status), {"description": listed, "content": {PROBLEM_MEDIA_TYPE: form}}
 
 
 VERSION: Final = version("pafer")
