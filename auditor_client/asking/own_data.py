@@ -108,17 +108,25 @@ class OwnData:
 def _read(table: Any, schema: Schema) -> pd.DataFrame:
     if isinstance(table, pd.DataFrame):
         return table
-    path = Path(table)
     wanted = [column.name for column in schema.columns if not column.sensitive]
     texts = {column.name: "string" for column in schema.columns if column.type in ("category", "boolean")}
+    return file_table(table, usecols=lambda name: name in wanted, dtype=texts)
+
+
+def file_table(name: Path | str, **csv: Any) -> pd.DataFrame:
+    """The table in a Parquet or CSV file; of the latter an empty field alone is missing, for a category may be "NA".
+
+    Raises:
+        QuestionRefused: It cannot be read.
+    """
+    path = Path(name)
     try:
         if path.suffix == ".parquet":
-            return pd.read_parquet(path)
-        # A category may be called "None" or "NA": an empty field alone is missing.
-        return pd.read_csv(
-            path, usecols=lambda name: name in wanted, dtype=texts, keep_default_na=False, na_values=[""]
-        )
-    except (OSError, ValueError, ImportError) as error:
+            return pd.read_parquet(path, engine="pyarrow")
+        return pd.read_csv(path, keep_default_na=False, na_values=[""], **csv)
+    except ImportError as error:
+        raise QuestionRefused(f"To read {path}, pip install 'pafer[parquet]', or write it as CSV.") from error
+    except (OSError, ValueError) as error:
         raise QuestionRefused(f"The data in {path} cannot be read: {error}") from error
 
 

@@ -8,12 +8,12 @@ import csv
 import io
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 from pydantic import ValidationError
 
+from auditor_client.asking.own_data import file_table
 from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import first_fault, no_such
@@ -104,16 +104,7 @@ def _columns(data: Any, person_key: str, request: LinkRequest) -> "tuple[Series,
 
 
 def _table(data: Any) -> pd.DataFrame:
-    if isinstance(data, pd.DataFrame):
-        return data
-    path = Path(data)
-    try:
-        if path.suffix == ".parquet":
-            return pd.read_parquet(path)
-        # A category may be called "None" or "NA": an empty field alone is missing.
-        return pd.read_csv(path, dtype="string", keep_default_na=False, na_values=[""])
-    except (OSError, ValueError, ImportError) as error:
-        raise QuestionRefused(f"The data in {path} cannot be read: {error}") from error
+    return data if isinstance(data, pd.DataFrame) else file_table(data, dtype="string")
 
 
 def _texts(values: "Series", what: str) -> "Series":

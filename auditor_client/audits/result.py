@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final
 
+from auditor_client.errors import QuestionRefused
 from auditor_client.findings import insight
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.notes import Note
@@ -95,9 +96,13 @@ class AuditResult(Shown, Finding):
             ax: The axes to draw on, for equalized odds two; by default those of a new figure.
 
         Raises:
-            QuestionRefused: The audit was not asked for that metric, or it has another number of rates than axes.
+            QuestionRefused: The audit was not asked for that metric, it has another number of rates than axes, or
+                matplotlib is not installed.
         """
-        from auditor_client.audits.plots import rates_figure  # noqa: PLC0415
+        try:
+            from auditor_client.audits.plots import rates_figure  # noqa: PLC0415
+        except ImportError as error:
+            raise QuestionRefused("To plot, pip install 'pafer[plots]'.") from error
 
         return rates_figure(self, metric, ax)
 
