@@ -123,7 +123,8 @@ def file_table(name: Path | str, **csv: Any) -> pd.DataFrame:
     try:
         if path.suffix == ".parquet":
             return pd.read_parquet(path, engine="pyarrow")
-        return pd.read_csv(path, keep_default_na=False, na_values=[""], **csv)
+        table: pd.DataFrame = pd.read_csv(path, keep_default_na=False, na_values=[""], **csv)
+        return table
     except ImportError as error:
         raise QuestionRefused(f"To read {path}, pip install 'pafer[parquet]', or write it as CSV.") from error
     except (OSError, ValueError) as error:
