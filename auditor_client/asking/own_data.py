@@ -121,14 +121,16 @@ def file_table(name: Path | str, **csv: Any) -> pd.DataFrame:
     """
     path = Path(name)
     try:
-        if path.suffix == ".parquet":
-            return pd.read_parquet(path, engine="pyarrow")
-        table: pd.DataFrame = pd.read_csv(path, keep_default_na=False, na_values=[""], **csv)
-        return table
+        table: pd.DataFrame = (
+            pd.read_parquet(path, engine="pyarrow")
+            if path.suffix == ".parquet"
+            else pd.read_csv(path, keep_default_na=False, na_values=[""], **csv)
+        )
     except ImportError as error:
         raise QuestionRefused(f"To read {path}, pip install 'pafer[parquet]', or write it as CSV.") from error
     except (OSError, ValueError) as error:
         raise QuestionRefused(f"The data in {path} cannot be read: {error}") from error
+    return table
 
 
 def _typed(values: "pd.Series[Any]", column: Column) -> "pd.Series[Any]":
