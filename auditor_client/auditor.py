@@ -164,7 +164,7 @@ class Auditor:
         question, data = self._question(model, description, replace(asking, request=asked), budget.auditor)
         from auditor_client.planning.forecasting import forecast, smallest_epsilon  # noqa: PLC0415 - see Reading
 
-        people = None if data is None else data.count
+        people = None if data is None or not question.supportable else data.count
         if target_width is not None:
             self._on_step("Looking for the smallest epsilon")
             question = smallest_epsilon(question, target_width, supports=people, reading=asking.reading)
@@ -311,7 +311,7 @@ class Auditor:
             stored = self._release(question, self._quote(question), budget.auditor)
         else:
             self._receipts.pin(self._holder.keys())  # a holder whose key changed is noticed here too
-            known = None if data is None else stored_supports(stored, data)
+            known = None if data is None else stored_supports(stored, question, data)
         stored = replace(stored, supports=known)
         self._on_step("Estimating")
         self._notes.keep(Note.of(question, stored, reading))
@@ -346,7 +346,7 @@ class Auditor:
             require_ready(self._holder, question.dataset.name, held, self._on_step)
         self._on_step("Asking for the price")
         quote = self._holder.quote(question.dataset.name, question.plan)
-        check_quote(quote, plan=question.plan, dataset=question.dataset)
+        check_quote(quote, plan=question.plan, dataset=question.dataset, schema=question.schema)
         meant = sum((batch.loss for batch in question.plan.batches), NO_LOSS)
         if quote.charge == meant:
             return quote
@@ -371,7 +371,13 @@ class Auditor:
             if all(key.id != unverified.document.get("key") for key in keys.keys):
                 keys = self._receipts.pin(self._holder.keys())  # signed with a key that was made in between
             release = verified_release(
-                unverified.document, keys=keys, plan=plan, quote=quote, dataset=question.dataset, auditor=auditor
+                unverified.document,
+                keys=keys,
+                plan=plan,
+                quote=quote,
+                dataset=question.dataset,
+                auditor=auditor,
+                schema=question.schema,
             )
             receipt = self._receipts.keep(release.id, unverified.body)
         except HolderLied as error:

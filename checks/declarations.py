@@ -36,6 +36,7 @@ from holder_service.services.ledger_store import Transaction
 from holder_service.storage import datasets, ledger
 from shared.amounts import Loss
 from shared.datasets import DatasetDeclaration
+from shared.relations import NeighbouringRelation
 from shared.schema import Schema
 from testing.holders import settings_in
 
@@ -126,7 +127,8 @@ class _Trace:
         declaration = DatasetDeclaration.model_validate(self._declaration(population))
         self._try(
             f"declare {name} {declaration.relation} "
-            + ", ".join(f"{one.name}{'*' * one.sensitive}" for one in declaration.columns),
+            + ", ".join(f"{one.name}{'*' * one.sensitive}" for one in declaration.columns)
+            + ", in rules" * declaration.sensitive_in_rules,
             lambda store: service.declare(
                 store, actor=ACTOR, name=name, declaration=declaration, files=self._holder.files
             ),
@@ -182,7 +184,7 @@ class _Trace:
             columns.append(column)
         return {
             "person_key": "id", "population": population, "relation": relation, "columns": columns,
-            "cap": {"epsilon": "10"}, "records_max": 10,
+            "cap": {"epsilon": "10"}, "records_max": 10, "sensitive_in_rules": self._source.random() < 0.3,
         }  # fmt: skip
 
     def _declared(self) -> list[datasets.Dataset]:
@@ -236,21 +238,25 @@ class _Trace:
 def _excesses(dataset: str, schema: Schema, changing: list[str]) -> Iterator[Excess]:
     """Every batch that such a dataset can be asked, on every two people who differ in sensitive values alone."""
     people = [dict(zip(changing, values, strict=True)) for values in itertools.product((0, 1), repeat=len(changing))]
-    ordinary = [column.name for column in schema.columns if not column.sensitive]
+    plain = [column for column in schema.columns if column.randomised_response is None]
+    named = [column.name for column in plain if schema.sensitive_in_rules or not column.sensitive]
+    relation = NeighbouringRelation("sensitive_attribute")
     for size in range(1, len(schema.sensitive) + 1):
         for groups in itertools.combinations(schema.sensitive, size):
-            first_alone = schema.group_count(groups) == 2
             reports = all(schema.by_name[name].randomised_response is not None for name in groups)
-            for compared, (one, other) in itertools.product(ordinary or [""], itertools.combinations(people, 2)):
+            for compared, (one, other) in itertools.product(named or [""], itertools.combinations(people, 2)):
+                # The price as the holder has it, of a batch that compares this column.
+                secret = schema.follows_sensitive(compared)
+                first_alone = relation.counts_first_group_alone(schema.group_count(groups), moved=secret)
                 changed = tuple(name for name in changing if one[name] != other[name])
                 moved = _moved(_counts(one, compared, groups), _counts(other, compared, groups))
                 first = _moved(
                     _counts(one, compared, groups, first_alone), _counts(other, compared, groups, first_alone)
                 )
-                if first > (allowed := 1 if first_alone else 2):
+                if first > (allowed := relation.l1(schema.group_count(groups), moved=secret)):
                     yield Excess(dataset, changed, first, allowed)
                 # Reports get no noise: nothing may move but by a report that is another one.
-                if reports and moved and not set(changed) & set(groups):
+                if reports and not secret and moved and not set(changed) & set(groups):
                     yield Excess(dataset, changed, moved, 0)
 
 

@@ -5,7 +5,7 @@ non-sensitive columns (a *score*), or from its person key (a *linked* value, whi
 and from nothing else. So making one releases nothing; what is asked about it is priced and charged as ever.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, Literal, Self
 
@@ -15,7 +15,7 @@ from shared import canonical, limits
 from shared.problems import InvalidPlan
 from shared.request_model import ContractModel, RequestModel
 from shared.schema import Column, ColumnType, Schema
-from shared.scores import Document, check_document, may_be_missing, values_of
+from shared.scores import Document, check_document, columns_of, may_be_missing, values_of
 from shared.text import ColumnId, Name, Text
 
 State = Literal["awaiting-values", "preparing", "ready"]
@@ -82,6 +82,11 @@ class DerivedColumn(RequestModel):
             nullable=self.nullable, label=self.label,
         )  # fmt: skip
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The declared columns that a score follows from; none for linked values, which follow from the person key."""
+        return columns_of(self.origin.score) if isinstance(self.origin, ScoreOrigin) else ()
+
     def document(self) -> dict[str, Any]:
         """The canonical document: absent values left out."""
         return self.model_dump(mode="json", exclude_none=True)
@@ -139,13 +144,24 @@ class ColumnDescription(ContractModel):
     """When it is ready, or will be, in UTC; null before the values were sent."""
 
 
-def extended(schema: Schema, columns: Mapping[str, Column]) -> Schema:
+def extended(schema: Schema, columns: Mapping[str, Column], *, reads: Mapping[str, Collection[str]]) -> Schema:
     """A dataset's columns and some derived ones behind them.
 
     At most one column of a schema is the label, and that is the dataset's: a question names the one that it means.
+
+    Args:
+        schema: The declared columns.
+        columns: The derived ones, by name.
+        reads: The declared columns that each of them follows from, by its name; none for linked values.
 
     Raises:
         ValueError: Two columns share a name.
     """
     derived = (column.model_copy(update={"label": False}) for column in columns.values())
-    return Schema(person_key=schema.person_key, columns=(*schema.columns, *derived))
+    following = tuple(name for name, read in reads.items() if any(schema.follows_sensitive(one) for one in read))
+    return Schema(
+        person_key=schema.person_key,
+        columns=(*schema.columns, *derived),
+        sensitive_in_rules=schema.sensitive_in_rules,
+        following=(*schema.following, *following),
+    )

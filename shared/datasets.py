@@ -51,6 +51,8 @@ class DatasetDeclaration(RequestModel):
     """The columns, in the order of the file."""
     metadata: DatasetMetadata | None = Field(default=None, exclude_if=lambda metadata: metadata is None)
     """What people read of it; without them those stay that there are. They are in no digest of a declaration."""
+    sensitive_in_rules: StrictBool = Field(default=False, exclude_if=lambda allowed: not allowed)
+    """Whether rules and scores may name sensitive columns; under `sensitive_attribute` such plans pay more."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -69,7 +71,7 @@ class DatasetDeclaration(RequestModel):
     @property
     def table(self) -> Schema:
         """The columns and the person key."""
-        return Schema(person_key=self.person_key, columns=self.columns)
+        return Schema(person_key=self.person_key, columns=self.columns, sensitive_in_rules=self.sensitive_in_rules)
 
 
 class ColumnLimits(ContractModel):
@@ -172,6 +174,8 @@ class DatasetDescription(ContractModel):
     """What people read of it; left out where nothing was written."""
     organisation: Words | None = Field(default=None, exclude_if=lambda organisation: organisation is None)
     """Who holds it, in people's words; left out where the holder does not say."""
+    sensitive_in_rules: bool = Field(default=False, exclude_if=lambda allowed: not allowed)
+    """Whether rules and scores may name sensitive columns; left out where they may not."""
 
     @property
     def neighbouring(self) -> NeighbouringRelation:
@@ -181,7 +185,7 @@ class DatasetDescription(ContractModel):
     @property
     def table(self) -> Schema:
         """The columns and the person key."""
-        return Schema(person_key=self.person_key, columns=self.columns)
+        return Schema(person_key=self.person_key, columns=self.columns, sensitive_in_rules=self.sensitive_in_rules)
 
 
 class Budget(ContractModel):

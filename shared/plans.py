@@ -90,6 +90,15 @@ class Batch(RequestModel):
         """That of one class of disjoint cells."""
         return Loss(self.epsilon or 0, self.mechanism.delta if isinstance(self.mechanism, Gaussian) else 0)
 
+    def names_sensitive(self, schema: Schema) -> bool:
+        """Whether a rule names a sensitive column, or one that follows from it: a change may move a person then."""
+        return any(
+            schema.follows_sensitive(predicate.column)
+            for cell in self.cells
+            for rule in cell.any_of
+            for predicate in rule.all_of
+        )
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if isinstance(self.mechanism, RandomisedResponse) != (self.epsilon is None):
@@ -188,6 +197,12 @@ class Plan(RequestModel):
                             "need noise: name another mechanism.",
                             f"batches[{index}].mechanism",
                         )
+                if batch.names_sensitive(schema):
+                    raise InvalidPlan(
+                        "Counts of reports get no noise, so their rules may name no sensitive column: that would show "
+                        "its values. Name another mechanism.",
+                        f"batches[{index}].mechanism",
+                    )
 
 
 class BatchQuote(ContractModel):

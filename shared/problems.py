@@ -141,13 +141,18 @@ class UnknownDerivedColumn(PlanRefused):
 
 
 class SensitiveColumn(PlanRefused):
-    """A rule names a sensitive column."""
+    """A rule names a sensitive column, or a column that follows from one, where none may."""
 
     code = "sensitive-column"
 
-    def __init__(self, *, column: str, path: str) -> None:
+    def __init__(self, *, column: str, path: str, perturbed: bool = False) -> None:
         super().__init__(
-            f"Column {column!r} is sensitive: name it in the plan's `sensitive` to count by it, never in a rule.",
+            f"Column {column!r} was perturbed at its source: rules would compare reports, so none may name it. Count "
+            "by it, as the plan's `sensitive`."
+            if perturbed
+            else f"Column {column!r} is sensitive, or follows from a sensitive column, and this dataset's declaration "
+            "lets no rule name it. Ask the holder's administrator to declare `sensitive_in_rules`; to count by a "
+            "sensitive column, name it in the plan's `sensitive`.",
             path,
             column=column,
         )

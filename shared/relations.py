@@ -14,10 +14,14 @@ class NeighbouringRelation:
     """How far the histograms of disjoint cells can differ between two neighbouring datasets.
 
     Each count that changes, changes by one person. The figures are for K groups, and for all cells of
-    one class together.
+    one class together. Whether a person may be *moved* between cells is known from the rules: they name a sensitive
+    column, or a derived one that follows from it.
 
-    Source: 2-privacy §2. Under `sensitive_attribute` the sum over the groups of a cell is known, so
-    for K = 2 the second group follows from the first: the first alone is counted, and only one count changes.
+    Source: 2-privacy §2; proof: docs/guarantee.md. A person is in one cell of a class at most, before and after a
+    change, so two counts change at most, whatever the rules name. Under `sensitive_attribute` rules that name no
+    sensitive column move nobody: a cell's sum over the groups is known, so for K = 2 the second group follows from the
+    first, the first alone is counted, and only one count changes. Rules that do name one leave no sum known: then both
+    groups are counted, and two counts change.
     """
 
     name: Relation
@@ -26,24 +30,29 @@ class NeighbouringRelation:
         if self.name not in get_args(Relation):
             raise ValueError(f"{self.name!r} is no neighbouring relation.")
 
-    def counts_that_change(self, groups: int) -> int:
+    def counts_that_change(self, groups: int, *, moved: bool) -> int:
         """How many counts differ at most."""
         if self.name == "add_remove":
             return 1
-        return 1 if self.counts_first_group_alone(groups) else 2
+        return 1 if self.counts_first_group_alone(groups, moved=moved) else 2
 
-    def l1(self, groups: int) -> int:
+    def l1(self, groups: int, *, moved: bool) -> int:
         """The largest sum of absolute differences, in people."""
-        return self.counts_that_change(groups)
+        return self.counts_that_change(groups, moved=moved)
 
-    def l2_squared(self, groups: int) -> int:
+    def l2_squared(self, groups: int, *, moved: bool) -> int:
         """The square of the largest Euclidean difference, in people squared: a whole number."""
-        return self.counts_that_change(groups)
+        return self.counts_that_change(groups, moved=moved)
 
-    def counted_groups(self, groups: Sequence[Group]) -> tuple[Group, ...] | None:
+    def counted_groups(self, groups: Sequence[Group], *, moved: bool) -> tuple[Group, ...] | None:
         """The groups that are counted where not all are; they come first in the order of groups. Else `None`."""
-        return (groups[0],) if self.counts_first_group_alone(len(groups)) else None
+        return (groups[0],) if self.counts_first_group_alone(len(groups), moved=moved) else None
 
-    def counts_first_group_alone(self, groups: int) -> bool:
-        """Whether the first of K groups is counted, and the other follows from a cell's support."""
-        return self.name == "sensitive_attribute" and groups == 2
+    def counts_first_group_alone(self, groups: int, *, moved: bool) -> bool:
+        """Whether the first of K groups is counted, and the other follows from a cell's support.
+
+        Args:
+            groups: K.
+            moved: Whether a rule of the batch names a sensitive column, or one that follows from it.
+        """
+        return self.name == "sensitive_attribute" and groups == 2 and not moved

@@ -139,8 +139,7 @@ class Predicate(RequestModel):
         column = schema.by_name.get(self.column)
         if column is None:
             raise UnknownColumn(column=self.column, path=path)
-        if column.sensitive:
-            raise SensitiveColumn(column=self.column, path=path)
+        require_nameable(self.column, schema, path)
         if self.op in MISSING_TESTS or self.or_missing:
             if not column.nullable:
                 raise InvalidPlan(f"Column {column.name!r} is never missing: leave the test for missing out.", path)
@@ -170,6 +169,18 @@ class Predicate(RequestModel):
         sign = {"lt": "<", "le": "≤", "gt": ">", "ge": "≥", "eq": "=", "ne": "≠", "in": "in", "not_in": "not in"}
         shown = "{" + ", ".join(map(str, self.values)) + "}" if self.values is not None else str(self.value)
         return f"{self.column} {sign[self.op]} {shown}{' or missing' if self.or_missing else ''}"
+
+
+def require_nameable(name: str, schema: Schema, path: str) -> None:
+    """Refuse a declared or derived column that nothing may be compared with.
+
+    Raises:
+        SensitiveColumn: It is sensitive, or follows from a sensitive column, and the declaration does not allow that;
+            or it was perturbed at its source, so that what is compared are reports.
+    """
+    perturbed = schema.by_name[name].randomised_response is not None
+    if perturbed or (schema.follows_sensitive(name) and not schema.sensitive_in_rules):
+        raise SensitiveColumn(column=name, path=path, perturbed=perturbed)
 
 
 class Rule(RequestModel):

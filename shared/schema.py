@@ -189,7 +189,11 @@ class Schema(RequestModel):
     person_key: Text
     """The name of the column that identifies a person."""
     columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_SCHEMA_MAX, fail_fast=True)
-    """The other columns."""
+    """The other columns: declared ones, and behind them the derived ones of a plan."""
+    sensitive_in_rules: StrictBool = Field(default=False, exclude_if=lambda allowed: not allowed)
+    """Whether rules may compare sensitive columns."""
+    following: tuple[Text, ...] = Field(default=(), exclude_if=lambda names: not names)
+    """The derived columns whose values follow from sensitive ones."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -209,6 +213,11 @@ class Schema(RequestModel):
     def sensitive(self) -> tuple[str, ...]:
         """The names of the sensitive columns, in declared order."""
         return tuple(column.name for column in self.columns if column.sensitive)
+
+    def follows_sensitive(self, name: str) -> bool:
+        """Whether a change of a person's sensitive values may change their value in a column that rules may name."""
+        column = self.by_name.get(name)
+        return name in self.following or (column is not None and column.sensitive)
 
     def groups(self, sensitive: Sequence[str]) -> tuple[Group, ...]:
         """The K groups of some sensitive columns.

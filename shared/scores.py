@@ -23,9 +23,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
 from shared import limits
-from shared.problems import InvalidPlan, SensitiveColumn, TooLarge, UnknownColumn
+from shared.problems import InvalidPlan, TooLarge, UnknownColumn
 from shared.request_model import RequestModel
-from shared.rules import Predicate, Rule
+from shared.rules import Predicate, Rule, require_nameable
 from shared.schema import Column, Schema
 from shared.text import Text
 
@@ -457,6 +457,5 @@ def _column(name: str, schema: Schema, path: str) -> Column:
     column = schema.by_name.get(name)
     if column is None:
         raise UnknownColumn(column=name, path=path)
-    if column.sensitive:
-        raise SensitiveColumn(column=name, path=path)
+    require_nameable(name, schema, path)
     return column

@@ -97,7 +97,7 @@ def _whole(number: float) -> int | float:
 @st.composite
 def rules(draw: st.DrawFn, schema: Schema, *, predicates_max: int = 4) -> Rule:
     """A conjunction, of several predicates on one column too; it may contradict itself."""
-    features = [column for column in schema.columns if not column.sensitive]
+    features = [column for column in schema.columns if schema.sensitive_in_rules or not column.sensitive]
     chosen = draw(st.lists(st.sampled_from(features), max_size=predicates_max))
     return Rule(all_of=tuple(draw(predicates(column)) for column in chosen))
 
@@ -121,7 +121,7 @@ def _otherwise(predicate: Predicate, column: Column) -> Predicate:
 @st.composite
 def trees(draw: st.DrawFn, schema: Schema, *, splits_max: int = 12) -> list[Rule]:
     """The rules of a tree, whatever it tests: everybody matches one of them. Their order says nothing."""
-    features = [column for column in schema.columns if not column.sensitive]
+    features = [column for column in schema.columns if schema.sensitive_in_rules or not column.sensitive]
     paths: list[tuple[Predicate, ...]] = [()]
     for _ in range(draw(st.integers(0, splits_max))):
         path = paths.pop(draw(st.integers(0, len(paths) - 1)))

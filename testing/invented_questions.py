@@ -55,9 +55,9 @@ def question(model: Tree = FOUR_LEAVES, *, dataset: DatasetDescription = LOANS, 
 def exact_release(plan: Plan, people: Sequence[Person], dataset: DatasetDescription = LOANS) -> Release:
     """A release whose counts are exact, counted with the reference evaluator."""
     groups = dataset.table.groups(plan.sensitive)
-    counted = dataset.neighbouring.counted_groups(groups) or groups
 
-    def counts(_: Batch, cell: Cell) -> list[int]:
+    def counts(batch: Batch, cell: Cell) -> list[int]:
+        counted = dataset.neighbouring.counted_groups(groups, moved=batch.names_sensitive(dataset.table)) or groups
         members = [dataset.table.group_of(person, plan.sensitive) for person in people if cell.matches(person)]
         return [members.count(group) for group in counted]
 
@@ -85,8 +85,8 @@ def release_of(plan: Plan, dataset: DatasetDescription, counts: Callable[[Batch,
                 delta="0",
                 composition={"classes": 1},
                 groups=groups,
-                counted_groups=dataset.neighbouring.counted_groups(groups),
-                noise=expected_noise(batch, dataset, plan.sensitive),
+                counted_groups=dataset.neighbouring.counted_groups(groups, moved=batch.names_sensitive(dataset.table)),
+                noise=expected_noise(batch, dataset.neighbouring, dataset.table, plan.sensitive),
                 cells=tuple(ReleasedCell(id=cell.id, counts=tuple(counts(batch, cell))) for cell in batch.cells),
             )
             for batch in plan.batches

@@ -66,7 +66,7 @@ def require_counted(inquiry: Inquiry) -> None:
     Raises:
         QuestionRefused: It does.
     """
-    if inquiry.dataset.neighbouring.counts_first_group_alone(len(inquiry.groups)):
+    if inquiry.counts_first_group_alone:
         raise QuestionRefused(
             "Under this dataset's relation the holder counts one of two groups, and bands need both: leave them out, "
             "or name sensitive columns that make more groups."

@@ -27,7 +27,7 @@ def choose_strategy(inquiry: Inquiry) -> str:
         return "verdict"
     request, groups = inquiry.request, len(inquiry.groups)
     loss = Loss(request.epsilon_nano, request.delta_nano)
-    changed = inquiry.dataset.neighbouring.counts_that_change(groups)
+    changed = inquiry.dataset.neighbouring.counts_that_change(groups, moved=inquiry.names_sensitive)
     variance = count_variance(str(request.mechanism), loss, changed)
     leaves = len(inquiry.leaves(favourable=True)), len(inquiry.leaves(favourable=False))
     together, apart = (expected_error(cells, variance, groups, request.assumption) for cells in ((1, 1), leaves))

@@ -106,6 +106,18 @@ class Inquiry:
         """What people read instead of the names of columns and values."""
         return DatasetWords(self.dataset.name, self.schema, self.dataset.metadata or DatasetMetadata())
 
+    @cached_property
+    def names_sensitive(self) -> bool:
+        """Whether a rule, the scope or a score looks at a sensitive column: a change may move people between cells."""
+        predicates = [*self.scope, *(predicate for rule in self.rules for predicate in rule.rule.all_of)]
+        label = [] if self.label is None or not self.labelled else [self.label.name]
+        return any(map(self.schema.follows_sensitive, [*(one.column for one in predicates), *label]))
+
+    @property
+    def counts_first_group_alone(self) -> bool:
+        """Whether the holder counts the first of two groups, and the other follows from supports."""
+        return self.dataset.neighbouring.counts_first_group_alone(len(self.groups), moved=self.names_sensitive)
+
     @property
     def column_ids(self) -> dict[str, str]:
         """The id of each derived column, by name."""

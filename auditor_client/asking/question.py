@@ -48,6 +48,16 @@ class Question(Inquiry):
         """How the rules are put into cells; never "auto"."""
         return self.request.strategy
 
+    @property
+    def counts_first_group_alone(self) -> bool:
+        """Whether the holder counts the first of two groups; the same for all batches."""
+        return _first_alone(self, self.plan)[0]
+
+    @property
+    def supportable(self) -> bool:
+        """Whether the auditor's own data can count the plan's cells: none names a sensitive column."""
+        return not any(batch.names_sensitive(self.schema) for batch in self.plan.batches)
+
     def changed(self, **changes: Any) -> "Question":
         """The same question with other values in its request.
 
@@ -106,11 +116,24 @@ def _fitting_plan(inquiry: Inquiry) -> Plan:
         plan = build_plan(inquiry)
         check_size(plan)
         plan.check(inquiry.schema)
+        if len(set(_first_alone(inquiry, plan))) > 1:
+            raise QuestionRefused(
+                f"The model's rules name a sensitive column, so the holder counts both groups of its rules, and one "
+                f"alone of everybody: ask with another strategy than {inquiry.request.strategy!r}."
+            )
     except ValidationError as error:
         raise QuestionRefused(": ".join(first_fault(error)).lstrip(": ")) from error
     except PlanRefused as error:
         raise QuestionRefused(str(error)) from error
     return plan
+
+
+def _first_alone(inquiry: Inquiry, plan: Plan) -> list[bool]:
+    """Of each batch whether the holder counts the first of two groups alone."""
+    relation, groups = inquiry.dataset.neighbouring, len(inquiry.groups)
+    return [
+        relation.counts_first_group_alone(groups, moved=batch.names_sensitive(inquiry.schema)) for batch in plan.batches
+    ]
 
 
 def rules_digest(rules: tuple[DecisionRule, ...], derived: Iterable[HeldColumn] = ()) -> str:

@@ -90,7 +90,12 @@ def read_source(
 
 def extended_schema(dataset: DatasetDescription, columns: Iterable[HeldColumn]) -> Schema:
     """A dataset's declared columns, and derived ones behind them."""
-    return extended(dataset.table, {held.column.name: held.column for held in columns})
+    columns = tuple(columns)
+    return extended(
+        dataset.table,
+        {held.column.name: held.column for held in columns},
+        reads={held.column.name: held.reads for held in columns},
+    )
 
 
 def _require_declared(scores: Iterable[DerivedColumn], dataset: DatasetDescription) -> None:

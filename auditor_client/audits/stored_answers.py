@@ -121,13 +121,13 @@ def cell_supports(question: Question, given: Mapping[str, int] | None, data: "Ow
     """
     cells = [cell for batch in question.plan.batches for cell in batch.cells]
     if data is not None:
-        return {cell.id: data.count(cell) for cell in cells}
+        return {cell.id: data.count(cell) for cell in cells} if question.supportable else None
     if given is not None:
         missing = [cell.id for cell in cells if cell.id not in given]
         if missing:
             raise QuestionRefused(f"The supports leave out cell {missing[0]!r}: give one number for each cell.")
         return dict(given)
-    if question.dataset.neighbouring.counts_first_group_alone(len(question.groups)):
+    if question.counts_first_group_alone:
         raise QuestionRefused(
             "Under this dataset's relation the holder counts one of two groups, and the other follows from how many "
             "people each rule applies to: give your own data about the same people (supports). Nothing was spent."
@@ -135,9 +135,12 @@ def cell_supports(question: Question, given: Mapping[str, int] | None, data: "Ow
     return None
 
 
-def stored_supports(stored: StoredAnswer, data: "OwnData") -> dict[str, int]:
-    """How many people each cell of a kept answer applies to."""
-    return {cell.id: data.count(cell) for batch in stored.release.plan.batches for cell in batch.cells}
+def stored_supports(stored: StoredAnswer, question: Question, data: "OwnData") -> dict[str, int] | None:
+    """How many people each cell of a kept answer applies to; None if that cannot be known without sensitive values."""
+    batches = stored.release.plan.batches
+    if any(batch.names_sensitive(question.schema) for batch in batches):
+        return None
+    return {cell.id: data.count(cell) for batch in batches for cell in batch.cells}
 
 
 def _lookup(supports: Mapping[str, int]) -> Callable[[Cell], int]:
@@ -168,15 +171,16 @@ def _noise(plan: Plan, question: Question) -> float:
     Raises:
         EstimationRefused: The plan does not ask for what the question needs.
     """
-    schema = question.dataset.table
+    schema = question.schema
     merged = merged_rows(plan.sensitive, question.plan.sensitive, schema)
-    changed = question.dataset.neighbouring.counts_that_change(len(schema.groups(plan.sensitive)))
+    groups = schema.group_count(plan.sensitive)
     cells = AskedCells(plan)
 
     def variance(location: Location) -> float:
         def of(asked: BatchCells) -> float:
             batch = plan.batches[asked.batch]
             counts = len(asked.cells) * (len(merged) if merged else 1)
+            changed = question.dataset.neighbouring.counts_that_change(groups, moved=batch.names_sensitive(schema))
             return counts * count_variance(batch.mechanism.name, batch.loss, changed)
 
         everybody = location.complement_is == "everybody"

@@ -19,7 +19,7 @@ from auditor_client.errors import HolderLied, HolderUnavailable, NotFound, Quest
 from auditor_client.exchange.holder import HolderClient
 from shared.columns import ColumnDescription, DerivedColumn, ScoreOrigin, column_id
 from shared.schema import Column
-from shared.scores import Document
+from shared.scores import Document, columns_of
 from shared.text import ColumnId
 
 _FOLDER: Final = "columns"
@@ -70,6 +70,11 @@ class HeldColumn(BaseModel):
             raise ValueError("The values of a linked column are not kept here.")
         facts = self.column.model_dump(exclude_none=True, include={"name", "type", "categories", "nullable"})
         return DerivedColumn.model_validate({**facts, "origin": ScoreOrigin(score=self.score)})
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The declared columns that a score follows from; none for linked values."""
+        return () if self.score is None else columns_of(self.score)
 
     def is_of(self, auditor: str, dataset: str) -> bool:
         """Whether a score's id is the one of its document; a linked column's stands as it is."""

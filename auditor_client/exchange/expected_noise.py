@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import Final
 
 from shared.amounts import NANO_PER_UNIT, format_nano
-from shared.datasets import DatasetDescription
 from shared.noise import (
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
@@ -20,6 +19,8 @@ from shared.noise import (
     RandomisedResponseNoise,
 )
 from shared.plans import Batch, Exponential, Gaussian, Laplace
+from shared.relations import NeighbouringRelation
+from shared.schema import Schema
 
 _RAISED_TOLERANCE: Final = 1e-12
 """The holder raises a scale by a few ulps (2-privacy §3), each some 2·10⁻¹⁶ of it."""
@@ -27,10 +28,17 @@ _GAUSSIAN_TOLERANCE: Final = 1e-9
 """The holder finds σ by OpenDP's arithmetic, which rounds in another way than the arithmetic here."""
 
 
-def expected_noise(batch: Batch, dataset: DatasetDescription, sensitive: tuple[str, ...]) -> Noise:
-    """The noise on each count of a batch; `sensitive` are the plan's columns."""
-    asked, loss, schema = batch.mechanism, batch.loss, dataset.table
-    counts_that_change = dataset.neighbouring.counts_that_change(len(schema.groups(sensitive)))
+def expected_noise(batch: Batch, relation: NeighbouringRelation, schema: Schema, sensitive: tuple[str, ...]) -> Noise:
+    """The noise on each count of a batch.
+
+    Args:
+        batch: Of a plan.
+        relation: Of the people that it is about.
+        schema: The dataset's columns, and the derived ones that the plan names.
+        sensitive: The plan's columns.
+    """
+    asked, loss = batch.mechanism, batch.loss
+    counts_that_change = relation.counts_that_change(schema.group_count(sensitive), moved=batch.names_sensitive(schema))
     if isinstance(asked, Laplace):
         return DiscreteLaplaceNoise(scale=_not_below(Fraction(counts_that_change * NANO_PER_UNIT, loss.epsilon_nano)))
     if isinstance(asked, Exponential):

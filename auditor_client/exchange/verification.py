@@ -19,6 +19,7 @@ from shared.amounts import NO_LOSS, Loss, parse_nano
 from shared.datasets import DatasetDescription
 from shared.plans import Batch, BatchQuote, Plan, Quote, identity
 from shared.releases import BadSignature, Release, ReleasedBatch, SigningKeys, verify_signature
+from shared.schema import Schema
 
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -31,6 +32,7 @@ def verified_release(
     quote: Quote,
     dataset: DatasetDescription,
     auditor: str,
+    schema: Schema | None = None,
 ) -> Release:
     """Check a release against everything that is known before it.
 
@@ -41,6 +43,7 @@ def verified_release(
         quote: The price that the holder quoted.
         dataset: The declaration that the plan was made for.
         auditor: Who asked, by the holder's own name for it.
+        schema: The columns that rules may name, if the plan names derived ones; else those of the declaration.
 
     Raises:
         HolderLied: Naming the fault. Else every count belongs to the group and the cell that the plan says.
@@ -54,7 +57,7 @@ def verified_release(
         release.charge == quote.charge,
         f"it was charged {loss_words(release.charge)}, and the quote said {loss_words(quote.charge)}",
     )
-    _check_batches(release, quote, dataset)
+    _check_batches(release, quote, dataset, schema or dataset.table)
     return release
 
 
@@ -86,8 +89,8 @@ def signed_release(document: Mapping[str, Any], keys: SigningKeys) -> Release:
     return release
 
 
-def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription) -> None:
-    """Check that a quote prices the plan that was sent, by its own classes.
+def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription, schema: Schema | None = None) -> None:
+    """Check that a quote prices the plan that was sent, by its own classes; the schema is as of `verified_release`.
 
     Raises:
         HolderLied: Naming the fault.
@@ -101,14 +104,15 @@ def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription) -> Non
         classes = priced.composition.get("classes", 0)
         _require(1 <= classes <= len(asked.cells), "the quote counts more classes than cells, or none")
         charge += asked.loss * classes
-        _check_groups_and_noise(priced, asked, plan, dataset, f"batch {asked.name!r} of the quote: ")
+        where = f"batch {asked.name!r} of the quote: "
+        _check_groups_and_noise(priced, asked, plan, dataset, schema or dataset.table, where=where)
     _require(
         quote.charge == charge,
         f"the quote charges {loss_words(quote.charge)}, and its batches come to {loss_words(charge)}",
     )
 
 
-def _check_batches(release: Release, quote: Quote, dataset: DatasetDescription) -> None:
+def _check_batches(release: Release, quote: Quote, dataset: DatasetDescription, schema: Schema) -> None:
     plan = release.plan
     names = [batch.name for batch in plan.batches]
     _require([batch.name for batch in release.batches] == names, "its batches are not the plan's, in the plan's order")
@@ -118,21 +122,21 @@ def _check_batches(release: Release, quote: Quote, dataset: DatasetDescription) 
         classes = priced.composition["classes"]
         _require(amounts == asked.loss * classes, f"{where}its epsilon or delta is not the plan's")
         _require(answered.composition == priced.composition, f"{where}its composition is not the quoted one")
-        _check_groups_and_noise(answered, asked, plan, dataset, where)
+        _check_groups_and_noise(answered, asked, plan, dataset, schema, where=where)
         _check_counts(answered, asked, where)
 
 
 def _check_groups_and_noise(
-    answered: BatchQuote, asked: Batch, plan: Plan, dataset: DatasetDescription, where: str
+    answered: BatchQuote, asked: Batch, plan: Plan, dataset: DatasetDescription, schema: Schema, *, where: str
 ) -> None:
-    declared = dataset.table.groups(plan.sensitive)
+    declared = schema.groups(plan.sensitive)
     _require(answered.groups == declared, f"{where}its groups are not those of the dataset's declaration, in its order")
     _require(
-        answered.counted_groups == dataset.neighbouring.counted_groups(declared),
+        answered.counted_groups == dataset.neighbouring.counted_groups(declared, moved=asked.names_sensitive(schema)),
         f"{where}it counts other groups than the relation {dataset.relation} allows",
     )
     _require(
-        is_expected(answered.noise, expected_noise(asked, dataset, plan.sensitive)),
+        is_expected(answered.noise, expected_noise(asked, dataset.neighbouring, schema, plan.sensitive)),
         f"{where}its noise ({answered.noise}) is not the one of {asked.mechanism.name!r} at {loss_words(asked.loss)}",
     )
 

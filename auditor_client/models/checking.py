@@ -149,7 +149,9 @@ def _values(document: Document, records: Invented, schema: Schema) -> tuple[list
 
 def _decisions(read: ReadModel, schema: Schema, table: Mapping[str, Any]) -> NDArray[np.bool_]:
     """Whether the tree decides favourably, shape (records,)."""
-    columns = TableColumns.of(table, extended(schema, {column.name: column.column for column in read.columns}))
+    columns = TableColumns.of(
+        table, extended(schema, {column.name: column.column for column in read.columns}, reads={})
+    )
     favourable = [rule.rule for rule in read.tree.rules() if rule.favourable]
     decided = np.zeros(columns.records, bool)
     for matching in columns.matching(favourable):

@@ -104,7 +104,8 @@ class ReadModel:
             for column in self.columns:
                 column.check(schema)
             columns = {column.name: column.column for column in self.columns}
-            self.tree.check(extended(schema, columns), self.decided)
+            reads = {column.name: column.reads for column in self.columns}
+            self.tree.check(extended(schema, columns, reads=reads), self.decided)
         except PlanRefused as error:
             raise ModelRefused(f"The model does not fit the dataset: {error}") from error
         if len(columns) != len(self.columns):

@@ -251,12 +251,14 @@ def _measurement(
     """One simulated answer about assumed people."""
     schema, plan = question.dataset.table, question.plan
     groups = schema.groups(plan.sensitive)
-    halved = question.dataset.neighbouring.counts_first_group_alone(len(groups))
+    halved = question.counts_first_group_alone
 
     def answered(total: IntArray, asked: BatchCells) -> tuple[NoisyCounts, tuple[int, ...]]:
         """The answer about some people, evenly spread over cells, and the cells' supports."""
         cells = _spread(total, len(asked.cells))
-        noise = expected_noise(plan.batches[asked.batch], question.dataset, plan.sensitive)
+        noise = expected_noise(
+            plan.batches[asked.batch], question.dataset.neighbouring, question.schema, plan.sensitive
+        )
         counts = simulated_answers(cells, noise, schema, plan.sensitive, rng)
         return NoisyCounts(counts[:, :1] if halved else counts, noise), tuple(cells.sum(axis=1).tolist())
 

@@ -6,6 +6,10 @@ would move them between cells, which no sensitivity allows for. So a name that i
 sensitive in all that have it, perturbed alike, and once a loss was charged no name joins the set or leaves it: what an
 earlier release compared stays ordinary. Retired datasets count, because their releases do.
 
+Rules may compare sensitive columns where a dataset's declaration lets them, at the price of moving a person between
+cells. Like the set itself that is the population's word: once a loss was charged, no dataset begins to allow it unless
+one did already. To stop allowing it is always possible.
+
 Names are all there is to go by. Whether two names are one attribute is the administrator's word.
 """
 
@@ -30,7 +34,8 @@ def require_one_set(relation: Relation, schemas: Schemas, *, charged: Sequence[S
 
     Raises:
         Conflict: A name is sensitive in one dataset and ordinary in another, or perturbed otherwise.
-        AlreadyCharged: The set would differ from one that losses were charged in terms of.
+        AlreadyCharged: The set would differ from one that losses were charged in terms of, or rules might compare what
+            none might.
     """
     if relation != "sensitive_attribute":
         return
@@ -46,6 +51,16 @@ def require_one_set(relation: Relation, schemas: Schemas, *, charged: Sequence[S
                 f"longer change, because losses were charged in their terms, or may have been before a restore: column "
                 f"{changed[0]!r} would."
             )
+    if _allowed(schemas) and not all(map(_allowed, charged)):
+        raise AlreadyCharged(
+            "Under sensitive_attribute a population whose rules may not name sensitive columns keeps that once losses "
+            "were charged, or may have been before a restore: leave `sensitive_in_rules` out."
+        )
+
+
+def _allowed(schemas: Schemas) -> bool:
+    """Whether some dataset lets rules name sensitive columns."""
+    return any(schema.sensitive_in_rules for schema in schemas.values())
 
 
 def _require_alike(dataset: str, column: Column, owner: str, sensitive: Column) -> None:

@@ -20,15 +20,17 @@ def mechanism_of(
     Raises:
         ValueError: It would release counts as they are that were not perturbed at their source.
     """
-    groups = schema.group_count(sensitive)
+    groups, moved = schema.group_count(sensitive), batch.names_sensitive(schema)
     asked, loss = batch.mechanism, batch.loss
     if isinstance(asked, Laplace):
-        return LaplaceMechanism.calibrated(epsilon_nano=loss.epsilon_nano, sensitivity=relation.l1(groups))
+        return LaplaceMechanism.calibrated(epsilon_nano=loss.epsilon_nano, sensitivity=relation.l1(groups, moved=moved))
     if isinstance(asked, Gaussian):
-        return GaussianMechanism.calibrated(loss=loss, squared_sensitivity=relation.l2_squared(groups))
+        return GaussianMechanism.calibrated(loss=loss, squared_sensitivity=relation.l2_squared(groups, moved=moved))
     if isinstance(asked, Exponential):
         return ExponentialMechanism.calibrated(
-            epsilon_nano=loss.epsilon_nano, upper=asked.upper, counts_that_change=relation.counts_that_change(groups)
+            epsilon_nano=loss.epsilon_nano,
+            upper=asked.upper,
+            counts_that_change=relation.counts_that_change(groups, moved=moved),
         )
     if relation.name != "sensitive_attribute":
         raise ValueError("Randomised response protects the group alone, and this relation protects the whole record.")

@@ -63,7 +63,8 @@ def _counted(pair: Neighbours, content: bytes, folder: Path) -> tuple[int, ...]:
     classes = price(plan, schema).batches[0].classes
     counts = count_cells(Records.open(folder / "encoded", schema), batch.cells, classes, plan.sensitive)
     groups = schema.groups(plan.sensitive)
-    counted = NeighbouringRelation(pair.relation).counted_groups(groups) or groups
+    moved = batch.names_sensitive(schema)
+    counted = NeighbouringRelation(pair.relation).counted_groups(groups, moved=moved) or groups
     revealed = counts.reveal_to_mechanism()[:, : len(counted)]
     return tuple(int(count) for count in revealed.ravel())
 

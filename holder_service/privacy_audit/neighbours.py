@@ -20,20 +20,25 @@ _HEADER: Final = "id,age,sex,origin"
 _YOUNG_WOMAN: Final = "20,Female,here"
 _YOUNG_MAN: Final = "20,Male,here"
 _OLD_MAN: Final = "60,Male,here"
+_YOUNG_WOMAN_FROM_THERE: Final = "20,Female,there"
 _COLUMNS: Final[list[dict[str, Any]]] = [
     {"name": "age", "type": "integer", "minimum": 0, "maximum": 120},
     {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True},
     {"name": "origin", "type": "category", "categories": ["here", "there"], "sensitive": True},
 ]
-_CELLS: Final[list[dict[str, Any]]] = [
+_BY_AGE: Final[list[dict[str, Any]]] = [
     {"id": "young", "all_of": [{"column": "age", "op": "le", "value": 40}]},
     {"id": "old", "all_of": [{"column": "age", "op": "gt", "value": 40}]},
 ]
+_BY_ORIGIN: Final[list[dict[str, Any]]] = [
+    {"id": "here", "all_of": [{"column": "origin", "op": "eq", "value": "here"}]},
+    {"id": "there", "all_of": [{"column": "origin", "op": "eq", "value": "there"}]},
+]
 # At these ε, 100 000 draws show a tenth more for every mechanism; at smaller ones that takes more of them.
-_BATCHES: Final[list[dict[str, Any]]] = [
-    {"name": "laplace", "mechanism": {"name": "laplace"}, "epsilon": "2", "cells": _CELLS},
-    {"name": "gaussian", "mechanism": {"name": "gaussian", "delta": "0.001"}, "epsilon": "8", "cells": _CELLS},
-    {"name": "exponential", "mechanism": {"name": "exponential", "upper": UPPER}, "epsilon": "4", "cells": _CELLS},
+_MECHANISMS: Final[list[dict[str, Any]]] = [
+    {"name": "laplace", "mechanism": {"name": "laplace"}, "epsilon": "2"},
+    {"name": "gaussian", "mechanism": {"name": "gaussian", "delta": "0.001"}, "epsilon": "8"},
+    {"name": "exponential", "mechanism": {"name": "exponential", "upper": UPPER}, "epsilon": "4"},
 ]
 
 
@@ -45,18 +50,22 @@ class Neighbours:
         sensitive: The columns that the groups are made of: two groups or four.
         person: The person's values in one register.
         changed: In the other; `None` if absent there.
+        crowd: The values of everybody else, so many people less one of each.
+        named: Whether the cells are by origin, which is sensitive, and not by age.
     """
 
     relation: Relation
     sensitive: tuple[str, ...]
     person: str
     changed: str | None
+    crowd: tuple[str, ...] = (_OLD_MAN, _YOUNG_MAN)
+    named: bool = False
 
     @property
     def registers(self) -> tuple[bytes, bytes]:
         everybody = [_HEADER]
-        everybody += [f"o{number},{_OLD_MAN}" for number in range(UPPER - 1)]
-        everybody += [f"y{number},{_YOUNG_MAN}" for number in range(UPPER - 1)]
+        for letter, values in zip("oy", self.crowd, strict=False):
+            everybody += [f"{letter}{number},{values}" for number in range(UPPER - 1)]
         there = "\n".join([*everybody, f"p,{self.person}", ""])
         elsewhere = "\n".join([*everybody, *([] if self.changed is None else [f"p,{self.changed}"]), ""])
         return there.encode(), elsewhere.encode()
@@ -71,12 +80,12 @@ class Neighbours:
         """The same as JSON."""
         return {
             "person_key": "id", "relation": self.relation, "records_max": 1000, "columns": _COLUMNS,
-            "cap": BUDGET,
+            "cap": BUDGET, **({"sensitive_in_rules": True} if self.named else {}),
         }  # fmt: skip
 
     @property
     def label(self) -> str:
-        return f"{self.relation}, {self.groups}"
+        return f"{self.relation}, {self.groups}{', sensitive rules' if self.named else ''}"
 
     @property
     def groups(self) -> int:
@@ -84,8 +93,9 @@ class Neighbours:
 
     def plan(self, *, draw: int = 1, runs: int = 0) -> Plan:
         """A plan with a batch for each mechanism, of two disjoint cells; each so many times for independent runs."""
-        repeated = [{**batch, "name": f"{batch['name']}-{run}"} for batch in _BATCHES for run in range(runs)]
-        return Plan.model_validate({"sensitive": self.sensitive, "draw": draw, "batches": repeated or _BATCHES})
+        batches = [{**batch, "cells": _BY_ORIGIN if self.named else _BY_AGE} for batch in _MECHANISMS]
+        repeated = [{**batch, "name": f"{batch['name']}-{run}"} for batch in batches for run in range(runs)]
+        return Plan.model_validate({"sensitive": self.sensitive, "draw": draw, "batches": repeated or batches})
 
 
 EVERY_PAIR: Final = (
@@ -93,4 +103,12 @@ EVERY_PAIR: Final = (
     Neighbours("replace", ("sex",), _YOUNG_WOMAN, _OLD_MAN),
     Neighbours("sensitive_attribute", ("sex",), _YOUNG_WOMAN, _YOUNG_MAN),
     Neighbours("sensitive_attribute", ("sex", "origin"), _YOUNG_WOMAN, _YOUNG_MAN),
+    Neighbours(
+        "sensitive_attribute",
+        ("sex",),
+        _YOUNG_WOMAN,
+        _YOUNG_WOMAN_FROM_THERE,
+        crowd=(_YOUNG_WOMAN_FROM_THERE, _YOUNG_MAN),
+        named=True,
+    ),
 )

@@ -128,7 +128,7 @@ class Records:
             raise unfit
         return replace(
             self,
-            schema=extended(self.schema, {column.name: column}),
+            schema=extended(self.schema, {column.name: column}, reads={}),  # what counts does not ask what follows
             doubles={**self.doubles, **file.doubles_by_column()},
             chunks=tuple(
                 replace(chunk, codes={**chunk.codes, **more.codes}, sorted_at={**chunk.sorted_at, **more.sorted_at})
@@ -345,4 +345,6 @@ class _MappedFile:
 
 def _declaration(declared: Schema | Column) -> bytes:
     what = "schema" if isinstance(declared, Schema) else "column"
-    return canonical.digest({"encoding": ENCODING, what: declared.model_dump(mode="json")}).encode()
+    # What rules may name is no part of how values are encoded: an administrator changes it and loads nothing again.
+    columns = declared.model_dump(mode="json", exclude={"sensitive_in_rules"})
+    return canonical.digest({"encoding": ENCODING, what: columns}).encode()

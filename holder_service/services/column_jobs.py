@@ -148,4 +148,6 @@ def _fits(column: StoredColumn, before: Dataset, after: Dataset) -> bool:
     if column.definition.origin == "linked":
         return before.schema.person_key == after.schema.person_key
     reads = column.definition.reads
+    if not after.schema.sensitive_in_rules and any(after.schema.follows_sensitive(one) for one in reads):
+        return False
     return all(before.schema.by_name.get(one) == after.schema.by_name.get(one) for one in reads)

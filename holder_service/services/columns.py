@@ -42,7 +42,6 @@ from shared.columns import ColumnDescription, DerivedColumn, ScoreOrigin, column
 from shared.plans import Plan
 from shared.problems import UnknownDerivedColumn
 from shared.schema import Schema
-from shared.scores import columns_of
 
 _VALUES: Final = b"linked values"
 
@@ -77,7 +76,7 @@ class AskedColumn:
         reads: tuple[str, ...] = (schema.person_key,)
         values, steps, origin = None, 0, "linked"
         if isinstance(asked.origin, ScoreOrigin):
-            steps, reads, origin = steps_of(asked.origin.score), columns_of(asked.origin.score), "score"
+            steps, reads, origin = steps_of(asked.origin.score), asked.reads, "score"
         else:
             values = document["values"] = keyed_digest(str(asked.values), secret)
         text = canonical_bytes(document).decode()

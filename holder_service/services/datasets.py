@@ -122,7 +122,11 @@ def declare(
             people_file=before.people_file if before else None,
         )  # fmt: skip
         # The deadline that hides how many records there are is made for `records_max`: there may not be more.
-        if before is not None and before.schema == schema and before.records_max <= declaration.records_max:
+        if (
+            before is not None
+            and _encoded_alike(before.schema, schema)
+            and before.records_max <= declaration.records_max
+        ):
             after = replace(after, version=before.version)
         cap = ledger.population_balance(transaction.connection, population)
         if after != before:
@@ -298,6 +302,11 @@ def _write(transaction: Transaction, actor: str, dataset: Dataset, words: Datase
     transaction.append(
         Event("metadata", actor, population=dataset.population, dataset=dataset.name, cap=cap, detail={"words": digest})
     )
+
+
+def _encoded_alike(before: Schema, after: Schema) -> bool:
+    """Whether records that were loaded for one declaration are as they would be for another."""
+    return (before.person_key, before.columns) == (after.person_key, after.columns)
 
 
 def _population_for(

@@ -26,11 +26,16 @@ class Miscalibrated(RuntimeError):
 class PricedBatch(BatchPrice):
     """What one batch costs, and the mechanism that answers each class of its cells.
 
+    Attributes:
+        mechanism: Calibrated to the batch's loss.
+        counted_groups: The groups that are counted: `None` for all.
+
     Raises:
         Miscalibrated: The mechanism's own loss is not what the batch names.
     """
 
     mechanism: Mechanism
+    counted_groups: tuple[Group, ...] | None
 
     def __post_init__(self) -> None:
         if self.mechanism.loss != self.batch.loss:
@@ -87,6 +92,7 @@ class PricedPlan:
             PricedBatch(
                 one.batch, one.classes, one.loss,
                 mechanism_of(one.batch, relation=relation, schema=schema, sensitive=plan.sensitive),
+                relation.counted_groups(groups, moved=one.batch.names_sensitive(schema)),
             )
             for one in cost.batches
         )  # fmt: skip
@@ -96,11 +102,6 @@ class PricedPlan:
         """How long the work on it is supposed to take at most, in seconds."""
         return work_s(self.size, records_max=self.dataset.records_max, factors=factors)
 
-    @property
-    def counted_groups(self) -> tuple[Group, ...]:
-        """The groups that are counted: all, or the first of two."""
-        return self.relation.counted_groups(self.groups) or self.groups
-
     def quoted(self, batch: PricedBatch) -> BatchQuote:
         """What a quote and a release say of a batch, but for the counts."""
         return BatchQuote(
@@ -109,7 +110,7 @@ class PricedPlan:
             delta=format_nano(batch.loss.delta_nano),
             composition={"classes": len(batch.classes)},
             groups=self.groups,
-            counted_groups=self.relation.counted_groups(self.groups),
+            counted_groups=batch.counted_groups,
             noise=batch.mechanism.noise,
         )
 
@@ -125,7 +126,11 @@ def _schema(dataset: Dataset, columns: tuple[StoredColumn, ...]) -> Schema:
     if not columns:
         return dataset.schema
     try:
-        return extended(dataset.schema, {column.definition.column.name: column.definition.column for column in columns})
+        return extended(
+            dataset.schema,
+            {column.definition.column.name: column.definition.column for column in columns},
+            reads={column.definition.column.name: column.definition.reads for column in columns},
+        )
     except ValueError:
         raise InvalidPlan(
             "One column alone can be the label: leave out a derived column that is one.", "columns"

@@ -263,10 +263,9 @@ def _require_free_share(connection: Connection, asked: AskedPlan) -> None:
 def _noisy_batches(priced: PricedPlan, records: OpenRecords) -> tuple[ReleasedBatch, ...]:
     """Count every batch and add its noise."""
     opened = records.of(priced.dataset, priced.columns)
-    groups = len(priced.counted_groups)
     released = []
     for batch in priced.batches:
-        cells = batch.batch.cells
+        cells, groups = batch.batch.cells, len(batch.counted_groups or priced.groups)
         true_counts = count_cells(opened, cells, batch.classes, priced.plan.sensitive)
         noisy = batch.mechanism.release(true_counts.reveal_to_mechanism()[:, :groups].ravel().tolist())
         answered = tuple(

@@ -28,7 +28,7 @@ RUNS_WATCHED = 100
 ALPHA = 1e-6 / (3 * len(EVERY_PAIR) + 3 + 7)
 MECHANISMS = ("laplace", "gaussian", "exponential")
 
-every_pair = pytest.mark.parametrize("pair", EVERY_PAIR, ids=lambda pair: f"{pair.relation}-{pair.groups}")
+every_pair = pytest.mark.parametrize("pair", EVERY_PAIR, ids=lambda pair: pair.label)
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS)
 
 pytestmark = pytest.mark.statistical
@@ -62,6 +62,17 @@ def test_too_little_noise_is_caught(tmp_path: Path, relation: str, mechanism: st
     runs = RUNS_FOR_A_TENTH if "10 %" in fault else RUNS // 2
 
     drawn = draw(pair, batch, true_counts(pair, tmp_path), runs=runs, calibration=FAULTS[fault])
+
+    assert not examine(drawn, alpha=ALPHA).holds
+
+
+@every_mechanism
+def test_the_noise_of_one_count_where_rules_name_a_sensitive_column_is_caught(tmp_path: Path, mechanism: str) -> None:
+    """A person who is moved between cells changes two counts, also of two groups."""
+    [pair] = (pair for pair in EVERY_PAIR if pair.named)
+    [batch] = (batch for batch in pair.plan().batches if batch.name == mechanism)
+
+    drawn = draw(pair, batch, true_counts(pair, tmp_path), runs=RUNS // 2, calibration=FAULTS["sensitivity 1"])
 
     assert not examine(drawn, alpha=ALPHA).holds
 

@@ -197,6 +197,7 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
         limits=Limits(derived_columns=ColumnLimits()),
         metadata=None if words == metadata.NOTHING else words,
         organisation=holder.settings.organisation,
+        sensitive_in_rules=dataset.schema.sensitive_in_rules,
     )
 
 

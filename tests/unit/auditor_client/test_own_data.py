@@ -91,7 +91,7 @@ def test_a_score_is_computed_as_the_holder_would(document: dict[str, Any]) -> No
     )
     assert isinstance(column.origin, ScoreOrigin)
     score = column.origin.score
-    schema = extended(LOANS.table, {"score": column.column})
+    schema = extended(LOANS.table, {"score": column.column}, reads={})
     tests = [Predicate(column="score", op="is_missing"), Predicate(column="age", op="gt", value=17)]
     if kind == "boolean":
         tests.append(Predicate(column="score", op="eq", value=True))

@@ -95,7 +95,7 @@ def priced(plan: Plan, neighbouring: NeighbouringRelation) -> Asked:
     events = tuple(
         (
             mechanism_of(cost.batch, relation=neighbouring, schema=DECLARED.table, sensitive=plan.sensitive).noise,
-            neighbouring.counts_that_change(groups=3) * len(cost.classes),
+            neighbouring.counts_that_change(groups=3, moved=False) * len(cost.classes),
         )
         for cost in priced_plan.batches
     )

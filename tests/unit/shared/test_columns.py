@@ -33,9 +33,9 @@ def test_the_widest_dataset_takes_as_many_derived_columns_as_a_plan_names() -> N
         f"d{number}": Column(name=f"d{number}", type="boolean") for number in range(limits.DERIVED_COLUMNS_PER_PLAN_MAX)
     }
 
-    assert len(extended(Schema(person_key="id", columns=tuple(declared)), derived).columns) == len(declared) + len(
-        derived
-    )
+    assert len(extended(Schema(person_key="id", columns=tuple(declared)), derived, reads={}).columns) == len(
+        declared
+    ) + len(derived)
 
 
 def test_a_column_keeps_its_id_for_ever() -> None:

@@ -49,7 +49,7 @@ def compared(relation: Relation) -> dict[str, tuple[int, ...]]:
 
 def laplace_loss(epsilon_nano: int, relation: Relation, one: tuple[int, ...], other: tuple[int, ...]) -> float:
     """The largest logarithm by which an answer changes the odds, all answers within 400 of the counts looked at."""
-    sensitivity = NeighbouringRelation(relation).l1(GROUPS)
+    sensitivity = NeighbouringRelation(relation).l1(GROUPS, moved=False)
     noise = LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=sensitivity).noise
     answers = np.arange(-400, 401)
     return sum(
@@ -60,7 +60,7 @@ def laplace_loss(epsilon_nano: int, relation: Relation, one: tuple[int, ...], ot
 
 def exponential_loss(epsilon_nano: int, relation: Relation, one: tuple[int, ...], other: tuple[int, ...]) -> float:
     """The same of the exponential mechanism, over all of its answers."""
-    changed = NeighbouringRelation(relation).counts_that_change(GROUPS)
+    changed = NeighbouringRelation(relation).counts_that_change(GROUPS, moved=False)
     noise = ExponentialMechanism.calibrated(epsilon_nano=epsilon_nano, upper=UPPER, counts_that_change=changed).noise
     return sum(
         max(abs(noise.log_likelihood(r, a) - noise.log_likelihood(r, b)) for r in range(UPPER + 1))
@@ -128,7 +128,7 @@ def test_what_a_chance_of_one_half_becomes_under_add_remove(epsilon: str, percen
 def test_any_conclusion_is_as_likely_as_is_said(relation: Relation, epsilon_nano: int, delta_nano: int) -> None:
     """Over all sets of answers at once: the one of all answers with P > e^ε·P′ is the worst."""
     meant = meaning(relation, Loss(epsilon_nano, delta_nano))
-    noise = gaussian(epsilon_nano, delta_nano, NeighbouringRelation(relation).l2_squared(GROUPS))
+    noise = gaussian(epsilon_nano, delta_nano, NeighbouringRelation(relation).l2_squared(GROUPS, moved=False))
     bounds = {"values": meant.values, "presence": meant.presence}
 
     for question, counts in compared(relation).items():
