@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from auditor_client.asking.bands import score_of
+from auditor_client.asking.choice import choose_strategy, counted, rules_from
 from auditor_client.asking.mechanisms import mechanism_of
 from auditor_client.asking.question import Question, make_question
-from auditor_client.asking.request import AuditRequest, PrivacyAmount
+from auditor_client.asking.request import AUTO, AuditRequest, PrivacyAmount
 from auditor_client.audits.asking import Asking, LinkRequest, made
 from auditor_client.audits.comparing import ModelComparison, compare_results, require_comparable
 from auditor_client.audits.history import History, stored_history
@@ -166,6 +167,11 @@ class Auditor:
 
         people = None if data is None or not question.supportable else data.count
         if target_width is not None:
+            if question.request.assumption.people is None:
+                raise QuestionRefused(
+                    "The epsilon that a width needs follows from how many people there are: give their number "
+                    "(`people`) or your own data about them (`supports_from`)."
+                )
             self._on_step("Looking for the smallest epsilon")
             question = smallest_epsilon(question, target_width, supports=people, reading=asking.reading)
         quote = self._quote(question)
@@ -333,12 +339,26 @@ class Auditor:
         columns = OwnColumns(auditor, self._linked.of(description.name))
         question = make_question(model, description, request, columns)
         data = _own_data(own.supports_from, question)
+        if data is not None and question.supportable:
+            question = question.changed(assumption=counted(question, data.count))
+        if request.strategy == AUTO and question.request.edges is None:
+            question = question.changed(strategy=choose_strategy(question))
+            self._say_choice(question)
         if own.bands is None:
             return question, data
         if data is None or request.edges is not None:
             raise QuestionRefused("Bands are cut by your own data (`supports_from`), or at `edges` that you name.")
         edges = data.edges(score_of(question.rules, question.schema), own.bands)
         return make_question(model, description, request.changed(edges=edges), columns), data
+
+    def _say_choice(self, question: Question) -> None:
+        """Say it where strategy auto would ask otherwise if it knew how many people there are."""
+        people = rules_from(question)
+        if people is not None:
+            self._on_step(
+                "Asking by strategy verdict, as it is not known how many people there are (`people`): from "
+                f"{people} on it would be rule by rule"
+            )
 
     def _quote(self, question: Question) -> Quote:
         """The price of a question, if it is the one that was meant; what it needs is made first."""

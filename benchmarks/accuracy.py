@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.asking.inquiry import EVERYBODY
+from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.measurements import IntArray, Supports
 from auditor_client.estimation.plug_in import Policy, plug_in_counts
 from auditor_client.estimation.totals import CountedTotals
@@ -37,7 +38,7 @@ from holder_service.records.encoded import Records, load_records
 from pafer_demo.open_data import LOADERS
 from shared.amounts import parse_nano
 from shared.rules import Cell
-from testing.parity_ranges import ParityRange, parity_ranges, released
+from testing.parity_ranges import released
 
 EPSILONS: Final = ("0.05", "0.1", "0.15", "0.25", "0.5")
 THRESHOLD: Final = 0.8

@@ -32,6 +32,7 @@ from scipy import stats
 
 from auditor_client.estimation.attribution import attribute
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
+from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.results import Estimate
@@ -47,7 +48,7 @@ from shared.noise import (
 )
 from testing.invented_registers import Register, parity_of
 from testing.invented_scores import ScoredRegister
-from testing.parity_ranges import ParityRange, parity_ranges, released
+from testing.parity_ranges import released
 
 LEVEL: Final = 0.95
 BAR: Final = 0.93

@@ -64,7 +64,7 @@ def audit(auditor: Auditor, data: OpenData, *, epsilon: str, output: Path) -> tu
     decisions.to_csv(output / "decisions.csv", index=False)
 
     def finished(name: str, audited: Any, sensitive: tuple[str, ...], model: Path | None, **asked: Any) -> DemoAudit:
-        result = auditor.audit(model, data.name, sensitive, epsilon, **asked)
+        result = auditor.audit(model, data.name, sensitive, epsilon, people=len(data.test), **asked)
         words = [*(() if audited is tree else (name.rsplit(maxsplit=1)[-1],)), *sensitive]
         report = result.write_report(output / f"report-{'-'.join(words)}.html")
         report.with_suffix(".json").write_text(result.to_json(), encoding="utf-8")

@@ -1,15 +1,22 @@
 """What an auditor assumes about the people in a dataset: public facts, no records (3-estimation §3)."""
 
+from typing import Final
+
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from auditor_client.errors import QuestionRefused
+
+SUPPOSED_PEOPLE: Final = 10_000
+"""How many people a forecast supposes where nothing is known of their number, and says so."""
 
 
 class Assumption(BaseModel):
     """What is assumed about the people that an audit is about, as the descriptions of the fields say.
 
-    `accepted` and `positive` lie within (0, 1); `ratio` within (0, 1]: the smallest group's rate over that of all the
-    others. `shares` and `rates` have a value of any unit for each group, in the release's order.
+    Without `people` their number is not known: forecasts suppose one, and say so, and strategy auto takes the way of
+    asking that is right for any number. `accepted` and `positive` lie within (0, 1); `ratio` within (0, 1]: the
+    smallest group's rate over that of all the others. `shares` and `rates` have a value of any unit for each group, in
+    the release's order.
 
     Raises:
         QuestionRefused: The values contradict each other, or are out of range.
@@ -17,7 +24,9 @@ class Assumption(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    people: int = Field(default=10_000, description="Assumed for the forecast: how many people there are.")
+    people: int | None = Field(
+        default=None, description="How many people the dataset is about, if you know [as many as your own data have]."
+    )
     accepted: float = Field(default=0.5, description="Assumed: the share of them that the tree accepts.")
     positive: float = Field(default=0.5, description="Assumed: the share of them whose label is true.")
     ratio: float = Field(default=0.8, description="Assumed: the ratio to find.")
@@ -35,12 +44,17 @@ class Assumption(BaseModel):
         fitting = (
             0 < self.accepted < 1 and 0 < self.ratio <= 1 and 0 < self.positive < 1 and min(rates) >= 0 < max(rates)
         )
-        if not (self.people >= 1 and fitting and min(shares) >= 0 < sum(shares)):
+        if not (self.supposed_people >= 1 and fitting and min(shares) >= 0 < sum(shares)):
             raise QuestionRefused(
                 "Assume at least one person, an accepted and a positive share between 0 and 1, a ratio above 0 and at "
                 "most 1, and group shares and rates of zero or more."
             )
         return self
+
+    @property
+    def supposed_people(self) -> int:
+        """Their number, or what is supposed where it is not known."""
+        return SUPPOSED_PEOPLE if self.people is None else self.people
 
     def counts(self, groups: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The accepted people of each of K groups, and its size, in people.
@@ -55,18 +69,13 @@ class Assumption(BaseModel):
         lowest = shares.index(min(shares))
         relative = self.rates or tuple(self.ratio if group == lowest else 1.0 for group in range(groups))
         highest = self.accepted / sum(share * part for share, part in zip(shares, relative, strict=True))
-        sizes = tuple(round(self.people * share) for share in shares)
+        sizes = tuple(round(self.supposed_people * share) for share in shares)
         rates = [min(highest * part, 1.0) for part in relative]
         return tuple(round(rate * size) for rate, size in zip(rates, sizes, strict=True)), sizes
 
     def __str__(self) -> str:
         shares = "equal groups" if self.shares is None else "groups of the given shares"
+        people = f"{self.supposed_people} people in {shares}, {self.accepted:.0%} of them accepted"
         if self.rates is not None:
-            return (
-                f"{self.people} people in {shares}, {self.accepted:.0%} of them accepted, at the given relative rates"
-            )
-        return (
-            f"{self.people} people in {shares}, {self.accepted:.0%} of them accepted, and the smallest group's "
-            f"rate {self.ratio:.0%} of the others'"
-            f"{', the hardest case for the four-fifths rule' if self.ratio == 0.8 else ''}"
-        )
+            return f"{people}, at the given relative rates"
+        return f"{people}, and the smallest group's rate {self.ratio:.0%} of the others'"

@@ -6,6 +6,7 @@ from typing import Any, Final, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.request import AuditRequest, PrivacyAmount
 from auditor_client.errors import QuestionRefused
 from auditor_client.findings.reading import Reading
@@ -91,7 +92,12 @@ class Asking:
             QuestionRefused: A keyword is unknown, is a field of a value that was given whole, or has a wrong value.
         """
         asked, read, own = (_of_fields(kind, keywords) for kind in (AuditRequest, Reading, OnHand))
-        _require_known(keywords, {**asked, **read, **own})
+        assumed = _of_fields(Assumption, keywords)
+        _require_known(keywords, {**asked, **read, **own, **assumed})
+        if assumed and "assumption" in asked:
+            raise QuestionRefused(f"{min(assumed)!r} is part of the assumption: change it there.")
+        if assumed:
+            asked["assumption"] = made(Assumption, assumed)
         if epsilon is not None:
             asked["epsilon"] = epsilon
         if not isinstance(request, AuditRequest):
@@ -125,6 +131,6 @@ def _of_fields(kind: type[BaseModel], keywords: Mapping[str, Any]) -> dict[str, 
 
 
 def _require_known(keywords: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    names = [name for kind in (AuditRequest, Reading, OnHand) for name in kind.model_fields]
+    names = [name for kind in (AuditRequest, Assumption, Reading, OnHand) for name in kind.model_fields]
     for name in keywords.keys() - known.keys():
         raise QuestionRefused(no_such("argument", name, names))

@@ -97,4 +97,4 @@ def print_sentences_and_table(table: tables.Table) -> None:
 
 
 def _show_step(step: str) -> None:
-    _progress.print(f"{readable(step)} …", markup=False, highlight=False, soft_wrap=True, style="dim")
+    _progress.print(f"{readable(in_flags(step))} …", markup=False, highlight=False, soft_wrap=True, style="dim")

@@ -6,59 +6,49 @@ auditor's assumption, its own attribute-free data, or an audit's estimates.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
 
+from auditor_client.asking.choice import rules_from
 from auditor_client.asking.question import Question
-from auditor_client.asking.request import PREDICTIVE, STRATEGIES
-from auditor_client.errors import AuditorError, QuestionRefused
-from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
-from auditor_client.estimation.posterior import Posterior, worst_ratio
-from auditor_client.exchange.expected_noise import expected_noise
-from auditor_client.findings.answers import RATES, AskedCells, BatchCells, CountSupport, Location, Rate
+from auditor_client.asking.request import STRATEGIES
+from auditor_client.errors import QuestionRefused
+from auditor_client.estimation.noise_sums import FloatArray
+from auditor_client.findings.answers import RATES, AskedCells, CountSupport
 from auditor_client.findings.finding import Finding
-from auditor_client.findings.insight import parity_of
 from auditor_client.findings.reading import Reading
-from auditor_client.planning.forecasts import Expectation, Forecast, Outlook
-from auditor_client.planning.simulation import simulated_answers
+from auditor_client.planning.forecasts import Chance, Expectation, Forecast, Outlook
+from auditor_client.planning.simulated_audits import SimulatedAudits
+from auditor_client.planning.supposed import SupposedCounts, assumed_counts, estimated_counts
 from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN, NANO_PER_UNIT, format_nano
 from shared.schema import Schema
 
-RELEASES_AT_ONCE: Final = 10
-RELEASES_MAX: Final = 200
+AUDITS_AT_ONCE: Final = 10
+AUDITS_MAX: Final = 200
 GROUPS_MAX: Final = 1200
-"""How many answers a forecast simulates at most, and how many groups' answers: many groups make do with fewer."""
+"""How many audits a forecast simulates at most, and how many groups' answers: many groups make do with fewer."""
 PRECISION: Final = 0.03
 """Relative standard error of the expected width at which a forecast is good enough."""
-SIMULATION_DRAWS: Final = 1024
 CURVE: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
 """At which multiples of the planned ε the curve is drawn."""
 OUTLOOK: Final = (2.0, 4.0, 8.0)
 WIDTH_TOLERANCE: Final = 0.02
 """How close to the wanted width, relative to it, the search for ε stops."""
+TRUE_RATIOS: Final = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 1.0)
+"""At which true ratios the chance of a verdict is simulated."""
+CHANCE_AUDITS_AT_ONCE: Final = 100
+CHANCE_AUDITS_MAX: Final = 800
+CHANCE_GROUPS_MAX: Final = 4800
+CHANCE_ERROR: Final = 0.02
+"""The standard error at which a chance is good enough; and how many audits, and groups' answers, it takes at most."""
+OTHER_PEOPLE: Final = (1_000, 100_000)
+"""For which numbers of people a forecast is made where theirs is not known, other than the supposed one."""
 
 
 READING: Final = Reading()
-_NOTHING: Final = (0.5, 0.0, 1.0)
-"""A ratio that the answers leave undefined counts as an interval from 0 to 1, which says as little."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AssumedCounts:
-    """The people whom one rate is about, as they are assumed to be: of each group, shape (K,) each, in people."""
-
-    accepted: IntArray
-    refused: IntArray
-
-    @property
-    def ratio(self) -> float:
-        """The ratio of the smallest and the largest rate; NaN where nobody is accepted."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            rates = self.accepted / (self.accepted + self.refused)
-            return float(np.nanmin(rates) / np.nanmax(rates))
 
 
 def forecast(question: Question, *, supports: CountSupport | None = None, reading: Reading = READING) -> Forecast:
@@ -74,6 +64,8 @@ def forecast(question: Question, *, supports: CountSupport | None = None, readin
         return chosen if put == question else expectation(put, supports=supports, reading=reading)
 
     chosen = expectation(question, supports=supports, reading=reading)
+    assumption = question.request.assumption
+    known = assumption.people is not None or supports is not None
     strategies = []
     for strategy in STRATEGIES:
         try:
@@ -81,7 +73,17 @@ def forecast(question: Question, *, supports: CountSupport | None = None, readin
         except QuestionRefused:
             continue  # for example half an ε that the holder does not accept
     curve = tuple(expected(put) for put in _at_multiples(question, CURVE))
-    return Forecast(chosen, tuple(strategies), curve or (chosen,), question.request.assumption, supports is not None)
+    others = [people for people in OTHER_PEOPLE if people <= question.dataset.records_max]
+    return Forecast(
+        chosen,
+        tuple(strategies),
+        curve or (chosen,),
+        assumption,
+        supports is not None,
+        chances(question, supports=supports, reading=reading),
+        {} if known else {people: expected(_about(question, people)) for people in others},
+        rules_from(question) if question.strategy == "verdict" and not known else None,
+    )
 
 
 def smallest_epsilon(
@@ -126,7 +128,7 @@ def expectation(
     question: Question,
     *,
     supports: CountSupport | None = None,
-    assumed: Sequence[AssumedCounts] | None = None,
+    people: Sequence[SupposedCounts] | None = None,
     supported: bool = False,
     reading: Reading = READING,
     seed: int = 0,
@@ -135,32 +137,16 @@ def expectation(
 
     Args:
         supports: Counts a cell in the auditor's own data.
-        assumed: The people of each of the metric's rates; by default as the question's assumption has them.
+        people: The people of each of the metric's rates; by default as the question's assumption has them.
         supported: Whether the answer is estimated with the exact supports of its cells, as it is with `supports`.
         reading: How the answer would be read: its threshold and its level.
     """
-    metric = question.metrics[0]
-    cells = AskedCells(question.plan)
-    located = [cells.locate(question, rate) for rate in RATES[metric]]
-    locations = [location for location in located if location is not None]
-    people = assumed or [_assumed(question, metric, location, supports) for location in locations]
-    supported = supported or supports is not None
-    groups = len(people[0].accepted)
-    rng = np.random.default_rng(seed)
-    # Estimates with known totals over the groups, as supports and reports give them, take many times as long.
-    slow = supported or question.request.mechanism == "randomised_response"
-    fast_max = max(min(RELEASES_MAX, GROUPS_MAX // (groups * len(people))), RELEASES_AT_ONCE)
-    releases_max = RELEASES_AT_ONCE if slow else fast_max
-    ranges: list[tuple[float, float, float]] = []
-    while len(ranges) < releases_max and not _precise(ranges):
-        for _ in range(RELEASES_AT_ONCE):
-            measured = [
-                _measurement(question, location, counts, supported, rng)
-                for location, counts in zip(locations, people, strict=True)
-            ]
-            ranges.append(_range(measured, reading.level, seed))
-    (value, low, high), bar = np.array(ranges).T, reading.threshold_of(metric)
-    true = min((counts.ratio for counts in people), default=np.nan)
+    audits = _audits(question, supports, people, supported, reading)
+    groups = len(question.groups) * len(audits.people)
+    most = AUDITS_AT_ONCE if audits.slow else max(min(AUDITS_MAX, GROUPS_MAX // groups), AUDITS_AT_ONCE)
+    ranges = _simulated(audits, AUDITS_AT_ONCE, most, _precise, seed)
+    (value, low, high), bar = ranges.T, reading.threshold_of(question.metrics[0])
+    true = min((counts.ratio for counts in audits.people), default=np.nan)
     return Expectation(
         strategy=question.strategy,
         epsilon_nano=question.request.epsilon_nano,
@@ -168,6 +154,67 @@ def expectation(
         error=float(np.abs(value - true).mean()),
         undecided=None if bar is None else float(((low < bar) & (high >= bar)).mean()),
     )
+
+
+def chances(
+    question: Question, *, supports: CountSupport | None = None, reading: Reading = READING, seed: int = 0
+) -> tuple[Chance, ...]:
+    """How often the audit would give a verdict, by what the ratio truly is.
+
+    Empty where there is to be no verdict, and where groups were perturbed at their source. A ratio that the assumed
+    share of accepted people does not admit is left out.
+    """
+    bar = reading.threshold_of(question.metrics[0])
+    if bar is None or question.request.mechanism == "randomised_response":
+        return ()
+    found = []
+    for ratio in TRUE_RATIOS:
+        assumption = question.request.assumption.model_copy(update={"ratio": ratio, "rates": None})
+        audits = _audits(question.changed(assumption=assumption), supports, None, False, reading)
+        if not all(abs(counts.ratio - ratio) < 0.01 for counts in audits.people):
+            continue
+        most = max(min(CHANCE_AUDITS_MAX, CHANCE_GROUPS_MAX // (len(question.groups) * len(audits.people))), 100)
+        most = max(most // 4, 100) if audits.slow else most
+        enough = partial(_is_known, ratio, bar)
+        ranges = _simulated(audits, CHANCE_AUDITS_AT_ONCE, most, enough, seed)
+        found.append(_chance(ratio, ranges, bar))
+    return tuple(found)
+
+
+def _is_known(ratio: float, bar: float, ranges: FloatArray) -> bool:
+    """Whether a chance is known well enough."""
+    return _chance(ratio, ranges, bar).error <= CHANCE_ERROR
+
+
+def _chance(ratio: float, ranges: FloatArray, bar: float) -> Chance:
+    _, low, high = ranges.T
+    return Chance(ratio, float((low >= bar).mean()), float((high < bar).mean()), len(ranges))
+
+
+def _audits(
+    question: Question,
+    supports: CountSupport | None,
+    people: Sequence[SupposedCounts] | None,
+    supported: bool,
+    reading: Reading,
+) -> SimulatedAudits:
+    """Audits that ask for a question's first metric."""
+    metric, cells = question.metrics[0], AskedCells(question.plan)
+    located = [cells.locate(question, rate) for rate in RATES[metric]]
+    locations = tuple(location for location in located if location is not None)
+    people = people or [assumed_counts(question, metric, location, supports) for location in locations]
+    return SimulatedAudits(question, locations, people, supported or supports is not None, reading.level)
+
+
+def _simulated(
+    audits: SimulatedAudits, at_once: int, most: int, enough: Callable[[FloatArray], bool], seed: int
+) -> FloatArray:
+    """Value, low and high of the ratio in as many audits as are enough, or the most; the same seed, the same noise."""
+    rng = np.random.default_rng(seed)
+    ranges = audits.ranges(at_once, rng)
+    while len(ranges) < most and not enough(ranges):
+        ranges = np.concatenate([ranges, audits.ranges(at_once, rng)])
+    return ranges
 
 
 def outlook(finding: Finding) -> Outlook | None:
@@ -182,11 +229,11 @@ def outlook(finding: Finding) -> Outlook | None:
     question, metric = finding.question, finding.metrics[0]
     if not finding.reading.has_intervals or not finding.ratio.defined:
         return None
-    people = [_estimated(finding, metric, rate) for rate in RATES[metric]]
+    people = [estimated_counts(finding, metric, rate) for rate in RATES[metric]]
     if question.request.mechanism == "randomised_response":
         spent = perturbation_nano(question.dataset.table, question.plan.sensitive)
         central = question.changed(mechanism="laplace", epsilon=format_nano(spent))
-        expected = expectation(central, assumed=people, reading=finding.reading)
+        expected = expectation(central, people=people, reading=finding.reading)
         return Outlook(now=finding.ratio.width, epsilon_nano=0, curve=(), remaining_nano=None, central=expected)
     supported = next(iter(finding.counts.values())).measurement.supports is not None
     larger = _at_multiples(question, OUTLOOK) if all(np.isfinite(counts.ratio) for counts in people) else ()
@@ -194,9 +241,14 @@ def outlook(finding: Finding) -> Outlook | None:
     return Outlook(
         now=finding.ratio.width,
         epsilon_nano=question.request.epsilon_nano,
-        curve=tuple(expectation(put, assumed=people, supported=supported, reading=finding.reading) for put in larger),
+        curve=tuple(expectation(put, people=people, supported=supported, reading=finding.reading) for put in larger),
         remaining_nano=None if budget is None else budget.left.epsilon_nano,
     )
+
+
+def _about(question: Question, people: int) -> Question:
+    """The question about another number of people."""
+    return question.changed(assumption=question.request.assumption.model_copy(update={"people": people}))
 
 
 def _at_multiples(question: Question, factors: Sequence[float]) -> Iterator[Question]:
@@ -215,81 +267,8 @@ def perturbation_nano(schema: Schema, sensitive: Sequence[str]) -> int:
     return min(max(round(loss * NANO_PER_UNIT), EPSILON_NANO_MIN), EPSILON_NANO_MAX)
 
 
-def _assumed(question: Question, metric: str, location: Location, supports: CountSupport | None) -> AssumedCounts:
-    """The people whom one rate is about, as the assumption and the auditor's own data have them."""
-    assumption = question.request.assumption
-    groups = len(question.dataset.table.groups(question.plan.sensitive))
-    if supports is not None:
-        favourable, complement = (
-            sum(map(supports, asked.among(question.plan))) for asked in (location.favourable, location.complement)
-        )
-        people = complement if location.complement_is == "everybody" else favourable + complement
-        if not 0 < favourable < people:
-            raise QuestionRefused("In your own data the tree makes one decision for everybody within the scope.")
-        assumption = assumption.model_copy(update={"people": people, "accepted": favourable / people})
-    elif metric == PREDICTIVE:
-        accepted_people = max(round(assumption.people * assumption.accepted), 1)
-        assumption = assumption.model_copy(update={"people": accepted_people, "accepted": assumption.positive})
-    elif question.labelled and RATES[metric] != (Rate.ACCEPTANCE,):
-        positive_people = max(round(assumption.people * assumption.positive), 1)
-        assumption = assumption.model_copy(update={"people": positive_people})
-    accepted, sizes = (np.array(counts, dtype=np.int64) for counts in assumption.counts(groups))
-    return AssumedCounts(accepted, sizes - accepted)
-
-
-def _estimated(finding: Finding, metric: str, rate: Rate) -> AssumedCounts:
-    """The people whom one rate is about, as an audit estimated them; none where a group may have nobody."""
-    groups = parity_of(finding.estimates[metric], rate).groups
-    figures = np.array([(group.accepted.value, group.size.value) for group in groups])
-    accepted, sizes = np.nan_to_num(figures).round().astype(np.int64).T
-    return AssumedCounts(np.minimum(accepted, sizes), np.maximum(sizes - accepted, 0))
-
-
-def _measurement(
-    question: Question, location: Location, assumed: AssumedCounts, supported: bool, rng: np.random.Generator
-) -> Measurement:
-    """One simulated answer about assumed people."""
-    schema, plan = question.dataset.table, question.plan
-    groups = schema.groups(plan.sensitive)
-    halved = question.counts_first_group_alone
-
-    def answered(total: IntArray, asked: BatchCells) -> tuple[NoisyCounts, tuple[int, ...]]:
-        """The answer about some people, evenly spread over cells, and the cells' supports."""
-        cells = _spread(total, len(asked.cells))
-        noise = expected_noise(
-            plan.batches[asked.batch], question.dataset.neighbouring, question.schema, plan.sensitive
-        )
-        counts = simulated_answers(cells, noise, schema, plan.sensitive, rng)
-        return NoisyCounts(counts[:, :1] if halved else counts, noise), tuple(cells.sum(axis=1).tolist())
-
-    everybody = assumed.accepted + assumed.refused
-    favourable, accepted = answered(assumed.accepted, location.favourable)
-    complement, others = answered(
-        everybody if location.complement_is == "everybody" else assumed.refused, location.complement
-    )
-    supports = Supports(accepted, others) if supported or halved else None
-    return Measurement(groups, favourable, complement, location.complement_is, supports=supports)
-
-
-def _spread(total: IntArray, cells: int) -> IntArray:
-    """Each group's people over some cells as evenly as can be, shape (R, K)."""
-    whole, rest = np.divmod(total, cells)
-    return whole[None] + (np.arange(cells)[:, None] < rest[None])
-
-
-def _range(measured: Sequence[Measurement], level: float, seed: int) -> tuple[float, float, float]:
-    """Value and interval of the ratio, estimated as an audit is, with fewer draws."""
-    try:
-        posteriors = [Posterior.of(one, level=level, seed=seed, draws=SIMULATION_DRAWS) for one in measured]
-        ratio, _ = worst_ratio(posteriors)
-    except AuditorError:
-        return _NOTHING
-    return (ratio.value, ratio.low, ratio.high) if ratio.defined else _NOTHING
-
-
-def _precise(ranges: Sequence[tuple[float, float, float]]) -> bool:
+def _precise(ranges: FloatArray) -> bool:
     """Whether the mean width is known well enough; two batches at least, because one may agree by chance."""
-    if len(ranges) < 2 * RELEASES_AT_ONCE:
-        return False
-    widths = [high - low for _, low, high in ranges]
-    return bool(np.std(widths) <= PRECISION * np.mean(widths) * math.sqrt(len(widths)))
+    widths = ranges[:, 2] - ranges[:, 1]
+    precise = np.std(widths) <= PRECISION * np.mean(widths) * math.sqrt(len(widths))
+    return len(widths) >= 2 * AUDITS_AT_ONCE and bool(precise)

@@ -1,5 +1,7 @@
 """What an audit is expected to show, as data: made in `planning`, shown in reports and plans (3-estimation §3)."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from auditor_client.asking.assumption import Assumption
@@ -15,7 +17,8 @@ class Expectation:
         epsilon_nano: At which ε, in units of 10⁻⁹.
         width: Of the interval of the first figure's ratio, about the people in the data.
         error: Mean absolute error of that ratio.
-        undecided: How often the verdict would be *undecided*, within [0, 1]; None where there is to be none.
+        undecided: How often the verdict would be *undecided*, within [0, 1], at the ratio that is supposed; None where
+            there is to be none.
     """
 
     strategy: str
@@ -31,11 +34,45 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
+class Chance:
+    """How often an audit would decide if the ratio truly were this one.
+
+    Attributes:
+        ratio: The true ratio.
+        meets, fails: Shares of the simulated audits, within [0, 1]; the rest is undecided.
+        simulated: How many audits.
+    """
+
+    ratio: float
+    meets: float
+    fails: float
+    simulated: int
+
+    @property
+    def undecided(self) -> float:
+        """The share without a verdict."""
+        return max(1 - self.meets - self.fails, 0.0)
+
+    @property
+    def error(self) -> float:
+        """The standard error of these shares at most, of a share that is not quite 0 or 1 even if none was seen."""
+        seen = min(max(self.undecided, 1 / (self.simulated + 2)), 1 - 1 / (self.simulated + 2))
+        return math.sqrt(seen * (1 - seen) / self.simulated)
+
+
+@dataclass(frozen=True, slots=True)
 class Forecast:
     """What could be expected of an audit before anything is spent.
 
-    Of the question as it would be asked; of every strategy at the same ε; of the chosen strategy at smaller and larger
-    ε, ascending. `from_supports`: whether the assumption rests on the auditor's own data.
+    Attributes:
+        chosen: Of the question as it would be asked.
+        strategies: Of every strategy at the same ε.
+        curve: Of the chosen strategy at smaller and larger ε, ascending.
+        assumption: What it rests on.
+        from_supports: Whether the number of people and who is accepted are the auditor's own data's.
+        chances: How often there would be a verdict, by true ratio, ascending; empty where there is to be none.
+        other_people: Where the number of people is not known: of the chosen strategy for other numbers.
+        rules_from: From how many people on strategy auto would be "rules", where that is why it is not.
     """
 
     chosen: Expectation
@@ -43,6 +80,9 @@ class Forecast:
     curve: tuple[Expectation, ...]
     assumption: Assumption
     from_supports: bool
+    chances: tuple[Chance, ...] = ()
+    other_people: Mapping[int, Expectation] | None = None
+    rules_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from auditor_client.findings import insight
 from auditor_client.findings.finding import Finding
 from auditor_client.planning.forecasts import Outlook
 from auditor_client.report import headlines, prose
+from auditor_client.report.facts import Fact, subject_facts
 from auditor_client.report.figures import MetricSection, metric_section
 from auditor_client.report.formats import group_words, scope_words, sensitive_words
 from auditor_client.report.metric_names import METRIC_WORDS
@@ -27,15 +28,6 @@ from auditor_client.report.widths import WidthCurve, remaining_curve
 from auditor_client.rule_words import listed
 from auditor_client.text import loss_words
 from shared.amounts import NANO_PER_UNIT
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A term and its text; an `exact` text (digest, key) is for copying."""
-
-    term: str
-    text: str
-    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +137,9 @@ def _reused(finding: Finding) -> str:
 def _question(finding: Finding) -> tuple[Fact, ...]:
     release = finding.release
     created = release.created.astimezone(UTC)
-    scope = scope_words(finding.question)
-    reference = finding.question.reference
     return (
-        Fact("Audited", subject(finding.question).sentence),
-        Fact("Dataset", f"{finding.question.words.title}, version {release.version}"),
-        Fact("Compared by", listed(sensitive_words(finding.question))),
+        *subject_facts(finding.question),
         Fact("Groups", str(len(finding.counts[next(iter(finding.counts))].measurement.groups))),
-        *([Fact("Within", " and ".join(scope))] if scope else []),
-        *([Fact("Compared with", ", ".join(group_words(finding.question, reference)))] if reference else []),
         Fact("Figures", listed([METRIC_WORDS[metric].title for metric in finding.metrics])),
         Fact("Privacy loss", loss_words(release.charge)),
         Fact("Strategy", finding.strategy),
@@ -204,5 +190,4 @@ def _receipt(finding: Finding) -> tuple[Fact, ...]:
         Fact("Receipt file", finding.receipt.name, exact=True),
         Fact("Rules", finding.model.rules, exact=True),
         *(Fact(f"Column {name}", column, exact=True) for name, column in finding.question.column_ids.items()),
-        *([Fact("Model file", finding.model.file, exact=True)] if finding.model.file is not None else []),
     )

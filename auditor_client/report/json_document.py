@@ -139,7 +139,18 @@ def plan_document(
         "expectation": _expected(forecast.chosen),
         "strategies": [_expected(expected) for expected in forecast.strategies],
         "curve": [_expected(expected) for expected in forecast.curve],
-        "assumption": {**forecast.assumption.model_dump(), "from_supports": forecast.from_supports},
+        "chances": [
+            {**_members(one, "ratio", "meets", "fails", "undecided", "simulated"), "standard_error": one.error}
+            for one in forecast.chances
+        ],
+        "other_people": [
+            {"people": people, **_expected(expected)} for people, expected in (forecast.other_people or {}).items()
+        ],
+        "assumption": {
+            **forecast.assumption.model_dump(),
+            "supposed_people": forecast.assumption.supposed_people,
+            "from_supports": forecast.from_supports,
+        },
         "budget": budget.model_dump(mode="json"),
     }
 

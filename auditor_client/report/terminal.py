@@ -99,13 +99,17 @@ def _rules_text(rules: tuple[tuple[Condition, ...], ...]) -> str:
 
 def plan_lines(plan: PlanData) -> list[str]:
     """A planned audit in a few lines."""
-    lines = [plan.headline, *(f"{fact.term}: {fact.text}" for fact in plan.facts), "", plan.table_title]
+    lines = [*([plan.supposed] if plan.supposed else []), plan.headline]
+    lines += [*(f"{fact.term}: {fact.text}" for fact in plan.facts), "", plan.table_title]
     lines += [
-        f"  {row.strategy:<8}  interval {row.width:>6.3f} wide  error {row.error:>6.3f}  "
-        f"{'' if row.undecided is None else f'undecided {100 * row.undecided:>2.0f} %'}"
+        f"  {row.strategy:<8}  interval {row.width:>6.3f} wide  error {row.error:>6.3f}"
         f"{'  (chosen)' if row.strategy == plan.chosen else ''}"
         for row in plan.rows
     ]
+    if plan.chances:
+        rows = [("true ratio", "fails", "undecided", "meets")]
+        rows += [(row.ratio, row.fails, row.undecided, row.meets) for row in plan.chances]
+        lines += ["", plan.chances_title, *(f"  {a:>10}  {b:>5}  {c:>9}  {d:>5}" for a, b, c, d in rows), ""]
     curve = ", ".join(f"{point.width} at ε = {point.epsilon}" for point in plan.curve.points)
     return [*lines, f"Width of the interval: {curve}.", plan.assumption, "Nothing was spent."]
 

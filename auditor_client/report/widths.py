@@ -45,7 +45,7 @@ class WidthCurve:
 def planned_curve(forecast: Forecast) -> WidthCurve:
     """Width against ε before an audit; the planned ε is marked."""
     chosen = forecast.chosen
-    words = f"At ε = {chosen.epsilon} the interval of the ratio is expected to be {_width(chosen.width)} wide."
+    words = f"At ε = {chosen.epsilon} the interval of the ratio is expected to be {width_words(chosen.width)} wide."
     return _curve(forecast.curve, chosen.epsilon_nano, words)
 
 
@@ -55,10 +55,10 @@ def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
         return None
     better = outlook.curve[-1]
     words = (_WOULD_BE if better.undecided is None else _WOULD_DECIDE).format(
-        now=_width(outlook.now),
+        now=width_words(outlook.now),
         spent=format_nano(outlook.epsilon_nano),
         epsilon=better.epsilon,
-        width=_width(better.width),
+        width=width_words(better.width),
         decided=f"{100 * (1 - (better.undecided or 0.0)):.0f}",
     )
     affordable = [
@@ -71,13 +71,14 @@ def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
     elif outlook.remaining_nano is not None:
         words += (
             f" What is left, ε = {format_nano(outlook.remaining_nano)}, suffices for an interval about "
-            f"{_width(affordable[-1].width)} wide."
+            f"{width_words(affordable[-1].width)} wide."
         )
     here = Expectation("", outlook.epsilon_nano, outlook.now, 0.0, None)
     return _curve((here, *outlook.curve), outlook.epsilon_nano, words)
 
 
-def _width(width: float) -> str:
+def width_words(width: float) -> str:
+    """The width of a ratio's interval."""
     return f"{width:.3f}" if width >= 0.0005 else "0.001 or less"
 
 
@@ -93,7 +94,7 @@ def _curve(expected: Sequence[Expectation], marked_nano: int, words: str) -> Wid
             x=round(100 * (logarithm - low) / (high - low or 1.0), 2),
             y=round(100 - 100 * point.width / height, 2),
             epsilon=f"{point.epsilon_nano / NANO_PER_UNIT:.3g}",
-            width=_width(point.width),
+            width=width_words(point.width),
             undecided="" if point.undecided is None else f"{100 * point.undecided:.0f}",
             marked=point.epsilon_nano == marked_nano,
         )

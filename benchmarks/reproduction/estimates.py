@@ -6,13 +6,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor_client.estimation.many_releases import parity_ranges
 from auditor_client.estimation.measurements import IntArray, Supports
 from auditor_client.estimation.plug_in import Policy, plug_in_counts
 from auditor_client.estimation.totals import CountedTotals
 from benchmarks.accuracy import Case
 from shared.noise import DiscreteLaplaceNoise
 from shared.releases import ReleasedBatch
-from testing.parity_ranges import parity_ranges
 
 POLICY: Final = Policy("uniform", "uniform")
 """What the paper's experiments do with invalid answers."""

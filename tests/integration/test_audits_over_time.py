@@ -415,7 +415,7 @@ def test_a_plan_shows_every_strategy_and_finds_the_smallest_epsilon(auditor: Aud
     features = people.drop(columns=["sex", "origin"])
 
     planned = auditor.plan(FOUR_LEAVES, "loans", ["sex"], "0.5", supports_from=features)
-    targeted = auditor.plan(FOUR_LEAVES, "loans", ["sex"], target_width=0.1, strategy="verdict")
+    targeted = auditor.plan(FOUR_LEAVES, "loans", ["sex"], target_width=0.1, strategy="verdict", people=1000)
 
     assert [one.strategy for one in planned.forecast.strategies] == ["verdict", "rules", "pafer"]
     assert planned.forecast.from_supports

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from auditor_client.estimation.many_releases import parity_ranges
 from auditor_client.estimation.measurements import ComplementKind
 from auditor_client.estimation.totals import CountedTotals
 from checks.coverage import PARTS, Task
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.amounts import parse_nano
 from shared.noise import DiscreteLaplaceNoise
-from testing.parity_ranges import parity_ranges
 
 RELEASES = 800
 COVERAGE = 0.93

@@ -186,6 +186,46 @@ def test_a_plan_is_priced_and_spends_nothing(run: Command, model: Path, holder: 
     assert holder.ledger == []
 
 
+def test_a_plan_begins_with_what_is_not_known_of_the_people(run: Command, model: Path) -> None:
+    unknown, known = run("plan", model, *QUESTION), run("plan", model, *QUESTION, "--people", "442")
+
+    assert unknown.out.startswith("How many people the dataset is about is not known, so 10")
+    assert "With 1" in unknown.out.splitlines()[0]
+    assert known.out.startswith("The interval of the statistical parity ratio is expected to be ")
+    assert "true ratio" in known.out
+    assert run("plan", model, *QUESTION, "--json").document["assumption"]["people"] is None
+
+
+def test_an_audit_is_asked_as_its_plan_for_so_many_people_was(run: Command, model: Path) -> None:
+    """Also by default: what is right for any number is said to be, and is the strategy of few people."""
+    for people, strategy in (("200", "verdict"), ("1000000", "rules"), (None, "rules")):
+        flags = () if people is None else ("--people", people)
+        planned = run("plan", model, *QUESTION, *flags, "--json").document["strategy"]
+
+        assert planned == run("audit", model, *QUESTION, *flags, "--json").document["strategy"], strategy
+
+
+def test_an_epsilon_for_a_width_needs_the_number_of_people(run: Command, model: Path, holder: SimulatedHolder) -> None:
+    asked: list[str | Path] = [
+        "plan",
+        model,
+        "--dataset",
+        "register",
+        "--sensitive",
+        "sex",
+        "--columns",
+        "age",
+        "--target-width",
+        "0.1",
+    ]
+
+    refused, planned = run(*asked), run(*asked, "--people", "442", "--json")
+
+    assert (refused.code, holder.ledger) == (2, [])
+    assert "--people" in refused.err
+    assert planned.document["expectation"]["width"] <= 0.1
+
+
 def test_an_audit_prints_its_finding_and_writes_its_reports(run: Command, model: Path, tmp_path: Path) -> None:
     ran = run(
         "audit", model, *QUESTION, "--report", tmp_path / "report.html", "--report-json", tmp_path / "report.json"

@@ -12,7 +12,15 @@ from auditor_client.asking.request import OF_DECISIONS, STRATEGIES
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.posterior import estimate_parity
-from auditor_client.planning.forecasting import expectation, forecast, smallest_epsilon
+from auditor_client.findings.reading import Reading
+from auditor_client.planning.forecasting import (
+    CHANCE_ERROR,
+    TRUE_RATIOS,
+    chances,
+    expectation,
+    forecast,
+    smallest_epsilon,
+)
 from auditor_client.planning.forecasts import Expectation, Forecast
 from auditor_client.report.widths import planned_curve
 from shared.rules import Cell
@@ -180,6 +188,54 @@ def test_the_assumed_counts_have_the_assumed_shares_rate_and_ratio() -> None:
     assert sizes == (7_500, 2_500)
     assert sum(accepted) == pytest.approx(3_000, abs=1)
     assert accepted[1] / sizes[1] == pytest.approx(accepted[0] / sizes[0] / 2, abs=0.001)
+
+
+def test_a_verdict_is_the_likelier_the_farther_the_truth_is_from_the_threshold() -> None:
+    found = {chance.ratio: chance for chance in chances(question(epsilon="0.02", assumption=Assumption(people=5_000)))}
+
+    assert tuple(found) == TRUE_RATIOS
+    assert found[0.5].fails > 0.9
+    assert found[1.0].meets > 0.9
+    assert found[0.8].undecided > 0.8
+    assert found[0.5].undecided <= found[0.7].undecided <= found[0.8].undecided >= found[0.9].undecided
+    assert all(chance.meets + chance.fails + chance.undecided == pytest.approx(1) for chance in found.values())
+    assert all(chance.error <= CHANCE_ERROR for chance in found.values())
+
+
+def test_chances_are_those_of_audits_of_another_seed() -> None:
+    """Within four standard errors; at half the ε they are not."""
+    asked = question(epsilon="0.02", assumption=Assumption(people=5_000))
+    one, other, forged = (
+        {chance.ratio: chance for chance in chances(put, seed=seed)}[0.7]
+        for put, seed in ((asked, 1), (asked, 2), (asked.at(10_000_000), 1))
+    )
+
+    assert abs(one.fails - other.fails) < 4 * math.hypot(one.error, other.error)
+    assert abs(one.fails - forged.fails) > 4 * math.hypot(one.error, forged.error)
+
+
+def test_without_a_threshold_there_is_no_chance_of_a_verdict() -> None:
+    asked = question(metrics="equal-opportunity")
+
+    assert chances(asked) == ()
+    assert expectation(asked).undecided is None
+    assert chances(asked, reading=Reading(threshold=0.9))[-1].ratio == 1.0
+
+
+def test_a_ratio_that_the_accepted_share_does_not_admit_is_left_out() -> None:
+    found = chances(question(assumption=Assumption(people=2_000, accepted=0.9)))
+
+    assert [chance.ratio for chance in found] == [0.8, 0.85, 0.9, 1.0]
+
+
+def test_an_unknown_number_of_people_is_said_with_what_others_would_give() -> None:
+    unknown, known = (forecast(question(epsilon="0.1", assumption=Assumption(people=n))) for n in (None, 10_000))
+
+    assert unknown.other_people is not None
+    assert unknown.chosen == known.chosen
+    assert unknown.other_people[1_000].width > 5 * unknown.chosen.width
+    assert unknown.rules_from is not None
+    assert (known.other_people, known.rules_from) == ({}, None)
 
 
 def test_an_assumption_says_what_it_is() -> None:

@@ -192,3 +192,9 @@ def test_no_command_and_no_other_function_takes_more_than_eight_values() -> None
                 given = node.args
                 names = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
                 assert sum(name is not None for name in names) <= 8, f"{path.name}: {node.name}"
+
+
+def test_what_is_known_of_the_people_is_given_by_itself() -> None:
+    assert asking(["sex"], people=442, shares=(1, 2)).request.assumption == Assumption(people=442, shares=(1, 2))
+    with pytest.raises(QuestionRefused, match="'people' is part of the assumption"):
+        asking(["sex"], people=442, assumption=Assumption())

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor_client.asking.assumption import Assumption
-from auditor_client.asking.choice import choose_strategy
+from auditor_client.asking.choice import choose_strategy, counted, rules_from
 from auditor_client.asking.inquiry import Inquiry, ModelDigest
 from auditor_client.asking.mechanisms import settled
 from auditor_client.asking.request import OF_DECISIONS, STRATEGIES, AuditRequest
@@ -232,15 +232,20 @@ def test_a_tree_that_decides_alike_for_all_needs_no_question(favourable: bool, m
         plan_of(rules)
 
 
-def chosen(people: int, epsilon: str, leaves: int = 4, mechanism: str = "laplace") -> str:
-    """What `auto` does for a tree whose leaves take turns in deciding."""
+def asked(people: int | None, epsilon: str, leaves: int = 4, mechanism: str = "laplace") -> Inquiry:
+    """About a tree whose leaves take turns in deciding."""
     rules = tuple(
         DecisionRule(Rule(id=str(index), all_of=()), leaf(str(index), index % 2 == 0)) for index in range(leaves)
     )
     request = AuditRequest(
         sensitive=("sex",), epsilon=epsilon, mechanism=mechanism, assumption=Assumption(people=people)
     )
-    return choose_strategy(inquiry(rules, request))
+    return inquiry(rules, request)
+
+
+def chosen(people: int | None, epsilon: str, leaves: int = 4, mechanism: str = "laplace") -> str:
+    """What `auto` does."""
+    return choose_strategy(asked(people, epsilon, leaves, mechanism))
 
 
 def test_auto_asks_rule_by_rule_only_where_that_costs_hardly_any_accuracy() -> None:
@@ -253,6 +258,31 @@ def test_auto_never_asks_the_exponential_mechanism_rule_by_rule() -> None:
     """Its answers give no shares of single rules, so asking for rules would buy nothing."""
     assert chosen(1_000_000, "0.5", mechanism="exponential") == "verdict"
     assert chosen(2_000, "0.05", leaves=2, mechanism="exponential") == "verdict"
+
+
+def test_without_the_number_of_people_auto_asks_as_is_right_for_any() -> None:
+    assert chosen(None, "0.1") == chosen(None, "0.001") == chosen(100, "0.001") == "verdict"
+    assert chosen(None, "0.1", leaves=2) == "rules"
+    assert rules_from(asked(None, "0.1", leaves=2)) is None, "rule by rule is as exact, however few there are"
+    assert rules_from(asked(None, "0.5", mechanism="exponential")) is None, "never chosen"
+
+
+def test_the_number_is_named_from_which_auto_would_ask_rule_by_rule() -> None:
+    found = rules_from(asked(None, "0.1"))
+
+    assert found is not None
+    assert (chosen(found, "0.1"), chosen(found * 97 // 100, "0.1")) == ("rules", "verdict")
+    assert rules_from(asked(found, "0.1")) is None
+
+
+def test_own_data_say_how_many_people_there_are_and_how_many_are_accepted() -> None:
+    put = inquiry(RULES, AuditRequest(sensitive=("sex",), epsilon="0.1", where=("age > 20",)))
+
+    found = counted(put, lambda cell: 900 if len(cell.any_of) == 1 else 300)
+
+    assert found.people == 900
+    assert found.accepted == pytest.approx(1 / 3)
+    assert counted(put, lambda _: 0) == Assumption()
 
 
 def test_auto_decides_alike_whenever_the_same_is_asked() -> None:

@@ -1,0 +1,136 @@
+"""Audits of supposed people, many at once: which interval the ratio would have (3-estimation §3).
+
+The answers are drawn from the plan's own noise and estimated as an audit's are. Axes: T audits, R cells, K groups.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from auditor_client.asking.question import Question
+from auditor_client.errors import AuditorError
+from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
+from auditor_client.estimation.local_model import Totals
+from auditor_client.estimation.many_releases import parity_ranges
+from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
+from auditor_client.estimation.noise_sums import FloatArray
+from auditor_client.estimation.posterior import totals_of
+from auditor_client.estimation.totals import CountedTotals, KnownTotals
+from auditor_client.exchange.expected_noise import expected_noise
+from auditor_client.findings.answers import BatchCells, Location
+from auditor_client.planning.simulation import simulated_answers
+from auditor_client.planning.supposed import SupposedCounts
+from shared.noise import AdditiveNoise, ExponentialNoise, Noise
+
+DRAWS: Final = 512
+"""Of each posterior; a power of two."""
+NOTHING: Final = (0.5, 0.0, 1.0)
+"""A ratio that the answers leave undefined counts as an interval from 0 to 1, which says as little."""
+
+
+@dataclass(frozen=True)
+class SimulatedAudits:
+    """Audits that ask a question of supposed people.
+
+    Attributes:
+        question: With its plan.
+        locations: Where the plan asks for each of the metric's rates.
+        people: The people of each of them.
+        supported: Whether the answers are estimated with the exact supports of their cells.
+        level: Of each interval.
+    """
+
+    question: Question
+    locations: tuple[Location, ...]
+    people: Sequence[SupposedCounts]
+    supported: bool
+    level: float
+
+    @property
+    def local(self) -> bool:
+        """Whether the groups were perturbed at their source: such audits are estimated one by one."""
+        return self.question.request.mechanism == "randomised_response"
+
+    @property
+    def slow(self) -> bool:
+        """Whether groups have known totals together, as supports and reports give them, which takes several times as
+        long.
+        """
+        return self.supported or self.halved or self.local
+
+    @cached_property
+    def halved(self) -> bool:
+        """Whether the holder counts one of two groups alone."""
+        return self.question.counts_first_group_alone
+
+    def ranges(self, number: int, rng: np.random.Generator) -> FloatArray:
+        """Value, low and high of the ratio in T audits, shape (T, 3)."""
+        if self.local and number > 1:
+            return np.concatenate([self.ranges(1, rng) for _ in range(number)])
+        parts = list(zip(self.locations, self.people, strict=True))
+        try:
+            totals = [self._totals(location, counts, number, rng) for location, counts in parts]
+            found = [one.ratio for one in parity_ranges(*totals, level=self.level, draws=DRAWS)]
+        except AuditorError:
+            if number == 1:
+                return np.array([NOTHING])
+            return np.concatenate([self.ranges(1, rng) for _ in range(number)])
+        return np.array([(one.value, one.low, one.high) if one.defined else NOTHING for one in found])
+
+    def _totals(self, location: Location, counts: SupposedCounts, number: int, rng: np.random.Generator) -> Totals:
+        """What T answers say of one rate."""
+        everybody = location.complement_is == "everybody"
+        true = (
+            _spread(counts.accepted, location.favourable),
+            _spread(counts.accepted + counts.refused if everybody else counts.refused, location.complement),
+        )
+        noises = self._noise(location.favourable), self._noise(location.complement)
+        answers = [self._answers(*part, number, rng) for part in zip(true, noises, strict=True)]
+        supports = Supports(*(tuple(cells.sum(axis=1).tolist()) for cells in true))
+        if self.local:
+            accepted, others = (NoisyCounts(one[0], noise) for one, noise in zip(answers, noises, strict=True))
+            known = supports if self.supported else None
+            measured = Measurement(self.question.groups, accepted, others, location.complement_is, supports=known)
+            return totals_of(measured)
+        counted = 1 if self.halved else len(self.question.groups)
+        kind = location.complement_is
+        margins = KnownTotals.of(supports, kind, counted=counted) if self.supported or self.halved else None
+        first, second = noises
+        if isinstance(first, ExponentialNoise) and isinstance(second, ExponentialNoise):
+            likelihoods = ExponentialAnswers.of(answers[0], first), ExponentialAnswers.of(answers[1], second)
+            return CountedTotals.of_exponential(*likelihoods, complement_is=kind, known=margins)
+        if not (isinstance(first, AdditiveNoise) and isinstance(second, AdditiveNoise)):
+            raise TypeError("One plan has one mechanism.")
+        return CountedTotals.with_noise(
+            answers[0].sum(axis=1),
+            answers[1].sum(axis=1),
+            (first, second),
+            cells=(len(true[0]), len(true[1])),
+            complement_is=kind,
+            known=margins,
+        )
+
+    def _answers(self, cells: IntArray, noise: Noise, number: int, rng: np.random.Generator) -> IntArray:
+        """T answers about some cells, shape (T, R, K)."""
+        schema, sensitive = self.question.dataset.table, self.question.plan.sensitive
+        if self.local:
+            return simulated_answers(cells, noise, schema, sensitive, rng)[None]
+        answers = simulated_answers(np.tile(cells, (number, 1, 1)), noise, schema, sensitive, rng)
+        if self.halved:  # the second group is what the first leaves of the people
+            answers[..., 1] = cells.sum(axis=1) - answers[..., 0]
+        return answers
+
+    def _noise(self, asked: BatchCells) -> Noise:
+        plan = self.question.plan
+        schema, neighbouring = self.question.schema, self.question.dataset.neighbouring
+        return expected_noise(plan.batches[asked.batch], neighbouring, schema, plan.sensitive)
+
+
+def _spread(total: IntArray, asked: BatchCells) -> IntArray:
+    """Each group's people over some cells as evenly as can be, shape (R, K)."""
+    cells = len(asked.cells)
+    whole, rest = np.divmod(total, cells)
+    return whole[None] + (np.arange(cells)[:, None] < rest[None])

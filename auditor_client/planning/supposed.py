@@ -1,0 +1,63 @@
+"""The people whom a forecast is about, as they are supposed to be: by an assumption, by own data, by an audit."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from auditor_client.asking.question import Question
+from auditor_client.asking.request import PREDICTIVE
+from auditor_client.errors import QuestionRefused
+from auditor_client.estimation.measurements import IntArray
+from auditor_client.findings.answers import RATES, CountSupport, Location, Rate
+from auditor_client.findings.finding import Finding
+from auditor_client.findings.insight import parity_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SupposedCounts:
+    """The people whom one rate is about: of each group, shape (K,) each, in people."""
+
+    accepted: IntArray
+    refused: IntArray
+
+    @property
+    def ratio(self) -> float:
+        """The ratio of the smallest and the largest rate; NaN where nobody is accepted."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rates = self.accepted / (self.accepted + self.refused)
+            return float(np.nanmin(rates) / np.nanmax(rates))
+
+
+def assumed_counts(
+    question: Question, metric: str, location: Location, supports: CountSupport | None
+) -> SupposedCounts:
+    """The people whom one rate is about, as the assumption and the auditor's own data have them.
+
+    Raises:
+        QuestionRefused: The assumption does not fit the groups, or own data have one decision alone.
+    """
+    assumption = question.request.assumption
+    if supports is not None:
+        favourable, complement = (
+            sum(map(supports, asked.among(question.plan))) for asked in (location.favourable, location.complement)
+        )
+        people = complement if location.complement_is == "everybody" else favourable + complement
+        if not 0 < favourable < people:
+            raise QuestionRefused("In your own data the tree makes one decision for everybody within the scope.")
+        assumption = assumption.model_copy(update={"people": people, "accepted": favourable / people})
+    elif metric == PREDICTIVE:
+        accepted_people = max(round(assumption.supposed_people * assumption.accepted), 1)
+        assumption = assumption.model_copy(update={"people": accepted_people, "accepted": assumption.positive})
+    elif question.labelled and RATES[metric] != (Rate.ACCEPTANCE,):
+        positive_people = max(round(assumption.supposed_people * assumption.positive), 1)
+        assumption = assumption.model_copy(update={"people": positive_people})
+    accepted, sizes = (np.array(counts, dtype=np.int64) for counts in assumption.counts(len(question.groups)))
+    return SupposedCounts(accepted, sizes - accepted)
+
+
+def estimated_counts(finding: Finding, metric: str, rate: Rate) -> SupposedCounts:
+    """The people whom one rate is about, as an audit estimated them; none where a group may have nobody."""
+    groups = parity_of(finding.estimates[metric], rate).groups
+    figures = np.array([(group.accepted.value, group.size.value) for group in groups])
+    accepted, sizes = np.nan_to_num(figures).round().astype(np.int64).T
+    return SupposedCounts(np.minimum(accepted, sizes), np.maximum(sizes - accepted, 0))

@@ -1,0 +1,45 @@
+"""Terms with their texts, and those that every report names its subject by."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from auditor_client.asking.inquiry import ModelDigest
+from auditor_client.asking.question import Question
+from auditor_client.report.formats import group_words, scope_words, sensitive_words
+from auditor_client.report.subject import subject
+from auditor_client.rule_words import listed
+
+_DIGITS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A term and its text; an `exact` text (digest, key) is for copying."""
+
+    term: str
+    text: str
+    exact: bool = False
+
+
+def subject_facts(question: Question) -> tuple[Fact, ...]:
+    """What was audited, about whom, compared by what."""
+    scope, reference = scope_words(question), question.reference
+    return (
+        Fact("Audited", subject(question).sentence),
+        *model_facts(question.model),
+        Fact("Dataset", f"{question.words.title}, version {question.plan.version}"),
+        Fact("Compared by", listed(sensitive_words(question))),
+        *([Fact("Within", " and ".join(scope))] if scope else []),
+        *([Fact("Compared with", ", ".join(group_words(question, reference)))] if reference else []),
+    )
+
+
+def model_facts(model: ModelDigest) -> tuple[Fact, ...]:
+    """Which model, by the same digest in every report; and its file, if it came from one."""
+    file = () if model.file is None else (Fact("Model file", model.file, exact=True),)
+    return (Fact("Model", f"{model_digest(model)}, the beginning of the digest of its rules"), *file)
+
+
+def model_digest(model: ModelDigest) -> str:
+    """What a model is named by: the beginning of the digest of its rules, whether it has a file or not."""
+    return model.rules.removeprefix("sha256:")[:_DIGITS]
