@@ -3,7 +3,6 @@
 `python -m checks.screenshots FOLDER` writes the pages, PNG files and PDF files into a folder, to be looked at.
 """
 
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -11,12 +10,13 @@ from typing import Final
 
 from playwright.sync_api import Browser, sync_playwright
 
+from testing.browsers import ARGUMENTS, PHONE_PX, executable
 from testing.report_pages import report_pages
 
 SCREENS: Final = {
     "screen": {"viewport": {"width": 1200, "height": 900}},
     "dark": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True},
+    "phone": {"viewport": {"width": PHONE_PX, "height": 844}, "is_mobile": True, "has_touch": True},
     "forced": {"viewport": {"width": 1200, "height": 900}, "forced_colors": "active"},
 }
 """How pages are seen; `print` is beside these, as PDF."""
@@ -41,8 +41,8 @@ def photograph(browser: Browser, pages: dict[str, Path], folder: Path) -> list[P
 
 def main(folder: Path) -> None:
     """Write everything into a folder."""
-    executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if executable is None:
+    found = executable()
+    if found is None:
         sys.exit("There is no Chromium: on Debian and Ubuntu, apt install chromium.")
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as home, report_pages(Path(home)) as made:
@@ -50,7 +50,7 @@ def main(folder: Path) -> None:
         for kind, path in pages.items():
             path.write_text(made.pages[kind], encoding="utf-8")
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox", "--disable-gpu"])
+            browser = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
             written = photograph(browser, {kind: path.absolute() for kind, path in pages.items()}, folder)
             browser.close()
     print(f"{len(written)} pictures in {folder}")

@@ -8,7 +8,7 @@ from typing import Final
 
 from auditor_client.asking.inquiry import leaf_of
 from auditor_client.errors import AuditorError
-from auditor_client.estimation.results import Attribution, Estimate, ParityEstimate, Verdict
+from auditor_client.estimation.results import Attribution, ParityEstimate, Verdict
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import RULES_SHOWN_MAX, attribution, flipped, has_rules, leaf_names, parity_of
@@ -32,8 +32,9 @@ _MORE: Final = "{number} more of the rules shown differ clearly from zero."
 
 @dataclass(frozen=True, slots=True)
 class RuleBar:
-    """One rule's share; `so_far` is the sum of the shares from the first to this one."""
+    """One rule's share; `so_far` is the sum of the shares from the first, which has the number 1, to this one."""
 
+    number: int
     name: str
     conditions: tuple[tuple[Condition, ...], ...]
     share: str
@@ -92,8 +93,18 @@ def rule_bars(finding: Finding) -> RuleBars | None:
     names = finding.counts[rate].favourable
     sums = itertools.accumulate(share.share.value for share in ranked)
     bars = tuple(
-        _bar(names[share.rule], _conditions(finding, names[share.rule]), share.share, axis, so_far)
-        for share, so_far in zip(ranked, sums, strict=True)
+        RuleBar(
+            number=number,
+            name=names[ranked_share.rule],
+            conditions=_conditions(finding, names[ranked_share.rule]),
+            share=_signed(share.value),
+            interval=interval_text(share, _signed),
+            so_far=_signed(so_far),
+            mark=axis.mark(share),
+            clear=share.low > 0 or share.high < 0,
+        )
+        for number, (ranked_share, so_far) in enumerate(zip(ranked, sums, strict=True), 1)
+        for share in (ranked_share.share,)
     )
     first, second = (", ".join(group_words(finding.question, group)) for group in (shares.first, shares.second))
     return RuleBars(
@@ -111,20 +122,6 @@ def rule_bars(finding: Finding) -> RuleBars | None:
         ratio=ratio(now, apart_from=bar),
         conclusion=_conclusion(shares, bars, first, second),
         warnings=shares.warnings,
-    )
-
-
-def _bar(
-    name: str, conditions: tuple[tuple[Condition, ...], ...], share: Estimate, axis: LinearAxis, so_far: float
-) -> RuleBar:
-    return RuleBar(
-        name=name,
-        conditions=conditions,
-        share=_signed(share.value),
-        interval=interval_text(share, _signed),
-        so_far=_signed(so_far),
-        mark=axis.mark(share),
-        clear=share.low > 0 or share.high < 0,
     )
 
 
@@ -175,7 +172,7 @@ def _conclusion(shares: Attribution, bars: tuple[RuleBar, ...], first: str, seco
     share, gap = shares.ranking[bars.index(top)].share.value, shares.difference.value
     widens = not share * gap < 0
     sentence = (_WIDENS if widens else _NARROWS).format(
-        rule=top.name,
+        rule=top.number,
         points=f"{abs(share):.1f}",
         disadvantaged=first if gap < 0 else second,
         part=f", {100 * share / gap:.0f} % of it" if widens and 0 < share / (gap or math.inf) <= 1 else "",

@@ -80,7 +80,8 @@ def _rule_lines(bars: RuleBars, level: str) -> list[str]:
     lines = ["", f"Rules in the {bars.rate} of {bars.first} less that of {bars.second}, {bars.difference} points:"]
     width = max(len(bar.name) for bar in bars.bars)
     lines += [
-        f"  {bar.name:<{width}}  {bar.share:>6} points  ({level}: {bar.interval})  {_rules_text(bar.conditions)}"
+        f"  {bar.number:>2}  {bar.name:<{width}}  {bar.share:>6} points  ({level}: {bar.interval})  "
+        f"{_rules_text(bar.conditions)}"
         for bar in bars.bars
     ]
     lines.append(f"  {bars.conclusion}")

@@ -3,14 +3,14 @@
 Whatever the browser complains about on its own console, or asks of another host, fails the test that it happens in.
 """
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from testing.browsers import PATIENCE_MS, violations
 from testing.holders import TestedHolder, running_holder
 from testing.registers import DECLARATION, plan
 
@@ -18,9 +18,6 @@ PAGES: Final = (
     "/console", "/console/datasets", "/console/declare", "/console/datasets/register", "/console/auditors",
     "/console/auditors/ADR", "/console/budgets", "/console/ledger", "/console/ledger/3", "/console/restore",
 )  # fmt: skip
-ARGUMENTS: Final = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-PATIENCE_MS: Final = 60_000
-"""A key that was pressed is answered by and by: `expect` looks again until it is, on a busy machine too."""
 
 
 @pytest.fixture(scope="module")
@@ -30,19 +27,6 @@ def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
         for draw in range(1, 6):
             assert tested.release(plan(epsilon="0.5", draw=draw)).status_code == 201
         yield tested
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """The system's Chromium."""
-    executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if executable is None:
-        pytest.skip("there is no Chromium: on Debian and Ubuntu, apt install chromium")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
-        expect.set_options(timeout=PATIENCE_MS)
-        yield launched
-        launched.close()
 
 
 @contextmanager
@@ -127,7 +111,7 @@ def test_an_administrator_works_through_a_day(browser: Browser, holder: TestedHo
         expect(page.get_by_role("status")).to_contain_text("Version 2 of register is loaded.")
 
         page.get_by_role("link", name="Auditors").click()
-        page.get_by_label("Name").fill("ombudsman")
+        page.get_by_label("Name", exact=True).fill("ombudsman")
         page.get_by_label("First key expires (UTC)").fill("2030-01-31T12:00")
         page.get_by_role("button", name="Open and show the key").click()
         key = page.locator(".secret code").inner_text()
@@ -195,6 +179,20 @@ def test_no_page_is_wider_than_the_screen(browser: Browser, holder: TestedHolder
                 assert label == (None if actions else heads[index]), (path, heads[index])
             ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
             assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(22, 25, 29)")
+
+
+@pytest.mark.parametrize("options", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 800}}])
+def test_axe_core_finds_nothing_wrong(browser: Browser, holder: TestedHolder, options: dict[str, Any]) -> None:
+    with opened(browser, holder, java_script_enabled=True, bypass_csp=True, **options) as page:
+        page.goto("/console")
+        found = violations(page)
+        log_in(page, holder)
+        for path in PAGES:
+            page.goto(path)
+            for summary in page.locator("summary").all():
+                summary.click()
+            found += [f"{path} {one}" for one in violations(page)]
+        assert found == []
 
 
 def test_paper_has_no_buttons(browser: Browser, holder: TestedHolder) -> None:

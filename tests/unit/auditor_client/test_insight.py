@@ -181,7 +181,7 @@ def test_the_report_ranks_the_rules_and_says_what_a_flip_would_do() -> None:
     assert {(flip.name, flip.change) for flip in bars.flips} == {
         ("a", "refusing"), ("d", "refusing"), ("b", "accepting"), ("c", "accepting"),
     }  # fmt: skip
-    assert bars.conclusion.startswith(f"Rule {bars.bars[0].name} contributes most: it ")
+    assert bars.conclusion.startswith("Rule 1 contributes most: it ")
     assert bars.conclusion.endswith(" One more of the rules shown differs clearly from zero.")
     assert "If one rule decided the other way" in result.to_html()
     assert bars.conclusion in result.summary()

@@ -1,0 +1,124 @@
+"""Every kind of report in a real browser: read by axe-core, on a phone, on paper, in forced colours."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from testing.browsers import PATIENCE_MS, PHONE_PX, violations
+from testing.report_pages import KINDS, report_pages
+
+PHONE: dict[str, Any] = {"viewport": {"width": PHONE_PX, "height": 844}, "is_mobile": True}
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The file of each kind of report."""
+    folder = tmp_path_factory.mktemp("reports")
+    with report_pages(tmp_path_factory.mktemp("holder")) as reports:
+        for kind, page in reports.pages.items():
+            (folder / f"{kind}.html").write_text(page, encoding="utf-8")
+    return {kind: folder / f"{kind}.html" for kind in KINDS}
+
+
+@contextmanager
+def shown(browser: Browser, path: Path, **options: Any) -> Iterator[Page]:
+    """A report, with everything unfolded; only axe-core needs scripts."""
+    context = browser.new_context(bypass_csp=True, **options)
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    try:
+        yield page
+    finally:
+        context.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_axe_core_finds_nothing_wrong(browser: Browser, made: dict[str, Path], kind: str) -> None:
+    for options in ({}, {"color_scheme": "dark"}, PHONE):
+        with shown(browser, made[kind], **options) as page:
+            assert violations(page) == []
+
+
+@pytest.mark.parametrize(
+    ("planted", "rule"),
+    [
+        ("document.querySelector('[role=img]').removeAttribute('aria-label')", "role-img-alt"),
+        ("document.querySelector('.note').style.color = '#ddd'", "color-contrast"),
+        ("document.querySelector('h1').remove()", "page-has-heading-one"),
+        ("document.querySelector('html').removeAttribute('lang')", "html-has-lang"),
+    ],
+)
+def test_a_planted_fault_is_found(browser: Browser, made: dict[str, Path], planted: str, rule: str) -> None:
+    with shown(browser, made["audit"]) as page:
+        page.evaluate(planted)
+
+        assert any(found.startswith(f"{rule}:") for found in violations(page)), violations(page)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_phone_shows_every_number_and_no_page_is_wider(browser: Browser, made: dict[str, Path], kind: str) -> None:
+    """Tables become cards; those that cannot say that they slide."""
+    with shown(browser, made[kind], **PHONE) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE_PX
+        numbers = page.locator(".bar .text, .cards td").all()
+        assert kind == "plan" or numbers
+        for box in (number.bounding_box() for number in numbers):
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= PHONE_PX + 0.5
+        for table in page.locator(".scroll:has(table:not(.cards))").all():
+            assert table.locator(".slide").is_visible()
+
+
+def test_an_interval_is_seen_however_narrow_it_is(browser: Browser, made: dict[str, Path]) -> None:
+    with shown(browser, made["audit"]) as page:
+        intervals = [one.bounding_box() for one in page.locator(".bar .interval").all()]
+        fills = [one.bounding_box() for one in page.locator(".rates .bar .fill").all()]
+
+    assert intervals
+    assert all(box is not None and box["width"] >= 3 for box in intervals)
+    assert all(box is not None and box["width"] > 0 for box in fills)
+
+
+def test_bars_are_as_long_as_their_values(browser: Browser, made: dict[str, Path]) -> None:
+    """Rates of 80 % and 40 % are two bars, one twice as long as the other."""
+    with shown(browser, made["audit"]) as page:
+        rows = page.locator("table.rates").first.locator("tbody tr")
+        lengths = [box["width"] for box in (row.locator(".fill").bounding_box() for row in rows.all()) if box]
+        rates = [float(row.locator(".text").inner_text().split("\N{NARROW NO-BREAK SPACE}")[0]) for row in rows.all()]
+
+    assert len(lengths) == 6
+    for length, rate in zip(lengths, rates, strict=True):
+        assert length / lengths[0] == pytest.approx(rate / rates[0], rel=0.03)
+
+
+def test_paper_has_all_rules_and_all_bars(browser: Browser, made: dict[str, Path]) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(made["audit"].as_uri())
+    page.emulate_media(media="print")
+
+    folded = page.locator("details .rules li").all()
+    assert len(folded) >= 2
+    assert all((box := rule.bounding_box()) is not None and box["height"] > 10 for rule in folded)
+    fills = page.locator(".fill").evaluate_all(
+        "all => all.map(one => getComputedStyle(one)).map(style => [style.printColorAdjust, style.backgroundColor])"
+    )
+    assert {adjusted for adjusted, _ in fills} == {"exact"}
+    assert "rgba(0, 0, 0, 0)" not in {colour for _, colour in fills}
+    assert b"/Count" in page.pdf(prefer_css_page_size=True)
+    context.close()
+
+
+def test_forced_colours_keep_the_pictures(browser: Browser, made: dict[str, Path]) -> None:
+    with shown(browser, made["audit"], forced_colors="active") as page:
+        ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+        for part in (".fill", ".interval"):
+            assert page.locator(part).first.evaluate("one => getComputedStyle(one).backgroundColor") != ground
