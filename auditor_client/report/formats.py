@@ -1,7 +1,7 @@
 """Groups and figures in words that readers who do not know the contract understand."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from auditor_client.asking.inquiry import Inquiry
@@ -12,6 +12,19 @@ from shared.wording import figure, said
 
 _UNDEFINED: Final = said("undefined")
 _UNKNOWN: Final = said("unknown")
+_VERDICTS: Final[Mapping[str, str]] = {
+    "meets": said("meets"),
+    "fails": said("fails"),
+    "undecided": said("undecided"),
+    "undefined": said("undefined"),
+    "none": said("no verdict"),
+    "no verdict": said("no verdict"),
+}
+_CHANGES: Final[Mapping[str, str]] = {
+    "closer-to-parity": said("closer to parity"),
+    "farther-from-parity": said("farther from parity"),
+    "undecided": said("undecided"),
+}
 
 
 def scope_words(question: Inquiry) -> tuple[str, ...]:
@@ -68,6 +81,16 @@ def points(share: float) -> str:
 def known(estimate: Estimate, words: Callable[[float], str]) -> str:
     """A rate, ratio or difference in words; "unknown" where its interval holds every value that it could have."""
     return _UNKNOWN if estimate.low <= 0 and estimate.high >= 1 else words(estimate.value)
+
+
+def verdict_words(verdict: str) -> str:
+    """A verdict by its value, or that there is no figure."""
+    return _VERDICTS[verdict]
+
+
+def change_words(change: str) -> str:
+    """What a comparison shows, by its value."""
+    return _CHANGES[change]
 
 
 def _decimals(number: float, digits: int, threshold: float | None) -> str:

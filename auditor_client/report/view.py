@@ -18,7 +18,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from auditor_client.report.axes import interval_text
-from auditor_client.report.formats import points, ratio
+from auditor_client.report.formats import change_words, points, ratio, verdict_words
 from auditor_client.report.languages import LANGUAGES, Language
 from auditor_client.text import readable
 from shared.wording import joined, listed, said, said_of
@@ -31,7 +31,13 @@ _DIRECTION_CONTROLS: Final = dict.fromkeys(
 """Characters that turn the direction of what follows: in a name they could turn a figure round."""
 
 
-_FORMATS: Final = {form.__name__: form for form in (interval_text, points, ratio, joined, listed, said, said_of)}
+_FORMATS: Final = {
+    form.__name__: form
+    for form in (
+        *(interval_text, points, ratio, verdict_words, change_words),
+        *(joined, listed, said, said_of),
+    )
+}
 """What pages write figures with."""
 
 
@@ -158,8 +164,14 @@ def _template(name: str, code: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+    def bdi(text: str) -> Markup:
+        """A text from outside within a sentence: it keeps its direction to itself."""
+        return Markup("<bdi>{}</bdi>").format(shown(text))
+
     environment.filters |= _FORMATS
-    return environment.get_template(name, globals={**_FORMATS, "say": language.say, "language": language.code})
+    environment.globals |= {**_FORMATS, "bdi": bdi, "language": language.code}
+    return environment.get_template(name)
 
 
 def _without_direction(value: Any) -> Any:

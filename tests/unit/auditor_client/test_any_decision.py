@@ -339,8 +339,8 @@ def test_reports_speak_of_what_was_audited(auditor: Auditor) -> None:
         (
             Provenance("a linear model", "x", "scikit-learn", 4000, 1, 2e-15, 1e-16),
             (
-                "A linear model, read but for rounding: 1 of 4 000 probes are decided otherwise, and scores differ by "
-                "at most 1e-16 (rounding may make 2e-15)."
+                "A linear model, read but for rounding: 1 of 4 000 probes are decided otherwise. Scores differ by at "
+                "most 1e-16; rounding may make 2e-15."
             ),
         ),
     ],
