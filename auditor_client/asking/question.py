@@ -22,7 +22,7 @@ from shared import canonical
 from shared.amounts import format_nano
 from shared.datasets import DatasetDescription
 from shared.plans import Plan, check_size
-from shared.problems import PlanRefused
+from shared.problems import PlanRefused, TooLarge
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,13 @@ def _fitting_plan(inquiry: Inquiry) -> Plan:
             )
     except ValidationError as error:
         raise QuestionRefused(": ".join(first_fault(error)).lstrip(": ")) from error
+    except TooLarge as error:
+        tests = sum(len(rule.rule.all_of) for rule in inquiry.rules)
+        raise QuestionRefused(
+            f"{error.detail.partition(';')[0]}: the model has {len(inquiry.rules)} rules with {tests} predicates, and "
+            f"there are {len(inquiry.groups)} groups. Prune the tree (ccp_alpha, max_leaf_nodes), name fewer "
+            "`sensitive` columns, or have the holder compute the model's probability as a score (`above`, such as 0.5)."
+        ) from error
     except PlanRefused as error:
         raise QuestionRefused(str(error)) from error
     return plan

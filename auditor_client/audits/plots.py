@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
+from matplotlib.transforms import ScaledTranslation
 
 from auditor_client.asking.inquiry import Inquiry
 from auditor_client.errors import QuestionRefused
@@ -18,6 +19,7 @@ from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS
 from auditor_client.text import no_such
 
 _INK = "#1f4e79"
+_BAR = "#a9c4de"
 _THRESHOLD = "#b3261e"
 
 
@@ -47,10 +49,10 @@ def rates_figure(finding: Finding, metric: str | None = None, ax: Axes | Sequenc
         raise QuestionRefused(f"{METRIC_WORDS[metric].title} has {len(rates)} rates: give `ax` as many axes.")
     for axis, rate in zip(axes, rates, strict=True):
         _draw(axis, finding.question, parity_of(estimate, rate), RATE_WORDS[rate].name)
+    _explain(axes[-1])
     title, interval = METRIC_WORDS[metric].title, estimate.ratio
     verdict = "" if estimate.verdict is Verdict.NONE else f" – {estimate.verdict.value}"
-    said = f"{title}: ratio {interval}{verdict}"
-    axes[0].set_title(f"{said}\n{axes[0].get_title(loc='left')}", loc="left", fontsize="medium")
+    axes[0].set_title(f"{title}: ratio {interval}{verdict}", loc="left", fontsize="medium")
     figure = axes[0].get_figure(root=True)
     if figure is None:
         raise QuestionRefused("The `ax` were taken out of their figure: give others.")
@@ -58,7 +60,7 @@ def rates_figure(finding: Finding, metric: str | None = None, ax: Axes | Sequenc
 
 
 def _new_axes(rates: int, groups: int) -> list[Axes]:
-    figure = Figure(figsize=(7, rates * (1.5 + 0.38 * groups)), layout="constrained")
+    figure = Figure(figsize=(7, 0.5 + rates * (1.2 + 0.38 * groups)), layout="constrained")
     return list(figure.subplots(rates, squeeze=False)[:, 0])
 
 
@@ -68,23 +70,33 @@ def _draw(axis: Axes, question: Inquiry, parity: ParityEstimate, name: str) -> N
         (group for group in parity.groups if group.rate.defined),
         key=lambda group: group.rate.value,
     )
-    axis.set_title(name, loc="left", fontsize="medium")
     axis.set_yticks(range(len(rated)), [", ".join(group_words(question, group.group)) for group in rated])
     axis.set_xlim(left=0, right=_right(rated))
-    axis.set_xlabel("share of each group's people")
+    axis.set_xlabel(name)
     axis.xaxis.set_major_formatter(PercentFormatter(1.0))
     axis.grid(axis="x", alpha=0.3)
     for row, group in enumerate(rated):
         level = f"{group.rate.level:.0%} interval"
         _interval(axis, row, group.population_rate, 1.2, f"{level}, the population")
         _interval(axis, row, group.rate, 4.5, f"{level}, the people in the data")
-        axis.plot([group.rate.value], [row], "o", color=_INK, label="" if row else "estimate")
+        axis.barh(row, group.rate.value, height=0.6, color=_BAR, zorder=0, label="" if row else "estimate")
+        right = max(_ends(group))
+        axis.annotate(f"{group.rate.value:.1%}", (right, row), (4, 0), textcoords="offset points", va="center")
     if parity.threshold is not None and rated:
         reference = next((group for group in rated if group.group == parity.reference), rated[-1])
         words = "the highest rate" if parity.reference is None else "the reference group's rate"
         limit = parity.threshold * reference.rate.value
         axis.axvline(limit, color=_THRESHOLD, linestyle="--", label=f"{parity.threshold:g} of {words}")
-    axis.legend(loc="lower left", fontsize="small")
+
+
+def _explain(axis: Axes) -> None:
+    """Say what the marks are, below the axis: beside the bars there may be no room."""
+    figure = axis.get_figure(root=True)
+    if figure is not None:
+        below = axis.transAxes + ScaledTranslation(0, -0.5, figure.dpi_scale_trans)
+        axis.legend(
+            loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=below, ncols=2, fontsize="small", frameon=False
+        )
 
 
 def _interval(axis: Axes, row: int, estimate: Estimate | None, width: float, label: str) -> None:
@@ -93,6 +105,12 @@ def _interval(axis: Axes, row: int, estimate: Estimate | None, width: float, lab
         axis.plot(ends, [row, row], color=_INK, linewidth=width, alpha=0.6, label="" if row else label)
 
 
+def _ends(group: GroupEstimate) -> list[float]:
+    """A group's rate, and the upper ends of its intervals."""
+    ends = [group.rate.value, group.rate.high, *([] if group.population_rate is None else [group.population_rate.high])]
+    return [end for end in ends if math.isfinite(end)]
+
+
 def _right(groups: Sequence[GroupEstimate]) -> float:
-    ends = [end for group in groups for end in (group.rate.value, group.rate.high) if math.isfinite(end)]
-    return min(1.0, 1.15 * max(ends, default=1.0))
+    ends = [end for group in groups for end in _ends(group)]
+    return min(1.1, 1.2 * max(ends, default=1.0))

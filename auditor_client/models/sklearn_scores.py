@@ -35,6 +35,7 @@ from auditor_client.models.inventing import Invented
 from auditor_client.models.preprocessing import Preprocessing, quietly
 from auditor_client.models.probing import Inputs
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
+from auditor_client.models.refusals import READ, why_not
 from auditor_client.models.scoring import Numbers, Scoring, by_label, read
 from auditor_client.models.sklearn_tree import favourable_classes, inputs_of
 from auditor_client.models.soundness import require_fitted
@@ -81,7 +82,8 @@ class _Reading:
             room = sklearn_layers if type(model) is MLPClassifier else sklearn_terms
             scoring, words = room.scoring_of(model, outside)
             return _Inside(_over_raw(scoring, outside), outside, words)
-        raise ModelRefused(why_not(model))
+        kind = type(model)
+        raise ModelRefused(why_not(f"{kind.__module__}.{kind.__name__}") or f"{kind.__name__} is not read. {READ}")
 
     def _ensemble(self, model: Any, steps: Sequence[Any]) -> _Inside:
         outside = Preprocessing(steps, self.inputs)
@@ -298,18 +300,3 @@ def _nested(model: Any) -> Iterator[Any]:
         waiting += [step for _, step in state.get("steps", ())]
         waiting += [state[name] for name in ("estimator", "estimator_") if name in state]
         waiting += [one.estimator for one in state.get("calibrated_classifiers_", ())]
-
-
-def why_not(model: Any) -> str:
-    """Why a model cannot be read, and what could be."""
-    name = type(model).__name__
-    if hasattr(model, "best_estimator_"):
-        return f"{name} is a search: give its best_estimator_."
-    if name.startswith("Stacking"):
-        return f"{name} decides by a model of models, which is no sum of trees or terms: read what is in it one by one."
-    return (
-        f"{name} is not read exactly. Of scikit-learn are read: decision trees, forests, extra trees, both gradient "
-        "boostings, AdaBoost, bagging and voting over decision trees, linear models, naive Bayes (Gaussian, Bernoulli, "
-        "multinomial, categorical) and MLPClassifier, also calibrated with ensemble=False or with a threshold of "
-        "their own."
-    )

@@ -19,6 +19,7 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.preprocessing import Preprocessing
 from auditor_client.models.probing import DTYPES, Inputs
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
+from auditor_client.models.refusals import why_not
 from auditor_client.models.soundness import require_fitted, require_sound_tree
 from auditor_client.models.splits import Splits, Witnesses
 from auditor_client.models.tree import Tree
@@ -105,7 +106,7 @@ def _why_not(model: Any) -> str:
         return f"{name} is a vote of several models and has no disjoint rules. {wanted}"
     if hasattr(model, "fit") and is_regressor(model):
         return f"{name} predicts a number and decides nothing. {wanted}"
-    return f"{name} is not a model whose rules can be read. {wanted}"
+    return why_not(f"{type(model).__module__}.{name}") or f"{name} is not a model whose rules can be read. {wanted}"
 
 
 def inputs_of(parts: Sequence[Any], schema: Schema, columns: Sequence[str] | None, dtypes: Mapping[str, str]) -> Inputs:

@@ -33,6 +33,7 @@ from sklearn import (
 
 from auditor_client.errors import ModelRefused, UnsafeModelFile
 from auditor_client.models.files import SAVE
+from auditor_client.models.refusals import why_not
 
 UNPACKED_BYTES_MAX: Final = 256 * 1024 * 1024
 ENTRIES_MAX: Final = 50_000
@@ -154,10 +155,13 @@ def _types(archive: zipfile.ZipFile, name: str) -> set[str]:
         loader, kind = str(state.get("__loader__")), f"{state.get('__module__')}.{state.get('__class__')}"
         allowed = _ALLOWED.get(loader)
         if allowed is None or not allowed.fullmatch(kind) or not _plain_inside(state):
+            why = why_not(kind) if loader == "ObjectNode" else None
             raise UnsafeModelFile(
-                f"{name} holds {kind} ({loader}), which is not on the list of what a readable model is made of. Give a "
-                "classifier that is read (docs/models.md), alone or in a Pipeline of scikit-learn's encoders, scalers, "
-                "bins and imputers."
+                f"{name}: {why}"
+                if why
+                else f"{name} holds {kind} ({loader}), which is not on the list of what a readable model is made of. "
+                "Give a classifier that is read (docs/models.md), alone or in a Pipeline of scikit-learn's encoders, "
+                "scalers, bins and imputers."
             )
         types.add(kind)
     return types

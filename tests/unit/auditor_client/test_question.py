@@ -19,6 +19,17 @@ from testing import invented_questions
 from testing.invented_questions import leaf, split
 from testing.registers import REGISTER
 
+MANY = tuple(f"c{index}" for index in range(128))
+MANY_GROUPS = REGISTER.model_copy(
+    update={
+        "columns": (
+            *REGISTER.columns,
+            *(Column(name=name, type="category", categories=MANY, sensitive=True) for name in "ab"),
+        ),
+        "sensitive": (*REGISTER.sensitive, "a", "b"),
+    }
+)
+
 
 def tree_at(age: int, *, young: bool = True, old: bool = False) -> Tree:
     return Tree(split("age", age, leaf("young", young), leaf("old", old)))
@@ -59,6 +70,11 @@ REFUSED: dict[str, tuple[dict[str, Any], type[AuditorError], str]] = {
     "a feature": ({"sensitive": ["age"]}, QuestionRefused, "is no sensitive column"),
     "a float that is no decimal": ({"epsilon": 0.1 + 0.2}, QuestionRefused, "is no amount"),
     "a strategy that is not there": ({"strategy": "guess"}, QuestionRefused, "guess"),
+    "more than a plan takes": (
+        {"dataset": MANY_GROUPS, "sensitive": ["a", "b"]},
+        QuestionRefused,
+        "more than 16384 counts.*: the model has 2 rules with 2 predicates, and there are 16384 groups. Prune.*`above`",
+    ),
     "a draw of zero": ({"draw": 0}, QuestionRefused, "draw"),
     "a version of zero": ({"version": 0}, QuestionRefused, "version"),
     "nobody accepted": ({"model": tree_at(40, young=False)}, EstimationRefused, "nobody"),
@@ -132,6 +148,7 @@ def test_the_public_surface_is_what_it_says() -> None:
         "OddsEstimate",
         "ParityEstimate",
         "PlannedAudit",
+        "Predicate",
         "Reading",
         "ReceiptsReport",
         "Split",

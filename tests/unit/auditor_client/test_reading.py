@@ -19,9 +19,12 @@ import pandas as pd
 import pytest
 import skops.io
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
+from sklearn.decomposition import PCA
+from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest, StackingClassifier
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -31,13 +34,14 @@ from sklearn.preprocessing import (
     OrdinalEncoder,
     StandardScaler,
 )
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from auditor_client.errors import ModelRefused, UnsafeModelFile
 from auditor_client.models import files, skops_files
 from auditor_client.models.files import model_file
 from auditor_client.models.read_model import ModelRequest
-from auditor_client.models.readers import load_object, read_object
+from auditor_client.models.readers import load_object, read_model, read_object
 from auditor_client.models.tree import Tree
 from shared.schema import Schema
 from testing.invented_models import SCHEMA, as_frame, people
@@ -155,7 +159,6 @@ def test_a_packed_pickle_is_refused_without_being_opened(file: Path, tmp_path: P
 @pytest.mark.parametrize(
     "untrusted",
     [
-        IsolationForest(n_estimators=2, random_state=0).fit(FRAME[["age"]]),
         make_pipeline(FunctionTransformer(np.log1p), DecisionTreeClassifier()).fit(FRAME[["age"]], LABELS),
         make_pipeline(FunctionTransformer(os.path.join), DecisionTreeClassifier()),
         os.system,
@@ -167,6 +170,31 @@ def test_a_type_that_is_not_on_the_list_is_refused(untrusted: Any, file: Path) -
 
     with pytest.raises(UnsafeModelFile, match="not on the list"):
         load_model(file)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2]}, cv=2),
+        StackingClassifier([("a", LogisticRegression()), ("b", DecisionTreeClassifier())], cv=2),
+        SVC(),
+        KNeighborsClassifier(1),
+        make_pipeline(PCA(1), DecisionTreeClassifier()),
+        IsolationForest(n_estimators=2, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_file_is_refused_in_the_words_that_refuse_the_object(model: Any, file: Path) -> None:
+    model.fit(FRAME[["age"]], LABELS)
+    with pytest.raises(ModelRefused) as from_memory:
+        read_model(model, ModelRequest(SCHEMA))
+    skops.io.dump(model, file)
+
+    with pytest.raises(UnsafeModelFile) as from_file:
+        read_model(file, ModelRequest(SCHEMA))
+
+    said = str(from_memory.value).replace("before the tree", "before the model")
+    assert str(from_file.value) == f"{file.name}: {said}"
 
 
 def test_a_name_that_skops_would_call_is_refused(file: Path) -> None:
