@@ -22,5 +22,5 @@ RUN useradd --system --uid 10001 --home-dir /var/lib/pafer --create-home pafer \
     && install --directory --mode=0700 --owner=pafer --group=pafer /var/lib/pafer/holder /var/lib/pafer/anchor /var/lib/pafer/keys /var/lib/pafer/reports
 USER pafer
 WORKDIR /var/lib/pafer
-EXPOSE 8000
-CMD ["holder", "serve", "--host", "0.0.0.0", "--port", "8000"]
+EXPOSE 8080
+CMD ["holder", "serve", "--host", "0.0.0.0", "--port", "8080"]

@@ -45,7 +45,7 @@ def show_ledger(
     found = call("GET", LEDGER, url, key, params={**which.model_dump(exclude_none=True), "limit": limit})
     rows = [
         (str(one["sequence"]), when(one["at"]), one["kind"], one["actor"],
-         ", ".join(str(one[name])[:20] for name in ("population", "auditor", "subject") if one.get(name)))
+         ", ".join(_short(one[name]) for name in ("population", "auditor", "subject") if one.get(name)))
         for one in found["entries"]
     ]  # fmt: skip
     show(found, ("#", "at (UTC)", "kind", "by", "about"), rows, as_json)
@@ -113,3 +113,8 @@ def show_metrics(url: Url = "", key: AdminKey = "") -> None:
     with io.BytesIO() as into:
         download("/metrics", url, key, into)
         print(into.getvalue().decode(), end="")
+
+
+def _short(named: object) -> str:
+    """A name as it is; of a digest as much as tells it from others."""
+    return str(named)[:20] if str(named).startswith("sha256:") else str(named)

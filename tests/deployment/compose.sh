@@ -104,15 +104,6 @@ make_images() {
   build=(--network=host --secret "id=ca,src=/etc/ssl/certs/ca-certificates.crt")
 }
 
-# The folder is closed to others; the file in it is read inside a container, by another user.
-make_secret() {
-  local file=secrets/database_password
-  mkdir -p secrets
-  chmod 700 secrets
-  [ -s $file ] || head -c 24 /dev/urandom | base64 | tr -d '/+=\n' >$file
-  chmod 444 $file
-}
-
 files=(-f docker-compose.yml)
 if command -v docker >/dev/null && timeout 10 docker info >/dev/null 2>&1; then
   say "using the docker daemon that is here"
@@ -121,7 +112,7 @@ else
   make_images
   files+=(-f tests/deployment/compose.standin.yml)
 fi
-make_secret
+./run secrets
 
 say "building the image"
 DOCKER_BUILDKIT=1 timeout $STEP_S_MAX docker build --quiet "${build[@]}" -t pafer:0.1.0 . </dev/null >/dev/null

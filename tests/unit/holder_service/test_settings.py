@@ -53,11 +53,17 @@ def test_a_url_of_a_store_that_lasts_is_taken(url: str) -> None:
     assert Settings.from_environment({"HOLDER_DATABASE_URL": url}).database_url == url
 
 
+def test_postgres_is_taken_as_postgresql() -> None:
+    settings = Settings.from_environment({"HOLDER_DATABASE_URL": "postgres://holder@db/postgres"})
+
+    assert settings.database_url == "postgresql://holder@db/postgres"
+
+
 @pytest.mark.parametrize(
     "url",
     [
         "mysql://db/holder", "/srv/holder.sqlite", "sqlite://", "sqlite:///", "sqlite:///:memory:",
-        "sqlite:///x?mode=memory&uri=true", "postgresql:/db", "postgres://db/holder", "postgresql://u:secret@db:port/holder",
+        "sqlite:///x?mode=memory&uri=true", "postgresql:/db", "postgresql://u:secret@db:port/holder",
         "postgresql://[::1/holder", "postgresql://db:99999/holder", "SQLITE:///x", "\n",
     ],
 )  # fmt: skip

@@ -1,0 +1,129 @@
+"""The files of docs/deployment agree with the holder: its port, its times, its metrics, its settings."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from holder_service.settings import Settings
+from shared.limits import RELEASE_S_MAX
+from shared.problems import TITLES
+from testing.holders import running_holder
+
+ROOT: Final = Path(__file__).parents[2]
+FOLDER: Final = ROOT / "docs" / "deployment"
+PORT: Final = 8080
+COMPOSE: Final = ("docker-compose.yml", "docs/deployment/compose.yml")
+
+
+def text_of(name: str) -> str:
+    return (FOLDER / name).read_text()
+
+
+def compose(name: str) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load((ROOT / name).read_text())
+    return document
+
+
+def test_every_alert_reads_metrics_that_a_holder_has(tmp_path: Path) -> None:
+    with running_holder(tmp_path / "home") as holder:
+        lines = holder.metrics().text.splitlines()
+    families = {line.split()[2]: line.split()[3] for line in lines if line.startswith("# TYPE")}
+    # A counter's samples end in _total, whether there is one yet or not.
+    known = {"up", *(name for name, kind in families.items() if kind in ("gauge", "counter"))}
+    rules = [rule for group in yaml.safe_load(text_of("holder-alerts.yml"))["groups"] for rule in group["rules"]]
+
+    used = {name for rule in rules for name in re.findall(r"\b(holder_\w+|up)\b", rule["expr"])}
+    codes = {code for rule in rules for code in re.findall(r'code="([a-z-]+)"', rule["expr"])}
+
+    assert len(rules) >= 5
+    assert used <= known
+    assert codes <= TITLES.keys()
+    assert all(rule["annotations"]["summary"] for rule in rules)
+
+
+def test_the_scrape_uses_a_key_from_a_file_and_names_the_alerts() -> None:
+    document = yaml.safe_load(text_of("prometheus.yml"))
+
+    [job] = document["scrape_configs"]
+    assert job["static_configs"] == [{"targets": [f"127.0.0.1:{PORT}"]}]
+    assert job["authorization"]["credentials_file"]
+    assert document["rule_files"] == ["holder-alerts.yml"]
+    assert f'job="{job["job_name"]}"' in text_of("holder-alerts.yml")
+
+
+def test_one_port_everywhere() -> None:
+    names = [ROOT / "Dockerfile", *(ROOT / name for name in COMPOSE), *sorted(FOLDER.iterdir())]
+    ports = {
+        (path.name, port)
+        for path in names
+        for port in re.findall(
+            r"(?:127\.0\.0\.1|holder|localhost):(\d{4,5})|--port\"?,? \"?(\d+)|EXPOSE (\d+)", path.read_text()
+        )
+    }
+
+    assert len(ports) >= 6
+    assert {int("".join(found)) for _, found in ports} == {PORT}
+
+
+@pytest.mark.parametrize("name", ["Caddyfile", "nginx.conf"])
+def test_a_proxy_waits_for_the_longest_release_and_hides_the_metrics(name: str) -> None:
+    timeouts = [int(seconds) for seconds in re.findall(r"timeout (\d+)s", text_of(name))]
+
+    assert timeouts
+    assert min(timeouts) > RELEASE_S_MAX
+    assert re.search(r"/metrics.*404", text_of(name))
+
+
+@pytest.mark.parametrize("name", COMPOSE)
+def test_a_compose_file_is_whole_and_holds_no_secret(name: str) -> None:
+    document = compose(name)
+
+    for service in document["services"].values():
+        for volume in service.get("volumes", ()):
+            source = volume.split(":")[0]
+            assert source in document["volumes"] or (ROOT / source).exists(), volume
+        for variable, value in service.get("environment", {}).items():
+            assert "PASSWORD" not in variable or value.startswith("/run/secrets/")
+            if variable.startswith("HOLDER_"):
+                Settings.from_environment({variable: value})
+    assert document["secrets"] == {"database_password": {"file": "./secrets/database_password"}}
+    if shutil.which("docker-compose"):
+        command = ["docker-compose", "-f", name, "--project-directory", ".", "config", "--quiet"]
+        subprocess.run(command, cwd=ROOT, check=True, timeout=60)
+
+
+def test_secrets_are_made_once_and_for_their_owner(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "run", tmp_path / "run")
+
+    subprocess.run([tmp_path / "run", "secrets"], check=True, capture_output=True)
+    secret = tmp_path / "secrets" / "database_password"
+    first = secret.read_text()
+    again = subprocess.run([tmp_path / "run", "secrets"], check=True, capture_output=True, text=True)
+
+    assert re.fullmatch("[A-Za-z0-9]{24,32}", first)
+    assert "there already" in again.stderr
+    assert secret.read_text() == first
+    assert secret.parent.stat().st_mode & 0o077 == 0
+
+
+def test_the_unit_closes_the_home_and_starts_the_holder(tmp_path: Path) -> None:
+    unit = text_of("pafer-holder.service")
+
+    for line in ("StateDirectoryMode=0700", "UMask=0077", "NoNewPrivileges=yes", "ProtectSystem=strict", "LimitCORE=0"):
+        assert f"\n{line}\n" in unit
+    home = re.search(r"HOLDER_HOME=/var/lib/(\S+)", unit)
+    assert home is not None
+    assert f"StateDirectory={home[1]}\n" in unit
+    assert int(re.search(r"TimeoutStopSec=(\d+)", unit)[1]) > 30  # type: ignore[index]
+    if shutil.which("systemd-analyze"):
+        (tmp_path / "pafer-holder.service").write_text(
+            re.sub("/opt/pafer/bin/holder", shutil.which("true") or "", unit)
+        )
+        verify = ["systemd-analyze", "verify", str(tmp_path / "pafer-holder.service")]
+        checked = subprocess.run(verify, capture_output=True, text=True, check=False)
+        assert "pafer-holder.service:" not in checked.stderr
