@@ -178,8 +178,8 @@ def require_nameable(name: str, schema: Schema, path: str) -> None:
         SensitiveColumn: It is sensitive, or follows from a sensitive column, and the declaration does not allow that;
             or it was perturbed at its source, so that what is compared are reports.
     """
-    perturbed = schema.by_name[name].randomised_response is not None
-    if perturbed or (schema.follows_sensitive(name) and not schema.sensitive_in_rules):
+    if not schema.may_be_named(name):
+        perturbed = schema.by_name[name].randomised_response is not None
         raise SensitiveColumn(column=name, path=path, perturbed=perturbed)
 
 

@@ -219,6 +219,12 @@ class Schema(RequestModel):
         column = self.by_name.get(name)
         return name in self.following or (column is not None and column.sensitive)
 
+    def may_be_named(self, name: str) -> bool:
+        """Whether rules may compare a column, as far as it is sensitive, follows from that, or was perturbed."""
+        if self.by_name[name].randomised_response is not None:
+            return False
+        return self.sensitive_in_rules or not self.follows_sensitive(name)
+
     def groups(self, sensitive: Sequence[str]) -> tuple[Group, ...]:
         """The K groups of some sensitive columns.
 

@@ -75,7 +75,7 @@ def invent(
     values = {
         column.name: _drawn(column, _candidates(column, thresholds.get(column.name, set()), largest), count, draw)
         for column in schema.columns
-        if not (column.sensitive or column.label)
+        if schema.may_be_named(column.name) and not column.label
     }
     records = Invented(count, values)
     forests = [part for part in adding if isinstance(part, Trees)]

@@ -165,7 +165,7 @@ def _ends(column: Column) -> tuple[float, ...]:
 def _check(schema: Schema, reach: Mapping[str, float], free: Collection[str]) -> None:
     for name in (*reach, *free):
         column = schema.by_name.get(name)
-        if column is None or column.sensitive:
+        if column is None or not schema.may_be_named(name):
             raise QuestionRefused(f"Column {name!r} is none that rules can name: leave it out.")
         if name in reach and not column.ordered:
             raise QuestionRefused(f"Column {name!r} has no distances: it stays as it is, or is free.")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
+from auditor_client.models.nameable import require_nameable
 from auditor_client.models.preprocessing import Preprocessing
 from auditor_client.models.probing import Probe, ThresholdTest, turns
 from auditor_client.text import no_such
@@ -135,9 +136,7 @@ def require_admitted(sources: Sequence[str], preprocessing: Preprocessing) -> No
             raise ModelRefused(
                 f"The model uses a column that the dataset does not declare. {no_such('column', name, schema.by_name)}"
             )
-        if column.sensitive or column.label:
-            role = "sensitive" if column.sensitive else "the label"
-            raise ModelRefused(f"The model uses {name!r}, which is {role}: no question may name it. Train it without.")
+        require_nameable(column, schema, used="The model uses")
 
 
 def _steps(domain: Domain, left: NDArray[np.bool_]) -> list[Step]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
+from auditor_client.models.nameable import require_nameable
 from auditor_client.models.preprocessing import Preprocessing, quietly
 from auditor_client.models.probing import Probe, ThresholdTest, turns
 from auditor_client.models.soundness import NODES_MAX
@@ -187,8 +188,4 @@ def _require_admitted(sources: Sequence[str], schema: Schema) -> None:
                 f"The tree splits on a column that the dataset does not declare. "
                 f"{no_such('column', name, schema.by_name)}"
             )
-        if column.sensitive or column.label:
-            role = "sensitive" if column.sensitive else "the label"
-            raise ModelRefused(
-                f"The tree splits on {name!r}, which is {role}: no rule may name it. Train the model without it."
-            )
+        require_nameable(column, schema, used="The tree splits on")

@@ -14,6 +14,7 @@ from auditor_client.findings import insight
 from auditor_client.findings.finding import Finding
 from auditor_client.planning.forecasts import Outlook
 from auditor_client.report import headlines, prose
+from auditor_client.report.direct_use import direct_use_words
 from auditor_client.report.facts import Fact, subject_facts
 from auditor_client.report.figures import MetricSection, metric_section
 from auditor_client.report.formats import group_words, scope_words, sensitive_words
@@ -45,6 +46,7 @@ class AuditData:
     question: tuple[Fact, ...]
     level: str
     sensitive: tuple[str, ...]
+    direct_use: str
     sections: tuple[MetricSection, ...]
     impact: tuple[tuple[str, tuple[ImpactRow, ...]], ...]
     scores: ScoreData | None
@@ -77,6 +79,7 @@ def audit_data(finding: Finding) -> AuditData:
         question=_question(finding),
         level=prose.level_words(first.ratio),
         sensitive=sensitive_words(finding.question),
+        direct_use=direct_use_words(finding),
         sections=tuple(metric_section(finding, metric) for metric in finding.metrics),
         impact=tuple(
             (

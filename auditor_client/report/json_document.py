@@ -9,6 +9,7 @@ from auditor_client.asking.question import Question
 from auditor_client.errors import AuditorError
 from auditor_client.estimation.results import Attribution, Comparison, OddsEstimate
 from auditor_client.findings import insight
+from auditor_client.findings.direct_use import direct_use
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.planning.forecasts import Expectation, Forecast
 from auditor_client.report import headlines, prose
@@ -59,6 +60,7 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         ],
         "model": {"rules_digest": finding.model.rules, "file_digest": finding.model.file},
         **_source(question),
+        **_direct_use(finding),
         "reused": finding.reused,
         "charge": release.charge.document(),
         "budget": None if finding.budget is None else finding.budget.model_dump(mode="json"),
@@ -84,6 +86,12 @@ def _source(question: Question) -> dict[str, Any]:
         "columns": {held.column.name: held.id for held in source.columns},
         "provenance": None if source.provenance is None else asdict(source.provenance),
     }
+
+
+def _direct_use(finding: Finding) -> dict[str, Any]:
+    """What the model looks at of what is sensitive; left out where that is nothing, as in earlier documents."""
+    use = direct_use(finding)
+    return {} if use is None else {"direct_use": _json(use)}
 
 
 def _scores(finding: Finding) -> dict[str, Any]:

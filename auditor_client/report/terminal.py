@@ -17,6 +17,8 @@ from auditor_client.rule_words import Condition
 def audit_lines(report: AuditData) -> list[str]:
     """An audit in a few lines."""
     lines = [report.headline, report.explanation, report.subject.sentence]
+    if report.direct_use:
+        lines.append(report.direct_use)
     if report.reused:
         lines.append(report.reused)
     for section in report.sections:

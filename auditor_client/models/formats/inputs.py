@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from auditor_client.errors import ModelRefused
+from auditor_client.models.nameable import require_nameable
 from auditor_client.models.read_model import ModelRequest
 from auditor_client.text import no_such
 from shared.limits import VALUES_PER_PREDICATE_MAX
@@ -238,11 +239,7 @@ def admitted_column(name: str, schema: Schema) -> Column:
             f"{no_such('column', name[:80], schema.by_name)} "
             "If the model's inputs have other names, give the dataset's in the model's order as `columns`."
         )
-    if column.sensitive or column.label:
-        role = "sensitive" if column.sensitive else "the label"
-        raise ModelRefused(
-            f"The model uses {name!r}, which is {role}: no rule may name it. Train the model without it."
-        )
+    require_nameable(column, schema, used="The model uses")
     return column
 
 
