@@ -20,7 +20,7 @@ Written = Mapping[str, ColumnWords]
 MINUS: Final = "\N{MINUS SIGN}"
 DIGITS: Final = 6
 TINY: Final = 1e-300
-"""What is nearer to zero is the next number to it, made by a strict comparison, and is rounded to it."""
+"""What is nearer to zero is said to be next to it."""
 _DIGITS_EXACT: Final = 17
 _NOTHING: Final = "nothing that it can be"
 _UPPER: Final = ("lt", "le")
@@ -95,8 +95,8 @@ def value_words(value: Value, digits: int = DIGITS, written: ColumnWords | None 
     if isinstance(value, int):
         return str(value).replace("-", MINUS)
     shown = value if digits >= _DIGITS_EXACT else float(f"{value:.{digits}g}")
-    if digits < _DIGITS_EXACT and abs(shown) < TINY:
-        return "0"
+    if digits < _DIGITS_EXACT and 0 < abs(shown) < TINY:
+        return "just above 0" if shown > 0 else "just below 0"
     text = f"{Decimal(repr(shown)):f}" if 1e-5 <= abs(shown) < 1e15 else repr(shown)
     return text.removesuffix(".0").replace("-", MINUS)
 
@@ -153,6 +153,8 @@ def _bounds(predicates: Sequence[Predicate], column: Column | None) -> tuple[_Bo
     if column is not None and column.type == "integer":
         lower = [_Bound(math.floor(one.value) + 1 if one.strict else math.ceil(one.value)) for one in lower]
         upper = [_Bound(math.ceil(one.value) - 1 if one.strict else math.floor(one.value)) for one in upper]
+    else:
+        lower, upper = [_shortest(one, math.inf) for one in lower], [_shortest(one, -math.inf) for one in upper]
     # Of equal bounds the strict one is the tighter.
     low = max(lower, key=lambda one: (one.value, one.strict), default=None)
     high = min(upper, key=lambda one: (one.value, not one.strict), default=None)
@@ -160,6 +162,18 @@ def _bounds(predicates: Sequence[Predicate], column: Column | None) -> tuple[_Bo
         low = None if low and (low.value < column.low or (low.value == column.low and not low.strict)) else low
         high = None if high and (high.value > column.high or (high.value == column.high and not high.strict)) else high
     return low, high
+
+
+def _shortest(bound: _Bound, inwards: float) -> _Bound:
+    """The same bound of a double by the neighbouring double, if that is much shorter to write.
+
+    More than 0.49999999999999994 is 0.5 or more, and 0 or more is more than −5·10⁻³²⁴.
+    """
+    number = float(bound.value)
+    if not math.isfinite(number) or number != bound.value:
+        return bound
+    beside = _Bound(math.nextafter(number, inwards if bound.strict else -inwards) + 0.0, strict=not bound.strict)
+    return beside if len(repr(beside.value)) < len(repr(number)) - 2 else bound
 
 
 def _range(low: _Bound | None, high: _Bound | None, column: Column | None, digits: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from auditor_client.asking.inquiry import leaf_of
+from auditor_client.asking.inquiry import Inquiry, LabelValue, leaf_of
 from auditor_client.errors import AuditorError
 from auditor_client.estimation.results import Attribution, ParityEstimate, Verdict
 from auditor_client.findings.answers import RATES, Rate
@@ -19,6 +19,11 @@ from auditor_client.rule_words import Condition
 
 FLIPS_TRIED_MAX: Final = 32
 FLIPS_SHOWN_MAX: Final = 8
+_LABELLED: Final = {
+    LabelValue.POSITIVE: "with a true label",
+    LabelValue.NEGATIVE: "with a false label",
+    LabelValue.MISSING: "with no label",
+}
 _RATIOS: Final = LinearAxis(0.0, 1.0, 4)
 _WIDENS: Final = (
     "Rule {rule} contributes most: it widens the gap by {points} percentage points, against “{disadvantaged}”{part}."
@@ -36,6 +41,7 @@ class RuleBar:
 
     number: int
     name: str
+    people: str
     conditions: tuple[tuple[Condition, ...], ...]
     share: str
     interval: str
@@ -96,6 +102,7 @@ def rule_bars(finding: Finding) -> RuleBars | None:
         RuleBar(
             number=number,
             name=names[ranked_share.rule],
+            people=_people(finding.question, names[ranked_share.rule]),
             conditions=_conditions(finding, names[ranked_share.rule]),
             share=_signed(share.value),
             interval=interval_text(share, _signed),
@@ -123,6 +130,12 @@ def rule_bars(finding: Finding) -> RuleBars | None:
         conclusion=_conclusion(shares, bars, first, second),
         warnings=shares.warnings,
     )
+
+
+def _people(question: Inquiry, name: str) -> str:
+    """Whom of a rule's people a cell counts, where they are counted label by label."""
+    found = (words for value, words in _LABELLED.items() if question.labelled and name.endswith(f", {value.value}"))
+    return next(found, "")
 
 
 def _flips(finding: Finding, rate: Rate, now: float) -> tuple[Flip, ...]:

@@ -120,5 +120,9 @@ def test_paper_has_all_rules_and_all_bars(browser: Browser, made: dict[str, Path
 def test_forced_colours_keep_the_pictures(browser: Browser, made: dict[str, Path]) -> None:
     with shown(browser, made["audit"], forced_colors="active") as page:
         ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
-        for part in (".fill", ".interval"):
-            assert page.locator(part).first.evaluate("one => getComputedStyle(one).backgroundColor") != ground
+        for part, drawn in (
+            (".fill", "borderLeftColor"),
+            (".interval", "backgroundColor"),
+            (".wide", "borderLeftColor"),
+        ):
+            assert page.locator(part).first.evaluate("(one, drawn) => getComputedStyle(one)[drawn]", drawn) != ground

@@ -56,6 +56,9 @@ def rule(*tests: tuple[str, Any], or_missing: bool = False) -> Rule:
         ([("gt", 0.123456789), ("le", 0.123456791)], INCOME, "is above 0.123456789 and at most 0.123456791"),
         ([("gt", 999_999.99)], INCOME, "is above 999999.99"),
         ([("le", 0)], INCOME, "is 0"),
+        ([("gt", 0.49999999999999994), ("lt", 0.7000000000000001)], INCOME, "is at least 0.5 and at most 0.7"),
+        ([("gt", -5e-324)], None, "is at least 0"),
+        ([("le", 0.29999999999999993)], None, "is below 0.3"),
     ],
 )
 def test_rules_are_said_in_few_words(tests: list[tuple[str, Any]], column: Column | None, words: str) -> None:
@@ -109,7 +112,7 @@ def test_python_and_terminal_say_a_rule_alike() -> None:
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_value_has_its_magnitude_and_no_more_digits_than_it_needs(value: float) -> None:
-    shown = value_words(value).replace("−", "-")
+    shown = value_words(value).replace("−", "-").replace("just above 0", "0").replace("just below 0", "-0")
 
     assert float(shown) == pytest.approx(value, rel=1e-5, abs=1e-300)
     assert float(value_words(value, 17).replace("−", "-")) == value
