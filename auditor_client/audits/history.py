@@ -10,7 +10,7 @@ from auditor_client.audits.stored_answers import finding, stored_answers
 from auditor_client.errors import AuditorError
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.findings.notes import Notes
-from auditor_client.report.history_data import HistoryRow, history_rows
+from auditor_client.report.history_data import HistoryData, history_data
 from auditor_client.report.json_document import history_document
 from auditor_client.report.terminal import history_lines
 from auditor_client.report.view import Shown, View
@@ -38,9 +38,9 @@ class History(Shown):
         return iter(self.audits)
 
     @cached_property
-    def view(self) -> View[tuple[HistoryRow, ...]]:
+    def view(self) -> View[HistoryData]:
         """One line for each audit and metric."""
-        data, document = partial(history_rows, self.audits), partial(history_document, self.audits, self.unreadable)
+        data, document = partial(history_data, self.audits), partial(history_document, self.audits, self.unreadable)
         return View("Audits over time", "30rem", "history.html.j2", data, history_lines, document)
 
     def to_frame(self) -> "pd.DataFrame":

@@ -1,15 +1,22 @@
 """Two audits side by side, as data."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC
+from typing import Final
 
+from auditor_client.asking.request import PARITY
 from auditor_client.estimation.results import Change, Comparison
 from auditor_client.findings.finding import Finding
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
-from auditor_client.report.formats import points, ratio
+from auditor_client.report.facts import Fact, model_digest, model_facts
+from auditor_client.report.formats import points, ratio, scope_words, sensitive_words
+from auditor_client.report.headlines import whom
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import level_words
+from auditor_client.report.subject import subject
 from auditor_client.text import loss_words
+from shared.wording import date, joined, listed, said, sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +38,10 @@ class ComparisonData:
     headline: str
     change: str
     level: str
+    facts: tuple[Fact, ...]
     first: str
     second: str
+    ratio_change: str
     change_mark: Mark
     change_ticks: tuple[Tick, ...]
     figures: tuple[ChangeRow, ...]
@@ -40,43 +49,81 @@ class ComparisonData:
     cost: str
 
 
-_WORDS = {
-    Change.CLOSER: "The second model is closer to parity",
-    Change.FARTHER: "The second model is farther from parity",
-    Change.UNDECIDED: "Which model is closer to parity is undecided",
+_CHANGES: Final[Mapping[Change, str]] = {
+    Change.CLOSER: sentence("Among {whom}, the second model is closer to {title} for {columns}."),
+    Change.FARTHER: sentence("Among {whom}, the second model is farther from {title} for {columns}."),
+    Change.UNDECIDED: sentence("Among {whom}, it is undecided which model is closer to {title} for {columns}."),
 }
+_RATIO: Final = sentence("Its ratio is {second} instead of {first}, a change of {change}{interval}.")
+_DIFFERENCE: Final = sentence(
+    "Its difference is {second} instead of {first} percentage points, a change of {change}{interval}."
+)
+_ONE_FIGURE: Final = sentence("Only {title} was compared: accuracy and other figures may have changed either way.")
 
 
 def comparison_data(first: Finding, second: Finding, metric: str, change: Comparison) -> ComparisonData:
     """Everything that is to be shown of a comparison."""
     title = METRIC_WORDS[metric].title
     axis = LinearAxis.around_zero([change.ratio.low, change.ratio.high])
-    interval = interval_text(change.ratio, _signed(ratio))
-    level = level_words(change.ratio)
-    in_brackets = f" ({level} interval {interval})" if interval else ""
+    of_ratio = _row(f"{title} ratio", "ratio", change, ratio)
+    of_difference = _row(f"{title} difference, in percentage points", "difference", change, points)
+    selection = metric == PARITY
     return ComparisonData(
-        headline=f"{_WORDS[change.change]}: its {title.lower()} ratio is {ratio(change.second.ratio.value)} instead of "
-        f"{ratio(change.first.ratio.value)}, a change of {_signed(ratio)(change.ratio.value)}{in_brackets}.",
+        headline=_headline(second, metric, change, of_ratio, of_difference),
         change=change.change.value.replace(" ", "-"),
-        level=level,
+        level=level_words(change.ratio),
+        facts=_facts(first, second),
         first=_name(first),
         second=_name(second),
+        ratio_change=of_ratio.change,
         change_mark=axis.mark(change.ratio, change.population_ratio),
         change_ticks=axis.ticks,
-        figures=(
-            _row(f"{title} ratio", "ratio", change, ratio),
-            _row(f"{title} difference, in percentage points", "difference", change, points),
-        ),
-        notes=change.notes,
+        # Of rates that are no selection rates the difference is read first.
+        figures=(of_ratio, of_difference) if selection else (of_difference, of_ratio),
+        notes=(said(_ONE_FIGURE, title=METRIC_WORDS[metric].within), *change.notes),
         cost=_cost(first, second),
     )
 
 
+def _headline(second: Finding, metric: str, change: Comparison, of_ratio: ChangeRow, of_difference: ChangeRow) -> str:
+    """Which model is closer to parity in which figure, and by how much."""
+    level = level_words(change.ratio)
+
+    def filled(template: str, row: ChangeRow) -> str:
+        interval = said(" ({level} interval {ends})", level=level, ends=row.interval) if row.interval else ""
+        return said(template, first=row.first, second=row.second, change=row.change, interval=interval)
+
+    words = {"whom": whom(second), "title": METRIC_WORDS[metric].within}
+    changed = said(_CHANGES[change.change], columns=listed(sensitive_words(second.question)), **words)
+    by_ratio, by_difference = filled(_RATIO, of_ratio), filled(_DIFFERENCE, of_difference)
+    return joined([changed, by_ratio] if metric == PARITY else [changed, by_difference, by_ratio])
+
+
+def _facts(first: Finding, second: Finding) -> tuple[Fact, ...]:
+    """What both audits are about, and which each of them is."""
+    answers = [("First", first), ("Second", second)]
+    return (
+        Fact("Dataset", f"{second.question.words.title}, version {second.release.version}"),
+        Fact("Compared by", listed(sensitive_words(second.question))),
+        *([Fact("Within", " and ".join(scope))] if (scope := scope_words(second.question)) else []),
+        *([Fact("Holder", second.holder_url, exact=True)] if second.holder_url else []),
+        *(
+            fact
+            for which, finding in answers
+            for fact in (
+                Fact(f"{which} model", subject(finding.question).sentence),
+                *(replace(one, term=f"{which}: {one.term.lower()}") for one in model_facts(finding.model)),
+                Fact(f"{which}: answered", date(finding.release.created.astimezone(UTC), time=True)),
+                Fact(f"{which}: receipt", finding.receipt.name, exact=True),
+            )
+        ),
+    )
+
+
 def _name(finding: Finding) -> str:
-    digest = (finding.model.file or finding.model.rules).removeprefix("sha256:")
     provenance = finding.question.source.provenance
     described = "" if provenance is None else f"{provenance.description}, "
-    return f"{described}model {digest[:12]}, {len(finding.rules)} rules"
+    return f"{described}model {model_digest(finding.model)}, {len(finding.rules)} rules"
 
 
 def _cost(first: Finding, second: Finding) -> str:

@@ -6,24 +6,27 @@ from datetime import UTC
 from functools import partial
 
 from auditor_client.estimation.results import Verdict
-from auditor_client.findings.finding import Finding
+from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
+from auditor_client.report.facts import Fact, model_digest
 from auditor_client.report.formats import known, ratio, sensitive_words
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.text import loss_words
+from shared.amounts import NO_LOSS
 
 _RATIOS = LinearAxis(0.0, 1.0, 2)
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One metric of one audit."""
+    """One metric of one audit; model and receipt by the beginnings of their digests."""
 
     when: str
     dataset: str
     version: str
     by: str
     model: str
+    receipt: str
     metric: str
     ratio: str
     interval: str
@@ -34,24 +37,53 @@ class HistoryRow:
     threshold: float | None
 
 
-def history_rows(findings: Sequence[Finding]) -> tuple[HistoryRow, ...]:
-    """A row for each audit and metric, in the audits' order."""
-    return tuple(
-        HistoryRow(
-            when=f"{finding.release.created.astimezone(UTC):%Y-%m-%d %H:%M}",
-            dataset=finding.question.words.title,
-            version=str(finding.release.version),
-            by=" × ".join(sensitive_words(finding.question)),
-            model=finding.model.rules.removeprefix("sha256:")[:8],
-            metric=METRIC_WORDS[metric].title,
-            ratio=known(estimate.ratio, partial(ratio, apart_from=estimate.threshold)),
-            interval=interval_text(estimate.ratio, ratio),
-            verdict="no verdict" if estimate.verdict is Verdict.NONE else estimate.verdict.value,
-            cost="reused" if finding.reused else loss_words(finding.release.charge),
-            mark=_RATIOS.mark(estimate.ratio),
-            ticks=_RATIOS.ticks,
-            threshold=None if estimate.threshold is None else 100 * estimate.threshold,
-        )
-        for finding in findings
-        for metric, estimate in finding.estimates.items()
+@dataclass(frozen=True, slots=True)
+class HistoryData:
+    """Audits over time: what all of them are about, and a row for each audit and metric."""
+
+    facts: tuple[Fact, ...]
+    rows: tuple[HistoryRow, ...]
+
+
+def history_data(findings: Sequence[Finding]) -> HistoryData:
+    """Audits in their order; what an answer cost stands once, where it is read first."""
+    releases = {finding.release.id: finding.release for finding in findings}
+    keys = {finding.key.id: finding.key.public_key for finding in findings}
+    rows: list[HistoryRow] = []
+    listed_already: set[str] = set()
+    for finding in findings:
+        for metric, estimate in finding.estimates.items():
+            again = finding.release.id in listed_already
+            cost = "the same answer" if again else loss_words(finding.release.charge)
+            rows.append(_row(finding, metric, estimate, cost))
+            listed_already.add(finding.release.id)
+    if not rows:
+        return HistoryData((), ())
+    spent = sum((release.charge for release in releases.values()), NO_LOSS)
+    return HistoryData(
+        (
+            Fact("Answers", str(len(releases))),
+            Fact("Spent on them", loss_words(spent)),
+            *(Fact(f"Signed by the holder’s key {name}", key, exact=True) for name, key in keys.items()),
+        ),
+        tuple(rows),
+    )
+
+
+def _row(finding: Finding, metric: str, estimate: MetricEstimate, cost: str) -> HistoryRow:
+    return HistoryRow(
+        when=f"{finding.release.created.astimezone(UTC):%Y-%m-%d %H:%M}",
+        dataset=finding.question.words.title,
+        version=str(finding.release.version),
+        by=" × ".join(sensitive_words(finding.question)),
+        model=model_digest(finding.model),
+        receipt=finding.receipt.stem[:12],
+        metric=METRIC_WORDS[metric].title,
+        ratio=known(estimate.ratio, partial(ratio, apart_from=estimate.threshold)),
+        interval=interval_text(estimate.ratio, ratio),
+        verdict="no verdict" if estimate.verdict is Verdict.NONE else estimate.verdict.value,
+        cost=cost,
+        mark=_RATIOS.mark(estimate.ratio),
+        ticks=_RATIOS.ticks,
+        threshold=None if estimate.threshold is None else 100 * estimate.threshold,
     )

@@ -1,13 +1,11 @@
 """Reports for a terminal: the same data as the pages, in lines."""
 
-from collections.abc import Sequence
-
 from auditor_client.report.audit_data import AuditData
 from auditor_client.report.axes import interval_text
 from auditor_client.report.comparison_data import ComparisonData
 from auditor_client.report.figures import MetricSection, RateTable
 from auditor_client.report.formats import points, ratio
-from auditor_client.report.history_data import HistoryRow
+from auditor_client.report.history_data import HistoryData
 from auditor_client.report.plan_data import PlanData
 from auditor_client.report.rule_bars import RuleBars
 from auditor_client.report.score_pictures import ScoreData
@@ -123,15 +121,16 @@ def comparison_lines(comparison: ComparisonData) -> list[str]:
     for row in comparison.figures:
         interval = f"  ({comparison.level}: {row.interval})" if row.interval else ""
         lines.append(f"  {row.name}: first {row.first}, second {row.second}, change {row.change}{interval}")
-    return [*lines, *comparison.notes]
+    return [*lines, "", *(f"{fact.term}: {fact.text}" for fact in comparison.facts), *comparison.notes]
 
 
-def history_lines(rows: Sequence[HistoryRow]) -> list[str]:
-    """Audits over time, one line each."""
-    if not rows:
+def history_lines(history: HistoryData) -> list[str]:
+    """Audits over time, one line for each metric."""
+    if not history.rows:
         return ["No audits are kept here."]
-    return [
+    rows = [
         f"{row.when}  {row.dataset} v{row.version}  by {row.by}  model {row.model}  {row.metric}: {row.ratio} "
-        f"{row.interval}  {row.verdict}  {row.cost}"
-        for row in rows
+        f"{row.interval}  {row.verdict}  {row.cost}  receipt {row.receipt}"
+        for row in history.rows
     ]
+    return [*rows, "", *(f"{fact.term}: {fact.text}" for fact in history.facts)]

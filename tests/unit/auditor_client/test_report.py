@@ -226,7 +226,7 @@ def test_a_figure_that_may_be_anything_is_shown_as_unknown() -> None:
 
     assert figures["Statistical parity ratio"] == "unknown"
     assert figures["Statistical parity difference"] == "20.0"
-    assert History((open_ratio,)).view.data[0].ratio == "unknown"
+    assert History((open_ratio,)).view.data.rows[0].ratio == "unknown"
 
 
 def test_the_cost_and_what_is_left_are_shown() -> None:
@@ -306,6 +306,38 @@ def test_history_and_comparison_write_their_pages_too(tmp_path: Path) -> None:
         path = shown.write_report(tmp_path / f"{name}.html")
         assert path.read_text(encoding="utf-8") == shown.to_html()
         assert json.loads(shown.to_json()) == shown.to_document()
+
+
+def test_a_comparison_says_of_which_figure_whom_and_what_it_compares() -> None:
+    result = invented_audit()
+    comparison = compare_results(result, invented_audit(ratio=(0.9, 0.88, 0.92)))
+    said = comparison.summary()
+
+    assert comparison.view.data.headline.startswith(
+        "Among the people in the register, the second model is closer to statistical parity for sex. Its ratio is"
+    )
+    assert "Only statistical parity was compared: accuracy and other figures may have changed either way." in said
+    for fact in (
+        "Dataset: ",
+        "Compared by: sex",
+        "Holder: https://holder.example",
+        "First: receipt: ",
+        "Second: model: ",
+    ):
+        assert fact in said
+    assert result.receipt.name in comparison.to_html()
+    assert f"model {'1' * 12}," in comparison.view.data.first
+    assert f"model {'1' * 12} " in History((result,)).summary(), "the same digest in every report"
+    assert f"Model: {'1' * 12}," in "\n".join(f"{fact.term}: {fact.text}" for fact in result.view.data.question)
+
+
+def test_what_an_answer_cost_stands_once_and_the_sum_is_of_answers() -> None:
+    result = invented_audit(epsilon="0.5")
+    history = History((result, replace(result, stored=replace(result.stored, reused=True)))).view.data
+    costs = [row.cost for row in history.rows]
+
+    assert costs == ["ε = 0.5", "the same answer"]
+    assert [fact.text for fact in history.facts[:2]] == ["1", "ε = 0.5"]
 
 
 def test_hostile_names_are_shown_as_they_are() -> None:
