@@ -54,7 +54,7 @@ def no_such(what: str, given: object, known: Iterable[object]) -> str:
     meant = "." if close is None else f": did you mean {close!r}?"
     shown = ("; " if any("," in name for name in names) else ", ").join(names[:_NAMES_MAX])
     more = f" and {len(names) - _NAMES_MAX} more" if names[_NAMES_MAX:] else ""
-    return f"{given!r} is no {what}{meant} {f'There are {shown}{more}' if names else 'There is none'}."
+    return f"{given!r} is no {what}{meant} There {'are' if len(names) > 1 else 'is'} {shown or 'none'}{more}."
 
 
 def closest(given: str, names: Iterable[str]) -> str | None:

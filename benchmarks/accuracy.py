@@ -9,7 +9,7 @@ for strategy `pafer` and the paper's procedure (`uniform` policies, exact suppor
 to two milliseconds, so 2 000 of each take about five minutes on two idle cores; the default takes one.
 
 Errors are mean absolute errors of the SP ratio over the runs (AASPE). *Wrong* is the share of all runs whose verdict
-on the 80 % rule contradicts the truth, *wrong of given* their share of the verdicts other than undecided.
+on the four-fifths rule contradicts the truth, *wrong of given* their share of the verdicts other than undecided.
 """
 
 import argparse

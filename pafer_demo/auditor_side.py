@@ -99,7 +99,7 @@ def show(
         "audited",
         "by",
         "ratio, 95 % interval",
-        "80 % rule",
+        "four-fifths rule",
         title="What the auditor found",
         title_justify="left",
     )

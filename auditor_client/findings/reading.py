@@ -90,7 +90,7 @@ class Reading(BaseModel):
         if self.threshold_of(metrics[0]) is None:
             raise QuestionRefused(
                 f"There is no verdict on {metrics[0]} by itself: the four-fifths rule is about selection rates. Say of "
-                "which ratio you want a verdict (threshold, such as 0.9)."
+                "which ratio you want a verdict (`threshold`, such as 0.9)."
             )
         if not self.has_intervals:
             raise QuestionRefused("The plug-in estimator gives no verdict: use posterior.")

@@ -40,8 +40,8 @@ MAPS: Final = (
     ("aaspe", "AASPE, the paper's procedure"),
     ("uar_less_aaspe", "UAR − AASPE, the paper's procedure"),
     ("product_aaspe", "AASPE, the product"),
-    ("right", "80 % rule: right verdicts, the product"),
-    ("wrong", "80 % rule: wrong verdicts, the product"),
+    ("right", "four-fifths rule: right verdicts, the product"),
+    ("wrong", "four-fifths rule: wrong verdicts, the product"),
 )
 # The same picture has the same bytes, and its text stays text.
 _STYLE: Final[Any] = {"svg.hashsalt": "pafer", "svg.fonttype": "none", "font.size": 8, "axes.grid": True,
@@ -90,7 +90,7 @@ def figure_1_product(errors: pd.DataFrame) -> Figure:
 
 
 def figure_1_verdicts(verdicts: pd.DataFrame) -> Figure:
-    """What the product says of the 80 % rule, as shares of its runs, by ε.
+    """What the product says of the four-fifths rule, as shares of its runs, by ε.
 
     Args:
         verdicts: By dataset, sensitive and epsilon, as `summaries.verdicts` gives.

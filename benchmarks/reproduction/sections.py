@@ -33,8 +33,8 @@ SLIPS: Final = (
 )
 PRODUCT_ADDS: Final = (
     "The same ε, spent on one disjoint histogram instead of a root query and rules, and the posterior of the true "
-    "counts instead of replaced answers. And it need not answer: what it says of the 80 % rule is right, wrong or "
-    "undecided."
+    "counts instead of replaced answers. And it need not answer: what it says of the four-fifths rule is right, wrong "
+    "or undecided."
 )
 UAR: Final = (
     "UAR asks how often the first decimal of SP is right. It says nothing of how sure an auditor may be; the "
@@ -131,7 +131,9 @@ def experiment_1_sections(output: Output, rows: pd.DataFrame) -> list[Section]:
                     figures.figure_1_product(found), "figure-1-product", f"AASPE over ε, paper and product. {band}"
                 ),
                 output.picture(
-                    figures.figure_1_verdicts(judged), "figure-1-verdicts", "The product’s verdicts on the 80 % rule."
+                    figures.figure_1_verdicts(judged),
+                    "figure-1-verdicts",
+                    "The product’s verdicts on the four-fifths rule.",
                 ),
             ),
         ),

@@ -88,7 +88,7 @@ def tenths(ratios: pd.Series) -> pd.Series:
 
 
 def verdicts(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """What the product says of the 80 % rule: right, wrong or undecided; and how often its interval holds the truth.
+    """What the product says of the four-fifths rule: right, wrong or undecided; how often its interval is true.
 
     Args:
         rows: With `low` and `high`.

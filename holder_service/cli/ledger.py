@@ -72,7 +72,7 @@ def export_ledger(
 
 @commands.command("verify-ledger")
 def verify_ledger(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
-    """Have the holder recompute its ledger."""
+    """Have a running holder recompute its ledger, as `holder ledger verify` does on its machine."""
     show_verification(call("POST", f"{LEDGER}/verify", url, key), as_json)
 
 

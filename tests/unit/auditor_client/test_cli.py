@@ -350,7 +350,7 @@ BAD_INPUT = {
     "no such draw": (["audit", "MODEL", *QUESTION, "--draw", "1001"], "draw"),
     "no such dataset": (
         ["plan", "MODEL", "--dataset", "none", *QUESTION[2:]],
-        "'none' is no dataset. There are",
+        "'none' is no dataset. There is",
     ),
     "a dataset with a typing error": (["budget", "--dataset", "registre"], "did you mean 'register'"),
     "a metric with a typing error": (

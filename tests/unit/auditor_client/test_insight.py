@@ -81,7 +81,7 @@ def test_a_result_says_in_one_line_what_it_is() -> None:
 
 
 def test_a_picture_of_what_was_not_asked_is_refused() -> None:
-    with pytest.raises(QuestionRefused, match="There are statistical-parity"):
+    with pytest.raises(QuestionRefused, match="There is statistical-parity"):
         audited().plot(ODDS)
 
 

@@ -104,7 +104,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[AuditorError], str]] = {
     "a mechanism that the holder does not offer": (
         {"mechanism": "gaussian", "dataset": REGISTER.model_copy(update={"mechanisms": ("laplace",)})},
         QuestionRefused,
-        "There are laplace",
+        "There is laplace",
     ),
     "a delta without its mechanism": ({"delta": "0.000001"}, QuestionRefused, "gaussian alone"),
     "no epsilon": ({"epsilon": None}, QuestionRefused, "needs `epsilon`"),

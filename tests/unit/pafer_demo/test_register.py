@@ -22,7 +22,7 @@ def test_it_is_of_a_realistic_size_and_has_missing_incomes() -> None:
 
 
 def test_a_tree_that_sees_neither_sex_nor_origin_still_treats_the_groups_differently() -> None:
-    """The disparity that the demonstration has to find: both fail the 80 % rule, and together by more."""
+    """The disparity that the demonstration has to find: both fail the four-fifths rule, and together by more."""
     data = register()
     model = trained_tree(data)
 
