@@ -13,16 +13,20 @@ from typing import Final
 from shared.metadata import ColumnWords, value_name
 from shared.rules import MISSING_TESTS, Predicate, Rule
 from shared.schema import Column, Value
+from shared.wording import MINUS, joined, listed, said, sentence
 
 Columns = Mapping[str, Column]
 Written = Mapping[str, ColumnWords]
 """What a holder wrote of columns, by their names."""
-MINUS: Final = "\N{MINUS SIGN}"
 DIGITS: Final = 6
 TINY: Final = 1e-300
 """What is nearer to zero is said to be next to it."""
 _DIGITS_EXACT: Final = 17
-_NOTHING: Final = "nothing that it can be"
+_BELOW: Final = sentence("below {value}")
+_AT_MOST: Final = sentence("at most {value}")
+_ABOVE: Final = sentence("above {value}")
+_AT_LEAST: Final = sentence("at least {value}")
+_NOTHING: Final = said("nothing that it can be")
 _UPPER: Final = ("lt", "le")
 _LOWER: Final = ("gt", "ge")
 
@@ -36,7 +40,7 @@ class Condition:
     exact: str = ""
 
     def __str__(self) -> str:
-        return f"{self.column} {self.words}"
+        return said("{column} {words}", column=self.column, words=self.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,9 @@ def rule_words(rule: Rule, columns: Columns | None = None, written: Written | No
         exact = _condition(predicates, column, _DIGITS_EXACT, of_column)
         if words:
             shown = measured(name, of_column)
-            conditions.append(Condition(shown, f"is {words}", "" if exact == words else f"is {exact}"))
+            conditions.append(
+                Condition(shown, said("is {what}", what=words), "" if exact == words else said("is {what}", what=exact))
+            )
     return tuple(conditions)
 
 
@@ -79,7 +85,7 @@ def measured(name: str, written: ColumnWords | None) -> str:
 
 def rule_text(rule: Rule, columns: Columns | None = None) -> str:
     """A rule as a text of one line."""
-    return " and ".join(map(str, rule_words(rule, columns))) or "everybody"
+    return joined(map(str, rule_words(rule, columns)), " and ") or said("everybody")
 
 
 def value_words(value: Value, digits: int = DIGITS, written: ColumnWords | None = None) -> str:
@@ -89,7 +95,7 @@ def value_words(value: Value, digits: int = DIGITS, written: ColumnWords | None 
         if words is not None:
             return words
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return said("yes") if value else said("no")
     if isinstance(value, str):
         return value
     if isinstance(value, int):
@@ -101,11 +107,6 @@ def value_words(value: Value, digits: int = DIGITS, written: ColumnWords | None 
     return text.removesuffix(".0").replace("-", MINUS)
 
 
-def listed(words: Sequence[str], last: str = "and") -> str:
-    """Words as a sentence lists them: "a, b and c"."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
-
-
 def _condition(predicates: Sequence[Predicate], column: Column | None, digits: int, written: ColumnWords | None) -> str:
     """What several predicates on one column say together; empty if they exclude nothing."""
     tests = {predicate.op for predicate in predicates if predicate.op in MISSING_TESTS}
@@ -113,12 +114,12 @@ def _condition(predicates: Sequence[Predicate], column: Column | None, digits: i
     # A missing value passes a conjunction only if every predicate of it lets missing pass.
     missing_passes = all(predicate.or_missing for predicate in compared)
     if "is_missing" in tests:
-        return "missing" if missing_passes and len(tests) == 1 else _NOTHING
+        return said("missing") if missing_passes and len(tests) == 1 else _NOTHING
     words = _known(compared, column, digits, written)
     nullable = column is None or column.nullable
     if missing_passes and not tests:
-        return f"{words} (or missing)" if words and nullable else words
-    return words or ("not missing" if nullable else "")
+        return said("{what} (or missing)", what=words) if words and nullable else words
+    return words or (said("not missing") if nullable else "")
 
 
 def _known(predicates: Sequence[Predicate], column: Column | None, digits: int, written: ColumnWords | None) -> str:
@@ -131,8 +132,10 @@ def _known(predicates: Sequence[Predicate], column: Column | None, digits: int, 
     words = _range(low, high, column, digits)
     if not excluded:
         return words
-    unlike = f"not {listed([value_words(value, digits, written) for value in excluded], 'or')}"
-    return f"{words} and {unlike}" if words else unlike
+    values = listed([value_words(value, digits, written) for value in excluded], "or")
+    if words:
+        return said("{range} and not {values}", range=words, values=values)
+    return said("not {values}", values=values)
 
 
 def _listed(predicates: Sequence[Predicate], column: Column | None) -> tuple[list[Value] | None, list[Value]]:
@@ -185,12 +188,12 @@ def _range(low: _Bound | None, high: _Bound | None, column: Column | None, digit
         return value_words(first.value, _DIGITS_EXACT)
     digits = _digits_apart([bound.value for bound in (low, high, *ends) if bound is not None], digits)
     if low is not None and high is not None and column is not None and column.type == "integer":
-        return f"{value_words(low.value)} to {value_words(high.value)}"
-    upper = "" if high is None else f"{'below' if high.strict else 'at most'} {value_words(high.value, digits)}"
+        return said("{low} to {high}", low=value_words(low.value), high=value_words(high.value))
+    upper = "" if high is None else said(_BELOW if high.strict else _AT_MOST, value=value_words(high.value, digits))
     if low is None:
         return upper
-    lower = f"{'above' if low.strict else 'at least'} {value_words(low.value, digits)}"
-    return f"{lower} and {upper}" if upper else lower
+    lower = said(_ABOVE if low.strict else _AT_LEAST, value=value_words(low.value, digits))
+    return said("{lower} and {upper}", lower=lower, upper=upper) if upper else lower
 
 
 def _end(value: float) -> _Bound | None:

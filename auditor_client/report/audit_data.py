@@ -26,9 +26,9 @@ from auditor_client.report.rule_tree import TreeNode, rule_tree
 from auditor_client.report.score_pictures import ImpactRow, ScoreData, impact_row, score_data
 from auditor_client.report.subject import Subject, subject
 from auditor_client.report.widths import WidthCurve, remaining_curve
-from auditor_client.rule_words import listed
 from auditor_client.text import loss_words
 from shared.amounts import NANO_PER_UNIT
+from shared.wording import date, figure, listed, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def audit_data(finding: Finding) -> AuditData:
         sections=tuple(metric_section(finding, metric) for metric in finding.metrics),
         impact=tuple(
             (
-                f"By {listed(words.columns(columns))}",
+                said("By {columns}", columns=listed(words.columns(columns))),
                 tuple(impact_row(words.group(columns, one.group), one) for one in ratios),
             )
             for columns, ratios in insight.impact_ratios(finding).items()
@@ -130,43 +130,56 @@ def with_outlook(report: AuditData, outlook: Outlook | None) -> AuditData:
 def _reused(finding: Finding) -> str:
     if not finding.reused:
         return ""
-    created = finding.release.created.astimezone(UTC)
-    return (
-        "Nothing was spent: a kept answer of "
-        f"{created.day} {created:%B %Y} already has every count that this question needs."
+    return said(
+        "Nothing was spent: a kept answer of {day} already has every count that this question needs.",
+        day=date(finding.release.created.astimezone(UTC)),
     )
 
 
 def _question(finding: Finding) -> tuple[Fact, ...]:
     release = finding.release
-    created = release.created.astimezone(UTC)
     return (
         *subject_facts(finding.question),
-        Fact("Groups", str(len(finding.counts[next(iter(finding.counts))].measurement.groups))),
-        Fact("Figures", listed([METRIC_WORDS[metric].title for metric in finding.metrics])),
-        Fact("Privacy loss", loss_words(release.charge)),
-        Fact("Strategy", finding.strategy),
-        Fact("Estimator", finding.estimator),
-        Fact("Asked by", release.auditor),
-        Fact("Answered", f"{created.day} {created:%B %Y, %H:%M} UTC"),
+        Fact(said("Groups"), str(len(finding.counts[next(iter(finding.counts))].measurement.groups))),
+        Fact(said("Figures"), listed([METRIC_WORDS[metric].title for metric in finding.metrics])),
+        Fact(said("Privacy loss"), loss_words(release.charge)),
+        Fact(said("Strategy"), finding.strategy),
+        Fact(said("Estimator"), finding.estimator),
+        Fact(said("Asked by"), release.auditor),
+        Fact(said("Answered"), date(release.created.astimezone(UTC), time=True)),
     )
 
 
 def _cost(finding: Finding) -> tuple[Fact, ...]:
     release, budget = finding.release, finding.budget
     if budget is None:
-        left = f"{loss_words(release.remaining)} when the answer was made"
+        left = said("{loss} when the answer was made", loss=loss_words(release.remaining))
     else:
-        left = f"{loss_words(budget.left)} of {loss_words(budget.limit)}, for the population {budget.population}"
-    cost = Fact("This audit cost", loss_words(release.charge))
+        left = said(
+            "{left} of {limit}, for the population {population}",
+            left=loss_words(budget.left),
+            limit=loss_words(budget.limit),
+            population=budget.population,
+        )
+    cost = Fact(said("This audit cost"), loss_words(release.charge))
     if finding.reused:
-        cost = Fact("This audit cost", f"nothing; the kept answer cost {loss_words(release.charge)} when it was made")
-    facts = [cost, Fact("Left of the budget", left)]
+        cost = Fact(
+            said("This audit cost"),
+            said("nothing; the kept answer cost {loss} when it was made", loss=loss_words(release.charge)),
+        )
+    facts = [cost, Fact(said("Left of the budget"), left)]
     facts.append(
-        Fact("Protected", f"what would differ if {prose.relation_words(release.relation)} ({release.relation})")
+        Fact(
+            said("Protected"),
+            said(
+                "what would differ if {change} ({relation})",
+                change=prose.relation_words(release.relation),
+                relation=release.relation,
+            ),
+        )
     )
     noises = dict.fromkeys(batch.noise for batch in release.batches)
-    return (*facts, *(Fact("Noise on each count", prose.noise_words(noise)) for noise in noises))
+    return (*facts, *(Fact(said("Noise on each count"), prose.noise_words(noise)) for noise in noises))
 
 
 def _central(outlook: Outlook | None) -> tuple[Fact, ...]:
@@ -174,23 +187,29 @@ def _central(outlook: Outlook | None) -> tuple[Fact, ...]:
     if outlook is None or outlook.central is None:
         return ()
     central = outlook.central
-    words = (
-        f"the perturbation cost each person ε = {central.epsilon_nano / NANO_PER_UNIT:.3g}. From a holder who has the "
-        f"true groups, that loss would give an interval of the ratio about {central.width:.3f} wide, with a mean "
-        f"error of {central.error:.3f}; this one is {outlook.now:.3f} wide"
+    words = said(
+        "the perturbation cost each person ε = {epsilon}. From a holder who has the true groups, that loss would give "
+        "an interval of the ratio about {width} wide, with a mean error of {error}; this one is {now} wide",
+        epsilon=f"{central.epsilon_nano / NANO_PER_UNIT:.3g}",
+        width=figure(central.width, 3, "decimal"),
+        error=figure(central.error, 3, "decimal"),
+        now=figure(outlook.now, 3, "decimal"),
     )
-    return (Fact("Perturbed at the source", words),)
+    return (Fact(said("Perturbed at the source"), words),)
 
 
 def _receipt(finding: Finding) -> tuple[Fact, ...]:
     release = finding.release
     return (
-        Fact("Holder", finding.holder_url, exact=True),
-        Fact("Release", release.id, exact=True),
-        Fact("Ledger entry", f"{release.ledger.sequence}, {release.ledger.hash}", exact=True),
-        Fact("Signing key", f"{release.key} (Ed25519) {finding.key.public_key}", exact=True),
-        Fact("Signature", release.signature, exact=True),
-        Fact("Receipt file", finding.receipt.name, exact=True),
-        Fact("Rules", finding.model.rules, exact=True),
-        *(Fact(f"Column {name}", column, exact=True) for name, column in finding.question.column_ids.items()),
+        Fact(said("Holder"), finding.holder_url, exact=True),
+        Fact(said("Release"), release.id, exact=True),
+        Fact(said("Ledger entry"), f"{release.ledger.sequence}, {release.ledger.hash}", exact=True),
+        Fact(said("Signing key"), f"{release.key} (Ed25519) {finding.key.public_key}", exact=True),
+        Fact(said("Signature"), release.signature, exact=True),
+        Fact(said("Receipt file"), finding.receipt.name, exact=True),
+        Fact(said("Rules"), finding.model.rules, exact=True),
+        *(
+            Fact(said("Column {name}", name=name), column, exact=True)
+            for name, column in finding.question.column_ids.items()
+        ),
     )

@@ -7,7 +7,7 @@ from auditor_client.asking.inquiry import ModelDigest
 from auditor_client.asking.question import Question
 from auditor_client.report.formats import group_words, scope_words, sensitive_words
 from auditor_client.report.subject import subject
-from auditor_client.rule_words import listed
+from shared.wording import joined, listed, said
 
 _DIGITS: Final = 12
 
@@ -25,19 +25,25 @@ def subject_facts(question: Question) -> tuple[Fact, ...]:
     """What was audited, about whom, compared by what."""
     scope, reference = scope_words(question), question.reference
     return (
-        Fact("Audited", subject(question).sentence),
+        Fact(said("Audited"), subject(question).sentence),
         *model_facts(question.model),
-        Fact("Dataset", f"{question.words.title}, version {question.plan.version}"),
-        Fact("Compared by", listed(sensitive_words(question))),
-        *([Fact("Within", " and ".join(scope))] if scope else []),
-        *([Fact("Compared with", ", ".join(group_words(question, reference)))] if reference else []),
+        Fact(
+            said("Dataset"),
+            said("{dataset}, version {version}", dataset=question.words.title, version=question.plan.version),
+        ),
+        Fact(said("Compared by"), listed(sensitive_words(question))),
+        *([Fact(said("Within"), listed(scope))] if scope else []),
+        *([Fact(said("Compared with"), joined(group_words(question, reference), ", "))] if reference else []),
     )
 
 
 def model_facts(model: ModelDigest) -> tuple[Fact, ...]:
     """Which model, by the same digest in every report; and its file, if it came from one."""
-    file = () if model.file is None else (Fact("Model file", model.file, exact=True),)
-    return (Fact("Model", f"{model_digest(model)}, the beginning of the digest of its rules"), *file)
+    file = () if model.file is None else (Fact(said("Model file"), model.file, exact=True),)
+    return (
+        Fact(said("Model"), said("{digest}, the beginning of the digest of its rules", digest=model_digest(model))),
+        *file,
+    )
 
 
 def model_digest(model: ModelDigest) -> str:

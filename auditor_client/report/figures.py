@@ -30,10 +30,14 @@ from auditor_client.report.formats import (
     whole,
 )
 from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS, MetricWords, RateWords
+from shared.wording import joined, listed, said
 
 _PARTS: Final = {0.05: 5, 0.1: 5, 0.2: 4, 0.3: 3, 0.4: 4, 0.5: 5, 0.6: 6, 0.8: 4, 1.0: 5}
 """The ends that the axis of the rates may have, and into how many equal parts each is divided."""
 _RATIOS: Final = LinearAxis(0.0, 1.0, 5)
+_LOWEST: Final = said("lowest")
+_HIGHEST: Final = said("highest")
+_REFERENCE: Final = said("reference")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,7 @@ def metric_section(finding: Finding, metric: str) -> MetricSection:
         key=metric,
         words=words,
         rates=tuple(_rates(finding.question, rate, parity) for rate, parity in parities),
-        ratio=_ratio_picture(words.title, estimate),
+        ratio=_ratio_picture(words.within, estimate),
         figures=_figures(metric, words.title, estimate),
         reference=() if reference is None else group_words(finding.question, reference),
         comparisons=tuple(
@@ -139,9 +143,9 @@ def _rates(question: Inquiry, rate: Rate, parity: ParityEstimate) -> RateTable:
     lowest, highest = prose.extremes(parity) or (None, None)
     rows = []
     for group in sorted(parity.groups, key=lambda group: -group.rate.value if group.rate.defined else math.inf):
-        notes = [word for word, extreme in (("lowest", lowest), ("highest", highest)) if group is extreme]
-        notes += ["reference"] if group.group == question.reference else []
-        rows.append(_group_row(group_words(question, group.group), group, axis, " and ".join(notes)))
+        notes = [word for word, extreme in ((_LOWEST, lowest), (_HIGHEST, highest)) if group is extreme]
+        notes += [_REFERENCE] if group.group == question.reference else []
+        rows.append(_group_row(group_words(question, group.group), group, axis, listed(notes)))
     compared, bar = highest if parity.ratio.defined else None, parity.threshold
     return RateTable(
         words=RATE_WORDS[rate],
@@ -150,7 +154,7 @@ def _rates(question: Inquiry, rate: Rate, parity: ParityEstimate) -> RateTable:
         rows=tuple(rows),
         ticks=axis.ticks,
         reference=None if compared is None or bar is None else axis.position(bar * compared.rate.value),
-        reference_text="" if bar is None else f"{threshold_percent(bar)} of the highest rate",
+        reference_text="" if bar is None else said("{threshold} of the highest rate", threshold=threshold_percent(bar)),
         has_intervals=any(row.interval for row in rows),
         has_population=any(row.population for row in rows),
     )
@@ -184,11 +188,15 @@ def _ratio_picture(title: str, estimate: MetricEstimate) -> RatioPicture:
         threshold=None if bar is None else 100 * bar,
         threshold_text="" if bar is None else f"{bar:g}",
         verdict=estimate.verdict.value if estimate.ratio.defined else "undefined",
-        alternative=(
-            f"The ratio on a line from 0 to 1: {shown}{f', {interval}' if interval else ''}."
-            f"{'' if bar is None else f' The threshold is at {bar:g}.'}"
+        alternative=joined(
+            [
+                said("The ratio on a line from 0 to 1: {ratio}, {interval}.", ratio=shown, interval=interval)
+                if interval
+                else said("The ratio on a line from 0 to 1: {ratio}.", ratio=shown),
+                *([] if bar is None else [said("The threshold is at {threshold}.", threshold=f"{bar:g}")]),
+            ]
         ),
-        caption=f"The {title.lower()} ratio. 1 means that the rates of all groups are the same.",
+        caption=said("The {metric} ratio. 1 means that the rates of all groups are the same.", metric=title),
     )
 
 
@@ -196,21 +204,25 @@ def _figures(metric: str, title: str, estimate: MetricEstimate) -> tuple[FigureR
     def ratio_words(number: float) -> str:
         return ratio(number, apart_from=estimate.threshold)
 
-    of_ratio, of_difference = "lowest rate divided by highest", "highest rate less lowest"
+    of_ratio = said("lowest rate divided by highest")
+    of_difference = said("highest rate less lowest, in percentage points")
     parts = []
     if isinstance(estimate, OddsEstimate):
-        named = (("True-positive", estimate.true_positive), ("False-positive", estimate.false_positive))
-        parts = [_ratio_row(f"{name} rates, ratio", of_ratio, part, ratio_words) for name, part in named]
-        of_ratio, of_difference = "the smaller of the two ratios", "the larger of the two differences"
+        parts = [
+            _ratio_row(said("True-positive rates, ratio"), of_ratio, estimate.true_positive, ratio_words),
+            _ratio_row(said("False-positive rates, ratio"), of_ratio, estimate.false_positive, ratio_words),
+        ]
+        of_ratio = said("the smaller of the two ratios")
+        of_difference = said("the larger of the two differences, in percentage points")
     difference = FigureRow(
-        f"{title} difference",
-        f"{of_difference}, in percentage points",
+        said("{metric} difference", metric=title),
+        of_difference,
         known(estimate.difference, points),
         interval_text(estimate.difference, points),
         interval_text(estimate.population_difference, points),
         equal="0",
     )
-    of_all = _ratio_row(f"{title} ratio", of_ratio, estimate, ratio_words), difference
+    of_all = _ratio_row(said("{metric} ratio", metric=title), of_ratio, estimate, ratio_words), difference
     # Where the ratio is no selection rates', a low rate makes it alarming by itself: the difference is read first.
     return *(of_all if metric == PARITY else reversed(of_all)), *parts
 

@@ -11,24 +11,26 @@ from auditor_client.report.formats import whole
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import noise_words
 from auditor_client.report.widths import WidthCurve, planned_curve, width_words
-from auditor_client.rule_words import listed
 from auditor_client.text import loss_words
 from shared.datasets import Budget
 from shared.plans import Quote
+from shared.wording import figure, joined, listed, said, sentence
 
-_ENOUGH: Final = "The interval of the {metric} ratio is expected to be {width} wide."
-_NOT_ENOUGH: Final = (
+_ENOUGH: Final = sentence("The interval of the {metric} ratio is expected to be {width} wide.")
+_NOT_ENOUGH: Final = sentence(
     "What is left of the budget does not suffice. The interval of the {metric} ratio is expected to be {width} wide."
 )
-_UNKNOWN: Final = (
+_UNKNOWN: Final = sentence(
     "How many people the dataset is about is not known, so {people} are supposed: give their number (--people)."
 )
-_WOULD_BE: Final = "With {people} people the interval would be {width} wide."
-_RULES_FROM: Final = "From {people} people on, strategy auto would ask rule by rule."
-_CHANCES: Final = (
+_WOULD_BE: Final = sentence("With {people} people the interval would be {width} wide.")
+_RULES_FROM: Final = sentence("From {people} people on, strategy auto would ask rule by rule.")
+_CHANCES: Final = sentence(
     "Of 100 audits so many would give each verdict, by what the ratio truly is (simulated {fewest} to {most} times "
     "each, standard error at most {error} in 100):"
 )
+_SUPPOSES: Final = sentence("This supposes {assumption}.")
+_OWN_DATA: Final = sentence("This supposes {assumption}; the numbers of people are your own data’s.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,9 @@ class PlanData:
 
 
 _GIVES = {
-    "verdict": "the figures alone, as exactly as the loss allows",
-    "rules": "the figures, and every rule’s share in them",
-    "pafer": "what the published procedure gives",
+    "verdict": said("the figures alone, as exactly as the loss allows"),
+    "rules": said("the figures, and every rule’s share in them"),
+    "pafer": said("what the published procedure gives"),
 }
 
 
@@ -77,25 +79,32 @@ def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budg
     metric = METRIC_WORDS[question.metrics[0]].within
     return PlanData(
         supposed=_supposed(forecast),
-        headline=(_ENOUGH if enough else _NOT_ENOUGH).format(metric=metric, width=width_words(forecast.chosen.width)),
+        headline=said(_ENOUGH if enough else _NOT_ENOUGH, metric=metric, width=width_words(forecast.chosen.width)),
         enough=enough,
         facts=(
-            Fact("Cost", f"{loss_words(charge)}; {loss_words(left)} is left"),
+            Fact(said("Cost"), said("{charge}; {left} is left", charge=loss_words(charge), left=loss_words(left))),
             *subject_facts(question),
-            Fact("Rules", f"{len(question.rules)}, {favourable} of them favourable"),
-            Fact("Figures", listed([METRIC_WORDS[name].title for name in question.metrics])),
-            Fact("Strategy", question.strategy),
-            *(Fact(f"Noise on each count of {batch.name}", noise_words(batch.noise)) for batch in quote.batches),
+            Fact(
+                said("Rules"),
+                said("{number}, {favourable} of them favourable", number=len(question.rules), favourable=favourable),
+            ),
+            Fact(said("Figures"), listed([METRIC_WORDS[name].title for name in question.metrics])),
+            Fact(said("Strategy"), question.strategy),
+            *(
+                Fact(said("Noise on each count of {batch}", batch=batch.name), noise_words(batch.noise))
+                for batch in quote.batches
+            ),
         ),
-        table_title=f"Expected of the {metric} ratio at {loss_words(charge)}, by strategy:",
+        table_title=said(
+            "Expected of the {metric} ratio at {charge}, by strategy:", metric=metric, charge=loss_words(charge)
+        ),
         rows=forecast.strategies,
         chosen=question.strategy,
         gives=_GIVES,
         chances_title=_chances_title(forecast),
         chances=tuple(map(_chance_row, forecast.chances)),
         curve=planned_curve(forecast),
-        assumption=f"This supposes {forecast.assumption}"
-        f"{'; the numbers of people are your own data’s' if forecast.from_supports else ''}.",
+        assumption=said(_OWN_DATA if forecast.from_supports else _SUPPOSES, assumption=forecast.assumption),
     )
 
 
@@ -103,13 +112,13 @@ def _supposed(forecast: Forecast) -> str:
     others = forecast.other_people
     if not others:
         return ""
-    sentences = [_UNKNOWN.format(people=whole(forecast.assumption.supposed_people))]
+    sentences = [said(_UNKNOWN, people=whole(forecast.assumption.supposed_people))]
     sentences += [
-        _WOULD_BE.format(people=whole(people), width=width_words(expected.width)) for people, expected in others.items()
+        said(_WOULD_BE, people=whole(people), width=width_words(expected.width)) for people, expected in others.items()
     ]
     if forecast.rules_from is not None:
-        sentences.append(_RULES_FROM.format(people=whole(forecast.rules_from)))
-    return " ".join(sentences)
+        sentences.append(said(_RULES_FROM, people=whole(forecast.rules_from)))
+    return joined(sentences)
 
 
 def _chances_title(forecast: Forecast) -> str:
@@ -117,9 +126,9 @@ def _chances_title(forecast: Forecast) -> str:
         return ""
     numbers = [chance.simulated for chance in forecast.chances]
     error = max(chance.error for chance in forecast.chances)
-    return _CHANCES.format(fewest=min(numbers), most=max(numbers), error=f"{100 * error:.1f}")
+    return said(_CHANCES, fewest=min(numbers), most=max(numbers), error=figure(100 * error, 1, "decimal"))
 
 
 def _chance_row(chance: Chance) -> ChanceRow:
     shares = (f"{100 * share:.0f}" for share in (chance.fails, chance.undecided, chance.meets))
-    return ChanceRow(f"{chance.ratio:.2f}", *shares)
+    return ChanceRow(figure(chance.ratio, 2, "decimal"), *shares)

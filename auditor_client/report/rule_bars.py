@@ -16,6 +16,7 @@ from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.formats import group_words, known, ratio
 from auditor_client.report.metric_names import RATE_WORDS
 from auditor_client.rule_words import Condition
+from shared.wording import figure, joined, said, said_of, sentence
 
 FLIPS_TRIED_MAX: Final = 32
 FLIPS_SHOWN_MAX: Final = 8
@@ -25,14 +26,12 @@ _LABELLED: Final = {
     LabelValue.MISSING: "with no label",
 }
 _RATIOS: Final = LinearAxis(0.0, 1.0, 4)
-_WIDENS: Final = (
+_WIDENS: Final = sentence(
     "Rule {rule} contributes most: it widens the gap by {points} percentage points, against “{disadvantaged}”{part}."
 )
-_NARROWS: Final = (
+_NARROWS: Final = sentence(
     "Rule {rule} contributes most: it narrows the gap by {points} percentage points, in favour of “{disadvantaged}”."
 )
-_ONE_MORE: Final = "One more of the rules shown differs clearly from zero."
-_MORE: Final = "{number} more of the rules shown differ clearly from zero."
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ def rule_bars(finding: Finding) -> RuleBars | None:
         for number, (ranked_share, so_far) in enumerate(zip(ranked, sums, strict=True), 1)
         for share in (ranked_share.share,)
     )
-    first, second = (", ".join(group_words(finding.question, group)) for group in (shares.first, shares.second))
+    first, second = (joined(group_words(finding.question, group), ", ") for group in (shares.first, shares.second))
     return RuleBars(
         first=first,
         second=second,
@@ -149,7 +148,7 @@ def _flips(finding: Finding, rate: Rate, now: float) -> tuple[Flip, ...]:
     return tuple(
         Flip(
             name=name,
-            change="refusing" if favourable else "accepting",
+            change=said("refusing") if favourable else said("accepting"),
             conditions=_conditions(finding, name),
             ratio=known(flip.ratio, partial(ratio, apart_from=flip.threshold)),
             interval=interval_text(flip.ratio, ratio),
@@ -180,21 +179,30 @@ def _conditions(finding: Finding, name: str) -> tuple[tuple[Condition, ...], ...
 def _conclusion(shares: Attribution, bars: tuple[RuleBar, ...], first: str, second: str) -> str:
     clear = [bar for bar in bars if bar.clear]
     if not clear:
-        return "The noise hides every single rule: the answer does not show which of them cause the disparity."
+        return said("The noise hides every single rule: the answer does not show which of them cause the disparity.")
     top, others = clear[0], len(clear) - 1
     share, gap = shares.ranking[bars.index(top)].share.value, shares.difference.value
     widens = not share * gap < 0
-    sentence = (_WIDENS if widens else _NARROWS).format(
+    contributes = said(
+        _WIDENS if widens else _NARROWS,
         rule=top.number,
-        points=f"{abs(share):.1f}",
+        points=figure(abs(share), 1, "decimal"),
         disadvantaged=first if gap < 0 else second,
-        part=f", {100 * share / gap:.0f} % of it" if widens and 0 < share / (gap or math.inf) <= 1 else "",
+        part=said(", {share} of it", share=figure(share / gap, 0, "percent"))
+        if widens and 0 < share / (gap or math.inf) <= 1
+        else "",
     )
-    more = [] if not others else [_ONE_MORE] if others == 1 else [_MORE.format(number=others)]
-    return " ".join([sentence, *more])
+    if not others:
+        return contributes
+    more = said_of(
+        others,
+        "One more of the rules shown differs clearly from zero.",
+        "{number} more of the rules shown differ clearly from zero.",
+    )
+    return joined([contributes, more])
 
 
 def _signed(number: float) -> str:
     if not math.isfinite(number):
-        return "undefined"
+        return said("undefined")
     return f"{number:+.1f}".replace("-", "−") if round(number, 1) else "0.0"

@@ -14,6 +14,7 @@ from auditor_client.report.axes import LinearAxis, Mark, interval_text
 from auditor_client.report.formats import group_words, percent
 from auditor_client.rule_words import Condition
 from shared.rules import Predicate, Rule
+from shared.wording import joined
 
 NODES_MAX: Final = 31
 LEAVES_MIN: Final = 3
@@ -102,7 +103,7 @@ def _bars(finding: Finding) -> dict[str, tuple[LeafBar, ...]]:
         chosen = [index for index, group in enumerate(groups) if group in (prose.extremes(finding.parity) or ())]
     return {
         leaf: tuple(
-            _bar(", ".join(group_words(finding.question, groups[index].group)), of_group[index]) for index in chosen
+            _bar(joined(group_words(finding.question, groups[index].group), ", "), of_group[index]) for index in chosen
         )
         for leaf, of_group in shares.items()
     }

@@ -11,7 +11,8 @@ from auditor_client.estimation.score_bands import ScoreFigures, ThresholdCurve
 from auditor_client.report.axes import LinearAxis, Tick, interval_text
 from auditor_client.report.formats import percent, ratio, threshold_percent, whole
 from auditor_client.report.prose import level_words
-from auditor_client.rule_words import listed, value_words
+from auditor_client.rule_words import value_words
+from shared.wording import joined, listed, said, said_of
 
 _SHARES: Final = LinearAxis(0.0, 1.0, 5, lambda value: f"{100 * value:.0f}")
 _TICKS_MAX: Final = 8
@@ -133,7 +134,7 @@ def score_data(figures: ScoreFigures, names: tuple[str, ...], *, chosen: float |
         ratios=_ratio_picture(figures.acceptance, threshold, level),
         rates=_rate_picture(
             [[group.rate for group in parity.groups] for parity in figures.acceptance.parities],
-            names, [value_words(edge) for edge in figures.edges], "Rates of the groups at every threshold",
+            names, [value_words(edge) for edge in figures.edges], said("Rates of the groups at every threshold"),
         ),
         thresholds=tuple(
             _threshold_row(edge, parity, chosen=edge == chosen)
@@ -143,9 +144,12 @@ def score_data(figures: ScoreFigures, names: tuple[str, ...], *, chosen: float |
         bands=bands,
         impact=tuple(map(impact_row, ((name,) for name in names), figures.impact)),
         impact_title=(
-            f"Selection rates and impact ratios at the threshold {value_words(chosen)}"
+            said("Selection rates and impact ratios at the threshold {threshold}", threshold=value_words(chosen))
             if chosen is not None
-            else f"Scoring rates and impact ratios: above {value_words(figures.edges[figures.median])}, near the median"
+            else said(
+                "Scoring rates and impact ratios: above {threshold}, near the median",
+                threshold=value_words(figures.edges[figures.median]),
+            )
         ),
         decides=chosen is not None,
         calibration=tuple(map(_labelled_row, bands, figures.calibration or ())),
@@ -153,19 +157,29 @@ def score_data(figures: ScoreFigures, names: tuple[str, ...], *, chosen: float |
         if figures.calibration is None
         else _rate_picture(
             [[group.rate for group in parity.groups] for parity in figures.calibration],
-            names, bands, "People of each band with the label, by group",
+            names, bands, said("People of each band with the label, by group"),
         ),
         auc=tuple(map(_auc_row, names, figures.auc or ())),
     )  # fmt: skip
 
 
 def _conclusion(curve: ThresholdCurve, threshold: float) -> str:
-    meeting = [value_words(edge) for edge in curve.meeting()]
-    rule = f"the lowest rate is at least {threshold_percent(threshold)} of the highest"
+    meeting, share = [value_words(edge) for edge in curve.meeting()], threshold_percent(threshold)
     if not meeting:
-        return f"At none of the {len(curve.thresholds)} thresholds is it shown that {rule}."
-    first = f"The smallest threshold at which it is shown that {rule} is {meeting[0]}."
-    return first if len(meeting) == 1 else f"{first} It is shown at {listed(meeting)}, all of them together."
+        return said_of(
+            len(curve.thresholds),
+            "At the one threshold it is not shown that the lowest rate is at least {share} of the highest.",
+            "At none of the {number} thresholds is it shown that the lowest rate is at least {share} of the highest.",
+            share=share,
+        )
+    first = said(
+        "The smallest threshold at which it is shown that the lowest rate is at least {share} of the highest is "
+        "{threshold}.",
+        share=share, threshold=meeting[0],
+    )  # fmt: skip
+    if len(meeting) == 1:
+        return first
+    return joined([first, said("It is shown at {thresholds}, all of them together.", thresholds=listed(meeting))])
 
 
 def _threshold_row(edge: float, parity: ParityEstimate, *, chosen: bool) -> ThresholdRow:
@@ -182,7 +196,7 @@ def _threshold_row(edge: float, parity: ParityEstimate, *, chosen: bool) -> Thre
 def impact_row(group: tuple[str, ...], one: ImpactRatio) -> ImpactRow:
     """One group of a table of impact ratios, by what people read of it."""
     return ImpactRow(
-        ", ".join(group),
+        joined(group, ", "),
         whole(one.size.value),
         percent(one.rate.value),
         interval_text(one.rate, percent),
@@ -206,15 +220,17 @@ def _ratio_picture(curve: ThresholdCurve, threshold: float, level: str) -> Curve
     drawn = [(x, one) for x, one in zip(xs, ratios, strict=True) if one.defined]
     region = [(x, one.high) for x, one in drawn] + [(x, one.low) for x, one in reversed(drawn)]
     return CurvePicture(
-        lines=(PictureLine("Ratio", _points((x, one.value) for x, one in drawn)),),
-        region=PictureLine("Interval", _points(region)),
+        lines=(PictureLine(said("Ratio"), _points((x, one.value) for x, one in drawn)),),
+        region=PictureLine(said("Interval"), _points(region)),
         reference=_height(threshold),
         x_ticks=_ticks(list(map(value_words, curve.thresholds))),
         y_ticks=tuple(Tick(100 - tick.position, tick.label) for tick in LinearAxis(0.0, 1.0, 5).ticks),
-        alternative="The lowest rate divided by the highest, at every threshold",
-        caption=(
-            f"The lowest rate divided by the highest, at every threshold; the region is the {level} interval, which "
-            f"holds at all thresholds together. The dashed line is {threshold_percent(threshold)}."
+        alternative=said("The lowest rate divided by the highest, at every threshold"),
+        caption=said(
+            "The lowest rate divided by the highest, at every threshold; the region is the {level} interval, which "
+            "holds at all thresholds together. The dashed line is {threshold}.",
+            level=level,
+            threshold=threshold_percent(threshold),
         ),
     )
 
@@ -234,7 +250,7 @@ def _rate_picture(
         x_ticks=_ticks(labels),
         y_ticks=tuple(Tick(100 - tick.position, tick.label) for tick in _SHARES.ticks),
         alternative=title,
-        caption=f"{title}, in per cent. The table has every value and interval.",
+        caption=said("{title}, in per cent. The table has every value and interval.", title=title),
     )
 
 
@@ -252,8 +268,8 @@ def _bars(name: str, shares: Sequence[Estimate]) -> GroupBars:
 
 def _band_names(edges: Sequence[float]) -> tuple[str, ...]:
     words = list(map(value_words, edges))
-    between = [f"{low} to {high}" for low, high in itertools.pairwise(words)]
-    return (f"at most {words[0]}", *between, f"above {words[-1]}")
+    between = [said("{low} to {high}", low=low, high=high) for low, high in itertools.pairwise(words)]
+    return (said("at most {value}", value=words[0]), *between, said("above {value}", value=words[-1]))
 
 
 def _positions(number: int) -> list[float]:

@@ -8,12 +8,13 @@ from typing import Final
 from auditor_client.planning.forecasts import Expectation, Forecast, Outlook
 from auditor_client.report.axes import LinearAxis, Tick
 from shared.amounts import NANO_PER_UNIT, format_nano
+from shared.wording import figure, joined, said, sentence
 
-_WOULD_BE: Final = (
+_WOULD_BE: Final = sentence(
     "The interval of the ratio is {now} wide at ε = {spent}. With ε = {epsilon}, asked as a new question, it would be "
     "about {width} wide."
 )
-_WOULD_DECIDE: Final = (
+_WOULD_DECIDE: Final = sentence(
     "The interval of the ratio is {now} wide at ε = {spent}. With ε = {epsilon}, asked as a new question, it would be "
     "about {width} wide, and {decided} of 100 audits would give a verdict."
 )
@@ -45,7 +46,10 @@ class WidthCurve:
 def planned_curve(forecast: Forecast) -> WidthCurve:
     """Width against ε before an audit; the planned ε is marked."""
     chosen = forecast.chosen
-    words = f"At ε = {chosen.epsilon} the interval of the ratio is expected to be {width_words(chosen.width)} wide."
+    words = said(
+        "At ε = {epsilon} the interval of the ratio is expected to be {width} wide.",
+        epsilon=chosen.epsilon, width=width_words(chosen.width),
+    )  # fmt: skip
     return _curve(forecast.curve, chosen.epsilon_nano, words)
 
 
@@ -54,32 +58,37 @@ def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
     if outlook is None or not outlook.curve or not math.isfinite(outlook.now):
         return None
     better = outlook.curve[-1]
-    words = (_WOULD_BE if better.undecided is None else _WOULD_DECIDE).format(
-        now=width_words(outlook.now),
-        spent=format_nano(outlook.epsilon_nano),
-        epsilon=better.epsilon,
-        width=width_words(better.width),
-        decided=f"{100 * (1 - (better.undecided or 0.0)):.0f}",
-    )
+    sentences = [
+        said(
+            _WOULD_BE if better.undecided is None else _WOULD_DECIDE,
+            now=width_words(outlook.now),
+            spent=format_nano(outlook.epsilon_nano),
+            epsilon=better.epsilon,
+            width=width_words(better.width),
+            decided=f"{100 * (1 - (better.undecided or 0.0)):.0f}",
+        )
+    ]
     affordable = [
         point
         for point in outlook.curve
         if outlook.remaining_nano is None or point.epsilon_nano <= outlook.remaining_nano
     ]
     if not affordable:
-        words += " What is left of the budget does not suffice for more than this audit spent."
+        sentences.append(said("What is left of the budget does not suffice for more than this audit spent."))
     elif outlook.remaining_nano is not None:
-        words += (
-            f" What is left, ε = {format_nano(outlook.remaining_nano)}, suffices for an interval about "
-            f"{width_words(affordable[-1].width)} wide."
-        )
+        sentences.append(
+            said(
+                "What is left, ε = {left}, suffices for an interval about {width} wide.",
+                left=format_nano(outlook.remaining_nano), width=width_words(affordable[-1].width),
+            )
+        )  # fmt: skip
     here = Expectation("", outlook.epsilon_nano, outlook.now, 0.0, None)
-    return _curve((here, *outlook.curve), outlook.epsilon_nano, words)
+    return _curve((here, *outlook.curve), outlook.epsilon_nano, joined(sentences))
 
 
 def width_words(width: float) -> str:
     """The width of a ratio's interval."""
-    return f"{width:.3f}" if width >= 0.0005 else "0.001 or less"
+    return figure(width, 3, "decimal") if width >= 0.0005 else said("0.001 or less")
 
 
 def _curve(expected: Sequence[Expectation], marked_nano: int, words: str) -> WidthCurve:
