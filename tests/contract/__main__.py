@@ -69,13 +69,17 @@ def prepare(holder: TestedHolder) -> None:
     required(holder.load(register_csv(people=30), "fixed-size"))
     reports = "".join(f"r{n},{n},Male,here\n" for n in range(20))
     required(holder.load(f"id,age,sex,origin\n{reports}".encode(), "survey"))
+    banded = [{**_AGE, "sensitive": True, "bands_from": [25, 45]}, {**_HOURS, "nullable": False}, _SEX]
+    required(holder.declare("aged", columns=banded, relation="sensitive_attribute", sensitive_in_rules=True))
+    ages = "".join(f"a{n},{3 * n},{n}.5,{'Female' if n % 2 else 'Male'}\n" for n in range(30))
+    required(holder.load(f"id,age,hours,sex\n{ages}".encode(), "aged"))
     words = {
         "title": "Anträge",
         "reference_date": "2026-01-31",
         "columns": {"age": {"title": "Alter", "unit": "Jahre"}},
     }
     required(holder.admin("PUT", "/datasets/register/metadata", json=words))
-    for dataset in ("unbounded", "fixed-size", "survey"):
+    for dataset in ("unbounded", "fixed-size", "survey", "aged"):
         budget = {"epsilon": "1.5", "delta": "0.005", "expires": "2999-12-31T22:30:00+02:00"}
         required(holder.admin("PUT", f"/datasets/{dataset}/budgets/ADR", json=budget))
 
@@ -113,6 +117,11 @@ def plans_sent(derived: Document) -> Iterator[tuple[str, Document]]:
     unknown = {"id": "unknown", "all_of": [{"column": "decision", "op": "is_missing"}]}
     decided = {"name": "decided", **_LAPLACE, "cells": [granted, unknown]}
     yield "register", {"sensitive": ["sex"], "columns": derived, "batches": [decided]}
+    women = {"id": "women", "all_of": [{"column": "sex", "op": "eq", "value": "Female"}]}
+    long = {"id": "long", "all_of": [{"column": "hours", "op": "ge", "value": 20}]}
+    yield "aged", {"sensitive": ["age"], "batches": [{"name": "bands", **_LAPLACE, "cells": [women, long]}]}
+    apart = [{"name": "named", **_LAPLACE, "cells": [women, old]}, {"name": "features", **_LAPLACE, "cells": [long]}]
+    yield "aged", {"sensitive": ["sex"], "batches": apart}
 
 
 def every_operator() -> Document:

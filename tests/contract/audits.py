@@ -33,6 +33,7 @@ COLUMNS: Final[list[dict[str, Any]]] = [
     {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True},
     {"name": "origin", "type": "category", "categories": ["here", "there"], "sensitive": True},
 ]
+_BANDED: Final = {**COLUMNS[0], "sensitive": True, "bands_from": [25, 45]}
 _REPORTED: Final = {**COLUMNS[4], "randomised_response": {"kept": "0.8"}}
 
 
@@ -75,15 +76,22 @@ def record(holder: TestedHolder, folder: Path, audits_made: AuditsMade) -> None:
 
 def declare(holder: TestedHolder, people: pd.DataFrame) -> None:
     """A dataset for each way of asking, with a budget in its population."""
-    columns = {"loans": COLUMNS, "halves": COLUMNS, "survey": [*COLUMNS[:4], _REPORTED]}
+    columns = {
+        "loans": COLUMNS, "halves": COLUMNS, "survey": [*COLUMNS[:4], _REPORTED], "ages": [_BANDED, *COLUMNS[1:]],
+    }  # fmt: skip
     records = people.assign(repaid=people["repaid"].map({True: "true", False: "false"}))
     for name, relation in (
         ("loans", "add_remove"),
         ("halves", "sensitive_attribute"),
         ("survey", "sensitive_attribute"),
+        ("ages", "sensitive_attribute"),
     ):
         budget = {"epsilon": "40", "delta": "0.01"}
-        required(holder.declare(name, columns=columns[name], relation=relation, cap=budget))
+        required(
+            holder.declare(
+                name, columns=columns[name], relation=relation, cap=budget, sensitive_in_rules=name == "ages"
+            )
+        )
         names = ["id", *(column["name"] for column in columns[name])]
         required(holder.load(records[names].to_csv(index=False).encode(), name))
         required(holder.admin("PUT", f"/datasets/{name}/budgets/ADR", json=budget))
@@ -146,6 +154,12 @@ def audits_without_a_threshold(auditor: Auditor, *_: object) -> Iterator[AuditRe
     yield auditor.audit(FOUR_LEAVES, "loans", ["sex"], "1", metrics=STABILITY, within="age=2")
 
 
+def audits_of_groups(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
+    """Audits by bands of a sensitive age, of a tree that looks at it."""
+    yield auditor.audit(FOUR_LEAVES, "ages", ["age"], "2", strategy="rules", reference="25 to 44")
+    yield auditor.audit(FOUR_LEAVES, "ages", ["sex"], "2", strategy="verdict")
+
+
 def audits_of_stability(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
     """Audits of whose decision is stable."""
     asked: dict[str, Any] = {"metrics": STABILITY, "within": "age=2", "free": ["région"]}
@@ -196,6 +210,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "stability": audits_of_stability,
     "no-threshold": audits_without_a_threshold,
     "columns": audits_of_columns,
+    "groups": audits_of_groups,
 }
 
 
