@@ -4,7 +4,7 @@ An auditor often has the features of the people whose sensitive attributes the h
 exact and cost no privacy, and the data are never sent.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final
@@ -113,8 +113,13 @@ def _read(table: Any, schema: Schema) -> pd.DataFrame:
     return file_table(table, usecols=lambda name: name in wanted, dtype=texts)
 
 
-def file_table(name: Path | str, **csv: Any) -> pd.DataFrame:
-    """The table in a Parquet or CSV file; of the latter an empty field alone is missing, for a category may be "NA".
+def file_table(name: Path | str, *, missing: Sequence[str] = (), **csv: Any) -> pd.DataFrame:
+    """The table in a Parquet or CSV file; of the latter an empty field is missing, for a category may be "NA".
+
+    Args:
+        name: Where it is.
+        missing: What else is missing in a CSV file.
+        csv: How that is read.
 
     Raises:
         QuestionRefused: It cannot be read.
@@ -124,7 +129,7 @@ def file_table(name: Path | str, **csv: Any) -> pd.DataFrame:
         table: pd.DataFrame = (
             pd.read_parquet(path, engine="pyarrow")
             if path.suffix == ".parquet"
-            else pd.read_csv(path, keep_default_na=False, na_values=[""], **csv)
+            else pd.read_csv(path, keep_default_na=False, na_values=["", *missing], **csv)
         )
     except ImportError as error:
         raise QuestionRefused(f"To read {path}, pip install 'pafer[parquet]', or write it as CSV.") from error

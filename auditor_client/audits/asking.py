@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self, TypeVar, get_args
+from typing import Any, Final, Literal, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -66,6 +66,16 @@ class LinkRequest(BaseModel):
         default=None, description="All values that a category can have, with commas between them [those in the data]."
     )
     label: bool = Field(default=False, description="The values say what people turned out to be: true or false.")
+    delimiter: Literal[",", ";", "|", "tab"] = Field(
+        default=",", description="What separates the fields of a CSV file's lines: , ; | or tab."
+    )
+    decimal: Literal[".", ","] = Field(default=".", description="What separates a number's decimals in a CSV file.")
+    encoding: Literal["utf-8", "utf-8-sig", "latin-1", "cp1252"] = Field(
+        default="utf-8", description="How the characters of a CSV file are written: utf-8, latin-1 or cp1252."
+    )
+    missing: tuple[str, ...] = Field(
+        default=(), description="A word for a missing value in a CSV file, beside an empty field: NA."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ line for each person who has a value, in the order of the keys. Whoever has none
 import csv
 import io
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 VALUE: Final = "value"
 """What the file calls the values."""
+_WITH_COMMA: Final = re.compile(r"^([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)$")
 _TRUTHS: Final = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 
 
@@ -84,7 +86,7 @@ def linked_file(data: Any, dataset: DatasetDescription, request: LinkRequest) ->
 
 def _columns(data: Any, person_key: str, request: LinkRequest) -> "tuple[Series, Series]":
     """The keys and the values of the data."""
-    table = _table(data)
+    table = _table(data, request)
     key = request.key or person_key
     if key not in table and table.index.name == key:
         table = table.reset_index()
@@ -100,11 +102,21 @@ def _columns(data: Any, person_key: str, request: LinkRequest) -> "tuple[Series,
             f"{', '.join(map(str, others)) or 'none'}."
         )
     rows = range(1, len(table) + 1)
-    return table[key].set_axis(rows), table[value].set_axis(rows)
+    return table[key].set_axis(rows), _with_points(table[value].set_axis(rows), request)
 
 
-def _table(data: Any) -> pd.DataFrame:
-    return data if isinstance(data, pd.DataFrame) else file_table(data, dtype="string")
+def _table(data: Any, request: LinkRequest) -> pd.DataFrame:
+    if isinstance(data, pd.DataFrame):
+        return data
+    separator = "\t" if request.delimiter == "tab" else request.delimiter
+    return file_table(data, missing=request.missing, dtype="string", sep=separator, encoding=request.encoding)
+
+
+def _with_points(values: "Series", request: LinkRequest) -> "Series":
+    """Numbers of a file with a decimal comma, with a point; what is no such number stays as it is."""
+    if request.decimal == "." or not pd.api.types.is_string_dtype(values):
+        return values
+    return values.str.replace(_WITH_COMMA, r"\1.\2", regex=True)
 
 
 def _texts(values: "Series", what: str) -> "Series":

@@ -41,6 +41,8 @@ SPELLED: Final[Mapping[str, Flag]] = {
     **dict.fromkeys(("decision", "favourable", "above", "label", "columns"), Flag(panel=AUDITED)),
     **dict.fromkeys(("epsilon", "delta", "upper", "draw"), Flag(panel=PRIVACY)),
     "mechanism": Flag(panel=PRIVACY, completed=MECHANISMS),
+    "missing": Flag(split=False),
+    **dict.fromkeys(("delimiter", "decimal", "encoding"), Flag(kind=str)),
     "supports_from": Flag(kind=Path),
     "as_json": Flag("--json"),
     "offline": Flag("--offline"),

@@ -31,6 +31,27 @@ def test_the_file_names_keys_and_values_in_the_order_of_the_keys() -> None:
     assert (file.column.type, file.column.categories, file.column.nullable) == ("category", ("no", "yes"), True)
 
 
+def test_a_file_of_another_tool_is_the_same_file_as_declared(tmp_path: Path) -> None:
+    table = pd.DataFrame({"id": ["é1", "é2", "é3"], "score": [0.5, None, -12.25]})
+    written = tmp_path / "scores.csv"
+    table.to_csv(written, index=False, sep=";", decimal=",", na_rep="NA", encoding="latin-1")
+    how: dict[str, Any] = {"delimiter": ";", "decimal": ",", "encoding": "latin-1", "missing": ("NA",)}
+
+    read = linked(written, name="score", **how)
+
+    assert read.content == linked(table, name="score").content == "id,value\né1,0.5\né3,-12.25\n".encode()
+    assert read.column.type == "number"
+    for name in how:
+        with pytest.raises(QuestionRefused):
+            linked(written, name="score", type="number", **{one: how[one] for one in how if one != name})
+
+
+def test_a_comma_in_a_category_is_none_of_a_number(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id;decision\n1;yes, perhaps\n2;no\n")
+
+    assert linked(tmp_path / "a.csv", delimiter=";", decimal=",").content == b'id,value\n1,"yes, perhaps"\n2,no\n'
+
+
 def test_the_same_values_are_the_same_file_wherever_they_come_from(tmp_path: Path) -> None:
     table = pd.DataFrame({"id": [3, 1, 2], "decision": ["b", "a", None]})
     table.to_csv(tmp_path / "a.csv", index=False)
