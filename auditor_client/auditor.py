@@ -29,6 +29,7 @@ from auditor_client.exchange.columns import LinkedColumn, LinkedColumns, OwnColu
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.exchange.verification import check_quote, verified_release
+from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, Notes
 from auditor_client.findings.reading import Reading
@@ -61,6 +62,7 @@ class Auditor:
         *,
         receipts: Path | str | None = None,
         allow_plain_http: bool | None = None,
+        about: About = NOTHING,
         http: HttpClient | None = None,
         on_step: Step = lambda _: None,
     ) -> None:
@@ -71,6 +73,7 @@ class Auditor:
             api_key: The auditor's key; by default AUDITOR_API_KEY.
             receipts: Directory of the receipts; by default AUDITOR_RECEIPTS, or "receipts" here.
             allow_plain_http: Let the key travel unencrypted to another machine.
+            about: Who audits and who writes reports; by default AUDITOR_ORGANISATION and AUDITOR_AUTHOR.
             http: For a certificate authority or a proxy of your own.
             on_step: Called with a few words before each step of the work.
 
@@ -78,7 +81,14 @@ class Auditor:
             SettingsMissing, SettingsRefused: The address or the key is set nowhere, or a setting cannot be used.
         """
         settings = load_settings(
-            {"holder_url": holder_url, "api_key": api_key, "receipts": receipts, "allow_plain_http": allow_plain_http},
+            {
+                "holder_url": holder_url,
+                "api_key": api_key,
+                "receipts": receipts,
+                "allow_plain_http": allow_plain_http,
+                "organisation": about.organisation,
+                "author": about.author,
+            },
             os.environ,
         )
         self._holder = HolderClient(
@@ -90,12 +100,16 @@ class Auditor:
         self._receipts = Receipts(settings.receipts)
         self._notes = Notes(settings.receipts)
         self._linked = LinkedColumns(settings.receipts)
+        self._about = about.over(made(About, {"organisation": settings.organisation, "author": settings.author}))
         self._on_step = on_step
 
     @classmethod
     def from_settings(cls, settings: AuditorSettings, *, on_step: Step = lambda _: None) -> Self:
         """An auditor with settings that `load_settings` returned."""
-        return cls(**{**dict(settings), "api_key": settings.api_key.get_secret_value()}, on_step=on_step)
+        by = {"organisation": settings.organisation, "author": settings.author}
+        given = {name: value for name, value in settings if name not in by}
+        given["api_key"] = settings.api_key.get_secret_value()
+        return cls(**given, about=made(About, by), on_step=on_step)
 
     @property
     def receipts(self) -> Receipts:
@@ -192,6 +206,7 @@ class Auditor:
         epsilon: PrivacyAmount | None = None,
         *,
         reading: Reading | None = None,
+        about: About | None = None,
         **keywords: Any,
     ) -> AuditResult:
         """Measure how a model treats the groups of a dataset. Spends ε, once for the same question.
@@ -205,7 +220,9 @@ class Auditor:
             epsilon: The privacy loss to spend, from 0.001 to 10 with at most nine decimals: 0.5, "0.5" or a Decimal;
                 None for randomised response alone.
             reading: How to read the answer; or its fields as keywords.
-            keywords: The fields of `AuditRequest` and of `Reading`, and
+            about: Which model it is and whose, and who audits, for the report's head; or its fields as keywords:
+                model_name, model_owner, purpose, favourable_word, organisation, author. Nothing of it is sent.
+            keywords: The fields of `AuditRequest`, `Reading` and `About`, and
                 supports: How many people of the auditor's own data each cell applies to, by the cell's id.
                 supports_from: Those data instead: a DataFrame or a CSV or Parquet file with the people's features,
                 without sensitive attributes. They do not leave this side.
@@ -221,7 +238,7 @@ class Auditor:
             HolderUnavailable: No answer; asking again costs nothing more.
             HolderLied: The answer cannot be trusted; it is kept as evidence.
         """
-        return self._audit(model, dataset, Asking.of(request, epsilon, reading, keywords))
+        return self._audit(model, dataset, Asking.of(request, epsilon, reading, keywords, about))
 
     def link(self, data: Any, dataset: str, request: LinkRequest | None = None, **keywords: Any) -> LinkedColumn:
         """Send values of the auditor's own, one for each person key; charges nothing, and shows the auditor nothing.
@@ -320,10 +337,10 @@ class Auditor:
             known = None if data is None else stored_supports(stored, question, data)
         stored = replace(stored, supports=known)
         self._on_step("Estimating")
-        self._notes.keep(Note.of(question, stored, reading))
-        return finding(
-            question, stored, reading, holder_url=self._holder.url, budget=self._budget_now(description.name)
-        )
+        about = asking.about.over(self._about)
+        self._notes.keep(Note.of(question, stored, reading, about))
+        budget_now = self._budget_now(description.name)
+        return finding(question, stored, reading, holder_url=self._holder.url, budget=budget_now, about=about)
 
     def _description(self, dataset: str | None) -> DatasetDescription:
         if dataset is None:

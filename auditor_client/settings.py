@@ -34,6 +34,8 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "allow_plain_http": Setting(
         "AUDITOR_ALLOW_PLAIN_HTTP", "`true` lets the key travel unencrypted to another machine; `false`."
     ),
+    "organisation": Setting("AUDITOR_ORGANISATION", "Who audits, for the head of reports."),
+    "author": Setting("AUDITOR_AUTHOR", "Who writes reports, for their head."),
 }
 """Every setting by its name in a configuration file."""
 
@@ -54,6 +56,8 @@ class AuditorSettings(BaseModel):
     api_key: SecretStr
     receipts: Path = DEFAULT_RECEIPTS
     allow_plain_http: bool = False
+    organisation: str | None = None
+    author: str | None = None
 
 
 def load_settings(
@@ -88,6 +92,8 @@ def load_settings(
             api_key=key,
             receipts=Path(values.get("receipts", DEFAULT_RECEIPTS)),
             allow_plain_http=plain,
+            organisation=values.get("organisation"),
+            author=values.get("author"),
         )
     except ValidationError as error:
         name = "allow_plain_http"

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.request import AuditRequest, PrivacyAmount
 from auditor_client.errors import QuestionRefused
+from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.reading import Reading
 from auditor_client.text import no_such
 from shared.schema import ColumnType
@@ -78,13 +79,17 @@ class LinkRequest(BaseModel):
     )
 
 
+_KINDS: Final[tuple[type[BaseModel], ...]] = (AuditRequest, Assumption, Reading, OnHand, About)
+
+
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What is asked, how the answer is read, and what is on hand."""
+    """What is asked, how the answer is read, what is on hand, and what is written about it."""
 
     request: AuditRequest
     reading: Reading
     own: OnHand
+    about: About = NOTHING
 
     @classmethod
     def of(
@@ -93,6 +98,7 @@ class Asking:
         epsilon: PrivacyAmount | None,
         reading: Reading | None,
         keywords: Mapping[str, Any],
+        about: About | None = None,
     ) -> Self:
         """The values of a call: each given whole, or its fields among the keywords.
 
@@ -101,9 +107,8 @@ class Asking:
         Raises:
             QuestionRefused: A keyword is unknown, is a field of a value that was given whole, or has a wrong value.
         """
-        asked, read, own = (_of_fields(kind, keywords) for kind in (AuditRequest, Reading, OnHand))
-        assumed = _of_fields(Assumption, keywords)
-        _require_known(keywords, {**asked, **read, **own, **assumed})
+        asked, assumed, read, own, written = (_of_fields(kind, keywords) for kind in _KINDS)
+        _require_known(keywords, {**asked, **assumed, **read, **own, **written})
         if assumed and "assumption" in asked:
             raise QuestionRefused(f"{min(assumed)!r} is part of the assumption: change it there.")
         if assumed:
@@ -118,7 +123,11 @@ class Asking:
             reading = made(Reading, read)
         elif read:
             raise QuestionRefused(f"{min(read)!r} is part of the reading: change it there.")
-        return cls(request, reading, made(OnHand, own))
+        if about is None:
+            about = made(About, written)
+        elif written:
+            raise QuestionRefused(f"{min(written)!r} is part of what is written about the audit: change it there.")
+        return cls(request, reading, made(OnHand, own), about)
 
 
 def made(kind: type[Values], values: Mapping[str, Any]) -> Values:
@@ -141,6 +150,6 @@ def _of_fields(kind: type[BaseModel], keywords: Mapping[str, Any]) -> dict[str, 
 
 
 def _require_known(keywords: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    names = [name for kind in (AuditRequest, Assumption, Reading, OnHand) for name in kind.model_fields]
+    names = [name for kind in _KINDS for name in kind.model_fields]
     for name in keywords.keys() - known.keys():
         raise QuestionRefused(no_such("argument", name, names))

@@ -226,9 +226,8 @@ def _recomputed(note: Note, files: Mapping[str, bytes], keys: SigningKeys, docum
     except ValidationError as error:
         raise ReceiptsDamaged("The budget in its figures cannot be read.") from error
     _require(PurePosixPath(stored.receipt.name).stem == PurePosixPath(file).stem, "its figures name another receipt")
-    return finding(
-        question, note.answer(stored), note.reading, holder_url=str(document.get("holder", "")), budget=budget
-    )
+    holder_url = str(document.get("holder", ""))
+    return finding(question, note.answer(stored), note.reading, holder_url=holder_url, budget=budget, about=note.about)
 
 
 def _require_same_document(again: AuditResult, document: Mapping[str, Any], same_versions: bool) -> None:

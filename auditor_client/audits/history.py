@@ -70,7 +70,7 @@ def stored_history(receipts: Receipts, *, dataset: str | None = None, model: str
         try:
             if stored is None:
                 raise AuditorError("Its receipt is missing.")
-            audits.append(finding(note.question(), note.answer(stored), note.reading))
+            audits.append(finding(note.question(), note.answer(stored), note.reading, about=note.about))
         except AuditorError:
             unreadable += 1
     return History(tuple(sorted(audits, key=lambda audit: (audit.release.created, audit.metrics))), unreadable)

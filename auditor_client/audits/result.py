@@ -38,7 +38,7 @@ class AuditResult(Shown, Finding):
     @property
     def note(self) -> Note:
         """What was asked and chosen, as it is kept with the receipt."""
-        return Note.of(self.question, self.stored, self.reading)
+        return Note.of(self.question, self.stored, self.reading, self.about)
 
     def impact_ratios(self) -> "dict[tuple[str, ...], tuple[ImpactRatio, ...]]":
         """Each group's acceptance rate over the highest, by each sensitive column and by all; no further budget."""

@@ -16,6 +16,7 @@ from auditor_client.errors import AuditorError, EstimationRefused, QuestionRefus
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import signed_release
+from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.answers import (
     RATES,
     AskedCells,
@@ -80,11 +81,17 @@ def reusable_answer(
 
 
 def finding(
-    question: Question, stored: StoredAnswer, reading: Reading, *, holder_url: str = "", budget: Budget | None = None
+    question: Question,
+    stored: StoredAnswer,
+    reading: Reading,
+    *,
+    holder_url: str = "",
+    budget: Budget | None = None,
+    about: About = NOTHING,
 ) -> AuditResult:
     """The figures that a kept answer gives for a question: the one way from a release to figures.
 
-    Who answered and the auditor's account are only shown.
+    Who answered, the auditor's account and what the auditor wrote are only shown.
 
     Raises:
         EstimationRefused: The answer does not count what the question needs.
@@ -101,6 +108,7 @@ def finding(
         budget=budget,
         versions=program_versions(),
         scores=_scores(question, stored, reading),
+        about=about,
     )
 
 

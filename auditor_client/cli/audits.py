@@ -23,6 +23,7 @@ from auditor_client.cli.options import (
 from auditor_client.cli.output import an_auditor, clear_errors, require_writable, show
 from auditor_client.estimation.results import Verdict
 from auditor_client.exchange.receipts import Receipts
+from auditor_client.findings.about import About
 from auditor_client.findings.reading import Reading
 from auditor_client.settings import DEFAULT_RECEIPTS
 from shared.flags import Without
@@ -57,6 +58,7 @@ def audit(
     request: AuditRequest,
     reading: Reading,
     own: OnHand,
+    about: About,
     output: AuditOutput,
     connection: Connection,
 ) -> None:
@@ -67,7 +69,7 @@ def audit(
         if output.fail_on is not None:
             reading.require_verdict(request.metrics)
         result = auditor.audit(
-            model, dataset, request, reading=reading, supports_from=own.supports_from, reuse=own.reuse
+            model, dataset, request, reading=reading, about=about, supports_from=own.supports_from, reuse=own.reuse
         )
         if output.report_json is not None:
             output.report_json.write_text(result.to_json(), encoding="utf-8")

@@ -15,6 +15,7 @@ from auditor_client.asking.request import AUTO, MECHANISMS, METRICS, STRATEGIES,
 from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest, OnHand
 from auditor_client.cli.completion import sensitive_columns
 from auditor_client.cli.options import AUDITED, CONNECTION, OUTPUT, PRIVACY, AuditOutput, Connection, Output
+from auditor_client.findings.about import About
 from auditor_client.findings.reading import ESTIMATORS, Reading
 from shared.flags import Flag
 
@@ -23,6 +24,7 @@ PANELS: Final[Mapping[type[BaseModel], str]] = {
     Reading: "How the answer is read",
     Assumption: "What is supposed of the people",
     OnHand: "What you have already",
+    About: "Who and what, for the report",
     LinkRequest: "The values",
     Output: OUTPUT,
     AuditOutput: OUTPUT,

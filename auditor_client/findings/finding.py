@@ -13,6 +13,7 @@ from auditor_client.asking.question import Question
 from auditor_client.asking.request import ODDS, PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, Verdict
+from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.answers import Rate, RateCounts
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import DecisionRule
@@ -57,6 +58,7 @@ class Finding:
         holder_url: Who answered.
         budget: The auditor's account after the audit; None if the holder did not answer.
         versions: Names and versions of the programs that computed the figures.
+        about: What the auditor wrote of model and audit.
     """
 
     question: Question
@@ -68,6 +70,7 @@ class Finding:
     budget: Budget | None
     versions: Mapping[str, str]
     scores: "ScoreFigures | None" = None
+    about: About = NOTHING
 
     @property
     def release(self) -> Release:

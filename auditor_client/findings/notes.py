@@ -22,6 +22,7 @@ from auditor_client.asking.request import AuditRequest
 from auditor_client.asking.source import TREE, RuleSource
 from auditor_client.durable_files import write_durably
 from auditor_client.errors import AuditorError, ReceiptsDamaged
+from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import DecisionRule, Leaf
@@ -55,6 +56,7 @@ class Note(BaseModel):
         reading: How the answer was read.
         supports: By cell id, how many people the cell applies to in the auditor's own data, if it has any.
         source: What stands behind the rules; left out if that is nothing.
+        about: What the auditor wrote of model and audit; left out if that is nothing.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -70,9 +72,10 @@ class Note(BaseModel):
     rules: tuple[NotedRule, ...]
     supports: dict[str, int] | None
     source: RuleSource = Field(default=TREE, exclude_if=lambda source: source == TREE)
+    about: About = Field(default=NOTHING, exclude_if=lambda about: about == NOTHING)
 
     @classmethod
-    def of(cls, question: Question, stored: StoredAnswer, reading: Reading) -> Self:
+    def of(cls, question: Question, stored: StoredAnswer, reading: Reading, about: About = NOTHING) -> Self:
         """The note of a question that a kept answer answers."""
         return cls(
             release=stored.release.id,
@@ -93,6 +96,7 @@ class Note(BaseModel):
             ),
             supports=None if stored.supports is None else dict(stored.supports),
             source=question.source,
+            about=about,
         )
 
     @property

@@ -17,7 +17,7 @@ from auditor_client.report import headlines, prose
 from auditor_client.report.direct_use import direct_use_words
 from auditor_client.report.facts import Fact, subject_facts
 from auditor_client.report.figures import MetricSection, metric_section
-from auditor_client.report.formats import group_words, scope_words, sensitive_words
+from auditor_client.report.formats import group_words, scope_words, sensitive_words, whole
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import Paragraph
 from auditor_client.report.rule_bars import RuleBars, rule_bars
@@ -28,6 +28,7 @@ from auditor_client.report.subject import Subject, subject
 from auditor_client.report.widths import WidthCurve, remaining_curve
 from auditor_client.text import loss_words
 from shared.amounts import NANO_PER_UNIT
+from shared.metadata import DatasetMetadata
 from shared.wording import date, figure, listed, said
 
 
@@ -39,6 +40,7 @@ class AuditData:
     """
 
     subject: Subject
+    model_name: str
     verdict: str
     headline: str
     explanation: str
@@ -72,6 +74,7 @@ def audit_data(finding: Finding) -> AuditData:
     warnings = [warning for estimate in finding.estimates.values() for warning in estimate.warnings]
     return AuditData(
         subject=subject(finding.question),
+        model_name=finding.about.model_name or "",
         verdict=first.verdict.value if first.ratio.defined else "undefined",
         headline=headlines.headline(finding),
         explanation=headlines.explanation(finding),
@@ -139,6 +142,7 @@ def _reused(finding: Finding) -> str:
 def _question(finding: Finding) -> tuple[Fact, ...]:
     release = finding.release
     return (
+        *_written(finding),
         *subject_facts(finding.question),
         Fact(said("Groups"), str(len(finding.counts[next(iter(finding.counts))].measurement.groups))),
         Fact(said("Figures"), listed([METRIC_WORDS[metric].title for metric in finding.metrics])),
@@ -148,6 +152,34 @@ def _question(finding: Finding) -> tuple[Fact, ...]:
         Fact(said("Asked by"), release.auditor),
         Fact(said("Answered"), date(release.created.astimezone(UTC), time=True)),
     )
+
+
+def _written(finding: Finding) -> tuple[Fact, ...]:
+    """What the auditor wrote of model and audit, and the holder of its records."""
+    about, dataset = finding.about, finding.question.dataset
+    of_records = dataset.metadata or DatasetMetadata()
+    label = finding.question.label if finding.question.labelled else None
+    facts = {
+        said("Name of the model"): about.model_name,
+        said("Owner of the model"): about.model_owner,
+        said("Purpose"): about.purpose,
+        said("“Accepted” means"): about.favourable_word,
+        said("A true label means"): None if label is None else _label_words(finding, label.name),
+        said("Audited by"): about.organisation,
+        said("Author"): about.author,
+        said("Records of"): dataset.organisation,
+        said("Records as of"): of_records.reference_date,
+        said("About how many people"): None if of_records.people is None else whole(of_records.people),
+        said("Source of the records"): of_records.source,
+    }
+    return tuple(Fact(term, text) for term, text in facts.items() if text is not None)
+
+
+def _label_words(finding: Finding, label: str) -> str | None:
+    """What a true label means, where the holder wrote it."""
+    words = finding.question.words
+    of_label = words.metadata.columns.get(label)
+    return None if of_label is None or not {"true"} & of_label.values.keys() else words.value(label, value=True)
 
 
 def _cost(finding: Finding) -> tuple[Fact, ...]:

@@ -123,7 +123,8 @@ def _facts(first: Finding, second: Finding) -> tuple[Fact, ...]:
 def _name(finding: Finding) -> str:
     provenance = finding.question.source.provenance
     described = "" if provenance is None else f"{provenance.description}, "
-    return f"{described}model {model_digest(finding.model)}, {len(finding.rules)} rules"
+    called = "" if finding.about.model_name is None else f"{finding.about.model_name}, "
+    return f"{called}{described}model {model_digest(finding.model)}, {len(finding.rules)} rules"
 
 
 def _cost(first: Finding, second: Finding) -> str:

@@ -76,7 +76,7 @@ def _row(finding: Finding, metric: str, estimate: MetricEstimate, cost: str) -> 
         dataset=finding.question.words.title,
         version=str(finding.release.version),
         by=" × ".join(sensitive_words(finding.question)),
-        model=model_digest(finding.model),
+        model=finding.about.model_name or model_digest(finding.model),
         receipt=finding.receipt.stem[:12],
         metric=METRIC_WORDS[metric].title,
         ratio=known(estimate.ratio, partial(ratio, apart_from=estimate.threshold)),

@@ -61,6 +61,7 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         "model": {"rules_digest": finding.model.rules, "file_digest": finding.model.file},
         **_source(question),
         **_direct_use(finding),
+        **({"about": finding.about.written} if finding.about.written else {}),
         "reused": finding.reused,
         "charge": release.charge.document(),
         "budget": None if finding.budget is None else finding.budget.model_dump(mode="json"),

@@ -1,0 +1,44 @@
+"""What the auditor writes of an audit, for whoever reads its report; nothing is asked or computed by it."""
+
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shared.text import Words
+
+
+def _unset(words: str | None) -> bool:
+    """Whether nothing was written; it is then left out of notes."""
+    return words is None
+
+
+class About(BaseModel):
+    """Which model it is, whose and what for, and who audits it; kept in the note, and part of no identity.
+
+    The descriptions of the fields are the help of the flags that `auditor_client.cli` makes of them.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model_name: Words | None = Field(default=None, exclude_if=_unset, description="What the model is called.")
+    model_owner: Words | None = Field(default=None, exclude_if=_unset, description="Whose model it is.")
+    purpose: Words | None = Field(default=None, exclude_if=_unset, description="What the model decides, and what for.")
+    favourable_word: Words | None = Field(
+        default=None, exclude_if=_unset, description="What a favourable decision is called, such as granted."
+    )
+    organisation: Words | None = Field(
+        default=None, exclude_if=_unset, description="Who audits [AUDITOR_ORGANISATION]."
+    )
+    author: Words | None = Field(default=None, exclude_if=_unset, description="Who wrote the report [AUDITOR_AUTHOR].")
+
+    def over(self, others: "About") -> Self:
+        """The same, with what others say where this says nothing."""
+        return self.model_copy(update={name: words for name, words in others if getattr(self, name) is None})
+
+    @property
+    def written(self) -> dict[str, str]:
+        """What was written, by its member."""
+        return {name: words for name, words in self if words is not None}
+
+
+NOTHING = About()

@@ -1,0 +1,78 @@
+"""What the auditor writes of model and audit: in note, document and page, and in no plan."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from auditor_client.audits.asking import Asking
+from auditor_client.errors import QuestionRefused
+from auditor_client.findings.about import NOTHING, About
+from auditor_client.findings.notes import Note
+from shared.metadata import DatasetMetadata
+from testing.exact_audits import audited
+
+HOSTILE = "</title><script>alert(1)</script> 👩‍👧 قرض"
+WRITTEN = About(
+    model_name="Loan model 3", model_owner="Bank", purpose="Who gets a loan", favourable_word="granted",
+    organisation="Office", author="Frau Müller",
+)  # fmt: skip
+
+
+def test_nothing_written_leaves_note_and_document_as_they_were() -> None:
+    plain = audited()
+
+    assert "about" not in plain.note.model_dump(mode="json")
+    assert "about" not in plain.to_document()
+
+
+def test_what_is_written_is_kept_and_the_plan_is_the_same() -> None:
+    plain, written = audited(), replace(audited(), about=WRITTEN)
+    again = Note.model_validate_json(written.note.model_dump_json())
+
+    assert again.about == WRITTEN
+    assert again.question().plan == plain.plan
+    assert written.to_document() == {**plain.to_document(), "about": WRITTEN.written}
+
+
+def test_the_head_of_the_page_says_who_and_what() -> None:
+    page = replace(audited(), about=WRITTEN).to_html()
+
+    assert "Loan model 3" in page.partition("</title>")[0]
+    for words in WRITTEN.written.values():
+        assert words in page.partition("<section")[0]
+
+
+def test_hostile_words_stay_text() -> None:
+    words = {"columns": {"sex": {"title": HOSTILE, "values": {"Female": HOSTILE}}}, "title": HOSTILE}
+    made = replace(audited(), about=About(model_name=HOSTILE, purpose=HOSTILE))
+    dataset = made.question.dataset.model_copy(
+        update={"metadata": DatasetMetadata.model_validate(words), "organisation": HOSTILE}
+    )
+    page = replace(made, question=replace(made.question, dataset=dataset)).to_html()
+
+    assert "<script" not in page
+    assert page.count("</title>") == 1
+    assert "&lt;script&gt;" in page
+    assert len(re.findall("قرض", page)) > 5
+
+
+@pytest.mark.parametrize("words", ["", "a\u202eb", "a\nb", "x" * 201, 7])
+def test_what_is_written_is_bounded_words(words: Any) -> None:
+    with pytest.raises(QuestionRefused, match="model_name"):
+        Asking.of("sex", "1", None, {"model_name": words})
+
+
+def test_it_is_given_whole_or_as_keywords_and_not_both() -> None:
+    assert Asking.of("sex", "1", None, {"model_name": "Loan model 3"}).about == About(model_name="Loan model 3")
+    assert Asking.of("sex", "1", None, {}).about == NOTHING
+    assert Asking.of("sex", "1", None, {}, WRITTEN).about == WRITTEN
+    with pytest.raises(QuestionRefused, match="purpose"):
+        Asking.of("sex", "1", None, {"purpose": "Loans"}, WRITTEN)
+
+
+def test_an_audit_says_more_than_the_settings() -> None:
+    by = About(organisation="Office", author="Frau Müller")
+
+    assert About(author="edöb").over(by) == About(organisation="Office", author="edöb")
