@@ -117,12 +117,14 @@ def test_paper_has_all_rules_and_all_bars(browser: Browser, made: dict[str, Path
     context.close()
 
 
-def test_forced_colours_keep_the_pictures(browser: Browser, made: dict[str, Path]) -> None:
-    with shown(browser, made["audit"], forced_colors="active") as page:
-        ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
-        for part, drawn in (
-            (".fill", "borderLeftColor"),
-            (".interval", "backgroundColor"),
-            (".wide", "borderLeftColor"),
-        ):
-            assert page.locator(part).first.evaluate("(one, drawn) => getComputedStyle(one)[drawn]", drawn) != ground
+@pytest.mark.parametrize("options", [{"forced_colors": "active"}, {"color_scheme": "dark"}, {}])
+def test_each_part_of_a_picture_is_seen_in_every_scheme(
+    browser: Browser, made: dict[str, Path], options: dict[str, Any]
+) -> None:
+    """Where a part is hidden the picture is another one."""
+    with shown(browser, made["audit"], **options) as page:
+        for part in (".fill", ".interval", ".wide", ".reference"):
+            sample = page.locator(f".key .sample:has({part})").first
+            seen = sample.screenshot()
+            sample.locator(part).evaluate("one => one.style.visibility = 'hidden'")
+            assert sample.screenshot() != seen, part
