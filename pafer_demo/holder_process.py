@@ -58,7 +58,12 @@ def initialise(environment: Mapping[str, str]) -> str:
 
 @contextlib.contextmanager
 def running_holder(
-    environment: Mapping[str, str], *, host: str = "127.0.0.1", port: int | None = None, log: IO[bytes] | None = None
+    environment: Mapping[str, str],
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    log: IO[bytes] | None = None,
+    program: Path = _HOLDER,
 ) -> Iterator[HolderProcess]:
     """Run `holder serve` for as long as the context lasts.
 
@@ -70,13 +75,14 @@ def running_holder(
         host: Address to listen on.
         port: Port to listen on; a free one if None.
         log: Where its output goes; by default to this process's own.
+        program: The command `holder`; by default that of this process's environment.
 
     Raises:
         DemoFailed: It ends or does not get ready in time.
     """
     port = port or _free_port()
     process = subprocess.Popen(
-        [_HOLDER, "serve", "--host", host, "--port", str(port)],
+        [program, "serve", "--host", host, "--port", str(port)],
         env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
         stdout=log,

@@ -1,0 +1,1 @@
+"""Four persons' ways through the product, from empty environments: data engineer, auditor, director, developer."""

@@ -1,0 +1,70 @@
+"""Goes the four ways; `python -m checks.journeys [--pictures build/journeys]`, or `./run journeys`.
+
+Builds the wheel, installs the holder and the auditor into two empty environments, and lets four persons do what the
+documentation says: each step is printed with what is seen, and the pictures of all pages are kept. Exits with 1 at the
+first step that shows something else than promised.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from checks.journeys.persons import audit, give_account, program, read, set_up
+from checks.journeys.traveller import Stopped, Traveller
+from pafer_demo.holder_process import running_holder
+from testing.environments import Environment, build, installed
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+def main() -> int:
+    """Go all ways."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pictures", type=Path, default=ROOT / "build" / "journeys", help="where pictures are kept")
+    pictures: Path = parser.parse_args().pictures.absolute()
+    began_s = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="pafer-journeys-") as name:
+        try:
+            _go(Path(name), pictures)
+        except Stopped as stopped:
+            print(stopped)
+            return 1
+    print(f"All four arrived after {time.monotonic() - began_s:.0f} s.")
+    return 0
+
+
+def _go(folder: Path, pictures: Path) -> None:
+    _, wheel = build(folder)
+    engineer = _traveller("Data engineer", folder, wheel, "holder")
+    auditor = _traveller("Auditor", folder, wheel, "auditor")
+    key = set_up(engineer)
+    with (
+        (folder / "holder.log").open("wb") as log,
+        running_holder(engineer.environment, log=log, program=engineer.programs / "holder") as holder,
+    ):
+        auditor.knows({"AUDITOR_HOLDER_URL": holder.url, "AUDITOR_API_KEY": key})
+        audit(auditor)
+        developer = Traveller("Developer", folder / "developer", Path(os.devnull), {"AUDITOR_API_KEY": key})
+        developer.folder.mkdir()
+        program(developer, holder.url)
+    give_account(engineer, auditor.folder)
+    read(Traveller("Director", folder, Path(os.devnull)), auditor.folder, pictures)
+
+
+def _traveller(name: str, folder: Path, wheel: Path, party: str) -> Traveller:
+    """Somebody with an installation of one party, made from nothing."""
+    made: Environment = installed(folder / f"{party}-environment", wheel, [party])
+    work = folder / party
+    work.mkdir()
+    person = Traveller(name, work, made.programs)
+    person.shows(f"installs pafer[{party}]", f"{made.distributions} packages, {made.megabytes:.0f} MB")
+    person.does("looks at the commands", party, "--help", sees="Usage")
+    return person
+
+
+if __name__ == "__main__":
+    sys.exit(main())
