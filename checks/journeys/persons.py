@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -12,10 +11,10 @@ from playwright.sync_api import Request, sync_playwright
 from checks.journeys.register import DECLARATION, EXCEL, TRAINING, write_applicants, write_excel
 from checks.journeys.traveller import Traveller
 from checks.screenshots import photograph
+from testing.browsers import ARGUMENTS, PHONE_PX, executable
 
 DATASET: Final = "staff"
 KEY: Final = re.compile(r"pafer_[\w-]+")
-PHONE_PX: Final = 390
 SEEN: Final = {
     "report": (DATASET, "Geschlecht", r"\b20\d\d\b"),
     "comparison": ("closer to parity", "instead of"),
@@ -89,10 +88,10 @@ def read(director: Traveller, pages: Path, pictures: Path) -> None:
     """The director opens every page on screen, phone, at night and on paper, and looks for who, what and when."""
     found = {name: pages / f"{name}.html" for name in SEEN}
     pictures.mkdir(parents=True, exist_ok=True)
-    executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    director.requires(executable is not None, "there is no Chromium: on Debian and Ubuntu, apt install chromium")
+    chromium = executable()
+    director.requires(chromium is not None, "there is no Chromium: on Debian and Ubuntu, apt install chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         for name, path in found.items():
             context = browser.new_context(viewport={"width": PHONE_PX, "height": 844}, is_mobile=True)
             page = context.new_page()
