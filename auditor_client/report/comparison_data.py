@@ -16,7 +16,7 @@ from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import level_words
 from auditor_client.report.subject import subject
 from auditor_client.text import loss_words
-from shared.wording import date, joined, listed, said, sentence
+from shared.wording import date, joined, listed, said, said_of, sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ def comparison_data(first: Finding, second: Finding, metric: str, change: Compar
     """Everything that is to be shown of a comparison."""
     title = METRIC_WORDS[metric].title
     axis = LinearAxis.around_zero([change.ratio.low, change.ratio.high])
-    of_ratio = _row(f"{title} ratio", "ratio", change, ratio)
-    of_difference = _row(f"{title} difference, in percentage points", "difference", change, points)
+    of_ratio = _row(said("{metric} ratio", metric=title), "ratio", change, ratio)
+    of_difference = _row(said("{metric} difference, in percentage points", metric=title), "difference", change, points)
     selection = metric == PARITY
     return ComparisonData(
         headline=_headline(second, metric, change, of_ratio, of_difference),
@@ -101,20 +101,26 @@ def _headline(second: Finding, metric: str, change: Comparison, of_ratio: Change
 
 def _facts(first: Finding, second: Finding) -> tuple[Fact, ...]:
     """What both audits are about, and which each of them is."""
-    answers = [("First", first), ("Second", second)]
+    answers = [(said("First"), first), (said("Second"), second)]
     return (
-        Fact("Dataset", f"{second.question.words.title}, version {second.release.version}"),
-        Fact("Compared by", listed(sensitive_words(second.question))),
-        *([Fact("Within", " and ".join(scope))] if (scope := scope_words(second.question)) else []),
-        *([Fact("Holder", second.holder_url, exact=True)] if second.holder_url else []),
+        Fact(
+            said("Dataset"),
+            said("{dataset}, version {version}", dataset=second.question.words.title, version=second.release.version),
+        ),
+        Fact(said("Compared by"), listed(sensitive_words(second.question))),
+        *([Fact(said("Within"), listed(scope))] if (scope := scope_words(second.question)) else []),
+        *([Fact(said("Holder"), second.holder_url, exact=True)] if second.holder_url else []),
         *(
             fact
             for which, finding in answers
             for fact in (
-                Fact(f"{which} model", subject(finding.question).sentence),
-                *(replace(one, term=f"{which}: {one.term.lower()}") for one in model_facts(finding.model)),
-                Fact(f"{which}: answered", date(finding.release.created.astimezone(UTC), time=True)),
-                Fact(f"{which}: receipt", finding.receipt.name, exact=True),
+                Fact(said("{which}: audited", which=which), subject(finding.question).sentence),
+                *(
+                    replace(one, term=said("{which}: {term}", which=which, term=one.term))
+                    for one in model_facts(finding.model)
+                ),
+                Fact(said("{which}: answered", which=which), date(finding.release.created.astimezone(UTC), time=True)),
+                Fact(said("{which}: receipt", which=which), finding.receipt.name, exact=True),
             )
         ),
     )
@@ -122,20 +128,32 @@ def _facts(first: Finding, second: Finding) -> tuple[Fact, ...]:
 
 def _name(finding: Finding) -> str:
     provenance = finding.question.source.provenance
-    described = "" if provenance is None else f"{provenance.description}, "
-    called = "" if finding.about.model_name is None else f"{finding.about.model_name}, "
-    return f"{called}{described}model {model_digest(finding.model)}, {len(finding.rules)} rules"
+    model = said_of(
+        len(finding.rules),
+        "model {digest}, one rule",
+        "model {digest}, {number} rules",
+        digest=model_digest(finding.model),
+    )
+    named = [finding.about.model_name, None if provenance is None else provenance.description, model]
+    return joined([part for part in named if part], ", ")
 
 
 def _cost(first: Finding, second: Finding) -> str:
     spent = [finding for finding in (first, second) if not finding.reused]
     if not spent:
-        return "Nothing was spent: kept answers had every count."
+        return said("Nothing was spent: kept answers had every count.")
     if len(spent) == 1:
-        return f"Spent: {loss_words(spent[0].release.charge)}. The other audit was answered from the same counts."
+        return said(
+            "Spent: {loss}. The other audit was answered from the same counts.",
+            loss=loss_words(spent[0].release.charge),
+        )
     if first.release.id == second.release.id:
-        return f"Spent: {loss_words(first.release.charge)}, once."
-    return f"Spent: {loss_words(first.release.charge)} and {loss_words(second.release.charge)}."
+        return said("Spent: {loss}, once.", loss=loss_words(first.release.charge))
+    return said(
+        "Spent: {first} and {second}.",
+        first=loss_words(first.release.charge),
+        second=loss_words(second.release.charge),
+    )
 
 
 def _row(name: str, figure: str, change: Comparison, words: Callable[[float], str]) -> ChangeRow:
@@ -152,4 +170,4 @@ def _row(name: str, figure: str, change: Comparison, words: Callable[[float], st
 
 
 def _signed(words: Callable[[float], str]) -> Callable[[float], str]:
-    return lambda number: words(number) if not number > 0 else f"+{words(number)}"
+    return lambda number: words(number) if not number > 0 else joined(["+", words(number)], "")

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC
 from functools import partial
 
-from auditor_client.estimation.results import Verdict
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.facts import Fact, model_digest
@@ -13,6 +12,7 @@ from auditor_client.report.formats import known, ratio, sensitive_words
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.text import loss_words
 from shared.amounts import NO_LOSS
+from shared.wording import said
 
 _RATIOS = LinearAxis(0.0, 1.0, 2)
 
@@ -54,7 +54,7 @@ def history_data(findings: Sequence[Finding]) -> HistoryData:
     for finding in findings:
         for metric, estimate in finding.estimates.items():
             again = finding.release.id in listed_already
-            cost = "the same answer" if again else loss_words(finding.release.charge)
+            cost = said("the same answer") if again else loss_words(finding.release.charge)
             rows.append(_row(finding, metric, estimate, cost))
             listed_already.add(finding.release.id)
     if not rows:
@@ -62,9 +62,12 @@ def history_data(findings: Sequence[Finding]) -> HistoryData:
     spent = sum((release.charge for release in releases.values()), NO_LOSS)
     return HistoryData(
         (
-            Fact("Answers", str(len(releases))),
-            Fact("Spent on them", loss_words(spent)),
-            *(Fact(f"Signed by the holder’s key {name}", key, exact=True) for name, key in keys.items()),
+            Fact(said("Answers"), str(len(releases))),
+            Fact(said("Spent on them"), loss_words(spent)),
+            *(
+                Fact(said("Signed by the holder’s key {name}", name=name), key, exact=True)
+                for name, key in keys.items()
+            ),
         ),
         tuple(rows),
     )
@@ -81,7 +84,7 @@ def _row(finding: Finding, metric: str, estimate: MetricEstimate, cost: str) -> 
         metric=METRIC_WORDS[metric].title,
         ratio=known(estimate.ratio, partial(ratio, apart_from=estimate.threshold)),
         interval=interval_text(estimate.ratio, ratio),
-        verdict="no verdict" if estimate.verdict is Verdict.NONE else estimate.verdict.value,
+        verdict=estimate.verdict.value,
         cost=cost,
         mark=_RATIOS.mark(estimate.ratio),
         ticks=_RATIOS.ticks,

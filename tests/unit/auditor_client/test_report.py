@@ -322,7 +322,7 @@ def test_a_comparison_says_of_which_figure_whom_and_what_it_compares() -> None:
         "Compared by: sex",
         "Holder: https://holder.example",
         "First: receipt: ",
-        "Second: model: ",
+        "Second: Model: ",
     ):
         assert fact in said
     assert result.receipt.name in comparison.to_html()
