@@ -15,6 +15,7 @@ from rich.table import Table
 
 from auditor_client import Auditor, AuditorError
 from auditor_client.audits.result import AuditResult
+from auditor_client.findings.about import About
 from pafer_demo.model import BOOSTED_TREES, boosted_model, decisions_by_hand, save, trained_tree, true_ratio
 from pafer_demo.open_data import OpenData
 from pafer_demo.register import register
@@ -64,7 +65,8 @@ def audit(auditor: Auditor, data: OpenData, *, epsilon: str, output: Path) -> tu
     decisions.to_csv(output / "decisions.csv", index=False)
 
     def finished(name: str, audited: Any, sensitive: tuple[str, ...], model: Path | None, **asked: Any) -> DemoAudit:
-        result = auditor.audit(model, data.name, sensitive, epsilon, people=len(data.test), **asked)
+        about = About(model_name=f"Demo: {name}", purpose="Who gets the favourable decision")
+        result = auditor.audit(model, data.name, sensitive, epsilon, people=len(data.test), about=about, **asked)
         words = [*(() if audited is tree else (name.rsplit(maxsplit=1)[-1],)), *sensitive]
         report = result.write_report(output / f"report-{'-'.join(words)}.html")
         report.with_suffix(".json").write_text(result.to_json(), encoding="utf-8")

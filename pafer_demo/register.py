@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pafer_demo.declarations import PERSON_KEY, category, integer, label
 from pafer_demo.open_data import OpenData
 from shared.datasets import DatasetDeclaration
+from shared.metadata import ColumnWords, DatasetMetadata
 from shared.schema import Column
 
 PEOPLE: Final = 50_000
@@ -26,6 +27,23 @@ HOUSEHOLD: Final = ("single", "single-parent", "couple", "couple-with-children",
 REGION: Final = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "capital")
 SEX: Final = ("female", "male")
 ORIGIN: Final = ("native", "second-generation", "migrant")
+
+METADATA: Final = DatasetMetadata(
+    title="Applicants for a loan",
+    description="Invented people who apply for a loan in an invented country. Nobody of them ever lived.",
+    source="Drawn at random by pafer_demo",
+    reference_date="2025-12-31",
+    people=PEOPLE,
+    columns={
+        "age": ColumnWords(unit="years"),
+        "hours_per_week": ColumnWords(title="paid work", unit="hours per week"),
+        "income": ColumnWords(unit="euros per year"),
+        "prior_applications": ColumnWords(title="earlier applications"),
+        "sex": ColumnWords(values={"female": "women", "male": "men"}),
+        "origin": ColumnWords(values={"native": "natives", "migrant": "migrants"}),
+        "repaid": ColumnWords(title="repayment", values={"true": "the loan was repaid", "false": "it was not"}),
+    },
+)
 
 DECLARATION: Final = DatasetDeclaration(
     person_key=PERSON_KEY,
@@ -42,6 +60,7 @@ DECLARATION: Final = DatasetDeclaration(
         Column(name="origin", type="category", categories=ORIGIN, sensitive=True),
         label("repaid"),
     ),
+    metadata=METADATA,
 )
 
 Codes = NDArray[np.int64]

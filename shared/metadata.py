@@ -1,4 +1,4 @@
-"""What people read of a dataset: titles, units and sources, public and in any script (docs/adr/0027).
+"""What people read of a dataset: titles, units and sources, public and in any script (docs/adr/0029).
 
 Metadata are words about what is declared, and no part of it. No plan, price, count or release follows from them, so
 they may change at any time: nothing has to be loaded again, and the same question stays the same question.

@@ -156,7 +156,7 @@ def declare(
 
 
 def describe(store: LedgerStore, *, actor: str, name: str, words: DatasetMetadata) -> None:
-    """Write the metadata of a dataset anew; nothing else about it changes (docs/adr/0027).
+    """Write the metadata of a dataset anew; nothing else about it changes (docs/adr/0029).
 
     Raises:
         NotFound: There is no such dataset.
