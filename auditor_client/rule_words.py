@@ -13,7 +13,7 @@ from typing import Final
 from shared.metadata import ColumnWords, value_name
 from shared.rules import MISSING_TESTS, Predicate, Rule
 from shared.schema import Column, Value
-from shared.wording import MINUS, joined, listed, said, sentence
+from shared.wording import MINUS, figure, joined, listed, said, sentence
 
 Columns = Mapping[str, Column]
 Written = Mapping[str, ColumnWords]
@@ -102,9 +102,11 @@ def value_words(value: Value, digits: int = DIGITS, written: ColumnWords | None 
         return str(value).replace("-", MINUS)
     shown = value if digits >= _DIGITS_EXACT else float(f"{value:.{digits}g}")
     if digits < _DIGITS_EXACT and 0 < abs(shown) < TINY:
-        return "just above 0" if shown > 0 else "just below 0"
+        return said("just above 0") if shown > 0 else said("just below 0")
     text = f"{Decimal(repr(shown)):f}" if 1e-5 <= abs(shown) < 1e15 else repr(shown)
-    return text.removesuffix(".0").replace("-", MINUS)
+    if "e" in text:
+        return text.replace("-", MINUS)
+    return figure(shown, len(text.removesuffix(".0").partition(".")[2]), "decimal")
 
 
 def _condition(predicates: Sequence[Predicate], column: Column | None, digits: int, written: ColumnWords | None) -> str:

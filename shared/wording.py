@@ -77,6 +77,12 @@ def figure(value: float, digits: int = 0, form: Literal["decimal", "percent", "w
     return made
 
 
+def plain(value: float) -> str:
+    """A number with as many decimals as it needs, six digits at most; with an exponent if it is very small or large."""
+    text = f"{value:g}"
+    return text if "e" in text else figure(value, len(text.partition(".")[2]), "decimal")
+
+
 def date(when: datetime, *, time: bool = False) -> Date:
     """A date in universal time: "22 November 2026", or with the time of day."""
     made = Date(f"{when.day} {when:%B %Y}{when:, %H:%M} UTC" if time else f"{when.day} {when:%B %Y}")

@@ -5,6 +5,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from auditor_client.errors import QuestionRefused
+from shared.wording import figure, said
 
 SUPPOSED_PEOPLE: Final = 10_000
 """How many people a forecast supposes where nothing is known of their number, and says so."""
@@ -74,8 +75,15 @@ class Assumption(BaseModel):
         return tuple(round(rate * size) for rate, size in zip(rates, sizes, strict=True)), sizes
 
     def __str__(self) -> str:
-        shares = "equal groups" if self.shares is None else "groups of the given shares"
-        people = f"{self.supposed_people} people in {shares}, {self.accepted:.0%} of them accepted"
+        groups = said("equal groups") if self.shares is None else said("groups of the given shares")
+        people, accepted = figure(self.supposed_people), figure(self.accepted, 0, "percent")
         if self.rates is not None:
-            return f"{people}, at the given relative rates"
-        return f"{people}, and the smallest group's rate {self.ratio:.0%} of the others'"
+            return said(
+                "{people} people in {groups}, {accepted} of them accepted, at the given relative rates",
+                people=people, groups=groups, accepted=accepted,
+            )  # fmt: skip
+        return said(
+            "{people} people in {groups}, {accepted} of them accepted, and the smallest group's rate {ratio} of the "
+            "others'",
+            people=people, groups=groups, accepted=accepted, ratio=figure(self.ratio, 0, "percent"),
+        )  # fmt: skip

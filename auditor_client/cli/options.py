@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from auditor_client.cli.completion import datasets
+from auditor_client.errors import QuestionRefused
+from auditor_client.report.languages import LANGUAGES
+from auditor_client.text import no_such
 
 AUDITED: Final = "What is audited"
 PRIVACY: Final = "Privacy"
@@ -57,7 +60,14 @@ class Output(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     report: Path | None = Field(default=None, description="Write the report as an HTML page.")
+    language: str = Field(default=LANGUAGES[0], description=f"Of the page: {', '.join(LANGUAGES)}.")
     as_json: bool = Field(default=False, description="Print JSON, for machines.")
+
+    @model_validator(mode="after")
+    def _check(self) -> "Output":
+        if self.language not in LANGUAGES:
+            raise QuestionRefused(no_such("language", self.language, LANGUAGES))
+        return self
 
 
 class AuditOutput(Output):

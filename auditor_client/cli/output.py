@@ -69,7 +69,7 @@ def require_writable(path: Path | None) -> None:
 def show(shown: Shown, output: Output, **files: Path | None) -> None:
     """Write a result where the flags say, and print it; as text with the files that there are, by their names."""
     if output.report is not None:
-        shown.write_report(output.report)
+        shown.write_report(output.report, language=output.language)
     if output.as_json:
         print_json(shown.to_document())
     else:

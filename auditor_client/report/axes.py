@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from auditor_client.estimation.results import Estimate
-from shared.wording import said
+from shared.wording import plain, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class LinearAxis:
     low: float
     high: float
     parts: int
-    label: Callable[[float], str] = "{:g}".format
+    label: Callable[[float], str] = plain
 
     @classmethod
     def around_zero(cls, values: Sequence[float]) -> "LinearAxis":

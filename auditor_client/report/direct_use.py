@@ -54,4 +54,4 @@ def _where(finding: Finding, use: DirectUse) -> str:
 
 
 def _quoted(finding: Finding, columns: tuple[str, ...]) -> str:
-    return listed([f"“{title}”" for title in finding.question.words.columns(columns)])
+    return listed([said("“{column}”", column=title) for title in finding.question.words.columns(columns)])

@@ -30,7 +30,7 @@ from auditor_client.report.formats import (
     whole,
 )
 from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS, MetricWords, RateWords
-from shared.wording import joined, listed, said
+from shared.wording import joined, listed, plain, said
 
 _PARTS: Final = {0.05: 5, 0.1: 5, 0.2: 4, 0.3: 3, 0.4: 4, 0.5: 5, 0.6: 6, 0.8: 4, 1.0: 5}
 """The ends that the axis of the rates may have, and into how many equal parts each is divided."""
@@ -186,14 +186,14 @@ def _ratio_picture(title: str, estimate: MetricEstimate) -> RatioPicture:
         mark=_RATIOS.mark(estimate.ratio, estimate.population_ratio),
         ticks=_RATIOS.ticks,
         threshold=None if bar is None else 100 * bar,
-        threshold_text="" if bar is None else f"{bar:g}",
+        threshold_text="" if bar is None else plain(bar),
         verdict=estimate.verdict.value if estimate.ratio.defined else "undefined",
         alternative=joined(
             [
                 said("The ratio on a line from 0 to 1: {ratio}, {interval}.", ratio=shown, interval=interval)
                 if interval
                 else said("The ratio on a line from 0 to 1: {ratio}.", ratio=shown),
-                *([] if bar is None else [said("The threshold is at {threshold}.", threshold=f"{bar:g}")]),
+                *([] if bar is None else [said("The threshold is at {threshold}.", threshold=plain(bar))]),
             ]
         ),
         caption=said("The {metric} ratio. 1 means that the rates of all groups are the same.", metric=title),

@@ -19,9 +19,10 @@ from babel.numbers import format_decimal, format_percent
 from markupsafe import Markup
 
 from auditor_client.errors import QuestionRefused
+from auditor_client.text import no_such
 from shared.wording import Date, Figure, Listed, Said
 
-LANGUAGES: Final = ("en",)
+LANGUAGES: Final = ("en", "de", "fr", "nl")
 """The first is the one that texts are written in; each other has a catalogue."""
 _LISTS: Final[Mapping[str, Literal["standard", "or"]]] = {"and": "standard", "or": "or"}
 
@@ -49,7 +50,7 @@ class Language:
             QuestionRefused: There is no catalogue of it.
         """
         if code not in LANGUAGES:
-            raise QuestionRefused(f"Reports are written in {', '.join(LANGUAGES)}; there is no language {code!r}.")
+            raise QuestionRefused(no_such("language", code, LANGUAGES))
         return cls(code, Locale.parse(code), {} if code == LANGUAGES[0] else _catalogue(code))
 
     def say(self, text: Any) -> Any:

@@ -204,7 +204,8 @@ def _scope_sentences(result: Finding) -> Iterator[str]:
     if scope := scope_words(result.question):
         yield said("Only those within the scope are counted: {scope}.", scope=listed(scope))
     if undecided := [
-        f"“{result.question.words.column(predicate.column)}”" for predicate in result.question.source.decided
+        said("“{column}”", column=result.question.words.column(predicate.column))
+        for predicate in result.question.source.decided
     ]:
         yield said("Whoever has no value in {columns} is outside.", columns=listed(undecided))
 

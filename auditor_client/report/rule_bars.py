@@ -21,9 +21,9 @@ from shared.wording import figure, joined, said, said_of, sentence
 FLIPS_TRIED_MAX: Final = 32
 FLIPS_SHOWN_MAX: Final = 8
 _LABELLED: Final = {
-    LabelValue.POSITIVE: "with a true label",
-    LabelValue.NEGATIVE: "with a false label",
-    LabelValue.MISSING: "with no label",
+    LabelValue.POSITIVE: said("with a true label"),
+    LabelValue.NEGATIVE: said("with a false label"),
+    LabelValue.MISSING: said("with no label"),
 }
 _RATIOS: Final = LinearAxis(0.0, 1.0, 4)
 _WIDENS: Final = sentence(

@@ -241,8 +241,8 @@ def test_an_unknown_number_of_people_is_said_with_what_others_would_give() -> No
 def test_an_assumption_says_what_it_is() -> None:
     text = str(Assumption(people=1_234, accepted=0.25))
 
-    assert "1234 people" in text
-    assert "25%" in text
+    assert "1\u202f234 people" in text
+    assert "25\u202f%" in text
 
 
 @pytest.mark.parametrize(
