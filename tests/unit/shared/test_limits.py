@@ -19,6 +19,10 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "limits.md"
 PUBLISHED = {
     **Limits().model_dump(),
     **{f"derived_columns.{name}": limit for name, limit in ColumnLimits().model_dump().items()},
+    **{
+        name: getattr(limits, name)
+        for name in ("TEXT_CHARACTERS_MAX", "PARAGRAPH_CHARACTERS_MAX", "METADATA_VALUES_MAX", "METADATA_BYTES_MAX")
+    },
 }
 
 
