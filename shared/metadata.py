@@ -4,7 +4,7 @@ Metadata are words about what is declared, and no part of it. No plan, price, co
 they may change at any time: nothing has to be loaded again, and the same question stays the same question.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Annotated, Any, Final, Self
 
@@ -68,14 +68,13 @@ class ColumnWords(RequestModel):
     )
     """What people read instead of a value, by its name: a category, a band, or true and false."""
 
-    def refusal(self, column: Column) -> str | None:
-        """Why they cannot be about a column; None if they can."""
+    def faults(self, column: Column) -> Iterator[tuple[str, str]]:
+        """Why they cannot be about a column: by the member that is wrong, each reason as a sentence."""
         if self.unit is not None and not column.ordered:
-            return f"Column {column.name!r} has no numbers, and so no unit."
-        unknown = self.values.keys() - set(map(value_name, column.group_values))
-        if unknown:
-            return f"Column {column.name!r} does not declare the value {min(unknown)!r}, which has words."
-        return None
+            yield "unit", f"Column {column.name!r} has no numbers, and so no unit."
+        for unknown in sorted(self.values.keys() - set(map(value_name, column.group_values))):
+            detail = f"Column {column.name!r} does not declare the value {unknown!r}, which has words."
+            yield f"values.{unknown}", detail
 
     def fitted(self, column: Column) -> Self:
         """Those that can be about a column."""
@@ -126,12 +125,17 @@ class DatasetMetadata(RequestModel):
         """The metadata as JSON, as they are kept."""
         return self.model_dump_json()
 
+    def faults(self, schema: Schema) -> Iterator[tuple[str, str]]:
+        """Why they cannot be about the columns of a dataset: by the path of each member that is wrong."""
+        for unknown in sorted(self.columns.keys() - schema.by_name.keys()):
+            yield f"columns.{unknown}", f"The dataset declares no column {unknown!r}, which has words."
+        for name, words in self.columns.items():
+            if name in schema.by_name:
+                yield from ((f"columns.{name}.{path}", why) for path, why in words.faults(schema.by_name[name]))
+
     def refusal(self, schema: Schema) -> str | None:
-        """Why they cannot be about the columns of a dataset; None if they can."""
-        unknown = self.columns.keys() - schema.by_name.keys()
-        if unknown:
-            return f"The dataset declares no column {min(unknown)!r}, which has words."
-        return next(filter(None, (words.refusal(schema.by_name[name]) for name, words in self.columns.items())), None)
+        """The first reason why they cannot be about the columns of a dataset; None if they can."""
+        return next((why for _, why in self.faults(schema)), None)
 
     def fitted(self, schema: Schema) -> Self:
         """Those that can be about the columns of a dataset: words about what is not declared any more are gone."""

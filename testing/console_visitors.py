@@ -17,17 +17,27 @@ class Page(HTMLParser):
     answer: httpx.Response
     elements: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
+    areas: dict[str, str] = field(default_factory=dict)
+    """What the fields of several lines hold, by their names."""
 
     def __post_init__(self) -> None:
         super().__init__(convert_charrefs=True)
+        self._area: str | None = None
         self.feed(self.answer.text)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        self._area = dict(attrs).get("name") if tag == "textarea" else None
+
+    def handle_endtag(self, tag: str) -> None:
+        self._area = None
 
     def handle_data(self, data: str) -> None:
         self.words.append(data)
+        if self._area:
+            # A line break behind the tag is none of its text.
+            self.areas[self._area] = (self.areas.get(self._area, "") + data).removeprefix("\n")
 
     @property
     def status(self) -> int:

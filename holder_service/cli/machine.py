@@ -58,7 +58,7 @@ def report(
     """Make the transparency report of a dataset: what was released, to whom, when and at what loss."""
     as_format = None if file is None else report_format(file)
     with clear_errors(), own_holder() as own:
-        found = transparency_report(own.store, dataset)
+        found = transparency_report(own.store, dataset, organisation=own.settings.organisation)
         if file is not None:
             page = (
                 transparency_page(own.store, found) if as_format == "html" else json.dumps(transparency_document(found))

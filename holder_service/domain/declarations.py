@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from shared.datasets import DatasetDeclaration
+from shared.metadata import ColumnWords
 
 EXAMPLE: Final = DatasetDeclaration.model_validate(
     {
@@ -49,6 +50,12 @@ def declared_text(declaration: DatasetDeclaration) -> str:
             "columns": declaration.columns,
         }
     )
+
+
+def column_words_text(columns: Mapping[str, ColumnWords]) -> str:
+    """What people read of columns as JSON for people, a column on each line."""
+    lines = ",\n".join(f"  {_json(name)}: {_json(words)}" for name, words in columns.items())
+    return f"{{\n{lines}\n}}" if lines else "{}"
 
 
 def line_of(text: str, path: str) -> int:

@@ -160,6 +160,12 @@ def every_account(store: LedgerStore) -> list[tuple[Account, list[ApiKey]]]:
         return [(account, accounts.keys_of(connection, account.name)) for account in accounts.every(connection)]
 
 
+def display_names(store: LedgerStore) -> dict[str, str]:
+    """What people read beside an account's name, of the accounts that have something."""
+    shown = {account.name: account.display_name for account in store.look_up(accounts.every)}
+    return {name: words for name, words in shown.items() if words}
+
+
 def _issue(transaction: Transaction, actor: str, account: str, expires: datetime | None) -> IssuedKey:
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     until = None if expires is None else expires.isoformat()

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from holder_service.domain.errors import (
@@ -14,6 +15,7 @@ from holder_service.domain.errors import (
 from holder_service.domain.ledger import Balance, Event
 from holder_service.domain.sensitive_columns import require_one_set
 from holder_service.records.encoded import Records
+from holder_service.records.faults import FAULTS_MAX
 from holder_service.records.files import RecordFiles
 from holder_service.services.column_jobs import delete_unfit, remove_files
 from holder_service.services.ledger_store import LedgerStore, Transaction
@@ -165,8 +167,9 @@ def describe(store: LedgerStore, *, actor: str, name: str, words: DatasetMetadat
 
     def work(transaction: Transaction) -> None:
         dataset = require_dataset(transaction.connection, name)
-        if refusal := words.refusal(dataset.schema):
-            raise InvalidRequest(refusal, field="columns")
+        errors = [{"field": path, "detail": why} for path, why in islice(words.faults(dataset.schema), FAULTS_MAX)]
+        if errors:
+            raise InvalidRequest(errors[0]["detail"], errors=errors)
         if words != metadata.of_dataset(transaction.connection, name):
             _write(transaction, actor, dataset, words)
 
@@ -176,6 +179,11 @@ def describe(store: LedgerStore, *, actor: str, name: str, words: DatasetMetadat
 def metadata_of(store: LedgerStore, name: str) -> DatasetMetadata:
     """What is written about a dataset."""
     return store.look_up(metadata.of_dataset, name)
+
+
+def titles(store: LedgerStore) -> dict[str, str]:
+    """What people read instead of a dataset's name, of those that have a title."""
+    return {name: words.title for name, words in store.look_up(metadata.every).items() if words.title}
 
 
 def retire(store: LedgerStore, *, actor: str, name: str, files: RecordFiles) -> None:

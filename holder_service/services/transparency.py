@@ -15,12 +15,13 @@ from typing import Final
 from holder_service.domain.errors import NotFound
 from holder_service.domain.ledger import Balance, Entry, Kind
 from holder_service.services.ledger_store import LedgerStore
-from holder_service.storage import datasets, ledger, ledger_views, releases
+from holder_service.storage import datasets, ledger, ledger_views, metadata, releases
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
 from holder_service.storage.ledger_views import EntryFilter
 from shared.amounts import NO_LOSS, Loss
 from shared.meaning import Meaning, meaning
+from shared.metadata import DatasetMetadata
 from shared.releases import LedgerPosition
 
 DECISIONS: Final[tuple[Kind, ...]] = (
@@ -46,6 +47,8 @@ class TransparencyReport:
 
     Attributes:
         made: When, and `head` is the ledger's head then.
+        organisation: Who holds the records, if the holder says so.
+        words: What people read of the dataset, as administrators wrote it; without a number of people.
         others: The population's other datasets, retired ones included.
         spent: The loss of the releases about this dataset alone.
         population_spent: That of all releases about the population's people, merged ones included.
@@ -55,7 +58,9 @@ class TransparencyReport:
 
     made: datetime
     head: LedgerPosition
+    organisation: str | None
     dataset: Dataset
+    words: DatasetMetadata
     population: Population
     others: tuple[str, ...]
     spent: Loss
@@ -70,8 +75,11 @@ class TransparencyReport:
         return any(entry.event.kind == "restore" for entry in self.decisions)
 
 
-def transparency_report(store: LedgerStore, dataset: str) -> TransparencyReport:
+def transparency_report(store: LedgerStore, dataset: str, *, organisation: str | None) -> TransparencyReport:
     """Report on a dataset, retired or not.
+
+    Args:
+        organisation: Who holds the records, if the holder says so.
 
     Raises:
         NotFound: There never was one of that name.
@@ -88,7 +96,9 @@ def transparency_report(store: LedgerStore, dataset: str) -> TransparencyReport:
         return TransparencyReport(
             made=store.clock(),
             head=head,
+            organisation=organisation,
             dataset=declared,
+            words=metadata.of_dataset(connection, dataset).model_copy(update={"people": None}),
             population=population,
             others=tuple(one.name for one in others),
             spent=sum((one.event.loss for one in charges), NO_LOSS),

@@ -24,11 +24,6 @@ class Account:
     disabled: bool
     display_name: str | None = None
 
-    @property
-    def shown(self) -> str:
-        """What people read of it."""
-        return self.name if self.display_name is None else f"{self.display_name} ({self.name})"
-
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:

@@ -16,6 +16,12 @@ def of_dataset(connection: Connection, dataset: str) -> DatasetMetadata:
     return NOTHING if words is None else DatasetMetadata.model_validate_json(words)
 
 
+def every(connection: Connection) -> dict[str, DatasetMetadata]:
+    """What is written about each dataset that anything is written about, by its name."""
+    rows = connection.execute(select(dataset_metadata))
+    return {row.dataset: DatasetMetadata.model_validate_json(row.words) for row in rows}
+
+
 def put(connection: Connection, dataset: str, metadata: DatasetMetadata) -> str:
     """Keep what is written about a dataset; gives the digest by which an entry names it."""
     words = metadata.text()

@@ -2,9 +2,11 @@
 
 import csv
 import html
+import json
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +19,7 @@ from holder_service.services.logins import SESSION_LIFETIME
 from holder_service.web.console import auditors, budgets, datasets, ledger, log_in, overview
 from holder_service.web.console.log_in import FAILURES_MAX
 from testing.console_visitors import Page, Visitor, visitor
-from testing.holders import TestedHolder, running_holder
+from testing.holders import TestedHolder, opened, running_holder
 from testing.registers import DECLARATION, linked_column, plan, register_csv
 from testing.tampering import lose_the_anchored_entry
 
@@ -371,8 +373,7 @@ def test_what_a_dataset_page_shows_as_its_declaration_declares_it_again(
     sqlite_holder: TestedHolder, administrator: Visitor
 ) -> None:
     head = last_entry(sqlite_holder)
-    text = administrator.get("/console/datasets/register").text
-    shown = text[text.index("{") : text.rindex("}") + 1]
+    shown = administrator.get("/console/datasets/register").areas["declaration"]
 
     page = administrator.send("/console/datasets/register", {"declaration": shown}, to="declaration")
 
@@ -460,6 +461,122 @@ def test_a_declaration_is_checked_with_the_line_of_each_fault(
     assert "line 2" in unreadable.text
     assert administrator.get("/console/datasets/survey").status == 404
     assert last_entry(sqlite_holder)["dataset"] != "survey"
+
+
+WORDS: Final[dict[str, str]] = {
+    "title": "Kredite – قروض",
+    "description": "All applications.\r\nNone made online.",
+    "source": "Register",
+    "reference_date": "2025-12-31",
+    "people": "50000",
+    "contact": "data@office.example",
+    "licence": "",
+    "columns": '{"age": {"title": "Age", "unit": "years"},\r\n"sex": {"values": {"Female": "women"}}}',
+}
+
+
+def test_what_people_read_of_a_dataset_is_shown_and_written(
+    sqlite_holder: TestedHolder, administrator: Visitor
+) -> None:
+    page = "/console/datasets/register"
+    before = administrator.get(page)
+    written = administrator.send(page, WORDS, to="metadata")
+    listed = administrator.get("/console/datasets")
+    shown = {name: {**written.values, **written.areas}[name] for name in WORDS}
+    again = administrator.send(page, shown, to="metadata")
+    cap = {"epsilon": "7", "delta": "0", "records_max": "5000"}
+    kept = administrator.send(page, cap, to="limits")
+    entries = [entry["kind"] for entry in sqlite_holder.entries()]
+    taken = administrator.send(page, dict.fromkeys(WORDS, ""), to="metadata")
+
+    assert "Source" not in before.text.partition("Population")[0]
+    assert "The metadata of register are written." in written.text
+    assert "\u2068Kredite – قروض\u2069 (register) All applications. None made online. Source Register" in written.text
+    assert "People, about, as is published 50 000 Contact data@office.example Population" in written.text
+    assert "Age (age) integer 0 to 120 years" in written.text
+    assert "women (Female), Male" in written.text
+    assert "\u2068Kredite – قروض\u2069 (register)" in listed.text
+    assert json.loads(shown["columns"]) == json.loads(WORDS["columns"])
+    assert again.areas == written.areas
+    assert kept.areas["columns"] == shown["columns"]
+    assert entries[-3:] == ["metadata", "cap", "dataset"], "what the page shows writes nothing anew"
+    assert "metadata" not in sqlite_holder.auditor("GET", "/datasets/register").json()
+    assert "Kredite" not in taken.text
+
+
+def test_metadata_are_checked_with_all_faults_and_their_lines(
+    sqlite_holder: TestedHolder, administrator: Visitor
+) -> None:
+    page, head = "/console/datasets/register", last_entry(sqlite_holder)
+    lines = ['{"age": {"title": "a\u202eb"},', '"sex": {"unit": "kg",', '"values": {"Femal": "women"}},', '"nose": {}}']
+
+    def send(**fields: str) -> Page:
+        return administrator.send(page, {**WORDS, **fields}, to="metadata")
+
+    unlike = send(columns="\r\n".join(lines), title="x" * 201, reference_date="soon")
+    unknown = send(columns="\r\n".join(lines).replace("\u202e", ""))
+    unreadable, number, listed = send(columns='{\r\n"age"}'), send(people="many"), send(columns="[]")
+
+    assert [one.status for one in (unlike, unknown, unreadable, number, listed)] == [422] * 5
+    assert "3 things are not as they have to be" in unlike.text
+    assert "title: String should have at most 200 characters" in unlike.text
+    assert "reference_date: " in unlike.text
+    assert "line 1, columns.age.title: Words may not hold" in unlike.text
+    assert "3 things are not as they have to be" in unknown.text
+    assert "line 2, columns.sex.unit: Column 'sex' has no numbers" in unknown.text
+    assert "line 3, columns.sex.values.Femal: Column 'sex' does not declare the value 'Femal'" in unknown.text
+    assert "line 4, columns.nose: The dataset declares no column 'nose'" in unknown.text
+    assert unknown.areas["columns"].splitlines() == [line.replace("\u202e", "") for line in lines]
+    assert unknown.values["title"] == WORDS["title"], "what was typed is still there"
+    assert "line 2" in unreadable.text
+    assert "people: write a whole number" in number.text
+    assert "line 1, columns: " in listed.text
+    assert last_entry(sqlite_holder) == head
+
+
+def test_the_holder_says_whose_it_is(sqlite_holder: TestedHolder) -> None:
+    settings = replace(sqlite_holder.settings, organisation='Office <b>"of"</b> Statistics')
+    with opened(settings, sqlite_holder.admin_key) as holder, visitor(holder) as visits:
+        page = visits.get("/console/budgets")
+        report = Page(visits.client.get("/console/datasets/register/report.html"))
+
+        assert 'Holder Office <b>"of"</b> Statistics' in page.text
+        assert 'Holder Office <b>"of"</b> Statistics Population' in report.text
+        assert holder.admin("GET", "/datasets/register/report").json()["organisation"] == settings.organisation
+
+
+def test_accounts_are_shown_by_name_and_technical_name(sqlite_holder: TestedHolder, administrator: Visitor) -> None:
+    charged = sqlite_holder.release(plan()).json()["ledger"]["sequence"]
+    sqlite_holder.admin("PATCH", "/auditors/ADR", json={"display_name": "Frau Müller"})
+    sqlite_holder.admin("PATCH", "/auditors/administrator", json={"display_name": "السيدة مولر"})
+
+    texts = {path: administrator.get(path).text for path in (*PAGES, f"/console/ledger/{charged}")}
+
+    for path in ("/console", "/console/ledger", f"/console/ledger/{charged}"):
+        assert "Frau Müller (ADR) was charged ε 0.1 about register" in texts[path]
+    assert "\u2068السيدة مولر\u2069 (administrator)" in texts["/console/ledger"], "its letters turn nothing behind it"
+    assert "Budget of Frau Müller (ADR) set to ε 10" in texts["/console/ledger"]
+    assert "Auditor Frau Müller (ADR)" in texts[f"/console/ledger/{charged}"]
+    assert texts["/console/budgets"].count("Frau Müller (ADR)") == 2, "in the table and in the form"
+    for path in ("/console/auditors", "/console/auditors/ADR"):
+        assert "Frau Müller (ADR)" in texts[path]
+    granted = {"dataset": "register", "auditor": "ADR", "epsilon": "3", "delta": "0", "expires": ""}
+    options = [one.get("value") for one in administrator.get("/console/budgets").all("option")]
+    assert "ADR" in options, "the form sends the technical name"
+    assert administrator.send("/console/budgets", granted).status == 200
+    filtered = administrator.get("/console/ledger?kind=charge&account=ADR")
+    assert f"/console/ledger/{charged}" in {one["href"] for one in filtered.all("a")}
+
+
+def test_limits_are_changed_and_nothing_else_of_a_declaration(
+    sqlite_holder: TestedHolder, administrator: Visitor
+) -> None:
+    sqlite_holder.declare("open", sensitive_in_rules=True)
+    limits = {"epsilon": "7", "delta": "0", "records_max": "5000"}
+
+    administrator.send("/console/datasets/open", limits, to="limits")
+
+    assert sqlite_holder.auditor("GET", "/datasets/open").json()["sensitive_in_rules"] is True
 
 
 def as_parquet(content: bytes, folder: Path) -> bytes:
@@ -760,10 +877,19 @@ def test_hostile_names_stay_text(sqlite_holder: TestedHolder, administrator: Vis
         {"name": HOSTILE, "type": "category", "categories": [HOSTILE, "</textarea>{{7*7}}"]},
     ]
     sqlite_holder.declare("hostile", columns=columns, person_key="'" + HOSTILE)
+    words = dict.fromkeys(("title", "description", "source", "contact", "licence"), HOSTILE)
+    said = {"title": HOSTILE, "description": HOSTILE, "values": {HOSTILE: HOSTILE, "</textarea>{{7*7}}": "{{7*7}}"}}
+    sqlite_holder.admin("PUT", "/datasets/hostile/metadata", json={**words, "columns": {HOSTILE: said}})
+    sqlite_holder.admin("PATCH", "/auditors/ADR", json={"display_name": HOSTILE})
+    report = Page(sqlite_holder.admin("GET", "/datasets/hostile/report?format=html"))
     lose_the_anchored_entry(sqlite_holder.settings)
 
     pages = [
         administrator.get("/console/datasets/hostile"),
+        report,
+        *map(
+            administrator.get, ("/console/datasets", "/console/auditors/ADR", "/console/auditors", "/console/budgets")
+        ),
         administrator.get(f"/console/budgets?dataset={HOSTILE}&auditor={HOSTILE}"),
         administrator.get(f"/console/ledger?kind={HOSTILE}&population={HOSTILE}&account={HOSTILE}"),
         administrator.get(f"/console/{HOSTILE}"),
@@ -785,7 +911,7 @@ def test_hostile_names_stay_text(sqlite_holder: TestedHolder, administrator: Vis
         assert not page.all("script")
         assert all(one["src"].startswith("/console/static/") for one in page.all("img"))
         assert not [one for _, one in page.elements if "onerror" in one]
-    assert HOSTILE in pages[0].text
+    assert all(HOSTILE in page.text for page in pages[:6])
     assert "{{7*7}}" in pages[0].text
 
 

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from holder_service.cli import app
+from testing.console_visitors import Page
 from testing.holders import TestedHolder
 from testing.refusals import refused
 from testing.registers import plan, register_csv
@@ -134,6 +135,29 @@ def test_delta_is_said_for_what_it_is(sqlite_holder: TestedHolder) -> None:
     assert "at most e^ε = 2.72 times what it would be otherwise, plus δ = 0.001" in presence
     assert "at most e^(2ε) = 7.39 times what it would be otherwise, plus (1 + e^ε)·δ = 0.00372" in values
     assert "δ is not the chance" in delta
+
+
+def test_it_names_the_dataset_in_peoples_words_and_no_number_of_them(reported: TestedHolder) -> None:
+    words = {
+        "title": "Kredite <b>قروض</b>", "description": "Applications.", "source": "Register", "people": 50_000,
+        "reference_date": "2025-12-31", "contact": "data@office.example", "licence": "for audits",
+        "columns": {"sex": {"title": "Geschlecht", "values": {"Female": "women"}}},
+    }  # fmt: skip
+    before = report_of(reported, "register")
+    reported.admin("PUT", "/datasets/register/metadata", json=words)
+
+    report = report_of(reported, "register")
+    page = Page(reported.admin("GET", "/datasets/register/report?format=html"))
+
+    assert "metadata" not in before
+    assert report["metadata"] == {name: said for name, said in words.items() if name != "people"}
+    assert "What was released about “\u2068Kredite <b>قروض</b>\u2069 (register)” Applications." in page.text
+    assert "Source Register Reference date 2025-12-31 Contact data@office.example Licence for audits" in page.text
+    assert "Sensitive attributes Geschlecht (sex), origin" in page.text
+    assert "ADR Geschlecht (sex) laplace" in page.text
+    assert not re.search("50.?000", page.answer.text)
+    assert report_of(reported, "second")["dataset"] == "second"
+    assert "metadata" not in report_of(reported, "second"), "the words are of one dataset"
 
 
 def test_the_commands_write_the_same(reported: TestedHolder, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from holder_service.services.access import IssuedKey
 from holder_service.storage.accounts import Account, ApiKey
 from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
+from holder_service.web.console.words import beside
 from holder_service.web.edge.dependencies import PathName
 from shared.datasets import AccountChange, NewAuditor
 
@@ -71,7 +72,7 @@ def set_display_name(visit: Visitor, auditor: PathName, form: CheckedForm) -> Re
     """Change what people read of an account."""
     change = AccountChange(display_name=form.text("display_name") or None)
     access.set_display_name(visit.store, actor=visit.actor, account=auditor, display_name=change.display_name)
-    return visit.done(f"{ROOT}/auditors/{auditor}", f"{auditor} is shown as {change.display_name or auditor}.")
+    return visit.done(f"{ROOT}/auditors/{auditor}", f"{auditor} is shown as {beside(auditor, change.display_name)}.")
 
 
 @router.post("/auditors/{auditor}/state")

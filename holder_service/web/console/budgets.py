@@ -24,6 +24,7 @@ def list_budgets(
     return visit.page(
         "budgets.html.j2", section="budgets", populations=populations, dataset=dataset, auditor=auditor,
         balance=chosen.accounts.get(auditor) if chosen else None, now=visit.store.clock(),
+        names=access.display_names(visit.store),
         auditors=[found.name for found, _ in access.every_account(visit.store) if found.role == "auditor"],
     )  # fmt: skip
 

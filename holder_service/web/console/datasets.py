@@ -1,15 +1,17 @@
 """The console's pages about datasets: what is declared, records loaded, datasets retired, populations merged."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.domain.declarations import EXAMPLE, declared_text, line_of
+from holder_service.domain.declarations import EXAMPLE, column_words_text, declared_text, line_of
 from holder_service.domain.errors import HolderError, InvalidRequest
-from holder_service.services import columns, datasets, overview
+from holder_service.services import access, columns, datasets, overview
 from holder_service.services.overlaps import LOOK_LOSS, look_at_overlap
 from holder_service.services.overview import PopulationState
 from holder_service.services.transparency import transparency_report
@@ -24,6 +26,9 @@ from holder_service.web.edge.dependencies import PathName
 from holder_service.web.edge.problems import validation_refusal
 from holder_service.web.edge.uploads import Received, load_upload
 from shared.datasets import DatasetDeclaration
+from shared.metadata import DatasetMetadata
+
+_TEXTS: Final = ("title", "description", "source", "reference_date", "contact", "licence")
 
 router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)
 
@@ -32,7 +37,10 @@ router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=Fals
 def list_datasets(visit: Visitor) -> Response:
     """All datasets and populations."""
     populations = overview.every_population(visit.store)
-    return visit.page("datasets.html.j2", section="datasets", populations=populations, look_loss=LOOK_LOSS)
+    return visit.page(
+        "datasets.html.j2", section="datasets", populations=populations, titles=datasets.titles(visit.store),
+        look_loss=LOOK_LOSS,
+    )  # fmt: skip
 
 
 @router.get("/declare")
@@ -60,8 +68,10 @@ def declare(visit: Visitor, form: CheckedForm) -> Response:
 def show_dataset(visit: Visitor, dataset: PathName) -> Response:
     """A dataset as declared."""
     state, declared = _found(visit, dataset)
+    words = datasets.metadata_of(visit.store, dataset)
     return visit.page(
-        "dataset.html.j2", section="datasets", state=state, dataset=declared,
+        "dataset.html.j2", section="datasets", state=state, dataset=declared, words=words,
+        column_words=column_words_text(words.columns), names=access.display_names(visit.store),
         declaration=declared_text(_declaration(state, declared)), warnings=datasets.warnings_about(declared, state.cap),
         derived=columns.every_auditors(visit.store, visit.holder.files, dataset=dataset),
     )  # fmt: skip
@@ -70,7 +80,8 @@ def show_dataset(visit: Visitor, dataset: PathName) -> Response:
 @router.get("/datasets/{dataset}/report.html")
 def report(visit: Visitor, dataset: PathName) -> Response:
     """The transparency report, as a file: its page brings its own styles, which the console's policy would refuse."""
-    page = transparency_page(visit.store, transparency_report(visit.store, dataset))
+    found = transparency_report(visit.store, dataset, organisation=visit.holder.settings.organisation)
+    page = transparency_page(visit.store, found)
     headers = {"Content-Disposition": f'attachment; filename="transparency-{dataset}.html"'}
     return HTMLResponse(page, headers=headers)
 
@@ -90,6 +101,18 @@ def change_limits(visit: Visitor, dataset: PathName, form: CheckedForm) -> Respo
 def change_declaration(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
     """Declare a dataset again."""
     return _declared(visit, dataset, _read(form))
+
+
+@router.post("/datasets/{dataset}/metadata")
+@or_again(show_dataset)
+def write_metadata(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
+    """Write anew what people read of a dataset."""
+    words = _read_words(form)
+    try:
+        datasets.describe(visit.store, actor=visit.actor, name=dataset, words=words)
+    except InvalidRequest as error:
+        raise _located(form, "columns", error.fields["errors"], inside="columns") from None
+    return visit.done(_path(dataset), f"The metadata of {dataset} are written.")
 
 
 @router.post("/datasets/{dataset}/records")
@@ -164,11 +187,44 @@ def _read(form: Form) -> DatasetDeclaration:
     try:
         return DatasetDeclaration.model_validate(document)
     except ValidationError as error:
-        faults = validation_refusal(error)[1]
+        raise _located(form, "declaration", validation_refusal(error)[1]) from None
+
+
+def _read_words(form: Form) -> DatasetMetadata:
+    """The metadata that a form has; an empty field says nothing.
+
+    Raises:
+        InvalidRequest: The number is none, or they are no metadata: with the line of each fault in the columns' words.
+    """
+    given = {name: form.text(name) for name in _TEXTS}
+    # Browsers send whatever ends a line as CR LF.
+    document: dict[str, Any] = {name: text.replace("\r\n", " ") for name, text in given.items() if text}
+    if form.text("people"):
+        document["people"] = form.whole_number("people")
+    if form.text("columns"):
+        document["columns"] = form.document("columns")
+    try:
+        return DatasetMetadata.model_validate(document)
+    except ValidationError as error:
+        raise _located(form, "columns", validation_refusal(error)[1], inside="columns") from None
+
+
+def _located(form: Form, name: str, faults: Sequence[dict[str, str]], *, inside: str = "") -> InvalidRequest:
+    """The refusal of a form for all faults, each of the JSON document in one of its fields with its line there.
+
+    Args:
+        inside: The path of that document, if it is a part of what was read.
+    """
     # The browser's text, not the field's without blanks around it: people count its lines.
-    text = form.values["declaration"]
-    errors = [{**one, "field": f"line {line_of(text, one['field'])}, {one['field']}"} for one in faults]
-    raise InvalidRequest(f"{errors[0]['field']}: {errors[0]['detail']}", errors=errors)
+    text = form.values[name]
+    errors = []
+    for one in faults:
+        path = one["field"]
+        if path.startswith(inside):
+            line = line_of(text, path.removeprefix(inside).removeprefix("."))
+            path = f"line {line}, {path}"
+        errors.append({**one, "field": path})
+    return InvalidRequest(f"{errors[0]['field']}: {errors[0]['detail']}", errors=errors)
 
 
 def _declared(visit: Visit, name: str, declaration: DatasetDeclaration) -> Response:
@@ -195,6 +251,7 @@ def _declaration(state: PopulationState, dataset: Dataset) -> DatasetDeclaration
         cap=state.cap.limit,
         records_max=dataset.records_max,
         columns=dataset.schema.columns,
+        sensitive_in_rules=dataset.schema.sensitive_in_rules,
     )
 
 

@@ -49,7 +49,7 @@ def _list_page(visit: Visit, filters: FilterText, *, found: Sequence[Entry] = ()
         datasets=_with(named, filters["dataset"]),
         accounts=_with((account.name for account, _ in access.every_account(visit.store)), filters["account"]),
         query=urlencode(given), older=urlencode(older) if older else None,
-        signing_keys=visit.holder.public_keys().keys,
+        names=access.display_names(visit.store), signing_keys=visit.holder.public_keys().keys,
     )  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def show_entry(visit: Visitor, sequence: Annotated[int, Path(ge=1, le=limits.INT
     return visit.page(
         "entry.html.j2", section="ledger", entry=(entry := overview.entry(visit.store, sequence)),
         document=json.dumps(entry.document(), indent=2, ensure_ascii=False),
-        head=ledger_reading.head(visit.store).sequence,
+        head=ledger_reading.head(visit.store).sequence, names=access.display_names(visit.store),
     )  # fmt: skip
 
 

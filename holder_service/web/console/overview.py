@@ -8,7 +8,7 @@ from fastapi import APIRouter, FastAPI, Response
 from fastapi.staticfiles import StaticFiles
 
 from holder_service.domain.errors import NotFound
-from holder_service.services import overview
+from holder_service.services import access, overview
 from holder_service.storage.ledger_views import EntryFilter, balances_over_time
 from holder_service.web.console import auditors, budgets, datasets, ledger, log_in
 from holder_service.web.console.log_in import LogInLimit
@@ -43,6 +43,7 @@ def show_overview(visit: Visitor) -> Response:
         "overview.html.j2", section="overview", populations=populations, charts=charts,
         store=overview.store_state(visit.store), holder=visit.holder,
         signing_key=visit.holder.public_keys().keys[-1].id,
+        names=access.display_names(visit.store),
         entries=overview.newest_entries(visit.store, EntryFilter(), before=None, limit=ENTRIES_SHOWN),
     )  # fmt: skip
 

@@ -59,8 +59,9 @@ class Visit:
         kept = MESSAGE_COOKIE.read(self.request)
         response = render(
             template, refusal=self.refusal, entered=self.form if self.refusal else None, section=section,
-            session=self.session, message=opened(self.session.token, kept),
-            form_token=form_token(self.session.token), here=self.request.url.path, **context,
+            session=self.session, organisation=self.holder.settings.organisation,
+            message=opened(self.session.token, kept), form_token=form_token(self.session.token),
+            here=self.request.url.path, **context,
         )  # fmt: skip
         if kept:
             MESSAGE_COOKIE.delete(response, self.request)

@@ -1,5 +1,6 @@
 """The transparency report drawn: one HTML page that needs nothing else, and a JSON document."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -10,7 +11,7 @@ from holder_service.services.transparency import ReportedRelease, TransparencyRe
 from holder_service.storage import ledger_views
 from holder_service.web.console.pages import STATIC_FOLDER, rendered
 from holder_service.web.console.pictures import spending_chart
-from holder_service.web.console.words import what_is_published
+from holder_service.web.console.words import beside, what_is_published
 from shared.amounts import NO_LOSS, Loss
 from shared.meaning import statements
 
@@ -25,11 +26,16 @@ RESTORED: Final = (
 
 def transparency_page(store: LedgerStore, report: TransparencyReport) -> str:
     """A report as a whole HTML page, UTF-8; it loads nothing and runs nothing."""
+    titles = {name: words.title for name, words in report.words.columns.items()}
+
+    def titled(columns: Iterable[str]) -> str:
+        return ", ".join(beside(name, titles.get(name)) for name in columns)
+
     points = store.look_up(ledger_views.balances_over_time, report.population.name)
     return rendered(
         "transparency.html.j2", report=report, css=Markup((STATIC_FOLDER / "console.css").read_text("utf-8")),  # noqa: S704 - our own file
         chart_of_spending=spending_chart(points, report.made, cap=False), shown=report.releases[::-1][:RELEASES_SHOWN],
-        totals=_totals(report), what_is_published=what_is_published,
+        totals=_totals(report), titled=titled, what_is_published=what_is_published,
         statements=statements(report.meaning).all, restored=RESTORED if report.restored else None,
     )  # fmt: skip
 
@@ -37,11 +43,13 @@ def transparency_page(store: LedgerStore, report: TransparencyReport) -> str:
 def transparency_document(report: TransparencyReport) -> dict[str, Any]:
     """A report as JSON values; amounts are decimal strings."""
     dataset = report.dataset
+    words = {"organisation": report.organisation, "metadata": report.words.model_dump(mode="json")}
     return {
         "format": FORMAT,
         "made": report.made.isoformat(),
         "ledger": report.head.model_dump(),
         "dataset": dataset.name,
+        **{name: said for name, said in words.items() if said},
         "retired": dataset.retired,
         "version": dataset.version,
         "sensitive": list(dataset.schema.sensitive),

@@ -1,23 +1,49 @@
-"""What an entry of the ledger says, as a sentence; and amounts as people read them."""
+"""What an entry of the ledger says, as a sentence; names and amounts as people read them."""
+
+import unicodedata
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
 
 from holder_service.domain.ledger import Balance, Event
 from shared.amounts import NO_LOSS, Loss, format_nano
 
+_NO_WORDS: Final[Mapping[str, str]] = MappingProxyType({})
 
-def what_happened(event: Event) -> str:
-    """One sentence about an entry, from its public fields; its kind, if there are no words for it."""
+
+def beside(name: str | None, words: str | None) -> str:
+    """What people read of something, and its technical name, always: "Frau Müller (edoeb)"."""
+    return f"{_isolated(words)} ({name})" if words else name or ""
+
+
+def _isolated(words: str) -> str:
+    """Words between others; those written from right to left would turn the order of what stands beside them."""
+    turning = any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in words)
+    return f"\N{FIRST STRONG ISOLATE}{words}\N{POP DIRECTIONAL ISOLATE}" if turning else words
+
+
+def what_happened(event: Event, display_names: Mapping[str, str] = _NO_WORDS) -> str:
+    """One sentence about an entry, from its public fields; its kind, if there are no words for it.
+
+    Args:
+        display_names: What people read of accounts, beside their names.
+    """
+
+    def account(name: str | None) -> str:
+        return beside(name, display_names.get(name or ""))
+
     detail, granted = event.detail, event.account or Balance()
     match event.kind:
         case "account" if "role" in detail:
-            return f"Account {event.subject} opened, as {detail['role']}"
+            return f"Account {account(event.subject)} opened, as {detail['role']}"
         case "account" if "display_name" in detail:
-            return f"Account {event.subject} is shown as {detail['display_name'] or 'its name'}"
+            return f"Account {event.subject} is shown as {_isolated(detail['display_name'] or 'its name')}"
         case "account":
-            return f"Account {event.subject} {'disabled' if detail.get('disabled') else 'may call again'}"
+            return f"Account {account(event.subject)} {'disabled' if detail.get('disabled') else 'may call again'}"
         case "key":
-            return f"Key {event.subject} issued to {detail.get('account')}{_until(detail.get('expires'))}"
+            return f"Key {event.subject} issued to {account(detail.get('account'))}{_until(detail.get('expires'))}"
         case "key-withdrawn":
-            return f"Key {event.subject} of {detail.get('account')} withdrawn"
+            return f"Key {event.subject} of {account(detail.get('account'))} withdrawn"
         case "signing-key" if detail.get("handover"):
             return f"Signing key {event.subject} follows {detail['handover']['by']}"
         case "signing-key":
@@ -34,26 +60,27 @@ def what_happened(event: Event) -> str:
         case "cap":
             return f"Cap of {event.population} set to {_limit(event.cap)}"
         case "budget" if granted.limit == NO_LOSS:
-            return f"Budget of {event.auditor} revoked"
+            return f"Budget of {account(event.auditor)} revoked"
         case "budget":
-            return f"Budget of {event.auditor} set to {_limit(granted)}{_until(granted.expires)}"
+            return f"Budget of {account(event.auditor)} set to {_limit(granted)}{_until(granted.expires)}"
         case "charge":
-            return f"{event.auditor} was charged {loss(event.loss)} about {event.dataset}"
+            return f"{account(event.auditor)} was charged {loss(event.loss)} about {event.dataset}"
         case "records":
             return f"Version {event.subject} of {event.dataset} loaded"
         case "retirement":
             return f"Dataset {event.dataset} retired"
         case "merge":
-            whose = f", with the account of {event.auditor}" if event.auditor else ""
+            whose = f", with the account of {account(event.auditor)}" if event.auditor else ""
             return f"Population {detail.get('from')} joined {event.population}{whose}"
         case "overlap-look":
             return f"Looked at people of {event.population} in {detail.get('with')}; {loss(event.loss)} was charged"
         case "column":
-            return f"{event.actor} made derived column {detail.get('name')} of {event.dataset}"
+            return f"{account(event.actor)} made derived column {detail.get('name')} of {event.dataset}"
         case "column-deletion":
             because = f": {detail['reason']}" if "reason" in detail else ""
             return (
-                f"Derived column {detail.get('name')} of {detail.get('account')} about {event.dataset} deleted{because}"
+                f"Derived column {detail.get('name')} of {account(detail.get('account'))} about {event.dataset} "
+                f"deleted{because}"
             )
         case "restore":
             return f"Restore recorded: {detail.get('reason')}"

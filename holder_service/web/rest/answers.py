@@ -11,9 +11,11 @@ from holder_service.storage.accounts import Account, ApiKey
 from shared.amounts import Loss
 from shared.columns import ColumnDescription
 from shared.datasets import Budget, DatasetDescription, Role
+from shared.metadata import DatasetMetadata
 from shared.relations import Relation
 from shared.releases import LedgerPosition
 from shared.request_model import ContractModel
+from shared.text import Words
 
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 """A time as it is kept: ISO 8601, in UTC."""
@@ -303,8 +305,12 @@ class TransparencyDocument(ContractModel):
     """When it was made, in UTC."""
     ledger: LedgerPosition
     """The ledger's head when it was made."""
+    organisation: Words | None = Field(default=None, exclude_if=lambda organisation: organisation is None)
+    """Who holds the records, in people's words; left out where the holder does not say."""
     dataset: str
     """The dataset's name."""
+    metadata: DatasetMetadata | None = Field(default=None, exclude_if=lambda metadata: metadata is None)
+    """What people read of it, without a number of people; left out where nothing was written."""
     retired: bool
     """Whether it is offered no longer."""
     version: int | None

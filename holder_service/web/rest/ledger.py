@@ -108,7 +108,7 @@ def report_on_dataset(
     ] = "json",
 ) -> Response | dict[str, Any]:
     """What was released about a dataset, to whom, when and at what loss: to be published."""
-    report = transparency_report(holder.store, dataset)
+    report = transparency_report(holder.store, dataset, organisation=holder.settings.organisation)
     if as_format == "html":
         return HTMLResponse(transparency_page(holder.store, report))
     return transparency_document(report)
