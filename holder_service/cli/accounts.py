@@ -12,13 +12,16 @@ commands = typer.Typer()
 
 
 @commands.command("auditors")
-def list_auditors(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
+def list_auditors(
+    name: Annotated[str | None, typer.Argument(help="This account alone.")] = None,
+    url: Url = "", key: AdminKey = "", as_json: AsJson = False,
+) -> None:  # fmt: skip
     """List accounts and their keys."""
-    found = call("GET", "/v1/admin/auditors", url, key)
+    found = call("GET", "/v1/admin/auditors" if name is None else path_of("auditors", name), url, key)
     rows = [
         (one["auditor"], one["display_name"] or "", one["role"], "disabled" if one["disabled"] else "active",
          ", ".join(_key_text(each) for each in one["keys"]))
-        for one in found["auditors"]
+        for one in (found["auditors"] if name is None else [found])
     ]  # fmt: skip
     show(found, ("account", "shown as", "role", "state", "keys"), rows, as_json)
 

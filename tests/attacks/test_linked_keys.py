@@ -100,7 +100,7 @@ def seen_of(home: Path, share: float) -> dict[str, Any]:
         "answers": [
             (
                 answer.status_code,
-                {name: value for name, value in answer.headers.items() if name not in VARYING_HEADERS},
+                {name: alike(value) for name, value in answer.headers.items() if name not in VARYING_HEADERS},
                 alike(answer.text),
             )
             for answer in answers

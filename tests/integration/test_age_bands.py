@@ -106,7 +106,7 @@ def test_a_sensitive_number_without_bands_is_still_no_group(banded: TestedHolder
 def test_a_group_is_named_by_its_band(banded: TestedHolder, tmp_path: Path) -> None:
     with Auditor(banded.url, banded.auditor_key, receipts=tmp_path) as auditor:
         found = auditor.audit(WORKS, "aged", ["age"], "0.5", reference="25 to 44")
-        with pytest.raises(QuestionRefused, match="under 25; 25 to 44; 45 and above; missing"):
+        with pytest.raises(QuestionRefused, match="under 25, 25 to 44, 45 and above, missing"):
             auditor.audit(WORKS, "aged", ["age"], "0.5", reference="30")
 
     assert found.question.reference == ("25 to 44",)

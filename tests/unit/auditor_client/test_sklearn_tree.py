@@ -187,7 +187,7 @@ def _forged(**parts: Any) -> Any:
         (RandomForestClassifier(2).fit(X, Y), "vote of several"),
         (make_pipeline(StandardScaler(), RandomForestClassifier(2)).fit(X, Y), "vote of several"),
         (DecisionTreeRegressor().fit(X, Y), "predicts a number"),
-        (LogisticRegression().fit(X, Y), "not a model whose rules"),
+        (LogisticRegression().fit(X, Y), "is not read exactly"),
         (GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1]}, cv=2).fit(X, Y), "best_estimator_"),
         (type("OwnTree", (DecisionTreeClassifier,), {})().fit(X, Y), "not a model whose rules"),
         (DecisionTreeClassifier(), "not fitted"),
