@@ -11,6 +11,7 @@ import xgboost
 
 from auditor_client.models.read_model import ModelRequest
 from checks.model_formats.data import SCHEMA, labels, table
+from shared.schema import Schema
 
 RECORDED: Final = Path(__file__).parents[2] / "tests" / "unit" / "auditor_client" / "formats" / "catboost_models.json"
 
@@ -68,10 +69,10 @@ def xgboost_file(seed: int) -> tuple[bytes, ModelRequest]:
     return bytes(model.get_booster().save_raw("json" if seed % 2 else "ubj")), asked
 
 
-def request(draw: np.random.Generator, classes: int) -> ModelRequest:
+def request(draw: np.random.Generator, classes: int, schema: Schema = SCHEMA) -> ModelRequest:
     """A favourable class, and of two classes sometimes a threshold on its probability."""
     above = float(draw.choice([0.3, 0.5, 0.7])) if classes == 2 and draw.random() < 0.4 else None
-    return ModelRequest(SCHEMA, favourable=[int(draw.integers(0, classes))], above=above)
+    return ModelRequest(schema, favourable=[int(draw.integers(0, classes))], above=above)
 
 
 def catboost_file(seed: int) -> tuple[bytes, ModelRequest]:

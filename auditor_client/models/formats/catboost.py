@@ -151,7 +151,8 @@ def _scale_and_bias(part: DocumentPart) -> tuple[float, list[float]]:
 def _oblivious(part: DocumentPart, goes_on: Any, tests: TestTable, number: int, classes: int) -> ScoreTree:
     """All nodes of a level ask the same; the answer to the first split is the lowest bit of the leaf's index."""
     part.known("leaf_values", "leaf_weights", "splits")
-    splits = part["splits"].items(DEPTH_MAX)
+    listed = part["splits"]
+    splits = [] if listed.value is None else listed.items(DEPTH_MAX)  # of a tree that is one leaf, CatBoost says null
     values = part["leaf_values"].numbers((1 << len(splits)) * classes)
     predicates = [goes_on(split) for split in splits]
 

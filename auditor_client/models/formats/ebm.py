@@ -4,7 +4,7 @@ A number is in the bin of how many cuts it reaches; bin 0 is for missing, the la
 InterpretML adds its tables in an order of its own, so scores agree within what rounding of that many sums can make.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from auditor_client.models.formats.links import logistic
 from auditor_client.models.formats.tree_tables import made
 from auditor_client.models.inventing import Invented
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
-from shared.schema import Column
+from shared.schema import Column, Value
 from shared.scores import Axis, TableTerm, Terms
 
 _READ: Final = (
@@ -111,7 +111,7 @@ def _axis(column: Column, bins: Any) -> tuple[Axis, list[int]]:
             raise ModelRefused(
                 f"The model takes {column.name!r} for categories, and the dataset declares {column.type}."
             )
-        indices = [int(bins.get(str(value), -1)) for value in column.values]
+        indices = [_of_category(bins, value) for value in column.values]
         return made(Axis, column=column.name, values=column.values, missing=column.nullable), [*indices, *gone]
     cuts = np.asarray(bins, np.float64)
     if column.ordered:
@@ -121,6 +121,12 @@ def _axis(column: Column, bins: Any) -> tuple[Axis, list[int]]:
         raise ModelRefused(f"The model takes {column.name!r} for a number, and the dataset declares categories.")
     indices = [int(np.searchsorted(cuts, float(value), side="right")) + 1 for value in (False, True)]
     return made(Axis, column=column.name, values=(False, True), missing=column.nullable), [*indices, *gone]
+
+
+def _of_category(bins: Mapping[str, int], value: Value) -> int:
+    """A category's index, −1 for one that training never saw; interpret 0.7 writes a boolean as 0 or 1."""
+    other = str(int(value)) if isinstance(value, bool) else ""
+    return int(bins.get(str(value), bins.get(other, -1)))
 
 
 def _table(records: Invented, names: Sequence[str], columns: Sequence[str], request: ModelRequest) -> Any:

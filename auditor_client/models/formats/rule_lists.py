@@ -4,7 +4,6 @@ The first rule that matches decides. A greedy list compares one number at a time
 features are true, so its inputs are boolean columns.
 """
 
-import math
 from typing import Any, Final
 
 import numpy as np
@@ -37,11 +36,10 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
     classes = np.asarray(getattr(model, "classes_", [0, 1])).tolist()
     if len(classes) != 2:
         raise ModelRefused("A rule list is read that decides between two classes.")
-    names = [
-        str(name)
-        for name in getattr(model, "feature_names_", None) or getattr(getattr(model, "rl_", None), "features", [])
-    ]
-    inputs = ModelInputs(names, request)
+    named = getattr(model, "feature_names_", None)  # of a DataFrame an Index, which is neither true nor false
+    if named is None:
+        named = getattr(getattr(model, "rl_", None), "features", [])
+    inputs = ModelInputs([str(name) for name in named], request)
     wanted = favourable_classes(classes, request.favourable)
     if hasattr(model, "rl_"):
         if request.above is not None:
@@ -85,7 +83,7 @@ def _greedy(
     part: DocumentPart, inputs: ModelInputs, request: ModelRequest, wanted: int
 ) -> tuple[list[tuple[Rule, int]], int]:
     def decided(share: float) -> int:
-        """The class's index: by the larger share, or by the wanted one's against the threshold."""
+        """The class's index: by the larger share, or by the wanted one's against the threshold; NaN is above none."""
         if request.above is None:
             return int(share > 1 - share)
         return wanted if (share if wanted else 1 - share) > request.above else 1 - wanted
@@ -101,9 +99,7 @@ def _greedy(
         predicate = inputs[index].predicate(test)
         share = float(rule["val_right"].value)
         if predicate is not False:
-            cases.append(
-                (Rule(all_of=() if predicate is True else (predicate,)), 0 if math.isnan(share) else decided(share))
-            )
+            cases.append((Rule(all_of=() if predicate is True else (predicate,)), decided(share)))
     return cases, decided(float(last["val"].value))
 
 

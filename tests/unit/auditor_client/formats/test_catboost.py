@@ -15,7 +15,7 @@ from checks.model_formats.boosting import catboost_file
 from checks.model_formats.data import SCHEMA
 from checks.model_formats.formats import Format
 from shared.score_values import score_value
-from shared.scores import Choice
+from shared.scores import Choice, Trees
 
 RECORDED = json.loads((Path(__file__).parent / "catboost_models.json").read_text())["models"]
 
@@ -38,6 +38,23 @@ def test_every_recorded_number_is_the_documents_own(recorded: dict[str, Any]) ->
             assert read.tree.decide({"score": raw}).favourable == (raw > 0)
     assert read.provenance is not None
     assert read.provenance.compared_with is None
+
+
+def test_a_tree_of_one_leaf_has_null_for_splits() -> None:
+    """As CatBoost exports it where no split helps."""
+    recorded = json.loads(json.dumps(RECORDED[0]))
+    recorded["document"]["oblivious_trees"][0] = {"leaf_values": [0.25], "leaf_weights": [400], "splits": None}
+    before, after = (
+        read_object(load_object(json.dumps(one["document"]).encode(), "m"), ModelRequest(SCHEMA, favourable=[1]))
+        .columns[0]
+        .origin.score  # type: ignore[union-attr]
+        for one in (RECORDED[0], recorded)
+    )
+
+    assert isinstance(after, Trees)
+    assert isinstance(before, Trees)
+    assert after.trees[0].values == (0.25,)
+    assert len(after.trees) == len(before.trees)
 
 
 @pytest.mark.parametrize(

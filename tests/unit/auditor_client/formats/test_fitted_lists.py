@@ -5,10 +5,12 @@ rules, which the classes below repeat: what imodels 3.0 and CORELS 1.1 do, line 
 """
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from auditor_client.errors import ModelRefused
@@ -56,7 +58,7 @@ class ExplainableBoostingClassifier:
         if value is None or value != value:  # noqa: PLR0124  # NaN
             return 0
         if isinstance(bins, dict):
-            return int(bins.get(str(value), -1))
+            return int(bins.get(str(value) if isinstance(value, str) else str(int(value)), -1))
         return int(np.searchsorted(bins, float(value), side="right")) + 1
 
 
@@ -79,6 +81,25 @@ def test_a_machine_is_read_as_it_decides(recorded: dict[str, Any], monkeypatch: 
         assert decided.favourable == (decision == recorded["classes_"][-1])
 
 
+def test_booleans_taken_for_categories_are_zero_and_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As interpret 0.7 writes them where `feature_types` says nominal; training saw one of `insured` alone."""
+    monkeypatch.setattr("auditor_client.models.checking.records_count", lambda _: 300)
+    model = ExplainableBoostingClassifier(RECORDED[0])
+    model.bins_ = [*model.bins_[:6], [{"0": 1, "1": 2}], [{"1": 1}]]
+    model.term_features_ = [(6,), (7,), (6, 7)]
+    model.term_scores_ = [
+        np.array([0.5, -1.0, 1.0, 0.0]),
+        np.array([0.25, 2.0, -2.0]),
+        np.arange(12.0).reshape(4, 3) / 8,
+    ]
+
+    read = ebm.read_object(model, ModelRequest(SCHEMA))
+
+    assert read.provenance is not None
+    assert read.provenance.differing == 0
+    assert read.provenance.largest == 0
+
+
 def test_a_machine_that_is_read_wrongly_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control: cuts that belong to the bin below."""
     monkeypatch.setattr("auditor_client.models.checking.records_count", lambda _: 300)
@@ -92,8 +113,8 @@ class GreedyRuleListClassifier:
     """As imodels writes it."""
 
     classes_ = np.array([0, 1])
-    feature_names_ = ("income", "children")
-    rules_ = (
+    feature_names_: Any = ("income", "children")
+    rules_: Any = (
         {"index_col": 0, "cutoff": 10.5, "flip": False, "val": 0.4, "val_right": 0.9},
         {"index_col": 1, "cutoff": 2.5, "flip": True, "val": 0.6, "val_right": 0.2},
         {"val": 0.7, "num_pts": 4},
@@ -114,6 +135,16 @@ class GreedyRuleListClassifier:
 
     def predict(self, table: Any) -> Any:
         return np.argmax(self.predict_proba(table), axis=1)
+
+
+class _OfATable(GreedyRuleListClassifier):
+    """As imodels leaves it after fitting a DataFrame, with a rule that no record of training matched."""
+
+    feature_names_ = pd.Index(["income", "children"])
+    rules_ = ({"index_col": 0, "cutoff": 10.5, "flip": False, "val": 0.4, "val_right": math.nan}, {"val": 0.7})
+
+
+_OfATable.__name__ = "GreedyRuleListClassifier"
 
 
 class CorelsClassifier:
@@ -146,6 +177,15 @@ def test_a_greedy_list(above: float | None, favourable: int) -> None:
     assert read.provenance is not None
     assert (read.provenance.differing, read.provenance.bound) == (0, None)
     assert read.provenance.probes >= 4000
+
+
+@pytest.mark.parametrize("above", [None, 0.15, 0.8])
+@pytest.mark.parametrize("favourable", [0, 1])
+def test_a_list_fitted_on_a_table_with_a_share_of_nobody(above: float | None, favourable: int) -> None:
+    read = rule_lists.read_object(_OfATable(), ModelRequest(NEVER_MISSING, [favourable], above=above))
+
+    assert read.provenance is not None
+    assert (read.provenance.differing, read.provenance.bound) == (0, None)
 
 
 def test_an_optimal_list() -> None:
