@@ -17,7 +17,7 @@ DATASET: Final = "staff"
 KEY: Final = re.compile(r"pafer_[\w-]+")
 SEEN: Final = {
     "report": (DATASET, "Geschlecht", r"\b20\d\d\b"),
-    "comparison": ("closer to parity", "instead of"),
+    "comparison": ("closer to statistical parity", "instead of", "Geschlecht"),
     "plan": ("ε = 0.2", "4000"),
     "history": (DATASET, "Geschlecht", r"\b20\d\d\b"),
     "transparency": (DATASET, "works-council", r"\b20\d\d\b"),
