@@ -18,7 +18,7 @@ KEY: Final = re.compile(r"pafer_[\w-]+")
 SEEN: Final = {
     "report": (DATASET, "Geschlecht", r"\b20\d\d\b"),
     "comparison": ("closer to statistical parity", "instead of", "Geschlecht"),
-    "plan": ("ε = 0.2", "4000"),
+    "plan": ("ε = 0.2", r"\b4\s?000\b"),
     "history": (DATASET, "Geschlecht", r"\b20\d\d\b"),
     "transparency": (DATASET, "works-council", r"\b20\d\d\b"),
 }
