@@ -6,6 +6,7 @@ English needs none: the texts are English already.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
@@ -51,7 +52,10 @@ class Language:
         """
         if code not in LANGUAGES:
             raise QuestionRefused(no_such("language", code, LANGUAGES))
-        return cls(code, Locale.parse(code), {} if code == LANGUAGES[0] else _catalogue(code))
+        if code == LANGUAGES[0]:
+            # British: its lists have no comma before the last "and", like those of `shared.wording`.
+            return cls(code, Locale.parse("en_GB"), {})
+        return cls(code, Locale.parse(code), _catalogue(code))
 
     def say(self, text: Any) -> Any:
         """A text in this language; what is no text, or has no other wording, as it is."""
@@ -87,10 +91,11 @@ class Language:
         if text.form == "whole":
             return format_decimal(round(text.value), locale=self.locale)
         pattern = f"0.{'0' * text.digits}" if text.digits else "0"
+        # Rounded as in English: Babel rounds halves to even, which could show the other side of a threshold.
         if text.form == "percent":
             pattern = self.locale.percent_formats[None].pattern.replace("#,##0", pattern)
-            return format_percent(text.value, pattern, self.locale)
-        return format_decimal(text.value, pattern, self.locale)
+            return format_percent(Decimal(f"{100 * text.value:.{text.digits}f}") / 100, pattern, self.locale)
+        return format_decimal(Decimal(f"{text.value:.{text.digits}f}"), pattern, self.locale)
 
 
 def _catalogue(code: str) -> dict[str, tuple[str, ...]]:

@@ -34,6 +34,9 @@ WHEN = datetime(2026, 3, 4, 5, 6, tzinfo=UTC)
         (said_of(1234, "{number} rule", "{number} rules"), "1.234 Regeln"),
         (figure(0.8123, 1, "percent"), "81,2\u00a0%"),
         (figure(-0.25, 3, "decimal"), "-0,250"),
+        # As in English: 0.7995 is a little less than half way from 0.799 to 0.800, and 2.675 % than from 2.67 to 2.68.
+        (figure(0.7995, 3, "decimal"), "0,799"),
+        (figure(0.02675, 2, "percent"), "2,67\u00a0%"),
         (date(WHEN), "4. März 2026"),
         (date(WHEN, time=True), "4. März 2026, 05:06 UTC"),
         (listed(["a", "b", figure(1234)]), "a, b und 1.234"),
@@ -48,7 +51,13 @@ def test_what_is_said_in_german(text: object, words: object) -> None:
 
 
 def test_english_is_said_as_it_is_written() -> None:
-    text = said("{share} of {people}, {when}", share=figure(0.5, 1, "percent"), people=figure(1234), when=date(WHEN))
+    text = said(
+        "{share} of {people}, {when}: {names}",
+        share=figure(0.5, 1, "percent"),
+        people=figure(1234),
+        when=date(WHEN),
+        names=listed(["a", "b", "c"]),
+    )
 
     assert Language.of("en").say(text) == text
 
