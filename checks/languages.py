@@ -54,6 +54,14 @@ def updated(code: str) -> Catalog:
     return made
 
 
+def update(code: str) -> None:
+    """Write a catalogue anew, with what it says already."""
+    made = updated(code)  # before the file is opened, which empties it
+    CATALOGUES.mkdir(exist_ok=True)
+    with (CATALOGUES / f"{code}.po").open("wb") as file:
+        write_po(file, made, width=120, omit_header=True, ignore_obsolete=True)
+
+
 def faults(code: str) -> Iterator[str]:
     """What is wrong with a catalogue."""
     catalogue, wanted = catalogue_of(code), {_id(message): message for _, message in templates()}
@@ -93,9 +101,7 @@ def main() -> int:
     options.add_argument("--update", nargs="+", default=[], metavar="CODE", help="write these catalogues anew")
     asked = options.parse_args()
     for code in asked.update:
-        CATALOGUES.mkdir(exist_ok=True)
-        with (CATALOGUES / f"{code}.po").open("wb") as file:
-            write_po(file, updated(code), width=120, omit_header=True, ignore_obsolete=True)
+        update(code)
     found = [fault for code in languages.LANGUAGES[1:] for fault in faults(code)]
     print("\n".join(found) or f"{len({_id(message) for _, message in templates()})} templates, all said everywhere.")
     return 1 if found else 0

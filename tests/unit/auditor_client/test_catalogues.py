@@ -16,6 +16,17 @@ def test_a_catalogue_is_complete(code: str) -> None:
     assert list(check.faults(code)) == []
 
 
+def test_an_update_keeps_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = TRANSLATED[0]
+    before = (check.CATALOGUES / f"{code}.po").read_text(encoding="utf-8")
+    (tmp_path / f"{code}.po").write_text(before.replace('msgid "meets"', 'msgid "not said"'), encoding="utf-8")
+    monkeypatch.setattr(check, "CATALOGUES", tmp_path)
+
+    check.update(code)
+
+    assert list(check.faults(code)) == [f"{code}: nothing is said for 'meets'"]
+
+
 def test_templates_are_found_in_programs_and_pages() -> None:
     found = dict(check.templates())
 
