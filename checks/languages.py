@@ -71,7 +71,7 @@ def faults(code: str) -> Iterator[str]:
             yield f"{code}: nothing is said for {name!r}"
         elif found.fuzzy:
             yield f"{code}: not certain: {name!r}"
-        elif any(_names(text) != _names(_longest(message)) for text in _texts(found)):
+        elif not _fills_in(_texts(found), _names(_of_several(message))):
             yield f"{code}: other names are filled in than in {name!r}"
     for one in catalogue:
         if one.id and _id(one.id) not in wanted:
@@ -82,8 +82,13 @@ def _id(message: Texts | list[str]) -> str:
     return message if isinstance(message, str) else message[0]
 
 
-def _longest(message: Texts) -> str:
-    """Of one thing, the number may be left out; of several it stands there."""
+def _fills_in(texts: tuple[str, ...], names: set[str]) -> bool:
+    """Whether the texts have these names; what is said of one thing may leave the number out."""
+    *of_one, last = map(_names, texts)
+    return last == names and all(one | {"number"} == names | {"number"} for one in of_one)
+
+
+def _of_several(message: Texts) -> str:
     return message if isinstance(message, str) else message[-1]
 
 
@@ -92,7 +97,7 @@ def _texts(message: Message) -> tuple[str, ...]:
 
 
 def _names(template: str) -> set[str]:
-    return {name for _, name, _, _ in string.Formatter().parse(template) if name and name != "number"}
+    return {name for _, name, _, _ in string.Formatter().parse(template) if name}
 
 
 def main() -> int:

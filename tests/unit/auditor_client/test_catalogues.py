@@ -40,6 +40,8 @@ def test_templates_are_found_in_programs_and_pages() -> None:
     [
         (lambda text: text.replace('msgid "meets"', 'msgid "meets it"'), "nothing is said for 'meets'"),
         (lambda text: re.sub(r'(msgstr "[^"]*){value}', r"\1{another}", text, count=1), "other names"),
+        (lambda text: re.sub(r'(msgstr\[1\] "[^"]*){number}', r"\1viele", text, count=1), "other names"),
+        (lambda text: re.sub(r'(msgstr\[0\] "[^"]*){(?!number)\w+}', r"\1{another}", text, count=1), "other names"),
     ],
 )
 def test_a_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: object, fault: str) -> None:
