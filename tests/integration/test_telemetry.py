@@ -30,6 +30,7 @@ from testing.console_visitors import visitor
 from testing.holders import Served, TestedHolder, running_holder, settings_in
 from testing.postgres import PostgresServer
 from testing.registers import plan, register_csv
+from testing.waits import wait_until
 
 PASSWORD: Final = "correct-horse-battery"
 PEOPLE: Final = 7_919
@@ -270,6 +271,8 @@ def test_an_internal_error_is_logged_by_type_and_location(sqlite_holder: TestedH
 
     with logged() as (ours, _):
         answer = sqlite_holder.auditor("GET", "/datasets")
+        # A request's line is written when its answer has left.
+        wait_until(lambda: '"event": "request"' in ours.getvalue())
 
     lines = [json.loads(line) for line in ours.getvalue().splitlines()]
     (error,) = [line for line in lines if line["event"] == "internal error"]
