@@ -4,10 +4,8 @@ One charge answers B bands × K groups (× the values of a label). From the same
 threshold, the groups' rates above it and their ratio; the share of each band in each group; and with a label how often
 people of a band turn out positive, and how well the score separates (5-decisions §4). Post-processing: no budget.
 
-Each single figure is that of `posterior`. Many figures hold *together* at a level because each is made at a higher one:
-the noise of the sums is known exactly, so how high is found by drawing it. In every draw of all noises the figure whose
-error is rarest has a rank, and the ranks' quantile at the level is the level of each. That is the single-step maxT
-adjustment (Westfall and Young 1993, *Resampling-Based Multiple Testing*), by ranks because the errors' scales differ.
+Each single figure is that of `posterior`. Many figures hold *together* at a level because each is made at a higher one
+(`simultaneous`): the noise of the sums is known exactly, so how high is found by drawing it.
 
 Axes: B bands in ascending order of the score, K groups, M draws.
 """
@@ -17,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from scipy.stats import rankdata
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.band_counts import BandCounts, Population
@@ -27,6 +24,7 @@ from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from auditor_client.estimation.posterior import DRAWS, Posterior, check_question, parity_of
 from auditor_client.estimation.results import Estimate, ParityEstimate, Verdict
+from auditor_client.estimation.simultaneous import levels_of_errors, simultaneous_level
 from auditor_client.estimation.totals import BoolArray
 from shared.noise import AdditiveNoise
 from shared.schema import Group
@@ -208,7 +206,7 @@ class _Figures:
 
     def _together(self, of: Population, sets: BoolArray) -> tuple[ParityEstimate, ...]:
         """Comparisons whose intervals hold together; `sets` says which bands are accepted, shape (figures, B)."""
-        level = simultaneous_level(self.bands, of, sets, level=self.level, seed=self.seed)
+        level = level_of_sums(self.bands, of, sets, level=self.level, seed=self.seed)
         threshold = self.threshold if of == "everybody" else self.labelled_threshold
         return tuple(self._parity(self.bands.split(of, accepted), level, threshold) for accepted in sets.tolist())
 
@@ -219,7 +217,7 @@ class _Figures:
         return Posterior.of(measurement, level=level, seed=self.seed, draws=self.draws)
 
 
-def simultaneous_level(
+def level_of_sums(
     bands: BandCounts,
     of: Population,
     sets: BoolArray,
@@ -254,16 +252,8 @@ def simultaneous_level(
     lowest, highest = rates.argmin(axis=1), rates.argmax(axis=1)
     figures = np.arange(len(rates))
     of_ratios = relative[figures, lowest] - relative[figures, highest]
-    needed = [_needed(errors[:, group], level) for group in range(rates.shape[1])]
-    return max(level, *needed, _needed(of_ratios, level))
-
-
-def _needed(errors: FloatArray, level: float) -> float:
-    """How high each of some errors' levels has to be for all of them to hold at `level`; errors of shape (F, M)."""
-    ranks = rankdata(np.abs(errors), axis=1, method="max")
-    rarest = np.sort(ranks.max(axis=0))
-    number = errors.shape[1]
-    return float(min(rarest[min(int(np.ceil(level * number)), number - 1)], number - 1) / number)
+    statements = [*errors.swapaxes(0, 1), of_ratios]
+    return max(simultaneous_level([levels_of_errors(of_figures)], level) for of_figures in statements)
 
 
 def _median_edge(bands: BandCounts) -> int:

@@ -10,7 +10,7 @@ from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.estimation.impact import ImpactRatio, impact_ratios
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts
 from auditor_client.estimation.results import Verdict
-from auditor_client.estimation.score_bands import estimate_scores, simultaneous_level
+from auditor_client.estimation.score_bands import estimate_scores, level_of_sums
 from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
 from testing.invented_scores import ScoredRegister
 
@@ -72,9 +72,9 @@ def test_figures_that_hold_together_hold_at_a_higher_level_each(noise: Noise) ->
     bands_count = len(register.edges) + 1
     curve = np.triu(np.ones((bands_count - 1, bands_count), dtype=bool), k=1)
 
-    one = simultaneous_level(bands, "everybody", curve[:1], level=0.95)
-    same = simultaneous_level(bands, "everybody", np.repeat(curve[:1], 5, axis=0), level=0.95)
-    all_of_them = simultaneous_level(bands, "everybody", curve, level=0.95)
+    one = level_of_sums(bands, "everybody", curve[:1], level=0.95)
+    same = level_of_sums(bands, "everybody", np.repeat(curve[:1], 5, axis=0), level=0.95)
+    all_of_them = level_of_sums(bands, "everybody", curve, level=0.95)
     bonferroni = 1 - 0.05 / len(curve)
 
     assert one == same

@@ -1,0 +1,74 @@
+"""At which level each of several intervals has to be made for all of them to hold together (5-decisions §4).
+
+Every interval is made as for one figure, at a level above the one that is wanted of all. How far above, draws of the
+figures say: each draw has a rank among its figure's, the figure whose draw is farthest out has the rarest rank, and
+the level is the quantile of the rarest ranks. What figures share makes that level lower, so it is never above
+Bonferroni's but for the draws' own error. This is the single-step maxT adjustment (Westfall and Young 1993,
+*Resampling-Based Multiple Testing*), by ranks because the figures' scales differ.
+
+Measurements whose noise is independent hold together with the product of their probabilities. Where the noise depends,
+the product is too small rather than too large: convex sets that are symmetric about the mean of a normal distribution
+have at least the product of their probabilities together (Royen 2014, *Far East Journal of Theoretical Statistics* 48).
+
+Axes: F figures, M draws.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from auditor_client.estimation.noise_sums import FloatArray
+
+
+def simultaneous_level(measurements: Sequence[FloatArray], level: float) -> float:
+    """The level of each interval at which all intervals hold together.
+
+    Args:
+        measurements: Of each, the level that every draw needs, as `levels_needed` and `levels_of_errors` give it,
+            shape (M,); the number of draws may differ.
+        level: Of all together, within (0, 1).
+
+    Returns:
+        At least `level`, and below 1: draws cannot show a level nearer to 1 than one of them, and that is the most.
+    """
+    number = max(len(needed) for needed in measurements)
+    candidates = np.unique(np.concatenate(measurements))
+    candidates = np.concatenate([[level], candidates[candidates > level], [1.0]])
+    held = np.ones(len(candidates))
+    for needed in measurements:
+        # The truth is one more draw: of M draws and it, so many need no more than that.
+        held *= np.searchsorted(np.sort(needed), candidates, side="right") / (len(needed) + 1)
+    enough = np.flatnonzero(held >= level - 1e-12)
+    found = candidates[enough[0]] if enough.size else 1.0
+    return float(max(level, min(found, (number - 1) / number)))
+
+
+def levels_needed(draws: FloatArray) -> FloatArray:
+    """In each draw, the least level at which the equal-tailed intervals of all figures hold it, shape (M,).
+
+    An interval's ends belong to it, so of equal draws all are held. A NaN claims nothing, and a figure that is NaN in
+    most draws has no interval that could fail.
+
+    Args:
+        draws: Of the figures, shape (F, M), drawn together: a column is one draw of all of them.
+    """
+    needed = np.zeros(draws.shape[1])
+    for of_figure in draws:
+        ordered = np.sort(of_figure)
+        number = len(ordered) - int(np.isnan(ordered).sum())
+        if 2 * number < len(ordered):
+            continue
+        at_most = np.searchsorted(ordered[:number], of_figure, side="right")
+        at_least = number - np.searchsorted(ordered[:number], of_figure, side="left")
+        outside = np.minimum(at_most, at_least) - 1
+        needed = np.maximum(needed, np.where(np.isnan(of_figure), 0.0, 1 - 2 * outside / number))
+    return needed
+
+
+def levels_of_errors(errors: FloatArray) -> FloatArray:
+    """The same from draws of the figures' errors, shape (F, M), if those are as likely above zero as below."""
+    needed = np.zeros(errors.shape[1])
+    for of_figure in np.abs(errors):
+        held = np.searchsorted(np.sort(of_figure), of_figure, side="right")
+        needed = np.maximum(needed, held / errors.shape[1])
+    return needed
