@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from auditor_client.asking.bands import score_of
 from auditor_client.asking.choice import choose_strategy, counted, rules_from
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 Step = Callable[[str], None]
 """Takes a few words about what is being done, to show progress."""
+
+_NOT_COUNTED: Final = "Rules that name a sensitive column cannot be counted in your own data."
 
 
 class Auditor:
@@ -86,8 +88,6 @@ class Auditor:
                 "api_key": api_key,
                 "receipts": receipts,
                 "allow_plain_http": allow_plain_http,
-                "organisation": about.organisation,
-                "author": about.author,
             },
             os.environ,
         )
@@ -182,9 +182,12 @@ class Auditor:
         people = None if data is None or not question.supportable else data.count
         if target_width is not None:
             if question.request.assumption.people is None:
+                other = (
+                    " or your own data about them (`supports_from`)." if question.supportable else f". {_NOT_COUNTED}"
+                )
                 raise QuestionRefused(
                     "The epsilon that a width needs follows from how many people there are: give their number "
-                    "(`people`) or your own data about them (`supports_from`)."
+                    f"(`people`){other}"
                 )
             self._on_step("Looking for the smallest epsilon")
             question = smallest_epsilon(question, target_width, supports=people, reading=asking.reading)
@@ -226,6 +229,7 @@ class Auditor:
                 supports: How many people of the auditor's own data each cell applies to, by the cell's id.
                 supports_from: Those data instead: a DataFrame or a CSV or Parquet file with the people's features,
                 without sensitive attributes. They do not leave this side.
+                bands: Into how many bands those data cut a score.
                 reuse: Whether to read the answer from a kept receipt, at no cost, if one has it at least as exactly.
 
         Returns:
@@ -356,17 +360,21 @@ class Auditor:
         columns = OwnColumns(auditor, self._linked.of(description.name))
         question = make_question(model, description, request, columns)
         data = _own_data(own.supports_from, question)
-        if data is not None and question.supportable:
+        if data is not None and not question.supportable:
+            self._on_step(_NOT_COUNTED)
+        elif data is not None:
             question = question.changed(assumption=counted(question, data.count))
+            if request.strategy == AUTO and request.edges is None:
+                question = question.changed(strategy=choose_strategy(question))
+        if own.bands is not None:
+            if data is None or request.edges is not None:
+                raise QuestionRefused("Bands are cut by your own data (`supports_from`), or at `edges` that you name.")
+            edges = data.edges(score_of(question.rules, question.schema), own.bands)
+            request = request.changed(edges=edges, assumption=question.request.assumption)
+            question = make_question(model, description, request, columns)
         if request.strategy == AUTO and question.request.edges is None:
-            question = question.changed(strategy=choose_strategy(question))
             self._say_choice(question)
-        if own.bands is None:
-            return question, data
-        if data is None or request.edges is not None:
-            raise QuestionRefused("Bands are cut by your own data (`supports_from`), or at `edges` that you name.")
-        edges = data.edges(score_of(question.rules, question.schema), own.bands)
-        return make_question(model, description, request.changed(edges=edges), columns), data
+        return question, data
 
     def _say_choice(self, question: Question) -> None:
         """Say it where strategy auto would ask otherwise if it knew how many people there are."""

@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
 from auditor_client.errors import SettingsMissing, SettingsRefused
 from auditor_client.text import no_such
+from shared.limits import TEXT_CHARACTERS_MAX
+from shared.text import Words
 
 CONFIG_VARIABLE: Final = "AUDITOR_CONFIG"
 DEFAULT_RECEIPTS: Final = Path("receipts")
@@ -39,6 +41,9 @@ SETTINGS: Final[Mapping[str, Setting]] = {
 }
 """Every setting by its name in a configuration file."""
 
+_WORDS: Final = f"is a text of one line, with at most {TEXT_CHARACTERS_MAX} characters."
+_TAKES: Final = {"allow_plain_http": "is yes or no: write true or false.", "organisation": _WORDS, "author": _WORDS}
+"""What a setting takes, where not every text will do."""
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,512}")
 _KEY_FILE_BYTES_MAX: Final = 4096
 _CONFIG_BYTES_MAX: Final = 64 * 1024
@@ -56,8 +61,8 @@ class AuditorSettings(BaseModel):
     api_key: SecretStr
     receipts: Path = DEFAULT_RECEIPTS
     allow_plain_http: bool = False
-    organisation: str | None = None
-    author: str | None = None
+    organisation: Words | None = None
+    author: Words | None = None
 
 
 def load_settings(
@@ -85,19 +90,13 @@ def load_settings(
                 f"{what} is not set. Give `{name}`, or set the environment variable {SETTINGS[name].variable}, or "
                 f"{name!r} in the configuration file that {CONFIG_VARIABLE} names."
             )
-    key, plain = SecretStr(_key(values["api_key"])), values.get("allow_plain_http", False)
+    key = SecretStr(_key(values.pop("api_key")))
+    values.pop("api_key_file", None)
     try:
-        return AuditorSettings(
-            holder_url=str(values["holder_url"]),
-            api_key=key,
-            receipts=Path(values.get("receipts", DEFAULT_RECEIPTS)),
-            allow_plain_http=plain,
-            organisation=values.get("organisation"),
-            author=values.get("author"),
-        )
+        return AuditorSettings(api_key=key, **values)
     except ValidationError as error:
-        name = "allow_plain_http"
-        raise SettingsRefused(f"{SETTINGS[name].variable} ({name}) is yes or no: write true or false.") from error
+        name = str(error.errors()[0]["loc"][0])
+        raise SettingsRefused(f"{SETTINGS[name].variable} ({name}) {_TAKES.get(name, 'is a text.')}") from error
 
 
 def _first_of_each(sources: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
@@ -106,7 +105,7 @@ def _first_of_each(sources: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
     for source in sources:
         values = {**source, **values}
         if "api_key" not in values and "api_key_file" in source:
-            values["api_key"] = _read(Path(source["api_key_file"]), _KEY_FILE_BYTES_MAX).strip()
+            values["api_key"] = _read(Path(str(source["api_key_file"])), _KEY_FILE_BYTES_MAX).strip()
     return values
 
 

@@ -46,7 +46,7 @@ def plan(
     """What an audit would cost and how wide its interval would be with each strategy; spends nothing."""
     with an_auditor(connection) as auditor:
         require_writable(output.report)
-        planned = auditor.plan(model, dataset, request, target_width=target_width, supports_from=own.supports_from)
+        planned = auditor.plan(model, dataset, request, target_width=target_width, **dict(own))
         show(planned, output, Report=output.report)
 
 
@@ -68,9 +68,7 @@ def audit(
             require_writable(path)
         if output.fail_on is not None:
             reading.require_verdict(request.metrics)
-        result = auditor.audit(
-            model, dataset, request, reading=reading, about=about, supports_from=own.supports_from, reuse=own.reuse
-        )
+        result = auditor.audit(model, dataset, request, reading=reading, about=about, **dict(own))
         if output.report_json is not None:
             output.report_json.write_text(result.to_json(), encoding="utf-8")
         if output.bundle is not None:
@@ -96,7 +94,7 @@ def compare(
     """Audit two models in the same way, for example before and after a mitigation; spends epsilon for each."""
     with an_auditor(connection) as auditor:
         require_writable(output.report)
-        comparison = auditor.compare(first, second, dataset, request, reading=reading, supports_from=own.supports_from)
+        comparison = auditor.compare(first, second, dataset, request, reading=reading, **dict(own))
         show(comparison, output)
 
 

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -189,8 +189,9 @@ def test_what_the_holder_refuses_is_said_in_plain_words(auditor: Auditor, decisi
         auditor.delete_column("register", column.id)
 
 
-def test_commands_link_and_audit(holder: TestedHolder, decisions: pd.DataFrame, tmp_path: Path) -> None:
-    decisions.to_csv(tmp_path / "decisions.csv", index=False)
+@pytest.fixture
+def run(holder: TestedHolder, tmp_path: Path) -> Callable[..., str]:
+    """A command of the auditor's, and what it prints."""
     environment = {
         "AUDITOR_HOLDER_URL": holder.url,
         "AUDITOR_API_KEY": holder.auditor_key,
@@ -198,10 +199,31 @@ def test_commands_link_and_audit(holder: TestedHolder, decisions: pd.DataFrame, 
         "AUDITOR_CONFIG": "",
     }
 
-    def run(*arguments: str) -> str:
+    def invoked(*arguments: str) -> str:
         result = CliRunner().invoke(app, list(arguments), env=environment)
         assert result.exit_code == 0, result.stderr
         return result.stdout
+
+    return invoked
+
+
+def test_commands_cut_a_score_into_bands_by_own_data(
+    run: Callable[..., str], people: pd.DataFrame, tmp_path: Path
+) -> None:
+    people[["age", "hours"]].to_csv(tmp_path / "own.csv", index=False)
+    decided = ["--decision", "hours", "--above", "20", "--bands", "4", "--supports-from", str(tmp_path / "own.csv")]
+    question = [*decided, "--dataset", "register", "--sensitive", "sex", "--epsilon", "1", "--json"]
+
+    planned = json.loads(run("plan", *question))
+    audited = json.loads(run("audit", *question))
+
+    edges = sorted({20.0, *people["hours"].dropna().quantile([0.25, 0.5, 0.75], interpolation="lower")})
+    assert [len(batch["cells"]) for batch in planned["plan"]["batches"]] == [len(edges) + 1]
+    assert len(audited["rules"]) == len(edges) + 1
+
+
+def test_commands_link_and_audit(run: Callable[..., str], decisions: pd.DataFrame, tmp_path: Path) -> None:
+    decisions.to_csv(tmp_path / "decisions.csv", index=False)
 
     linked = run("link", str(tmp_path / "decisions.csv"), "--dataset", "register", "--name", "decision")
     run("link", str(tmp_path / "decisions.csv"), "--dataset", "register", "--name", "paid", "--label")

@@ -16,9 +16,10 @@ from auditor_client.errors import HolderLied, ModelRefused, QuestionRefused
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
 from auditor_client.findings.notes import Notes
 from auditor_client.models.read_model import Provenance, ReadModel, above, decided
-from auditor_client.models.tree import Tree
+from auditor_client.models.tree import Branch, Split, Tree
 from auditor_client.report.subject import provenance_words
 from shared.columns import DerivedColumn, column_id
+from shared.rules import Predicate
 from shared.schema import Column
 from testing.invented_questions import FOUR_LEAVES, leaf, split
 from testing.registers import LOANS
@@ -190,6 +191,36 @@ def test_what_a_question_needs_is_made_before_its_price_is_asked(auditor: Audito
     ]
     assert any("made, which costs nothing" in step for step in steps)
     assert steps.count("Waiting for the column 'score'") == 1  # looked at three times, with nothing else to say
+
+
+def test_own_data_that_cut_bands_also_count_the_people(auditor: Auditor) -> None:
+    own = pd.DataFrame({"hours": [*range(61)] * 20})
+
+    planned = auditor.plan(
+        None, "register", ["sex"], decision="hours", above=20, bands=4, supports_from=own, target_width=0.3
+    )
+
+    assert planned.question.request.edges == (15.0, 20.0, 30.0, 45.0)
+    assert planned.question.request.assumption.people == len(own)
+    assert planned.forecast.from_supports
+    assert not any("Asking by strategy" in step for step in steps)
+
+
+def test_own_data_are_said_to_count_no_rules_that_name_a_sensitive_column(
+    auditor: Auditor, holder: SimulatedHolder
+) -> None:
+    holder.dataset = LOANS.model_copy(update={"sensitive_in_rules": True})
+    predicates = [Predicate(column="sex", op=op, value="Female") for op in ("eq", "ne")]
+    tree = Tree(Split("root", tuple(Branch((one,), leaf(one.op, one.op == "eq")) for one in predicates)))
+    own = pd.DataFrame({"hours": [10, 30]})
+
+    auditor.audit(tree, "register", ["sex"], "1", supports_from=own)
+
+    assert "Rules that name a sensitive column cannot be counted in your own data." in steps
+    with pytest.raises(QuestionRefused, match=r"give their number \(`people`\)\. Rules that name a sensitive column"):
+        auditor.plan(tree, "register", ["sex"], supports_from=own, target_width=0.1)
+    with pytest.raises(QuestionRefused, match=r"or your own data about them \(`supports_from`\)"):
+        auditor.plan(FOUR_LEAVES, "register", ["sex"], target_width=0.1)
 
 
 def test_a_holder_that_makes_another_column_is_not_asked(auditor: Auditor, holder: SimulatedHolder) -> None:

@@ -82,6 +82,9 @@ def test_a_setting_shows_no_key() -> None:
         ('holder = "https://h"', "'holder'"),
         ("allow_plain_http = 7", "allow_plain_http"),
         ("api_key = 7", "key"),
+        ("receipts = 7", r"AUDITOR_RECEIPTS \(receipts\) is a text"),
+        ("organisation = 7", r"AUDITOR_ORGANISATION \(organisation\) is a text of one line, with at most 200"),
+        (f"author = {'x' * 201!r}", r"AUDITOR_AUTHOR \(author\) is a text of one line, with at most 200"),
         ("#" * 70_000, "bytes"),
     ],
 )
