@@ -120,6 +120,8 @@ def _condition(predicates: Sequence[Predicate], column: Column | None, digits: i
     words = _known(compared, column, digits, written)
     nullable = column is None or column.nullable
     if missing_passes and not tests:
+        if words == _NOTHING:
+            return said("missing") if nullable else words
         return said("{what} (or missing)", what=words) if words and nullable else words
     return words or (said("not missing") if nullable else "")
 
@@ -132,7 +134,7 @@ def _known(predicates: Sequence[Predicate], column: Column | None, digits: int, 
         left = [value for value in admitted if value not in excluded and _within(value, low, high)]
         return listed([value_words(value, digits, written) for value in left], "or") if left else _NOTHING
     words = _range(low, high, column, digits)
-    if not excluded:
+    if not excluded or words == _NOTHING:
         return words
     values = listed([value_words(value, digits, written) for value in excluded], "or")
     if words:
@@ -186,8 +188,9 @@ def _range(low: _Bound | None, high: _Bound | None, column: Column | None, digit
         return ""
     ends = (None, None) if column is None or not column.ordered else (_end(column.low), _end(column.high))
     first, last = low or ends[0], high or ends[1]
-    if first == last and first is not None and not first.strict:
-        return value_words(first.value, _DIGITS_EXACT)
+    if first is not None and last is not None and first.value >= last.value:
+        met = first.value == last.value and not (first.strict or last.strict)
+        return value_words(first.value, _DIGITS_EXACT) if met else _NOTHING
     digits = _digits_apart([bound.value for bound in (low, high, *ends) if bound is not None], digits)
     if low is not None and high is not None and column is not None and column.type == "integer":
         return said("{low} to {high}", low=value_words(low.value), high=value_words(high.value))

@@ -10,7 +10,7 @@ from shared.datasets import Budget, DatasetDescription
 from shared.schema import Column
 
 _PROTECTED: Final = {
-    "add_remove": "whether a person is in the register, and everything about them",
+    "add_remove": "whether a person is in the data, and everything about them",
     "replace": "everything about a person, not how many people there are",
     "sensitive_attribute": "a person's sensitive values alone",
 }
@@ -73,8 +73,14 @@ def _values(column: Column) -> str:
         else:
             words = f"{low} to {high}"
     else:
-        words = ", ".join(str(value).lower() if isinstance(value, bool) else value for value in column.values)
+        words = _listed(column.values)
+    if column.bands_from is not None:
+        words = f"{words}, in the groups {_listed(column.group_values)}"
     return f"{words}, or missing" if column.nullable else words
+
+
+def _listed(values: Sequence[str | bool]) -> str:
+    return ", ".join(str(value).lower() if isinstance(value, bool) else value for value in values)
 
 
 def _role(column: Column) -> str:

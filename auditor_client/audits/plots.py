@@ -83,10 +83,8 @@ def _draw(axis: Axes, question: Inquiry, parity: ParityEstimate, name: str) -> N
         right = max(_ends(group))
         axis.annotate(f"{group.rate.value:.1%}", (right, row), (4, 0), textcoords="offset points", va="center")
     if parity.threshold is not None and rated:
-        reference = next((group for group in rated if group.group == parity.reference), rated[-1])
-        words = "the highest rate" if parity.reference is None else "the reference group's rate"
-        limit = parity.threshold * reference.rate.value
-        axis.axvline(limit, color=_THRESHOLD, linestyle="--", label=f"{parity.threshold:g} of {words}")
+        limit = parity.threshold * rated[-1].rate.value
+        axis.axvline(limit, color=_THRESHOLD, linestyle="--", label=f"{parity.threshold:g} of the highest rate")
 
 
 def _explain(axis: Axes) -> None:

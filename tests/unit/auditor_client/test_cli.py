@@ -23,8 +23,10 @@ from typer.testing import CliRunner
 
 from auditor_client.cli import app
 from auditor_client.cli.spelling import PANELS, in_flags
+from auditor_client.tables import dataset_table
 from holder_service.domain.errors import Unauthenticated
 from shared.problems import UnknownColumn
+from shared.schema import Column
 from testing.simulated_holder import KEY, Document, SimulatedHolder, problem, simulated_holder
 
 COMMAND = [sys.executable, "-c", "from auditor_client.cli import app; app()"]
@@ -103,6 +105,15 @@ def test_a_dataset_is_described_with_the_values_of_its_columns(run: Command) -> 
     assert "Female, Male" in described
     assert "sensitive" in described
     assert run("dataset", "register", "--json").document["name"] == "register"
+
+
+def test_the_groups_of_a_column_of_numbers_are_listed(holder: SimulatedHolder) -> None:
+    age = Column(name="age", type="integer", minimum=0, maximum=120, sensitive=True, bands_from=(25, 45), nullable=True)
+    banded = holder.dataset.model_copy(update={"columns": (age,)})
+
+    [row] = dataset_table(banded).rows
+
+    assert row[2] == "0 to 120, in the groups under 25, 25 to 44, 45 and above, or missing"
 
 
 def test_the_version_is_that_of_the_package(run: Command) -> None:

@@ -85,8 +85,10 @@ def test_a_picture_of_what_was_not_asked_is_refused() -> None:
         audited().plot(ODDS)
 
 
-def test_a_picture_says_what_its_marks_are_and_where_the_threshold_lies() -> None:
-    result = audited()
+@pytest.mark.parametrize("reference", [None, "Female", "Male"])
+def test_a_picture_says_what_its_marks_are_and_where_the_threshold_lies(reference: str | None) -> None:
+    """A verdict is about the lowest rate over the highest, whichever group others are compared with."""
+    result = audited(reference=reference)
     highest = max(group.rate.value for group in result.parity.groups)
 
     (axis,) = result.plot().axes

@@ -59,6 +59,12 @@ def rule(*tests: tuple[str, Any], or_missing: bool = False) -> Rule:
         ([("gt", 0.49999999999999994), ("lt", 0.7000000000000001)], INCOME, "is at least 0.5 and at most 0.7"),
         ([("gt", -5e-324)], None, "is at least 0"),
         ([("le", 0.29999999999999993)], None, "is below 0.3"),
+        ([("gt", 20), ("lt", 21)], AGE, "is nothing that it can be"),
+        ([("gt", 30.5)], AGE, "is nothing that it can be"),
+        ([("gt", 2), ("lt", 2)], None, "is nothing that it can be"),
+        ([("ge", 2), ("lt", 2), ("ne", 5)], None, "is nothing that it can be"),
+        ([("gt", 3), ("le", 1)], INCOME, "is nothing that it can be"),
+        ([("lt", 0)], INCOME, "is nothing that it can be"),
     ],
 )
 def test_rules_are_said_in_few_words(tests: list[tuple[str, Any]], column: Column | None, words: str) -> None:
@@ -88,6 +94,12 @@ def test_missing_is_said_where_the_whole_rule_lets_it_pass(
     )
 
     assert [said.words for said in rule_words(made)] == [words]
+
+
+def test_where_no_value_passes_missing_ones_may() -> None:
+    [said] = rule_words(rule(("gt", 20), ("lt", 21), or_missing=True), {"x": AGE})
+
+    assert said.words == "is missing"
 
 
 def test_what_everybody_passes_is_not_said() -> None:
@@ -153,7 +165,7 @@ def understood(said: list[str]) -> Callable[[Value | None], bool]:
         for sentence in said:
             words, or_missing = re.subn(r" \(or missing\)$", "", sentence.removeprefix("is "))
             if value is None:
-                if not or_missing:
+                if not or_missing and words != "missing":
                     return False
             elif not all(holds(part, value) for part in words.split(" and ")):
                 return False
