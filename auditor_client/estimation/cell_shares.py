@@ -19,9 +19,9 @@ def noise_reach(noise: Noise, level: float) -> int | None:
     if not isinstance(noise, DiscreteLaplaceNoise | DiscreteGaussianNoise):
         return None
     within, reach = math.exp(noise.log_mass(0)), 0
-    while within < level:
+    while within < level and (beyond := math.exp(noise.log_mass(reach + 1))) > 0:  # rounded sums may stop below a level
         reach += 1
-        within += 2 * math.exp(noise.log_mass(reach))
+        within += 2 * beyond
     return reach
 
 

@@ -125,7 +125,7 @@ def _axis(column: Column, bins: Any) -> tuple[Axis, list[int]]:
 
 def _of_category(bins: Mapping[str, int], value: Value) -> int:
     """A category's index, −1 for one that training never saw; interpret 0.7 writes a boolean as 0 or 1."""
-    other = str(int(value)) if isinstance(value, bool) else ""
+    other = str(int(value)) if isinstance(value, bool) else str(value)
     return int(bins.get(str(value), bins.get(other, -1)))
 
 

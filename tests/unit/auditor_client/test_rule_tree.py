@@ -11,7 +11,7 @@ from auditor_client.estimation.cell_shares import noise_reach
 from auditor_client.findings.insight import leaf_shares
 from auditor_client.models.tree import Branch, DecisionRule, Leaf, Node, Split, Tree
 from auditor_client.report.rule_tree import NODES_MAX, TreeNode, rule_tree
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise
+from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
 from shared.rules import Predicate
 from testing.exact_audits import audited
 from testing.invented_audits import decision_rules, invented_audit
@@ -99,6 +99,11 @@ def test_the_reach_of_noise_is_the_smallest_that_holds(scale: float, level: floa
     within = [sum(math.exp(noise.log_mass(k)) for k in range(-end, end + 1)) for end in (reach - 1, reach)]
     assert within[1] >= level - 1e-9
     assert reach == 0 or within[0] < level + 1e-9
+
+
+@pytest.mark.parametrize("noise", [DiscreteLaplaceNoise(scale=3.0), DiscreteGaussianNoise(scale=3.0)])
+def test_the_reach_ends_where_a_level_is_above_every_rounded_sum(noise: Noise) -> None:
+    assert noise_reach(noise, math.nextafter(1, 0)) is not None
 
 
 def test_a_mechanism_whose_error_depends_on_the_count_has_no_reach() -> None:

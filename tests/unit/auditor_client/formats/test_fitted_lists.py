@@ -100,6 +100,19 @@ def test_booleans_taken_for_categories_are_zero_and_one(monkeypatch: pytest.Monk
     assert read.provenance.largest == 0
 
 
+def test_categories_that_training_never_saw_are_not_taken_for_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("auditor_client.models.checking.records_count", lambda _: 300)
+    model = ExplainableBoostingClassifier(RECORDED[0])
+    model.bins_ = [*model.bins_[:4], [{"": 1, "w": 2}], *model.bins_[5:]]
+    model.term_features_ = [(4,)]
+    model.term_scores_ = [np.array([0.0, 3.0, 1.0, -2.0])]
+
+    read = ebm.read_object(model, ModelRequest(SCHEMA))
+
+    assert read.provenance is not None
+    assert read.provenance.differing == 0
+
+
 def test_a_machine_that_is_read_wrongly_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control: cuts that belong to the bin below."""
     monkeypatch.setattr("auditor_client.models.checking.records_count", lambda _: 300)
