@@ -20,6 +20,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from holder_service.services import overview
 from holder_service.services.ledger_store import LedgerStore
 from shared.amounts import NANO_PER_UNIT
+from shared.problems import TITLES
 
 SHARED_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 RELEASES: Final = "/v1/datasets/{dataset}/releases"
@@ -54,6 +55,8 @@ class Metrics:
         missed = "Releases that missed their deadline and waited for a multiple of it."
         self._overruns = self._counter("release_overruns", missed)
         self._refusals = self._counter("refusals", "Requests refused, by problem code.", "code")
+        for code in TITLES:  # at 0 from the start: an alert sees the first refusal as an increase
+            self._refusals.labels(code)
         faults = "Requests that failed because store or anchor did not answer."
         self._store_faults = self._counter("store_faults", faults)
 
