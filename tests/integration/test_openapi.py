@@ -225,14 +225,17 @@ def test_every_operation_answers_as_documented_when_it_is_called_once(tmp_path: 
 
 
 def test_a_role_that_may_not_call_is_refused(sqlite_holder: TestedHolder) -> None:
+    metrics_key = sqlite_holder.admin("POST", "/auditors", json={"name": "prometheus", "role": "metrics"}).json()["key"]
+    refused_key = {"administrator": sqlite_holder.auditor_key, "auditor": sqlite_holder.admin_key}
     for name, (method, path, operation) in operations(sqlite_holder).items():
-        if {"auditor", "administrator"} & {*operation["tags"]}:
-            key = sqlite_holder.auditor_key if "administrator" in operation["tags"] else sqlite_holder.admin_key
-            parameters = [one for one in operation.get("parameters", ()) if one["in"] == "path"]
-            filled = path.format(**{one["name"]: one["schema"]["examples"][0] for one in parameters})
+        parameters = [one["schema"] | one for one in operation.get("parameters", ()) if one["in"] == "path"]
+        filled = path.format(**{one["name"]: one.get("examples", [""])[0] for one in parameters})
+        keys = [refused_key[tag] for tag in operation["tags"] if tag in refused_key]
+        keys += [metrics_key] if "security" in operation and path != "/metrics" else []
+        for key in keys:
             answer = sqlite_holder.client.request(method, filled, headers={"Authorization": f"Bearer {key}"})
             assert answer.status_code in (403, 415), name
-            assert "403" in operation["responses"], name
+        assert bool(keys) == ("403" in operation["responses"]), name
 
 
 def test_head_is_answered_wherever_get_is(sqlite_holder: TestedHolder) -> None:

@@ -41,7 +41,10 @@ again: the same plan is never charged twice.
 """
 TAGS: Final = (
     {"name": "auditor", "description": "Ask about datasets within a budget, with an auditor's key."},
-    {"name": "everybody", "description": "Look at what there is to ask about, with any key."},
+    {
+        "name": "everybody",
+        "description": "Look at what there is to ask about, with an auditor's or administrator's key.",
+    },
     {
         "name": "administrator",
         "description": "Accounts, datasets, records, budgets and the ledger, with an administrator's key.",
@@ -145,9 +148,7 @@ def _implied(path: str, operation: dict[str, Any]) -> Iterator[str]:
     """The refusals that follow from an operation's form."""
     yield "rate-limited"
     if needs_key(path):
-        yield from ("unauthenticated", "unavailable")
-    if {"auditor", "administrator"} & {*operation["tags"]}:
-        yield "forbidden"
+        yield from ("unauthenticated", "forbidden", "unavailable")
     if "requestBody" in operation:
         yield from ("invalid-request", "too-large", "too-slow", "unsupported-media-type")
     forms = [parameter["schema"].keys() for parameter in operation.get("parameters", ())]

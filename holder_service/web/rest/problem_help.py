@@ -17,8 +17,10 @@ HELP: Final[Mapping[str, Help]] = {
         "Send the key as `Authorization: Bearer <key>`. A new one comes from the holder's administrator.",
     ),
     "forbidden": Help(
-        "The key is valid, and its role may not make this call: auditors ask plans, administrators do all the rest.",
-        "Use a key of the other role. An administrator who wants to ask plans opens an auditor's account.",
+        "The key is valid, and its role may not make this call: auditors ask plans, a key for metrics reads `/metrics` "
+        "alone, administrators do the rest.",
+        "Use a key of the role that `detail` names. An administrator who wants to ask plans opens an auditor's "
+        "account.",
     ),
     "not-found": Help(
         "There is nothing of this name or id, or nothing that this key may see.",
