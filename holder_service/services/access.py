@@ -96,7 +96,7 @@ def issue_key(store: LedgerStore, *, actor: str, account: str, expires: datetime
     """
 
     def work(transaction: Transaction) -> IssuedKey:
-        _require_account(transaction, account)
+        _require_account(transaction.connection, account)
         return _issue(transaction, actor, account, expires)
 
     return store.commit(work)
@@ -131,7 +131,7 @@ def set_disabled(store: LedgerStore, *, actor: str, account: str, disabled: bool
     """
 
     def work(transaction: Transaction) -> None:
-        if _require_account(transaction, account).disabled != disabled:
+        if _require_account(transaction.connection, account).disabled != disabled:
             accounts.set_disabled(transaction.connection, account, disabled=disabled)
             _refuse_lockout(transaction)
             transaction.append(Event("account", actor, subject=account, detail={"disabled": disabled}))
@@ -147,7 +147,7 @@ def set_display_name(store: LedgerStore, *, actor: str, account: str, display_na
     """
 
     def work(transaction: Transaction) -> None:
-        if _require_account(transaction, account).display_name != display_name:
+        if _require_account(transaction.connection, account).display_name != display_name:
             accounts.set_display_name(transaction.connection, account, display_name)
             transaction.append(Event("account", actor, subject=account, detail={"display_name": display_name}))
 
@@ -158,6 +158,16 @@ def every_account(store: LedgerStore) -> list[tuple[Account, list[ApiKey]]]:
     """All accounts with their keys (never the keys' secrets)."""
     with store.database.read() as connection:
         return [(account, accounts.keys_of(connection, account.name)) for account in accounts.every(connection)]
+
+
+def read_account(store: LedgerStore, name: str) -> tuple[Account, list[ApiKey]]:
+    """An account with its keys (never the keys' secrets).
+
+    Raises:
+        NotFound: The account is unknown.
+    """
+    with store.database.read() as connection:
+        return _require_account(connection, name), accounts.keys_of(connection, name)
 
 
 def display_names(store: LedgerStore) -> dict[str, str]:
@@ -190,11 +200,11 @@ def require_in_force(connection: Connection, key_id: str, *, now: datetime) -> t
     raise Unauthenticated
 
 
-def _require_account(transaction: Transaction, name: str) -> Account:
-    account = accounts.find_account(transaction.connection, name)
-    if account is None:
-        raise NotFound(f"There is no account {name!r}; open it first.")
-    return account
+def _require_account(connection: Connection, name: str) -> Account:
+    found = accounts.find_account(connection, name)
+    if found is None:
+        raise NotFound(f"There is no account {name!r}: open it first, or look at the list of accounts.")
+    return found
 
 
 def _refuse_lockout(transaction: Transaction) -> None:

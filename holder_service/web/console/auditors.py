@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter, Response
 
-from holder_service.domain.errors import Conflict, NotFound
+from holder_service.domain.errors import Conflict
 from holder_service.services import access, budgets
 from holder_service.services.access import IssuedKey
-from holder_service.storage.accounts import Account, ApiKey
+from holder_service.storage.accounts import ApiKey
 from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
 from holder_service.web.console.words import beside
@@ -40,7 +40,7 @@ def open_account(visit: Visitor, form: CheckedForm) -> Response:
 @router.get("/auditors/{auditor}")
 def show_account(visit: Visitor, auditor: PathName) -> Response:
     """An account, its keys and budgets."""
-    account, keys = _found(visit, auditor)
+    account, keys = access.read_account(visit.store, auditor)
     return visit.page(
         "auditor.html.j2", section="auditors", account=account, keys=keys, newest=_newest_key(keys),
         budgets=budgets.every_budget(visit.store, auditor=auditor), now=visit.store.clock().isoformat(),
@@ -51,7 +51,7 @@ def show_account(visit: Visitor, auditor: PathName) -> Response:
 @or_again(show_account)
 def issue_key(visit: Visitor, auditor: PathName, form: CheckedForm) -> Response:
     """Give an account a further key, and show it."""
-    if form.text("newest") != _newest_key(_found(visit, auditor)[1]):
+    if form.text("newest") != _newest_key(access.read_account(visit.store, auditor)[1]):
         # The answer is a page and no redirect, because the key is shown only there.
         raise Conflict("This form was sent before, or somebody else issued a key meanwhile: look at the keys below.")
     issued = access.issue_key(visit.store, actor=visit.actor, account=auditor, expires=form.timestamp("expires"))
@@ -87,13 +87,6 @@ def set_disabled(visit: Visitor, auditor: PathName, form: CheckedForm) -> Respon
 
 def _key_page(visit: Visit, issued: IssuedKey) -> Response:
     return visit.page("key.html.j2", section="auditors", issued=issued)
-
-
-def _found(visit: Visit, name: str) -> tuple[Account, list[ApiKey]]:
-    for account, keys in access.every_account(visit.store):
-        if account.name == name:
-            return account, keys
-    raise NotFound(f"There is no account {name!r}.")
 
 
 def _newest_key(keys: list[ApiKey]) -> str:

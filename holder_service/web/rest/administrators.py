@@ -5,7 +5,6 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from holder_service.domain.errors import NotFound
 from holder_service.records.formats import RecordFormat
 from holder_service.services import access, budgets, columns, datasets
 from holder_service.services.overlaps import OverlapLook, look_at_overlap
@@ -92,10 +91,7 @@ def list_accounts(holder: TheHolder, _: Administrator) -> AccountList:
 @router.get("/auditors/{auditor}", openapi_extra=refusals("not-found"))
 def show_account(holder: TheHolder, _: Administrator, auditor: PathAuditor) -> ListedAccount:
     """One account with its keys' ids and times."""
-    for account, keys in access.every_account(holder.store):
-        if account.name == auditor:
-            return ListedAccount.of(account, keys)
-    raise NotFound(f"There is no account {auditor!r}; GET /v1/admin/auditors lists those there are.")
+    return ListedAccount.of(*access.read_account(holder.store, auditor))
 
 
 @router.patch(
