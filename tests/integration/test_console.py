@@ -411,7 +411,10 @@ def test_records_are_checked_and_loaded_as_another_tool_wrote_them(
     written = register_csv().decode().replace("true", "1").replace("false", "N").replace(",", ";").encode()
     page = "/console/datasets/register"
     token = {"form_token": administrator.get(page).values["form_token"]}
-    declared = {"delimiter": ";", "decimal": ".", "true": "1 J", "false": " N", "missing": "", "dates": ""}
+    declared = {
+        "delimiter": ";", "decimal": ".", "encoding": "cp1252", "missing": "", "true": "1 J", "false": " N", "dates": "",
+        "only_declared": "on",
+    }  # fmt: skip
     form = sqlite_holder.auditor("GET", "/datasets/register").json
 
     def load(**fields: str) -> Page:
@@ -419,7 +422,7 @@ def test_records_are_checked_and_loaded_as_another_tool_wrote_them(
         return Page(administrator.client.post(f"{page}/records", data={**token, **fields}, files=files))
 
     checked, refused = load(**declared, check="on"), load(**{**declared, "false": "0"}, check="on")
-    senseless = [load(**{**declared, "false": "j"}), load(**declared, encoding="utf-16"), load(**declared, other="1")]
+    senseless = [load(**{**declared, **wrong}) for wrong in ({"false": "j"}, {"encoding": "utf-16"}, {"other": "1"})]
     version = form()["version"]
     loaded = load(**declared)
 
@@ -429,6 +432,11 @@ def test_records_are_checked_and_loaded_as_another_tool_wrote_them(
     assert re.search(r"line \d+, column 'citizen': expected true or false", refused.text)
     assert [page.status for page in senseless] == [422] * 3
     assert "A word means one thing" in senseless[0].text
+    for shown, false, switches in ((refused, "0", ["only_declared", "check"]), (senseless[0], "j", ["only_declared"])):
+        assert {"true": "1 J", "false": false}.items() <= shown.values.items(), "what was entered is still there"
+        assert re.findall("<option selected>([^<]+)<", shown.answer.text) == [";", ".", "cp1252"]
+        assert [one["name"] for one in shown.all("input") if "checked" in one] == switches
+        assert sum("open" in one for one in shown.all("details")) == 2
     assert "Version 2 of register is loaded." in loaded.text
 
 

@@ -119,15 +119,18 @@ def write_metadata(visit: Visitor, dataset: PathName, form: CheckedForm) -> Resp
 async def load_records(request: Request, visit: Visitor, dataset: PathName) -> Response:
     """Load records from a file: all of them, or none."""
 
+    fields: dict[str, str] = {}
+
     async def receive(path: Path, bytes_max: int) -> Received:
         return await receive_form(
-            request, path, bytes_max=bytes_max, check=lambda token: check_origin(request, visit.session.token, token)
-        )
+            request, path, bytes_max=bytes_max, fields=fields,
+            check=lambda token: check_origin(request, visit.session.token, token),
+        )  # fmt: skip
 
     try:
         version = await load_upload(visit.holder, actor=visit.actor, dataset=dataset, receive=receive)
     except (HolderError, ValidationError) as error:
-        visit.refusal = Refusal.of(error)
+        visit.refusal, visit.form = Refusal.of(error), Form(fields)
         return await run_in_threadpool(show_dataset, visit, dataset)
     if version is None:
         return visit.done(_path(dataset), f"The file fits the declaration of {dataset}; nothing was kept.")

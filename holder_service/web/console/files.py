@@ -20,10 +20,13 @@ _SWITCHES: Final = ("only_declared", "check")
 _CHOICES: Final = ("delimiter", "decimal", "encoding")
 
 
-async def receive_form(request: Request, path: Path, *, bytes_max: int, check: Callable[[str], None]) -> Received:
+async def receive_form(
+    request: Request, path: Path, *, bytes_max: int, fields: dict[str, str], check: Callable[[str], None]
+) -> Received:
     """Write the file of a form to a new file, and give what came with it: its media type, by the ending of its name.
 
     Args:
+        fields: Empty; takes the form's other fields as they come, which stand before the file.
         check: Is given the form's token, which stands before the file, and refuses a wrong one.
 
     Raises:
@@ -35,7 +38,7 @@ async def receive_form(request: Request, path: Path, *, bytes_max: int, check: C
     if media_type != b"multipart/form-data" or b"boundary" not in parameters:
         raise InvalidRequest("Send the form from its page.")
     with path.open("xb") as file:
-        reader = _FormReader(file, check)
+        reader = _FormReader(file, fields, check)
         try:
             callbacks: Any = {name: getattr(reader, name) for name in vars(_FormReader) if name.startswith("on_")}
             parser = MultipartParser(parameters[b"boundary"], callbacks)
@@ -46,7 +49,7 @@ async def receive_form(request: Request, path: Path, *, bytes_max: int, check: C
     if not (reader.complete and reader.file_name):
         raise InvalidRequest("Choose a file with records: .csv or .parquet.")
     sent = MEDIA_TYPES[1 if reader.file_name.lower().endswith(b".parquet") else 0]
-    return Received(sent, _format_of(reader.fields), check="check" in reader.fields)
+    return Received(sent, _format_of(fields), check="check" in fields)
 
 
 def _format_of(fields: Mapping[str, str]) -> RecordFormat:
@@ -59,11 +62,11 @@ def _format_of(fields: Mapping[str, str]) -> RecordFormat:
 class _FormReader:
     """Takes a parser's pieces: the field of the token, other short fields, and after them one file."""
 
-    def __init__(self, file: BinaryIO, check: Callable[[str], None]) -> None:
+    def __init__(self, file: BinaryIO, fields: dict[str, str], check: Callable[[str], None]) -> None:
         self.file_name = b""
-        self.fields: dict[str, str] = {}
         self.complete = False
         self._file = file
+        self._fields = fields
         self._check = check
         self._header = self._value = self._name = self._text = b""
         self._in_file = False
@@ -79,7 +82,7 @@ class _FormReader:
             options = parse_options_header(self._value)[1]
             self._name, self._text = options.get(b"name", b""), b""
             self._in_file = b"filename" in options
-            if self.file_name or (self._in_file and not self.fields):
+            if self.file_name or (self._in_file and not self._fields):
                 raise _unreadable()
             self.file_name = options.get(b"filename", b"")
         self._header = self._value = b""
@@ -96,13 +99,13 @@ class _FormReader:
         if self._in_file:
             return
         name = self._name.decode("latin-1")
-        if not self.fields:
+        if not self._fields:
             self._check(self._text.decode("latin-1"))
             name = "form_token"
-        elif name not in (*_LISTS, *_SWITCHES, *_CHOICES, _FILE) or name in self.fields:
+        elif name not in (*_LISTS, *_SWITCHES, *_CHOICES, _FILE) or name in self._fields:
             raise _unreadable()
         try:
-            self.fields[name] = self._text.decode()
+            self._fields[name] = self._text.decode()
         except UnicodeDecodeError:
             raise _unreadable() from None
 
