@@ -13,7 +13,7 @@ import typer
 
 from holder_service.app import create_app
 from holder_service.cli.output import notify
-from holder_service.domain.errors import HolderError
+from holder_service.domain.errors import HolderError, fault_text
 from holder_service.durable_files import durable_file
 from holder_service.services.holder import Holder
 from holder_service.set_up_errors import SetUpError
@@ -23,7 +23,8 @@ Url = Annotated[str, typer.Option(envvar="HOLDER_URL", help="A running holder; w
 AdminKey = Annotated[
     str, typer.Option("--key", envvar="HOLDER_ADMIN_KEY", help="An administrator's key; better from the environment.")
 ]
-Where = Callable[[str], str]
+Locate = Callable[[str, str], str]
+"""From the path of a field and what is wrong with it to what whoever wrote it is told."""
 UPLOAD_TIMEOUT_S: Final = 3600.0
 CALL_TIMEOUT_S: Final = 60.0
 UPLOAD_CHUNK_BYTES: Final = 1 << 20
@@ -31,14 +32,11 @@ LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
 def call(
-    method: str, path: str, url: str, key: str, *, media: str | None = None, where: Where = str, **request: Any
-) -> Any:
-    """Make one call, of a running holder or of this machine's own; a refusal ends the command with its text.
-
-    Args:
-        where: Says where a field with a fault is, for whoever wrote it.
-    """
-    return _document(_answer(method, path, url, key, media=media, **request), url, where)
+    method: str, path: str, url: str, key: str, *,
+    media: str | None = None, locate: Locate = fault_text, **request: Any,
+) -> Any:  # fmt: skip
+    """Make one call, of a running holder or of this machine's own; a refusal ends the command with its text."""
+    return _document(_answer(method, path, url, key, media=media, **request), url, locate)
 
 
 def download(path: str, url: str, key: str, into: BinaryIO, **request: Any) -> None:
@@ -113,11 +111,11 @@ def _answer(method: str, path: str, url: str, key: str, *, media: str | None = N
         return asyncio.run(_request(url, method, path, headers=headers, **request))
 
 
-def _document(answer: httpx.Response, url: str, where: Where = str) -> Any:
+def _document(answer: httpx.Response, url: str, locate: Locate = fault_text) -> Any:
     """What an answer says; a refusal ends the command."""
     try:
         document = answer.json() if answer.content else {}
-        refusal = None if answer.is_success else _said(document, where)
+        refusal = None if answer.is_success else _said(document, locate)
     except (KeyError, TypeError, ValueError):
         refusal = f"What answers at {url} is no holder."
     if refusal is not None:
@@ -125,12 +123,11 @@ def _document(answer: httpx.Response, url: str, where: Where = str) -> Any:
     return document
 
 
-def _said(document: dict[str, Any], where: Where) -> str:
+def _said(document: dict[str, Any], locate: Locate) -> str:
     """What a problem document says: all that is wrong, a line each."""
-    errors = document.get("errors", ())
-    lines = [f"{where(one['field'])}: {one['detail']}" for one in errors]
+    lines = [locate(one["field"], one["detail"]) for one in document.get("errors", ())]
     if len(lines) < 2:
-        return lines[0] if lines and where is not str else str(document["detail"])
+        return lines[0] if lines else str(document["detail"])
     return "\n".join([f"{document['title']}:", *(f"  {line}" for line in lines)])
 
 

@@ -20,7 +20,7 @@ from holder_service.cli.calls import (
 )
 from holder_service.cli.formats import media_type_of, with_format
 from holder_service.cli.output import AsJson, notify, show, show_fields, show_overlaps
-from holder_service.domain.declarations import EXAMPLE, declared_text, line_of
+from holder_service.domain.declarations import EXAMPLE, declared_text, located
 from holder_service.records.formats import RecordFormat
 from shared.datasets import DatasetDeclaration
 
@@ -57,21 +57,14 @@ def declare(
     docs/declaration.md describes every field; `holder draft` makes a draft of a file of records.
     """
     if example or schema:
-        print(
-            declared_text(EXAMPLE) if example else json.dumps(DatasetDeclaration.model_json_schema(), indent=2), end=""
-        )
+        form = json.dumps(DatasetDeclaration.model_json_schema(), indent=2) + "\n"
+        print(declared_text(EXAMPLE) if example else form, end="")
         return
     if declaration is None:
         fail(
             "Name the dataset and the file of its declaration: holder admin declare NAME FILE (or --example, --schema)."
         )
-    with clear_errors():
-        content = declaration.read_bytes()
-
-    def where(field: str) -> str:
-        return f"line {line_of(content.decode(), field)}, {field}"
-
-    answer = call("PUT", path_of("datasets", dataset), url, key, content=content, media="application/json", where=where)
+    answer = _put_document(path_of("datasets", dataset), declaration, url, key)
     for warning in answer["warnings"]:
         notify(f"Warning: {warning}")
     show_fields(answer if as_json else {name: answer[name] for name in answer if name != "warnings"}, as_json)
@@ -84,9 +77,7 @@ def write_metadata(
     url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
     """Write anew what people read of a dataset: titles, units, where it is from. Nothing else about it changes."""
-    with clear_errors():
-        content = metadata.read_bytes()
-    call("PUT", path_of("datasets", dataset, "metadata"), url, key, content=content, media="application/json")
+    _put_document(path_of("datasets", dataset, "metadata"), metadata, url, key)
     notify(f"The metadata of {dataset} are written.")
 
 
@@ -213,6 +204,17 @@ def list_budgets(
     asked = {"population": population, "auditor": auditor}
     named = {name: value for name, value in asked.items() if value is not None}
     _show_budgets(call("GET", "/v1/admin/budgets", url, key, params=named)["budgets"], as_json)
+
+
+def _put_document(path: str, file: Path, url: str, key: str) -> Any:
+    """Send the JSON document in a file; a refusal names the line of each fault."""
+    with clear_errors():
+        content = file.read_bytes()
+
+    def locate(field: str, detail: str) -> str:
+        return located(content.decode(), field, detail)
+
+    return call("PUT", path, url, key, content=content, media="application/json", locate=locate)
 
 
 def _show_budgets(found: list[dict[str, Any]], as_json: bool) -> None:

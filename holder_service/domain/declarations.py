@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from holder_service.domain.errors import fault_text
 from shared.datasets import DatasetDeclaration
 from shared.metadata import ColumnWords
 
@@ -58,17 +59,20 @@ def column_words_text(columns: Mapping[str, ColumnWords]) -> str:
     return f"{{\n{lines}\n}}" if lines else "{}"
 
 
-def line_of(text: str, path: str) -> int:
-    """The line of a JSON document, from 1, on which a field or an item begins; of what is not there, what it lacks in.
+def located(text: str, field: str, detail: str) -> str:
+    """What is wrong with a field of a JSON document, behind its line there; of one that it lacks, what it lacks in.
 
     Args:
         text: The document, which is valid JSON.
-        path: Where the field is, such as "columns[2].type", or "body" for all of it.
+        field: The path of the field, such as "columns[2].type". What is not in the document, such as a name that was
+            sent beside it, has no line, nor has "body", which is all of it.
+        detail: What is wrong.
     """
-    lines = _lines_of_paths(text)
+    lines, path = _lines_of_paths(text), field
     while path and path not in lines:
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
-    return lines.get(path, 1)
+    said = fault_text(field, detail)
+    return f"line {lines[path]}, {said}" if path else said
 
 
 def _lines_of_paths(text: str) -> dict[str, int]:

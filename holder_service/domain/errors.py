@@ -32,6 +32,11 @@ class HolderError(Exception):
         return _again, (type(self), self.detail), vars(self)
 
 
+def fault_text(field: str, detail: str) -> str:
+    """What is wrong with a part of what was sent, behind its name; with all of it, what is wrong alone."""
+    return detail if field in ("body", "file") else f"{field}: {detail}"
+
+
 def _again(kind: type[HolderError], detail: str) -> HolderError:
     """An unpickled error, before its fields are set."""
     return kind.__new__(kind, detail)

@@ -412,8 +412,8 @@ def test_records_are_checked_and_loaded_as_another_tool_wrote_them(
     page = "/console/datasets/register"
     token = {"form_token": administrator.get(page).values["form_token"]}
     declared = {
-        "delimiter": ";", "decimal": ".", "encoding": "cp1252", "missing": "", "true": "1 J", "false": " N", "dates": "",
-        "only_declared": "on",
+        "delimiter": ";", "decimal": ".", "encoding": "cp1252", "missing": "", "true": "1 J", "false": " N",
+        "dates": "", "only_declared": "on",
     }  # fmt: skip
     form = sqlite_holder.auditor("GET", "/datasets/register").json
 
@@ -457,6 +457,8 @@ def test_a_declaration_is_checked_with_the_line_of_each_fault(
     checked = administrator.send("/console/declare", {"name": "survey", "declaration": example, "check": "yes"})
     faulty = administrator.send("/console/declare", form)
     unreadable = administrator.send("/console/declare", {**form, "declaration": "{\n}}"})
+    uncounted = json.dumps({"person_key": "id", "columns": [{"name": "a", "type": "boolean"}]})
+    whole = administrator.send("/console/declare", {**form, "declaration": uncounted})
 
     assert "nothing is declared yet" in checked.text
     assert checked.values["name"] == "survey"
@@ -467,6 +469,7 @@ def test_a_declaration_is_checked_with_the_line_of_each_fault(
     assert "line 5, columns[1].type: " in faulty.text
     assert faulty.values["name"] == "survey"
     assert "line 2" in unreadable.text
+    assert "<p>Declare at least one sensitive column" in whole.answer.text
     assert administrator.get("/console/datasets/survey").status == 404
     assert last_entry(sqlite_holder)["dataset"] != "survey"
 

@@ -323,8 +323,11 @@ def test_a_draft_is_made_without_a_holder(tmp_path: Path) -> None:
 def test_the_example_of_a_declaration_is_declared(env: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "example.json").write_text(done(run(["admin", "declare", "--example"], {})))
 
+    schema = done(run(["admin", "declare", "--schema"], {}))
     shown = run(["admin", "declare", f"example-{tmp_path.name}", str(tmp_path / "example.json"), "--json"], env)
 
+    assert json.loads(schema)["required"] == ["person_key", "columns"]
+    assert schema.endswith("}\n")
     assert json.loads(done(shown))["warnings"] == []
     assert "holder admin declare NAME FILE" in failed(run(["admin", "declare", "nameless"], env))
 
@@ -337,7 +340,32 @@ def test_all_faults_of_a_declaration_are_printed(env: dict[str, str], tmp_path: 
 
     assert result.exit_code == 2
     assert [line.split(":")[0] for line in result.stderr.splitlines()[1:]] == [
-        "  line 1, person_key", "  line 1, cap", "  line 2, columns", "  line 4, schema",
+        "  person_key", "  line 1, cap", "  line 2, columns", "  line 4, schema",
+    ]  # fmt: skip
+
+
+def test_a_fault_that_is_on_no_line_names_none(env: dict[str, str], tmp_path: Path) -> None:
+    declaration, twice = tmp_path / "declaration.json", tmp_path / "twice.json"
+    declaration.write_text(json.dumps(DECLARATION))
+    twice.write_text(json.dumps({**DECLARATION, "columns": [*DECLARATION["columns"], DECLARATION["columns"][0]]}))
+
+    named = failed(run(["admin", "declare", "my data", str(declaration)], env))
+    doubled = failed(run(["admin", "declare", "doubled", str(twice)], env))
+
+    assert named.startswith("path.dataset: ")
+    assert "letters" in named
+    assert doubled.startswith("Two columns")
+
+
+def test_all_faults_of_metadata_are_printed(env: dict[str, str], tmp_path: Path) -> None:
+    words = tmp_path / "words.json"
+    words.write_text('{"title": "Register",\n "columns": {\n  "sex": {"unit": "kg"},\n  "nose": {}}}')
+
+    result = run(["admin", "metadata", "register", str(words)], env)
+
+    assert result.exit_code == 2
+    assert [line.split(":")[0] for line in result.stderr.splitlines()[1:]] == [
+        "  line 4, columns.nose", "  line 3, columns.sex.unit",
     ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.domain.declarations import EXAMPLE, column_words_text, declared_text, line_of
+from holder_service.domain.declarations import EXAMPLE, column_words_text, declared_text, located
 from holder_service.domain.errors import HolderError, InvalidRequest
 from holder_service.services import access, columns, datasets, overview
 from holder_service.services.overlaps import LOOK_LOSS, look_at_overlap
@@ -111,14 +111,13 @@ def write_metadata(visit: Visitor, dataset: PathName, form: CheckedForm) -> Resp
     try:
         datasets.describe(visit.store, actor=visit.actor, name=dataset, words=words)
     except InvalidRequest as error:
-        raise _located(form, "columns", error.fields["errors"], inside="columns") from None
+        raise _refused_words(form, error.fields["errors"]) from None
     return visit.done(_path(dataset), f"The metadata of {dataset} are written.")
 
 
 @router.post("/datasets/{dataset}/records")
 async def load_records(request: Request, visit: Visitor, dataset: PathName) -> Response:
     """Load records from a file: all of them, or none."""
-
     fields: dict[str, str] = {}
 
     async def receive(path: Path, bytes_max: int) -> Received:
@@ -190,7 +189,8 @@ def _read(form: Form) -> DatasetDeclaration:
     try:
         return DatasetDeclaration.model_validate(document)
     except ValidationError as error:
-        raise _located(form, "declaration", validation_refusal(error)[1]) from None
+        # The browser's text, not the field's without blanks around it: people count its lines.
+        raise _refused(form.values["declaration"], validation_refusal(error)[1]) from None
 
 
 def _read_words(form: Form) -> DatasetMetadata:
@@ -209,25 +209,18 @@ def _read_words(form: Form) -> DatasetMetadata:
     try:
         return DatasetMetadata.model_validate(document)
     except ValidationError as error:
-        raise _located(form, "columns", validation_refusal(error)[1], inside="columns") from None
+        raise _refused_words(form, validation_refusal(error)[1]) from None
 
 
-def _located(form: Form, name: str, faults: Sequence[dict[str, str]], *, inside: str = "") -> InvalidRequest:
-    """The refusal of a form for all faults, each of the JSON document in one of its fields with its line there.
+def _refused_words(form: Form, faults: Sequence[dict[str, str]]) -> InvalidRequest:
+    """The refusal of metadata, of which a field of their form holds the columns' words alone."""
+    return _refused(f'{{"columns":{form.values["columns"]}}}', faults)
 
-    Args:
-        inside: The path of that document, if it is a part of what was read.
-    """
-    # The browser's text, not the field's without blanks around it: people count its lines.
-    text = form.values[name]
-    errors = []
-    for one in faults:
-        path = one["field"]
-        if path.startswith(inside):
-            line = line_of(text, path.removeprefix(inside).removeprefix("."))
-            path = f"line {line}, {path}"
-        errors.append({**one, "field": path})
-    return InvalidRequest(f"{errors[0]['field']}: {errors[0]['detail']}", errors=errors)
+
+def _refused(text: str, faults: Sequence[dict[str, str]]) -> InvalidRequest:
+    """The refusal of a JSON document for all faults, each with its line there."""
+    errors = [{"field": "body", "detail": located(text, one["field"], one["detail"])} for one in faults]
+    return InvalidRequest(errors[0]["detail"], errors=errors)
 
 
 def _declared(visit: Visit, name: str, declaration: DatasetDeclaration) -> Response:

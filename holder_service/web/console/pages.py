@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holder_service.domain.errors import HolderError
+from holder_service.domain.errors import HolderError, fault_text
 from holder_service.web.console.pictures import balance_bar
 from holder_service.web.console.words import beside, loss, what_happened
 from holder_service.web.edge.problems import RETRY_AFTER_S, STATUS_BY_CODE, validation_refusal
@@ -70,9 +70,7 @@ class Refusal:
 
     @classmethod
     def _of_faults(cls, code: str, errors: list[dict[str, str]], detail: str = "") -> "Refusal":
-        faults = tuple(
-            one["detail"] if one["field"] in ("body", "file") else f"{one['field']}: {one['detail']}" for one in errors
-        )
+        faults = tuple(fault_text(one["field"], one["detail"]) for one in errors)
         return cls(code, detail or faults[0], faults if len(faults) > 1 else ())
 
     @property
