@@ -117,7 +117,7 @@ def _facts(first: Finding, second: Finding) -> tuple[Fact, ...]:
                 Fact(said("{which}: audited", which=which), subject(finding.question).sentence),
                 *(
                     replace(one, term=said("{which}: {term}", which=which, term=one.term))
-                    for one in model_facts(finding.model)
+                    for one in model_facts(finding.question)
                 ),
                 Fact(said("{which}: answered", which=which), date(finding.release.created.astimezone(UTC), time=True)),
                 Fact(said("{which}: receipt", which=which), finding.receipt.name, exact=True),
@@ -127,14 +127,15 @@ def _facts(first: Finding, second: Finding) -> tuple[Fact, ...]:
 
 
 def _name(finding: Finding) -> str:
-    provenance = finding.question.source.provenance
+    provenance, audited = finding.question.source.provenance, subject(finding.question)
     model = said_of(
         len(finding.rules),
         "model {digest}, one rule",
         "model {digest}, {number} rules",
         digest=model_digest(finding.model),
     )
-    named = [finding.about.model_name, None if provenance is None else provenance.description, model]
+    exact = audited.name if audited.made_already else model
+    named = [finding.about.model_name, None if provenance is None else provenance.description, exact]
     return joined([part for part in named if part], ", ")
 
 

@@ -26,7 +26,7 @@ def subject_facts(question: Question) -> tuple[Fact, ...]:
     scope, reference = scope_words(question), question.reference
     return (
         Fact(said("Audited"), subject(question).sentence),
-        *model_facts(question.model),
+        *model_facts(question),
         Fact(
             said("Dataset"),
             said("{dataset}, version {version}", dataset=question.words.title, version=question.plan.version),
@@ -37,8 +37,11 @@ def subject_facts(question: Question) -> tuple[Fact, ...]:
     )
 
 
-def model_facts(model: ModelDigest) -> tuple[Fact, ...]:
-    """Which model, by the same digest in every report; and its file, if it came from one."""
+def model_facts(question: Question) -> tuple[Fact, ...]:
+    """Which model, by the same digest in every report, and its file, if it came from one; none of mere decisions."""
+    if subject(question).made_already:
+        return ()
+    model = question.model
     file = () if model.file is None else (Fact(said("Model file"), model.file, exact=True),)
     return (
         Fact(said("Model"), said("{digest}, the beginning of the digest of its rules", digest=model_digest(model))),

@@ -12,13 +12,17 @@ from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEsti
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.report.axes import interval_text
-from auditor_client.report.formats import group_words, percent, points, sensitive_words, threshold_percent
+from auditor_client.report.formats import group_words, percent, points, scope_words, sensitive_words, threshold_percent
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import extremes, level_words, threshold_name
 from auditor_client.report.subject import subject
 from shared.schema import Group
 from shared.wording import joined, listed, said, sentence
 
+_EVERYBODY: Final = said("the people in the register")
+_WITHIN: Final = said("the people in the register within the scope")
+_DECIDED: Final = said("the people with a decision in the register")
+_DECIDED_WITHIN: Final = said("the people with a decision in the register within the scope")
 _VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.MEETS: sentence("Among {whom}, {name} meets {rule} for {columns}."),
     Verdict.FAILS: sentence("Among {whom}, {name} fails {rule} for {columns}."),
@@ -130,9 +134,10 @@ def explanation(finding: Finding) -> str:
 
 def whom(finding: Finding) -> str:
     """The people whom the figures are about."""
-    if finding.question.scope:
-        return said("the people in the register within the scope")
-    return said("the people in the register")
+    question = finding.question
+    if question.source.decided:
+        return _DECIDED_WITHIN if scope_words(question) else _DECIDED
+    return _WITHIN if scope_words(question) else _EVERYBODY
 
 
 def ratio_interval(estimate: MetricEstimate) -> str:

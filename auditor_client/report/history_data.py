@@ -10,22 +10,23 @@ from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.facts import Fact, model_digest
 from auditor_client.report.formats import known, ratio, sensitive_words
 from auditor_client.report.metric_names import METRIC_WORDS
+from auditor_client.report.subject import subject
 from auditor_client.text import loss_words
 from shared.amounts import NO_LOSS
-from shared.wording import said
+from shared.wording import joined, said
 
 _RATIOS = LinearAxis(0.0, 1.0, 2)
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One metric of one audit; model and receipt by the beginnings of their digests."""
+    """One metric of one audit; a model and the receipt by the beginnings of their digests."""
 
     when: str
     dataset: str
     version: str
     by: str
-    model: str
+    audited: str
     receipt: str
     metric: str
     ratio: str
@@ -79,7 +80,7 @@ def _row(finding: Finding, metric: str, estimate: MetricEstimate, cost: str) -> 
         dataset=finding.question.words.title,
         version=str(finding.release.version),
         by=" × ".join(sensitive_words(finding.question)),
-        model=finding.about.model_name or model_digest(finding.model),
+        audited=_audited(finding),
         receipt=finding.receipt.stem[:12],
         metric=METRIC_WORDS[metric].title,
         ratio=known(estimate.ratio, partial(ratio, apart_from=estimate.threshold)),
@@ -90,3 +91,10 @@ def _row(finding: Finding, metric: str, estimate: MetricEstimate, cost: str) -> 
         ticks=_RATIOS.ticks,
         threshold=None if estimate.threshold is None else 100 * estimate.threshold,
     )
+
+
+def _audited(finding: Finding) -> str:
+    """The column of decisions, or the digest that `history` takes; and before it the name, if the auditor gave one."""
+    audited = subject(finding.question)
+    exact = audited.name if audited.made_already else model_digest(finding.model)
+    return joined([name for name in (finding.about.model_name, exact) if name], ", ")

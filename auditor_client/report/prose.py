@@ -207,7 +207,7 @@ def _scope_sentences(result: Finding) -> Iterator[str]:
         said("“{column}”", column=result.question.words.column(predicate.column))
         for predicate in result.question.source.decided
     ]:
-        yield said("Whoever has no value in {columns} is outside.", columns=listed(undecided))
+        yield said("Whoever has no value in {columns} is not counted.", columns=listed(undecided))
 
 
 def _verdict_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:

@@ -129,7 +129,7 @@ def history_lines(history: HistoryData) -> list[str]:
     if not history.rows:
         return ["No audits are kept here."]
     rows = [
-        f"{row.when}  {row.dataset} v{row.version}  by {row.by}  model {row.model}  {row.metric}: {row.ratio} "
+        f"{row.when}  {row.dataset} v{row.version}  by {row.by}  of {row.audited}  {row.metric}: {row.ratio} "
         f"{row.interval}  {row.verdict}  {row.cost}  receipt {row.receipt}"
         for row in history.rows
     ]

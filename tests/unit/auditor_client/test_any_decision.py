@@ -12,8 +12,10 @@ from auditor_client import Auditor
 from auditor_client.asking.question import make_question
 from auditor_client.asking.request import AuditRequest
 from auditor_client.audits.bundle import check_bundle, write_bundle
+from auditor_client.audits.comparing import compare_results
 from auditor_client.errors import HolderLied, ModelRefused, QuestionRefused
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
+from auditor_client.findings.about import About
 from auditor_client.findings.notes import Notes
 from auditor_client.models.read_model import Provenance, ReadModel, above, decided
 from auditor_client.models.tree import Branch, Split, Tree
@@ -352,12 +354,48 @@ def test_reports_speak_of_what_was_audited(auditor: Auditor) -> None:
         assert f"{name} meets the four-fifths" in audit.summary()
         assert ("the tree" in audit.to_html().lower()) == (audit is tree)
         assert ("the model" in audit.to_html().lower()) == (audit is model)
-    assert "no value in “decision” is outside" in linked.to_html()
-    assert "is outside" not in declared.to_html()
+    assert linked.summary().startswith("Among the people with a decision in the register, the column")
+    assert declared.summary().startswith("Among the people in the register, the column")
+    assert "within the scope" not in linked.to_html(), "nobody asked for one"
+    assert "no value in “decision” is not counted" in linked.to_html()
+    assert "is not counted" not in declared.to_html()
     assert "provenance" not in tree.to_document()
     assert linked.to_document()["columns"] == linked.plan.columns
     assert linked.plan.columns is not None
     assert linked.plan.columns["decision"] in linked.to_html()
+
+
+def test_decisions_are_named_by_their_column_and_have_no_model(auditor: Auditor) -> None:
+    auditor.link(DECISIONS, "register", name="decision")
+    common: dict[str, Any] = {"dataset": "register", "sensitive": ["sex"], "epsilon": "1"}
+    linked = auditor.audit(decision="decision", favourable=["granted"], **common)
+    model = auditor.audit(score(), about=About(model_name="Card"), **common)
+    digest = model.model.rules.removeprefix("sha256:")[:12]
+
+    comparison = compare_results(linked, model).view.data
+    assert comparison.first == "the column “decision”"
+    assert comparison.second == f"Card, a logistic model, model {digest}, 2 rules"
+    assert [fact.term for fact in comparison.facts if fact.term.endswith("Model")] == ["Second: Model"]
+    assert "Model" not in {fact.term for fact in linked.view.data.question}
+    history = auditor.history("register")
+    assert [row.audited for row in history.view.data.rows] == ["the column “decision”", f"Card, {digest}"]
+    assert len(auditor.history("register", model=digest)) == 1
+
+
+def test_the_scope_that_was_asked_for_is_said(auditor: Auditor) -> None:
+    auditor.link(DECISIONS, "register", name="decision")
+    audit = auditor.audit(
+        dataset="register",
+        sensitive=["sex"],
+        epsilon="1",
+        decision="decision",
+        favourable=["granted"],
+        where=["age >= 30"],
+    )
+
+    assert audit.summary().startswith("Among the people with a decision in the register within the scope, the column")
+    assert audit.view.data.scope == ("age is at least 30",)
+    assert len(audit.to_document()["scope"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -327,7 +327,7 @@ def test_a_comparison_says_of_which_figure_whom_and_what_it_compares() -> None:
         assert fact in said
     assert result.receipt.name in comparison.to_html()
     assert f"model {'1' * 12}," in comparison.view.data.first
-    assert f"model {'1' * 12} " in History((result,)).summary(), "the same digest in every report"
+    assert f"of {'1' * 12} " in History((result,)).summary(), "the same digest in every report"
     assert f"Model: {'1' * 12}," in "\n".join(f"{fact.term}: {fact.text}" for fact in result.view.data.question)
 
 
