@@ -43,7 +43,8 @@ _IN_PYTHON: Final = (
 def in_python(text: str) -> str:
     """A text that may name calls of the interface, with the methods and arguments for them in backquotes."""
     for call, name in _IN_PYTHON:
-        text = text.replace(call, name)
+        if call in text:  # else it stays as it was said, so that reports can translate it
+            text = text.replace(call, name)
     return text
 
 

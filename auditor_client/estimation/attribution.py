@@ -25,6 +25,7 @@ from auditor_client.estimation.posterior import Posterior, check_question
 from auditor_client.estimation.results import Attribution, Estimate, RuleShare
 from auditor_client.estimation.rule_counts import RuleCounts, rule_counts, rule_noise
 from shared.schema import Group
+from shared.wording import said
 
 DRAWS: Final = 2048
 
@@ -170,7 +171,7 @@ def _pair(posterior: Posterior, pair: tuple[Group, Group] | None, reference: Gro
     else:
         rates = [quantile_estimate(rates, posterior.level).value for rates in posterior.rates[1].rates]
         if np.isnan(rates).sum() > len(rates) - 2:
-            raise EstimationRefused("Fewer than two groups have people, so there is no disparity to share out.")
+            raise EstimationRefused(said("Fewer than two groups have people, so there is no disparity to share out."))
         second = int(np.nanargmax(rates)) if reference is None else posterior.index(reference)
         away = np.abs(np.subtract(rates, rates[second]))
         away[second] = -1.0

@@ -122,7 +122,7 @@ def _bars(finding: Finding) -> tuple[RuleBars | None, str]:
     try:
         return rule_bars(finding), ""
     except AuditorError as refusal:
-        return None, str(refusal)
+        return None, refusal.args[0]
 
 
 def with_outlook(report: AuditData, outlook: Outlook | None) -> AuditData:

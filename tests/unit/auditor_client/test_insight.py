@@ -158,6 +158,8 @@ def test_an_exponential_answer_shows_the_rates_and_says_why_no_shares(strategy: 
     for shown in (data.no_bars, document["attribution_refused"], result.summary()):
         assert "ask rule by rule with the mechanism laplace or gaussian" in shown
     assert f"<p>{escape(data.no_bars)}</p>" in result.to_html()
+    assert data.no_bars not in (german := result.to_html(language="de"))
+    assert "Regel für Regel mit dem Mechanismus laplace oder gaussian" in german
     with pytest.raises(EstimationRefused, match="laplace or gaussian"):
         result.attribution()
     with pytest.raises(EstimationRefused, match="laplace or gaussian"):
