@@ -8,7 +8,7 @@ from auditor_client.errors import QuestionRefused
 from shared.wording import figure, said
 
 SUPPOSED_PEOPLE: Final = 10_000
-"""How many people a forecast supposes where nothing is known of their number, and says so."""
+"""How many people a forecast supposes where nothing is known of their number, if there can be so many; it says so."""
 
 
 class Assumption(BaseModel):

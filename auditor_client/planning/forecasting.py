@@ -59,13 +59,16 @@ def forecast(question: Question, *, supports: CountSupport | None = None, readin
     Raises:
         QuestionRefused: The assumption does not fit the groups, or supports are needed.
     """
+    known = question.request.assumption.people is not None or supports is not None
+    asked, most = question, question.dataset.records_max
+    if not known:
+        question = _about(asked, min(asked.request.assumption.supposed_people, most))
+    assumption = question.request.assumption
 
     def expected(put: Question) -> Expectation:
         return chosen if put == question else expectation(put, supports=supports, reading=reading)
 
     chosen = expectation(question, supports=supports, reading=reading)
-    assumption = question.request.assumption
-    known = assumption.people is not None or supports is not None
     strategies = []
     for strategy in STRATEGIES:
         try:
@@ -73,7 +76,7 @@ def forecast(question: Question, *, supports: CountSupport | None = None, readin
         except QuestionRefused:
             continue  # for example half an ε that the holder does not accept
     curve = tuple(expected(put) for put in _at_multiples(question, CURVE))
-    others = [people for people in OTHER_PEOPLE if people <= question.dataset.records_max]
+    others = [people for people in OTHER_PEOPLE if people <= most and people != assumption.people]
     return Forecast(
         chosen,
         tuple(strategies),
@@ -81,8 +84,8 @@ def forecast(question: Question, *, supports: CountSupport | None = None, readin
         assumption,
         supports is not None,
         chances(question, supports=supports, reading=reading),
-        {} if known else {people: expected(_about(question, people)) for people in others},
-        rules_from(question) if question.strategy == "verdict" and not known else None,
+        None if known else {people: expected(_about(question, people)) for people in others},
+        rules_from(asked) if question.strategy == "verdict" and not known else None,
     )
 
 

@@ -68,10 +68,10 @@ class Forecast:
         chosen: Of the question as it would be asked.
         strategies: Of every strategy at the same ε.
         curve: Of the chosen strategy at smaller and larger ε, ascending.
-        assumption: What it rests on.
+        assumption: What it rests on, with a number of people, be it known or supposed.
         from_supports: Whether the number of people and who is accepted are the auditor's own data's.
         chances: How often there would be a verdict, by true ratio, ascending; empty where there is to be none.
-        other_people: Where the number of people is not known: of the chosen strategy for other numbers.
+        other_people: Of the chosen strategy for other numbers of people; None where their number is known.
         rules_from: From how many people on strategy auto would be "rules", where that is why it is not.
     """
 

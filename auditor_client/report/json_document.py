@@ -157,6 +157,7 @@ def plan_document(
         ],
         "assumption": {
             **forecast.assumption.model_dump(),
+            "people": None if forecast.other_people is not None else forecast.assumption.people,
             "supposed_people": forecast.assumption.supposed_people,
             "from_supports": forecast.from_supports,
         },

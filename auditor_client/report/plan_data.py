@@ -110,7 +110,7 @@ def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budg
 
 def _supposed(forecast: Forecast) -> str:
     others = forecast.other_people
-    if not others:
+    if others is None:
         return ""
     sentences = [said(_UNKNOWN, people=whole(forecast.assumption.supposed_people))]
     sentences += [

@@ -235,7 +235,20 @@ def test_an_unknown_number_of_people_is_said_with_what_others_would_give() -> No
     assert unknown.chosen == known.chosen
     assert unknown.other_people[1_000].width > 5 * unknown.chosen.width
     assert unknown.rules_from is not None
-    assert (known.other_people, known.rules_from) == ({}, None)
+    assert (known.other_people, known.rules_from) == (None, None)
+
+
+@pytest.mark.parametrize(("most", "others"), [(800, []), (1_000, []), (5_000, [1_000])])
+def test_no_more_people_are_supposed_than_the_dataset_has_at_most(most: int, others: list[int]) -> None:
+    dataset = LOANS.model_copy(update={"records_max": most})
+
+    unknown = forecast(question(epsilon="1", dataset=dataset))
+    known = forecast(question(epsilon="1", dataset=dataset, assumption=Assumption(people=most)))
+
+    assert unknown.assumption.people == most
+    assert unknown.chosen == known.chosen
+    assert unknown.other_people is not None
+    assert list(unknown.other_people) == others
 
 
 def test_an_assumption_says_what_it_is() -> None:
