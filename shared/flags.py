@@ -164,7 +164,9 @@ def _completion(values: Sequence[str]) -> Callable[[str], list[str]] | None:
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:
-    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+    """What a field can be, without what is checked of it."""
+    kinds = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+    return tuple(get_args(kind)[0] if get_origin(kind) is Annotated else kind for kind in kinds)
 
 
 def _is_list(annotation: Any) -> bool:

@@ -40,6 +40,10 @@ def _texts(given: Any) -> Any:
     return (given,) if isinstance(given, str) else given
 
 
+Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+"""Some texts; one by itself is a list of one."""
+
+
 def _plain(given: Any) -> Any:
     """Values of an array or a frame as Python's own; sets in one order, so that the same request is the same text."""
     if given is None or isinstance(given, str) or not isinstance(given, Iterable):
@@ -85,11 +89,11 @@ class AuditRequest(BaseModel):
     epsilon: Annotated[str | None, BeforeValidator(_amount)] = Field(
         default=None, description="The privacy loss to spend, such as 0.1."
     )
-    metrics: Annotated[tuple[str, ...], BeforeValidator(_texts)] = Field(
+    metrics: Texts = Field(
         default=METRICS[:1],
         description=f"With commas between them: {', '.join(METRICS)} [{METRICS[0]}]. Several cost no more.",
     )
-    where: Annotated[tuple[str, ...], BeforeValidator(_texts)] = Field(
+    where: Texts = Field(
         default=(),
         description='Restrict the audit: "age >= 18", "region in (North, South)". Given several times, all hold.',
     )

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, Self, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from auditor_client.asking.assumption import Assumption
-from auditor_client.asking.request import AuditRequest, PrivacyAmount
+from auditor_client.asking.request import AuditRequest, PrivacyAmount, Texts
 from auditor_client.errors import QuestionRefused
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.reading import Reading
@@ -63,7 +63,7 @@ class LinkRequest(BaseModel):
         default=None, description="The data's column with the values [NAME, or the only other one]."
     )
     type: str | None = Field(default=None, description=f"{', '.join(COLUMN_TYPES)} [what the values are].")
-    categories: tuple[str, ...] | None = Field(
+    categories: Texts | None = Field(
         default=None, description="All values that a category can have, with commas between them [those in the data]."
     )
     label: bool = Field(default=False, description="The values say what people turned out to be: true or false.")
@@ -74,7 +74,7 @@ class LinkRequest(BaseModel):
     encoding: Literal["utf-8", "utf-8-sig", "latin-1", "cp1252"] = Field(
         default="utf-8", description="How the characters of a CSV file are written: utf-8, latin-1 or cp1252."
     )
-    missing: tuple[str, ...] = Field(
+    missing: Texts = Field(
         default=(), description="A word for a missing value in a CSV file, beside an empty field: NA."
     )
 
@@ -111,14 +111,14 @@ class Asking:
         _require_known(keywords, {**asked, **assumed, **read, **own, **written})
         if assumed and "assumption" in asked:
             raise QuestionRefused(f"{min(assumed)!r} is part of the assumption: change it there.")
-        if assumed:
-            asked["assumption"] = made(Assumption, assumed)
         if epsilon is not None:
             asked["epsilon"] = epsilon
         if not isinstance(request, AuditRequest):
+            if assumed:
+                asked["assumption"] = made(Assumption, assumed)
             request = made(AuditRequest, {"sensitive": request, **asked})
-        elif asked:
-            raise QuestionRefused(f"{min(asked)!r} is part of the request: change it there.")
+        elif asked or assumed:
+            raise QuestionRefused(f"{min({**asked, **assumed})!r} is part of the request: change it there.")
         if reading is None:
             reading = made(Reading, read)
         elif read:

@@ -140,6 +140,7 @@ def test_help_swallows_no_word(run: Command, path: tuple[str, ...], monkeypatch:
     described = [field.description for kind in PANELS for field in kind.model_fields.values() if field.description]
     said = [text for text in described if text.split("[")[0] in shown]
     assert [text for text in said if text not in shown] == []
+    assert "typing" not in shown
 
 
 def test_the_flags_of_an_audit_stand_by_subject(run: Command) -> None:

@@ -46,6 +46,12 @@ def test_a_file_of_another_tool_is_the_same_file_as_declared(tmp_path: Path) -> 
             linked(written, name="score", type="number", **{one: how[one] for one in how if one != name})
 
 
+def test_one_word_or_category_by_itself_is_a_list_of_one() -> None:
+    request = LinkRequest.model_validate({"name": "decision", "missing": "NA", "categories": "granted"})
+
+    assert (request.missing, request.categories) == (("NA",), ("granted",))
+
+
 def test_a_comma_in_a_category_is_none_of_a_number(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id;decision\n1;yes, perhaps\n2;no\n")
 

@@ -53,6 +53,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a list for a text": ({"strategy": ["rules"]}, "`strategy`: "),
     "supports that are no counts": ({"supports": {"favourable": "many"}}, "`supports`: "),
     "a part of a request that was given whole": ({"request": REQUEST, "strategy": "rules"}, "part of the request"),
+    "an assumption beside a request that was given whole": (
+        {"request": REQUEST, "people": 5, "strategy": "rules"},
+        "'people' is part of the request",
+    ),
     "the epsilon of a request that was given whole": ({"request": REQUEST, "epsilon": "0.2"}, "part of the request"),
     "a part of a reading that was given whole": ({"reading": Reading(), "level": 0.9}, "part of the reading"),
     "an epsilon that is no exact decimal": ({"epsilon": 0.1 + 0.2}, "0.30000000000000004 is no amount"),
