@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain, Line
 from auditor_client.models.inventing import Invented
+from auditor_client.models.nameable import nameable_column
 from auditor_client.models.preprocessing import Affine, Feature, Preprocessing
 from auditor_client.models.probing import Probe
-from auditor_client.models.score_tests import require_admitted
 from shared.schema import Value
 from shared.scores import Axis, Product, TableTerm, Term
 
@@ -135,7 +135,8 @@ def column_features(
     by_source: dict[str, list[int]] = {}
     for index, feature in enumerate(preprocessing.features):
         by_source.setdefault(feature.source, []).append(index)
-    require_admitted(list(by_source), preprocessing)
+    for source in by_source:
+        nameable_column(source, preprocessing.inputs.schema)
     return [
         _of_column(preprocessing, name, tuple(features), (cuts or {}).get(name, ()))
         for name, features in by_source.items()

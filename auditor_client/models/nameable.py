@@ -1,21 +1,28 @@
 """Which of a dataset's columns a model may look at, so that it can be asked about (4-interface, *Rules*)."""
 
 from auditor_client.errors import ModelRefused
+from auditor_client.text import no_such
 from shared.schema import Column, Schema
 
 
-def require_nameable(column: Column, schema: Schema, *, used: str) -> None:
-    """Refuse a model that looks at a column that no rule may name.
+def nameable_column(name: str, schema: Schema, *, used: str = "The model uses") -> Column:
+    """The column that a model looks at, if rules may name it.
 
     Args:
-        column: Of the schema.
+        name: As the model has it.
         schema: The dataset's declared columns.
         used: How the model uses the column, as the beginning of a sentence: "The tree splits on".
 
     Raises:
-        ModelRefused: It is the label, or sensitive where the declaration does not let rules name it; the text says what
-            to ask the holder for.
+        ModelRefused: It is not declared, or the label, or sensitive where the declaration does not let rules name it;
+            the text says what to do, or what to ask the holder for.
     """
+    column = schema.by_name.get(name)
+    if column is None:
+        raise ModelRefused(
+            f"{used} a column that the dataset does not declare. {no_such('column', name[:80], schema.by_name)} "
+            "If the model's inputs have other names, give the dataset's in the model's order as `columns`."
+        )
     if column.label:
         raise ModelRefused(
             f"{used} {column.name!r}, which is the label: no rule may name it. Train the model without it."
@@ -31,3 +38,4 @@ def require_nameable(column: Column, schema: Schema, *, used: str) -> None:
             "model can be audited as it is once it does: ask the holder's administrator to declare the dataset with "
             '"sensitive_in_rules": true.'
         )
+    return column

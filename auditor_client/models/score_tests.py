@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
-from auditor_client.models.nameable import require_nameable
+from auditor_client.models.nameable import nameable_column
 from auditor_client.models.preprocessing import Preprocessing
 from auditor_client.models.probing import Probe, ThresholdTest, turns
-from auditor_client.text import no_such
 from shared.limits import VALUES_PER_PREDICATE_MAX
 from shared.rules import Predicate
 from shared.schema import Column
@@ -82,7 +81,8 @@ class RawTests:
         """
         self._inputs = preprocessing.inputs
         self._features = preprocessing.features
-        require_admitted([self._features[test.feature].source for test in tests], preprocessing)
+        for source in dict.fromkeys(self._features[test.feature].source for test in tests):
+            nameable_column(source, preprocessing.inputs.schema)
         self.steps: list[tuple[Step, ...] | None] = [None] * len(tests)
         self.always: list[bool] = [False] * len(tests)
         for name, cuts in self._cuts(tests, matrix).items():
@@ -125,18 +125,6 @@ class RawTests:
                 self.always[number] = bool(left.all())
             else:
                 self.steps[number] = tuple(_steps(domain, left))
-
-
-def require_admitted(sources: Sequence[str], preprocessing: Preprocessing) -> None:
-    """Refuse a model that reads a column that nothing may be asked about."""
-    schema = preprocessing.inputs.schema
-    for name in dict.fromkeys(sources):
-        column = schema.by_name.get(name)
-        if column is None:
-            raise ModelRefused(
-                f"The model uses a column that the dataset does not declare. {no_such('column', name, schema.by_name)}"
-            )
-        require_nameable(column, schema, used="The model uses")
 
 
 def _steps(domain: Domain, left: NDArray[np.bool_]) -> list[Step]:

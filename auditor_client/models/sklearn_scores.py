@@ -30,14 +30,15 @@ from sklearn.utils.metaestimators import available_if
 from auditor_client.errors import ModelRefused
 from auditor_client.models import sklearn_ensembles, sklearn_layers, sklearn_terms
 from auditor_client.models.checking import Ask, MakersAnswers, checked
+from auditor_client.models.favourable import favourable_classes
 from auditor_client.models.forests import Ensemble, documents, joined
 from auditor_client.models.inventing import Invented
 from auditor_client.models.preprocessing import Preprocessing, quietly
 from auditor_client.models.probing import Inputs
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
-from auditor_client.models.refusals import READ, why_not
+from auditor_client.models.refusals import why_not_read
 from auditor_client.models.scoring import Numbers, Scoring, by_label, read
-from auditor_client.models.sklearn_tree import favourable_classes, inputs_of
+from auditor_client.models.sklearn_tree import inputs_of
 from auditor_client.models.soundness import require_fitted
 from shared.schema import Schema
 
@@ -82,8 +83,7 @@ class _Reading:
             room = sklearn_layers if type(model) is MLPClassifier else sklearn_terms
             scoring, words = room.scoring_of(model, outside)
             return _Inside(_over_raw(scoring, outside), outside, words)
-        kind = type(model)
-        raise ModelRefused(why_not(f"{kind.__module__}.{kind.__name__}") or f"{kind.__name__} is not read. {READ}")
+        raise ModelRefused(why_not_read(model))
 
     def _ensemble(self, model: Any, steps: Sequence[Any]) -> _Inside:
         outside = Preprocessing(steps, self.inputs)

@@ -6,26 +6,24 @@ with rows that are invented from the declared domains; no record is needed.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import sklearn
-from sklearn.base import is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from auditor_client.errors import ModelRefused
+from auditor_client.models.favourable import favourable_classes
 from auditor_client.models.preprocessing import Preprocessing
 from auditor_client.models.probing import DTYPES, Inputs
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
-from auditor_client.models.refusals import why_not
+from auditor_client.models.refusals import why_not_read
 from auditor_client.models.soundness import require_fitted, require_sound_tree
 from auditor_client.models.splits import Splits, Witnesses
 from auditor_client.models.tree import Tree
 from shared.schema import Schema
-
-_SELF_EVIDENT: Final = ({0, 1}, {-1, 1})
 
 
 def read_tree(
@@ -91,22 +89,10 @@ def _unwrapped(model: Any) -> tuple[list[Any], Any]:
         elif type(model) is FrozenEstimator:
             model = model.estimator
         else:
-            raise ModelRefused(_why_not(model))
+            raise ModelRefused(why_not_read(model))
     for part in (*steps, model):
         require_fitted(part)
     return steps, model
-
-
-def _why_not(model: Any) -> str:
-    name = type(model).__name__
-    wanted = "Give a DecisionTreeClassifier, alone or last in a Pipeline, or a Tree built by hand."
-    if hasattr(model, "best_estimator_"):
-        return f"{name} is a search: give its best_estimator_."
-    if hasattr(model, "n_estimators") or hasattr(model, "estimators"):
-        return f"{name} is a vote of several models and has no disjoint rules. {wanted}"
-    if hasattr(model, "fit") and is_regressor(model):
-        return f"{name} predicts a number and decides nothing. {wanted}"
-    return why_not(f"{type(model).__module__}.{name}") or f"{name} is not a model whose rules can be read. {wanted}"
 
 
 def inputs_of(parts: Sequence[Any], schema: Schema, columns: Sequence[str] | None, dtypes: Mapping[str, str]) -> Inputs:
@@ -128,17 +114,3 @@ def inputs_of(parts: Sequence[Any], schema: Schema, columns: Sequence[str] | Non
                 f"`input_dtypes` gives one of {', '.join(DTYPES)} to a column of the model, not {dtype!r} to {name!r}."
             )
     return Inputs(schema, chosen, None if names is None else tuple(names), dict(dtypes))
-
-
-def favourable_classes(classes: list[Any], favourable: Collection[Any] | None) -> set[Any]:
-    """Those of a model's classes that count as favourable."""
-    if favourable is None:
-        if set(classes) in _SELF_EVIDENT:
-            return {max(classes)}
-        raise ModelRefused(f"Say which of the classes {classes} are favourable (`favourable`).")
-    asked = [favourable] if isinstance(favourable, str) else list(favourable)
-    found = [{label for label in classes if label == wanted or str(label) == str(wanted)} for wanted in asked]
-    chosen = set().union(*found)
-    if all(found) and 0 < len(chosen) < len(classes):
-        return chosen
-    raise ModelRefused(f"Name some, but not all, of the classes {classes} as `favourable`; not {asked}.")

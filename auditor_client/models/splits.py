@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
-from auditor_client.models.nameable import require_nameable
+from auditor_client.models.nameable import nameable_column
 from auditor_client.models.preprocessing import Preprocessing, quietly
 from auditor_client.models.probing import Probe, ThresholdTest, turns
 from auditor_client.models.soundness import NODES_MAX
 from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree
-from auditor_client.text import no_such
 from shared.schema import Schema, Value
 
 _WITNESSES_PER_LEAF: Final = 4
@@ -50,7 +49,8 @@ class Splits:
         }
         self._of_nan = (nodes.missing_go_to_left != 0).tolist()
         schema = preprocessing.inputs.schema
-        _require_admitted([feature.source for feature in self._feature.values()], schema)
+        for source in dict.fromkeys(feature.source for feature in self._feature.values()):
+            nameable_column(source, schema, used="The tree splits on")
         self.domains = self._domains(schema)
         self.everybody: Reach = {name: domain.everything for name, domain in self.domains.items()}
         self._left = self._masks()
@@ -178,14 +178,3 @@ def _require_same(found: Sequence[Any], expected: Sequence[Any]) -> None:
             "The model does not follow its own tree on invented records, so its rules cannot be read exactly. If it is "
             "made of unchanged scikit-learn parts, please report this."
         )
-
-
-def _require_admitted(sources: Sequence[str], schema: Schema) -> None:
-    for name in dict.fromkeys(sources):
-        column = schema.by_name.get(name)
-        if column is None:
-            raise ModelRefused(
-                f"The tree splits on a column that the dataset does not declare. "
-                f"{no_such('column', name, schema.by_name)}"
-            )
-        require_nameable(column, schema, used="The tree splits on")

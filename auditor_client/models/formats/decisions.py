@@ -1,7 +1,7 @@
 """From a score document to a model that decides: classes, thresholds, and one tree as its rules."""
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.checking import Ask, MakersAnswers, checked
+from auditor_client.models.favourable import favourable_classes
 from auditor_client.models.formats.links import least, negated
 from auditor_client.models.formats.tree_tables import tree_of_rules
 from auditor_client.models.inventing import Invented
@@ -17,27 +18,9 @@ from auditor_client.models.tree import Leaf, Tree
 from shared.columns import DerivedColumn, ScoreOrigin
 from shared.scores import Choice, Layers, RuleList, Terms, Trees, may_be_missing, values_of
 
-_SELF_EVIDENT: Final = ({0, 1}, {-1, 1})
+_GIVE_ABOVE: Final = "give `above`; what is above it is favourable."
 
 Adding = Trees | Terms | Layers
-
-
-def favourable_classes(classes: Sequence[Any], favourable: Collection[Any] | None) -> set[Any]:
-    """Those of a model's classes that count as favourable, found by their value or their text.
-
-    Raises:
-        ModelRefused: They are not named, or are none or all of the classes.
-    """
-    if favourable is None:
-        if set(classes) in _SELF_EVIDENT:
-            return {max(classes)}
-        raise ModelRefused(f"Say which of the classes {_shown(classes)} are favourable (`favourable`).")
-    asked = [favourable] if isinstance(favourable, str) else list(favourable)
-    found = [{label for label in classes if label == wanted or str(label) == str(wanted)} for wanted in asked]
-    chosen = set().union(*found)
-    if all(found) and 0 < len(chosen) < len(classes):
-        return chosen
-    raise ModelRefused(f"Name some, but not all, of the classes {_shown(classes)} as `favourable`; not {asked}.")
 
 
 def two_classes(
@@ -65,7 +48,9 @@ def two_classes(
     if request.above is not None or image is None:
         limit = request.above
         if limit is None:
-            raise ModelRefused("The model gives probabilities and decides nothing: say `above` which is favourable.")
+            raise ModelRefused(
+                "The model gives probabilities and decides nothing: give `above`; what is above it is favourable."
+            )
         if shares is None:
             raise ModelRefused("The model decides without probabilities: leave `above` out.")
         probabilities = shares
@@ -94,7 +79,9 @@ def one_number(
     """
     limit = request.above
     if limit is None:
-        raise ModelRefused("The model predicts a number and decides nothing: say `above` which is favourable.")
+        raise ModelRefused(
+            "The model predicts a number and decides nothing: give `above`; what is above it is favourable."
+        )
     if request.favourable is not None:
         raise ModelRefused("The model predicts a number and has no classes: leave `favourable` out.")
     rising = image or float
@@ -228,7 +215,3 @@ def _column(document: Any, request: ModelRequest, kind: Any) -> DerivedColumn:
             "from": ScoreOrigin(score=document),
         }
     )
-
-
-def _shown(classes: Sequence[Any]) -> str:
-    return ", ".join(repr(label) for label in classes[:20]) + (", …" if len(classes) > 20 else "")

@@ -13,10 +13,10 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.checking import MakersAnswers
 from auditor_client.models.formats.decisions import by_choice, compared, makers_answers, one_number, two_classes
 from auditor_client.models.formats.frames import installed
-from auditor_client.models.formats.inputs import admitted_column
 from auditor_client.models.formats.links import logistic
 from auditor_client.models.formats.tree_tables import made
 from auditor_client.models.inventing import Invented
+from auditor_client.models.nameable import nameable_column
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
 from shared.schema import Column, Value
 from shared.scores import Axis, TableTerm, Terms
@@ -86,7 +86,7 @@ def _document(model: Any, columns: Sequence[str], request: ModelRequest, number:
         for feature in features:
             bins = model.bins_[feature]
             axis, indices = _axis(
-                admitted_column(columns[feature], request.schema), bins[min(len(bins), len(features)) - 1]
+                nameable_column(columns[feature], request.schema), bins[min(len(bins), len(features)) - 1]
             )
             axes.append(axis)
             picked.append(indices)

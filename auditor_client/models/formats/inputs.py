@@ -13,12 +13,11 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.nameable import require_nameable
+from auditor_client.models.nameable import nameable_column
 from auditor_client.models.read_model import ModelRequest
-from auditor_client.text import no_such
 from shared.limits import VALUES_PER_PREDICATE_MAX
 from shared.rules import Predicate
-from shared.schema import Column, Schema, Value
+from shared.schema import Column, Value
 
 Comparison = Literal["lt", "le", "gt", "ge", "eq", "ne"]
 _COMPARE: Final = {
@@ -191,7 +190,7 @@ class ModelInputs:
 
     def column(self, index: int) -> Column:
         """An input's declared column, whatever the model takes it for."""
-        return admitted_column(self.names[index], self._schema)
+        return nameable_column(self.names[index], self._schema)
 
     def __getitem__(self, index: int) -> ModelInput:
         """An input.
@@ -204,7 +203,7 @@ class ModelInputs:
         return self._made[index]
 
     def _feature(self, index: int) -> ModelInput:
-        column = admitted_column(self.names[index], self._schema)
+        column = nameable_column(self.names[index], self._schema)
         codes = self._codes.get(index)
         if codes is not None:
             kind = {"category": str, "boolean": bool, "integer": int}.get(column.type)
@@ -224,23 +223,6 @@ class ModelInputs:
 
 def _shown(values: Sequence[Value]) -> str:
     return ", ".join(repr(value) for value in values[:3]) + (", …" if len(values) > 3 else "")
-
-
-def admitted_column(name: str, schema: Schema) -> Column:
-    """A declared column that rules may name.
-
-    Raises:
-        ModelRefused: It is not declared, sensitive, or the label.
-    """
-    column: Column | None = schema.by_name.get(name)
-    if column is None:
-        raise ModelRefused(
-            "The model uses a column that the dataset does not declare. "
-            f"{no_such('column', name[:80], schema.by_name)} "
-            "If the model's inputs have other names, give the dataset's in the model's order as `columns`."
-        )
-    require_nameable(column, schema, used="The model uses")
-    return column
 
 
 def float32_below(threshold: float) -> InputTest:

@@ -23,12 +23,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.checking import MakersAnswers, checked
-from auditor_client.models.formats.decisions import by_choice, by_list, by_threshold, favourable_classes
-from auditor_client.models.formats.inputs import admitted_column
+from auditor_client.models.favourable import favourable_classes
+from auditor_client.models.formats.decisions import by_choice, by_list, by_threshold
 from auditor_client.models.formats.links import negated
 from auditor_client.models.formats.parsing import DocumentPart, parsed_json, texts
 from auditor_client.models.formats.tree_tables import TestTable, tree_of_rules, tree_table
 from auditor_client.models.inventing import Invented
+from auditor_client.models.nameable import nameable_column
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
 from shared import limits
 from shared.problems import PlanRefused
@@ -106,7 +107,7 @@ def read_list(listed: RuleList, request: ModelRequest, provenance: Provenance) -
     wanted = favourable_classes(names, request.favourable)
     for index, case in enumerate(listed.cases):
         for predicate in case.rule.all_of:
-            admitted_column(predicate.column, request.schema)
+            nameable_column(predicate.column, request.schema)
             predicate.check(request.schema, f"rule {index + 1}")
     tests = TestTable()
 
@@ -167,7 +168,7 @@ def _score(document: DocumentPart, request: ModelRequest, provenance: Provenance
     score = _DOCUMENT.validate_python(document["score"].value)
     values = values_of(score)
     for name in columns_of(score):
-        admitted_column(name, request.schema)
+        nameable_column(name, request.schema)
     if isinstance(score, RuleList) and all(isinstance(value, str) for value in values):
         return read_list(score, _with_favourable(document, request), provenance)
     if isinstance(score, Choice):

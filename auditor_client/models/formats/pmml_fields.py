@@ -17,11 +17,11 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.formats.inputs import (
     InputTest,
     ModelInput,
-    admitted_column,
     float32_at_most,
     float32_below,
     one_of,
 )
+from auditor_client.models.nameable import nameable_column
 from auditor_client.models.read_model import ModelRequest
 from auditor_client.models.tree import examples
 from shared import limits
@@ -153,7 +153,7 @@ class Fields:
         return self.known[name]
 
     def _raw(self, name: str) -> PmmlField:
-        column = admitted_column(self.names.get(name, name), self.request.schema)
+        column = nameable_column(self.names.get(name, name), self.request.schema)
         mining = self.mining.get(name)
         replacement = None
         if mining is not None:

@@ -7,7 +7,8 @@ from typing import Any, Final
 from xml.etree.ElementTree import Element  # the type; defusedxml parses
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.formats.decisions import Adding, by_choice, favourable_classes, one_number, two_classes
+from auditor_client.models.favourable import favourable_classes
+from auditor_client.models.formats.decisions import Adding, by_choice, one_number, two_classes
 from auditor_client.models.formats.links import exp, logistic
 from auditor_client.models.formats.pmml_fields import Diagram, Fields, PmmlField, attribute, number, same
 from auditor_client.models.formats.pmml_networks import network

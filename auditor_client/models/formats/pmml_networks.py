@@ -9,7 +9,8 @@ from typing import Final
 from xml.etree.ElementTree import Element  # the type; defusedxml parses
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.formats.decisions import by_choice, by_threshold, favourable_classes, one_number, two_classes
+from auditor_client.models.favourable import favourable_classes
+from auditor_client.models.formats.decisions import by_choice, by_threshold, one_number, two_classes
 from auditor_client.models.formats.links import logistic
 from auditor_client.models.formats.pmml_fields import attribute, number
 from auditor_client.models.formats.pmml_terms import PmmlModel, number_term

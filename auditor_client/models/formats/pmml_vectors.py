@@ -7,7 +7,8 @@ each vector differs by its own rounding.
 from xml.etree.ElementTree import Element  # the type; defusedxml parses
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.formats.decisions import by_choice, by_threshold, favourable_classes, one_number
+from auditor_client.models.favourable import favourable_classes
+from auditor_client.models.formats.decisions import by_choice, by_threshold, one_number
 from auditor_client.models.formats.links import negated
 from auditor_client.models.formats.pmml_fields import PmmlField, array, attribute, finite, number
 from auditor_client.models.formats.pmml_terms import PmmlModel, indicator, number_term

@@ -10,7 +10,8 @@ import numpy as np
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.checking import MakersAnswers
-from auditor_client.models.formats.decisions import compared, favourable_classes
+from auditor_client.models.favourable import favourable_classes
+from auditor_client.models.formats.decisions import compared
 from auditor_client.models.formats.inputs import InputTest, ModelInputs, one_of
 from auditor_client.models.formats.own_json import read_list
 from auditor_client.models.formats.parsing import DocumentPart

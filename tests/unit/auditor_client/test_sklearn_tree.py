@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -184,12 +185,12 @@ def _forged(**parts: Any) -> Any:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (RandomForestClassifier(2).fit(X, Y), "vote of several"),
-        (make_pipeline(StandardScaler(), RandomForestClassifier(2)).fit(X, Y), "vote of several"),
+        (make_pipeline(StandardScaler(), RandomForestClassifier(2)).fit(X, Y), "is not read exactly"),
         (DecisionTreeRegressor().fit(X, Y), "predicts a number"),
+        (KMeans(2, n_init=1).fit(X), "KMeans is not read exactly"),
         (LogisticRegression().fit(X, Y), "is not read exactly"),
         (GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1]}, cv=2).fit(X, Y), "best_estimator_"),
-        (type("OwnTree", (DecisionTreeClassifier,), {})().fit(X, Y), "not a model whose rules"),
+        (type("OwnTree", (DecisionTreeClassifier,), {})().fit(X, Y), "OwnTree is not read"),
         (DecisionTreeClassifier(), "not fitted"),
         (make_pipeline(StandardScaler(), DecisionTreeClassifier()), "not fitted"),
         (make_pipeline(StandardScaler(), clone(fitted(Y))), "not fitted"),
