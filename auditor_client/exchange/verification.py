@@ -32,7 +32,7 @@ def verified_release(
     quote: Quote,
     dataset: DatasetDescription,
     auditor: str,
-    schema: Schema | None = None,
+    schema: Schema,
 ) -> Release:
     """Check a release against everything that is known before it.
 
@@ -43,7 +43,7 @@ def verified_release(
         quote: The price that the holder quoted.
         dataset: The declaration that the plan was made for.
         auditor: Who asked, by the holder's own name for it.
-        schema: The columns that rules may name, if the plan names derived ones; else those of the declaration.
+        schema: The columns that rules may name: those of the declaration, and derived ones that the plan names.
 
     Raises:
         HolderLied: Naming the fault. Else every count belongs to the group and the cell that the plan says.
@@ -57,7 +57,7 @@ def verified_release(
         release.charge == quote.charge,
         f"it was charged {loss_words(release.charge)}, and the quote said {loss_words(quote.charge)}",
     )
-    _check_batches(release, quote, dataset, schema or dataset.table)
+    _check_batches(release, quote, dataset, schema)
     return release
 
 
@@ -89,7 +89,7 @@ def signed_release(document: Mapping[str, Any], keys: SigningKeys) -> Release:
     return release
 
 
-def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription, schema: Schema | None = None) -> None:
+def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription, schema: Schema) -> None:
     """Check that a quote prices the plan that was sent, by its own classes; the schema is as of `verified_release`.
 
     Raises:
@@ -105,7 +105,7 @@ def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription, schema
         _require(1 <= classes <= len(asked.cells), "the quote counts more classes than cells, or none")
         charge += asked.loss * classes
         where = f"batch {asked.name!r} of the quote: "
-        _check_groups_and_noise(priced, asked, plan, dataset, schema or dataset.table, where=where)
+        _check_groups_and_noise(priced, asked, plan, dataset, schema, where=where)
     _require(
         quote.charge == charge,
         f"the quote charges {loss_words(quote.charge)}, and its batches come to {loss_words(charge)}",

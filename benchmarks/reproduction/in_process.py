@@ -83,7 +83,7 @@ class InProcessHolder:
     def quote(self, plan: Plan) -> Quote:
         """A plan's price, checked as an audit does."""
         quote = self.client.quote(self.dataset.name, plan)
-        check_quote(quote, plan=plan, dataset=self.dataset)
+        check_quote(quote, plan=plan, dataset=self.dataset, schema=self.dataset.table)
         return quote
 
     def ask(self, plan: Plan, quote: Quote) -> Release:
@@ -93,7 +93,10 @@ class InProcessHolder:
             AuditorError: The holder refused, or its answer does not hold.
         """
         document = self.client.release(self.dataset.name, plan).document
-        return verified_release(document, keys=self.keys, plan=plan, quote=quote, dataset=self.dataset, auditor=AUDITOR)
+        return verified_release(
+            document, keys=self.keys, plan=plan, quote=quote, dataset=self.dataset, auditor=AUDITOR,
+            schema=self.dataset.table,
+        )  # fmt: skip
 
 
 @contextmanager

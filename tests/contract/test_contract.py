@@ -92,10 +92,11 @@ def test_an_auditor_believes_every_release_at_the_price_of_its_quote(recorded: R
     for line, quoted, sent in zip(recorded.plans, recorded.quotes, recorded.releases, strict=True):
         plan = Plan.model_validate(line["sent"]).pinned(line["version"])
         quote, dataset = Quote.model_validate(quoted), recorded.datasets[line["dataset"]]
-        check_quote(quote, plan=plan, dataset=dataset)
+        check_quote(quote, plan=plan, dataset=dataset, schema=dataset.table)
         release = verified_release(
-            json.loads(sent), keys=recorded.keys, plan=plan, quote=quote, dataset=dataset, auditor=line["auditor"]
-        )
+            json.loads(sent), keys=recorded.keys, plan=plan, quote=quote, dataset=dataset, auditor=line["auditor"],
+            schema=dataset.table,
+        )  # fmt: skip
         assert release.id == line["identity"]
 
 
@@ -176,13 +177,14 @@ RELEASE_CHANGES: dict[str, Callable[[Document], Any]] = {
 @pytest.mark.parametrize("change", RELEASE_CHANGES)
 def test_a_changed_release_would_be_noticed(recorded: Recorded, change: str) -> None:
     line, document = recorded.plans[0], json.loads(recorded.releases[0])
+    dataset = recorded.datasets[line["dataset"]]
     RELEASE_CHANGES[change](document)
 
     with pytest.raises(HolderLied):
         verified_release(
             document, keys=recorded.keys, plan=Plan.model_validate(line["sent"]).pinned(line["version"]),
-            quote=Quote.model_validate(recorded.quotes[0]), dataset=recorded.datasets[line["dataset"]],
-            auditor=line["auditor"],
+            quote=Quote.model_validate(recorded.quotes[0]), dataset=dataset, auditor=line["auditor"],
+            schema=dataset.table,
         )  # fmt: skip
 
 

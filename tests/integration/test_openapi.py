@@ -168,11 +168,12 @@ def test_every_operation_has_an_example_that_fits(lasting_holder: TestedHolder) 
 def test_the_release_of_the_examples_is_one_that_an_auditor_believes() -> None:
     examples = json.loads(contract.EXAMPLES.read_bytes())
     asked, sent = Plan.model_validate(examples["release_plan"]["request"]), examples["release_plan"]["answer"]
+    dataset = DatasetDescription.model_validate(examples["describe_dataset"]["answer"])
 
     release = verified_release(
         sent, keys=SigningKeys.model_validate(examples["signing_keys"]["answer"]), plan=asked.pinned(sent["version"]),
-        quote=Quote.model_validate(examples["quote_plan"]["answer"]),
-        dataset=DatasetDescription.model_validate(examples["describe_dataset"]["answer"]), auditor="ADR",
+        quote=Quote.model_validate(examples["quote_plan"]["answer"]), dataset=dataset, auditor="ADR",
+        schema=dataset.table,
     )  # fmt: skip
 
     assert release.ledger.model_dump() == examples["ledger_entry"]["answer"]

@@ -37,6 +37,7 @@ def verify(holder: SimulatedHolder, document: Document, plan: Plan, quote: Quote
         quote=quote or Quote.model_validate(SimulatedHolder(dataset=holder.dataset).quote(plan)),
         dataset=holder.dataset,
         auditor="ADR",
+        schema=holder.dataset.table,
     )
 
 
@@ -53,7 +54,7 @@ def test_every_honest_scale_passes(epsilon_nano: int) -> None:
     """The holder raises the scale by ulps until it is large enough; a tolerance must not find that a lie."""
     plan = plan_of(format_nano(epsilon_nano))
 
-    check_quote(Quote.model_validate(SimulatedHolder().quote(plan)), plan=plan, dataset=REGISTER)
+    check_quote(Quote.model_validate(SimulatedHolder().quote(plan)), plan=plan, dataset=REGISTER, schema=REGISTER.table)
 
 
 def batch(document: Document) -> Document:
@@ -213,7 +214,7 @@ def test_each_relation_needs_its_own_noise(
     liar = SimulatedHolder(dataset=dataset, before_signing=too_little, change_quote=honest)
     quote = Quote.model_validate(holder.quote(plan))
 
-    check_quote(quote, plan=plan, dataset=dataset)
+    check_quote(quote, plan=plan, dataset=dataset, schema=dataset.table)
     verify(holder, answer(holder, plan), plan, quote)
     with pytest.raises(HolderLied, match="noise"):
         verify(liar, answer(liar, plan), plan, quote)
@@ -238,4 +239,4 @@ def test_a_quote_that_contradicts_itself_is_found_out(change: Callable[[Document
     change(document)
 
     with pytest.raises(HolderLied, match=refusal):
-        check_quote(Quote.model_validate(document), plan=plan, dataset=REGISTER)
+        check_quote(Quote.model_validate(document), plan=plan, dataset=REGISTER, schema=REGISTER.table)
