@@ -83,9 +83,9 @@ def measured(name: str, written: ColumnWords | None) -> str:
     return f"{written.title or name}{'' if written.unit is None else f' ({written.unit})'}"
 
 
-def rule_text(rule: Rule, columns: Columns | None = None) -> str:
+def rule_text(rule: Rule) -> str:
     """A rule as a text of one line."""
-    return joined(map(str, rule_words(rule, columns)), " and ") or said("everybody")
+    return joined(map(str, rule_words(rule)), " and ") or said("everybody")
 
 
 def value_words(value: Value, digits: int = DIGITS, written: ColumnWords | None = None) -> str:

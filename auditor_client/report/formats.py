@@ -18,7 +18,6 @@ _VERDICTS: Final[Mapping[str, str]] = {
     "undecided": said("undecided"),
     "undefined": said("undefined"),
     "none": said("no verdict"),
-    "no verdict": said("no verdict"),
 }
 _CHANGES: Final[Mapping[str, str]] = {
     "closer-to-parity": said("closer to parity"),
