@@ -27,13 +27,13 @@ def of_parity(groups: Sequence[GroupEstimate], ratio: Estimate) -> Iterator[str]
     empty = [group for group in groups if not group.rate.defined]
     if empty:
         yield said(
-            "{groups}: nobody is there as far as the answers show, so there is no acceptance rate to compare.",
+            "{groups}: nobody is there as far as the answers show, so there is no rate to compare.",
             groups=_names(empty),
         )
     if not ratio.defined:
         yield said(
-            "The answers do not show anybody who is accepted, so the ratio is undefined. A larger epsilon may show "
-            "somebody."
+            "In no group do the answers show a rate above zero, so the ratio is undefined. A larger epsilon may show "
+            "one."
         )
     if len(groups) - len(empty) < 2:
         yield said("Fewer than two groups have people, so there is nothing to compare.")
@@ -42,20 +42,19 @@ def of_parity(groups: Sequence[GroupEstimate], ratio: Estimate) -> Iterator[str]
         sizes = [
             said(
                 "{group} has {low} to {high} people",
-                group=name(group.group), low=f"{group.size.low:.0f}", high=f"{group.size.high:.0f}",
+                group=name(group.group), low=figure(group.size.low), high=figure(group.size.high),
             )
             for group in wide
         ]  # fmt: skip
         yield said(
             "Too small for this epsilon: {sizes}. The noise is as large as the group, so the data do not show "
-            "its acceptance rate. A larger epsilon or coarser groups would.",
+            "its rate. A larger epsilon or coarser groups would.",
             sizes=joined(sizes, ", "),
         )
     elif ratio.defined and ratio.width > OPEN_RATIO_WIDTH:
         yield said(
-            "The data do not show the ratio: it lies between {low} and {high}, because so few people are accepted that "
-            "the noise is as large as their numbers. The difference is more exact; a larger epsilon would show the "
-            "ratio.",
+            "The data do not show the ratio: it lies between {low} and {high}, because the noise is as large as the "
+            "numbers of people behind the rates. The difference is more exact; a larger epsilon would show the ratio.",
             low=figure(ratio.low, 2, "decimal"),
             high=figure(ratio.high, 2, "decimal"),
         )

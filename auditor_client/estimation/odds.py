@@ -6,11 +6,17 @@ among people with and without the label; it takes the worse of the two, as Fairl
 `equalized_odds_difference` do.
 """
 
+from typing import Final
+
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.posterior import Posterior, check_question, parity_of, worst_of
 from auditor_client.estimation.results import OddsEstimate
 from shared.schema import Group
+from shared.wording import said, sentence
+
+_WITH: Final = sentence("People with the label: {warning}")
+_WITHOUT: Final = sentence("People without the label: {warning}")
 
 
 def estimate_equalized_odds(
@@ -46,8 +52,8 @@ def estimate_equalized_odds(
         false_positive=of_labels[1],
         threshold=threshold,
         warnings=tuple(
-            f"People {label} the label: {warning}"
-            for label, estimate in zip(("with", "without"), of_labels, strict=True)
+            said(of_label, warning=warning)
+            for of_label, estimate in zip((_WITH, _WITHOUT), of_labels, strict=True)
             for warning in estimate.warnings
         ),
     )

@@ -21,6 +21,7 @@ from auditor_client.estimation.measurements import ComplementKind, IntArray, Mea
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
 from auditor_client.text import no_such
+from shared.wording import figure, said
 
 METHOD: Final = "plug-in"
 NEGATIVE_POLICIES: Final = ("zero", "one", "uniform", "total-valid")
@@ -114,8 +115,11 @@ def estimate_parity(
         difference=_bare(counts.difference()),
         threshold=threshold,
         warnings=(
-            "These figures follow the published procedure: they have no interval, so they may be noise.",
-            f"{invalid_share:.0%} of the answers were negative or above the number of people, and were replaced.",
+            said("These figures follow the published procedure: they have no interval, so they may be noise."),
+            said(
+                "{share} of the answers were negative or above the number of people, and were replaced.",
+                share=figure(invalid_share, 0, "percent"),
+            ),
         ),
         invalid_share=invalid_share,
     )

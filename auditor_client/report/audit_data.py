@@ -29,7 +29,7 @@ from auditor_client.report.widths import WidthCurve, remaining_curve
 from auditor_client.text import loss_words
 from shared.amounts import NANO_PER_UNIT
 from shared.metadata import DatasetMetadata
-from shared.wording import date, figure, listed, said
+from shared.wording import date, figure, joined, listed, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def audit_data(finding: Finding) -> AuditData:
         if finding.scores is None
         else score_data(
             finding.scores,
-            tuple(", ".join(group_words(finding.question, group)) for group in finding.scores.groups),
+            tuple(joined(group_words(finding.question, group), ", ") for group in finding.scores.groups),
             chosen=chosen_edge(finding.question),
             threshold=finding.reading.selection_threshold,
         ),
@@ -179,7 +179,7 @@ def _label_words(finding: Finding, label: str) -> str | None:
     """What a true label means, where the holder wrote it."""
     words = finding.question.words
     of_label = words.metadata.columns.get(label)
-    return None if of_label is None or not {"true"} & of_label.values.keys() else words.value(label, value=True)
+    return None if of_label is None or "true" not in of_label.values else words.value(label, value=True)
 
 
 def _cost(finding: Finding) -> tuple[Fact, ...]:

@@ -27,7 +27,7 @@ def direct_use_words(finding: Finding) -> str:
             said(
                 "{share} of “{group}” ({level}: {interval})",
                 share=known(group.rate, percent),
-                group=", ".join(group_words(finding.question, group.group)),
+                group=joined(group_words(finding.question, group.group), ", "),
                 level=level_words(group.rate),
                 interval=interval_text(group.rate, percent),
             )

@@ -124,7 +124,7 @@ def explanation(finding: Finding) -> str:
     """Why the verdict is what it is, and what holds in the population that the people in the data represent."""
     estimate = finding.first
     if not estimate.ratio.defined:
-        return said("The answer shows no accepted people in any group, so there is no ratio.")
+        return said("In no group does the answer show a rate above zero, so there is no ratio.")
     reason = _REASONS[estimate.verdict]
     if estimate.verdict is not Verdict.NONE and not ratio_interval(estimate):
         reason = _NO_INTERVAL

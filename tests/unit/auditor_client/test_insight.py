@@ -17,6 +17,7 @@ from auditor_client.findings.answers import Rate
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import Tree
 from auditor_client.report.audit_data import audit_data
+from auditor_client.report.languages import Language
 from shared.amounts import Loss
 from shared.datasets import Budget
 from testing.exact_audits import audited
@@ -68,6 +69,28 @@ def test_a_pair_of_groups_is_named_as_a_reference_is() -> None:
     assert result.attribution(("Male", "Female")) == result.attribution((("Male",), ("Female",)))
     with pytest.raises(QuestionRefused, match="'female' is no group: did you mean 'Female'"):
         result.attribution(("Male", "female"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "estimator"),
+    [({"strategy": "pafer"}, "plug-in"), ({"metrics": [ODDS], "epsilon": "0.001"}, "posterior")],
+)
+def test_warnings_are_said_in_the_language_of_the_page(asked: dict[str, Any], estimator: str) -> None:
+    result = audited(**asked, reading=Reading(estimator=estimator))
+    page, warnings = result.to_html(language="nl"), audit_data(result).warnings
+
+    assert warnings
+    for warning in warnings:
+        dutch = Language.of("nl").say(warning)
+        assert "the" not in dutch.split()
+        assert f"<li>{escape(dutch)}</li>" in page
+
+
+def test_what_a_reversed_rule_does_is_said_in_the_language_of_the_page() -> None:
+    page = audited().to_html(language="nl")
+
+    assert "<small>dan accepterend</small>" in page
+    assert "<small>then" not in page
 
 
 def test_a_result_says_in_one_line_what_it_is() -> None:

@@ -154,6 +154,7 @@ def test_the_verdict_is_a_sentence_and_its_figures_another() -> None:
         ("meets", "meets", "the tree meets the four-fifths rule"),
         ("undecided", "undecided", "it is undecided whether"),
         ("undefined", "undefined", "no statistical parity ratio"),
+        ("undefined", "undefined", "In no group does the answer show a rate above zero"),
         ("plug-in", "undecided", "gives no interval"),
     ],
 )
