@@ -300,10 +300,14 @@ class Auditor:
         what `audit` does, but for the models.
 
         Raises:
-            QuestionRefused: The figure cannot be compared; nothing is spent.
+            QuestionRefused: The figure cannot be compared, or one name is given for both models; nothing is spent.
         """
         asking = Asking.of(request, epsilon, reading, keywords)
         require_comparable(asking.request, asking.reading)
+        if asking.about.model_name is not None:
+            raise QuestionRefused(
+                "Two models are compared, and `model_name` is one's: audit each by itself to name it."
+            )
         return compare_results(self._audit(first, dataset, asking), self._audit(second, dataset, asking))
 
     def history(self, dataset: str | None = None, *, model: str | None = None) -> History:

@@ -225,6 +225,16 @@ def test_own_data_are_said_to_count_no_rules_that_name_a_sensitive_column(
         auditor.plan(FOUR_LEAVES, "register", ["sex"], target_width=0.1)
 
 
+def test_two_models_are_not_given_one_name(auditor: Auditor, holder: SimulatedHolder) -> None:
+    with pytest.raises(QuestionRefused, match="`model_name` is one's"):
+        auditor.compare(FOUR_LEAVES, score(), "register", ["sex"], "1", model_name="Loan model 3")
+    assert not holder.requests
+
+    compared = auditor.compare(FOUR_LEAVES, score(), "register", ["sex"], "1", model_owner="Bank")
+
+    assert compared.first.about.model_owner == compared.second.about.model_owner == "Bank"
+
+
 def test_a_holder_that_makes_another_column_is_not_asked(auditor: Auditor, holder: SimulatedHolder) -> None:
     holder.change_column = lambda column: column.update(id=f"sha256:{0:064x}")
 
