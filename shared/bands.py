@@ -25,10 +25,12 @@ def check_bands(starts: Sequence[float], *, integers: bool, low: float, high: fl
     Raises:
         ValueError: Naming the fault, for whoever declares them.
     """
-    if not all(math.isfinite(start) for start in starts):
+    if not all(isinstance(start, int) or math.isfinite(start) for start in starts):
         raise ValueError("bands begin at finite numbers.")
     if integers and not all(start == int(start) and abs(start) <= limits.INTEGER_MAX for start in starts):
         raise ValueError("bands of an integer begin at whole numbers within ±2^53.")
+    if any(isinstance(start, int) and abs(start) > limits.INTEGER_MAX for start in starts):
+        raise ValueError("bands begin at whole numbers within ±2^53; write a larger number with a decimal point.")
     if any(after <= before for before, after in itertools.pairwise(starts)):
         raise ValueError("list where bands begin in ascending order, each once.")
     if starts and not (max(low, -sys.float_info.max) < starts[0] and starts[-1] <= high):

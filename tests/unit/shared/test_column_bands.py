@@ -22,6 +22,7 @@ def test_bands_are_named_in_order_by_what_is_in_them() -> None:
     assert column().group_values == ("under 25", "25 to 44", "45 and above")
     assert column(bands_from=[25]).group_values == ("under 25", "25 and above")
     assert column(bands_from=[-5, -4, 0]).group_values == ("under -5", "-5", "-4 to -1", "0 and above")
+    assert column(type="number", bands_from=[1e17]).group_values == ("under 1e+17", "1e+17 and above")
     assert column(type="number", bands_from=[0.5, 45]).group_values == ("under 0.5", "0.5 to under 45", "45 and above")
 
 
@@ -74,6 +75,9 @@ def test_the_count_cuts_the_column_as_its_bands_are_declared(nullable: bool, bou
         ({"bands_from": [25, 25]}, "ascending"),
         ({"bands_from": [25.5]}, "whole numbers"),
         ({"bands_from": [2**60]}, "whole numbers"),
+        ({"bands_from": [10**400]}, "whole numbers"),
+        ({"bands_from": [10**17], "type": "number"}, "with a decimal point"),
+        ({"bands_from": [10**400], "type": "number"}, "with a decimal point"),
         ({"bands_from": [math.inf], "type": "number"}, "finite"),
         ({"bands_from": [0], "minimum": 0}, "within the declared range"),
         ({"bands_from": [121], "maximum": 120}, "within the declared range"),
