@@ -38,6 +38,9 @@ Text = Annotated[
 _MARKS: Final = frozenset("\u061c\u200c\u200d\u200e\u200f")
 """Unseen characters that scripts need: joiners (Persian, emoji), and marks of a direction, which turn nothing else."""
 
+_BLANKS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Unseen characters that count as letters, marks or signs: fillers of Hangul, vowels of Khmer, empty Braille."""
+
 
 def _shown(text: str) -> str:
     """A text of any script, in NFC, that says nothing else than it shows.
@@ -46,8 +49,11 @@ def _shown(text: str) -> str:
         ValueError: It holds a character that turns the direction of others, ends a line or is unseen, or is blank.
     """
     normal = normalise(text)
-    if not normal.isprintable() and any(
-        unicodedata.category(character) in ("Cf", "Zl", "Zp") and character not in _MARKS for character in normal
+    if not _BLANKS.isdisjoint(normal) or (
+        not normal.isprintable()
+        and any(
+            unicodedata.category(character) in ("Cf", "Zl", "Zp") and character not in _MARKS for character in normal
+        )
     ):
         raise ValueError("Words may not hold characters that end a line, are unseen, or turn the direction of writing.")
     if all(character in _MARKS or character.isspace() for character in normal):
