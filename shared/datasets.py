@@ -17,7 +17,7 @@ from shared.amounts import (
     Loss,
     format_nano,
 )
-from shared.metadata import DatasetMetadata
+from shared.metadata import DatasetMetadata, UnfitMetadata
 from shared.relations import NeighbouringRelation, Relation
 from shared.request_model import ContractModel, RequestModel
 from shared.schema import Column, Schema
@@ -64,8 +64,8 @@ class DatasetDeclaration(RequestModel):
                 f"Column {perturbed[0]!r} was perturbed at its source, which protects the group alone: declare the "
                 "relation sensitive_attribute."
             )
-        if self.metadata is not None and (refusal := self.metadata.refusal(self.table)):
-            raise ValueError(refusal)
+        if self.metadata is not None and (faults := tuple(self.metadata.faults(self.table))):
+            raise UnfitMetadata(faults)
         return self
 
     @property
@@ -234,7 +234,8 @@ class NewAuditor(RequestModel):
     name: Name
     """The account's name: never given to anybody else later."""
     role: Role = "auditor"
-    """Who asks plans is an auditor; an administrator declares, loads and grants, and asks none."""
+    """Who asks plans is an auditor; an administrator declares, loads and grants, and asks none; an account for metrics
+    reads `/metrics` alone."""
     expires: Timestamp | None = None
     """When the first key ends; without it, when it is withdrawn."""
     display_name: Words | None = None

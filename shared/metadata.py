@@ -4,7 +4,7 @@ Metadata are words about what is declared, and no part of it. No plan, price, co
 they may change at any time: nothing has to be loaded again, and the same question stays the same question.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from typing import Annotated, Any, Final, Self
 
@@ -52,6 +52,18 @@ Day = Annotated[str, StringConstraints(strict=True, pattern=r"^\d{4}-\d{2}-\d{2}
 def value_name(value: Value) -> str:
     """What metadata call a value of a column, or a band."""
     return _BOOLEANS[value] if isinstance(value, bool) else str(value)
+
+
+class UnfitMetadata(ValueError):
+    """Metadata that cannot be about the columns of the declaration that they are in.
+
+    Attributes:
+        faults: By the path of each member that is wrong, why.
+    """
+
+    def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
+        super().__init__(faults[0][1])
+        self.faults = faults
 
 
 class ColumnWords(RequestModel):
@@ -132,10 +144,6 @@ class DatasetMetadata(RequestModel):
         for name, words in self.columns.items():
             if name in schema.by_name:
                 yield from ((f"columns.{name}.{path}", why) for path, why in words.faults(schema.by_name[name]))
-
-    def refusal(self, schema: Schema) -> str | None:
-        """The first reason why they cannot be about the columns of a dataset; None if they can."""
-        return next((why for _, why in self.faults(schema)), None)
 
     def fitted(self, schema: Schema) -> Self:
         """Those that can be about the columns of a dataset: words about what is not declared any more are gone."""

@@ -96,7 +96,8 @@ def declare(
     """Declare a dataset, or change of it what may change.
 
     Changed columns or a smaller `records_max` make the loaded records unusable: they have to be loaded
-    again, as a new version. Derived columns that follow from what changed go.
+    again, as a new version. Derived columns that follow from what changed go. Metadata that are in the declaration are
+    written; without them those stay that fit it.
 
     Raises:
         InvalidRequest: A new population comes without a cap.

@@ -310,6 +310,20 @@ def test_a_draft_is_finished_declared_and_loaded(env: dict[str, str], tmp_path: 
     assert "is there already" in failed(run(["draft", str(records), "--output", str(drafted)], env))
 
 
+def test_a_draft_says_of_ranges_what_it_has(tmp_path: Path) -> None:
+    """Days have none, even where ranges were asked for."""
+    lines = [f"p{number},1970-01-{number % 28 + 1:02},{number}" for number in range(60)]
+    (tmp_path / "days.csv").write_text("\n".join(["id,born,points", *lines]))
+    (tmp_path / "only.csv").write_text("\n".join(["id,born", *(line.rpartition(",")[0] for line in lines)]))
+
+    both, days = (
+        run(["draft", str(tmp_path / name), "--ranges", "--dates", "born"], {}) for name in ("days.csv", "only.csv")
+    )
+
+    assert ["round numbers" in result.stderr for result in (both, days)] == [True, False]
+    assert all("columns of numbers a range" in result.stderr for result in (both, days))
+
+
 def test_a_draft_is_made_without_a_holder(tmp_path: Path) -> None:
     (tmp_path / "register.csv").write_bytes(register_csv(people=60))
 
@@ -361,12 +375,17 @@ def test_all_faults_of_metadata_are_printed(env: dict[str, str], tmp_path: Path)
     words = tmp_path / "words.json"
     words.write_text('{"title": "Register",\n "columns": {\n  "sex": {"unit": "kg"},\n  "nose": {}}}')
 
-    result = run(["admin", "metadata", "register", str(words)], env)
+    inside = tmp_path / "declaration.json"
+    inside.write_text(json.dumps(DECLARATION)[:-1] + ',\n "metadata": ' + words.read_text() + "}")
 
-    assert result.exit_code == 2
-    assert [line.split(":")[0] for line in result.stderr.splitlines()[1:]] == [
-        "  line 4, columns.nose", "  line 3, columns.sex.unit",
-    ]  # fmt: skip
+    alone = run(["admin", "metadata", "register", str(words)], env)
+    declared = run(["admin", "declare", "worded", str(inside)], env)
+
+    for result, line, path in ((alone, 1, ""), (declared, 2, "metadata.")):
+        assert result.exit_code == 2
+        assert [said.split(":")[0] for said in result.stderr.splitlines()[1:]] == [
+            f"  line {line + 3}, {path}columns.nose", f"  line {line + 2}, {path}columns.sex.unit",
+        ]  # fmt: skip
 
 
 def test_overlaps_are_exact_on_the_own_machine_and_rough_over_the_network(

@@ -1,7 +1,7 @@
 """Errors become problem documents (RFC 9457) here, and only here; the one file that knows status numbers."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -17,6 +17,7 @@ from holder_service.domain.errors import HolderError
 from holder_service.web.edge.logs import described_error
 from holder_service.web.edge.telemetry import note_problem
 from shared.amounts import InvalidAmount
+from shared.metadata import UnfitMetadata
 from shared.problems import PROBLEM_MEDIA_TYPE, PROBLEM_TYPE_BASE, TITLES, PlanRefused
 from shared.text import NAME_PATTERN, NAME_WORDS
 
@@ -110,8 +111,17 @@ def validation_refusal(error: ValidationError) -> tuple[str, list[dict[str, str]
 def _faults(error: Any, *, is_plan: bool) -> tuple[str, list[dict[str, str]]]:
     # A list whose first item is bad is also called too short, which only repeats it.
     found = [one for one in error.errors() if one["type"] != "too_short" or not one["input"]] or error.errors()
-    shown = [{"field": _path(one["loc"]), "detail": _detail(one)} for one in found[:ERRORS_SHOWN_MAX]]
-    return _validation_code(found[0], is_plan=is_plan), shown
+    shown = [{"field": _path(location), "detail": why} for one in found for location, why in _each(one)]
+    return _validation_code(found[0], is_plan=is_plan), shown[:ERRORS_SHOWN_MAX]
+
+
+def _each(error: Mapping[str, Any]) -> Iterator[tuple[Sequence[Any], str]]:
+    """Where a fault is, and what would fit; of one that names several, each."""
+    cause = error.get("ctx", {}).get("error")
+    if isinstance(cause, UnfitMetadata):
+        yield from (((*error["loc"], "metadata", path), _shortened(why)) for path, why in cause.faults)
+    else:
+        yield error["loc"], _detail(error)
 
 
 def http_problem(request: Request, error: Any) -> Response:

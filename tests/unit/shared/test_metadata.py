@@ -42,7 +42,7 @@ def test_what_is_written_is_kept_and_nothing_is_added() -> None:
     assert json.loads(metadata.text()) == WORDS
     assert DatasetMetadata.model_validate_json(metadata.text()) == metadata
     assert DatasetMetadata().text() == "{}"
-    assert metadata.refusal(REGISTER.table) is None
+    assert list(metadata.faults(REGISTER.table)) == []
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,9 @@ def test_what_is_written_is_kept_and_nothing_is_added() -> None:
         "",
         "a\ufeffb",
         "a\u200bb",
+        "a\u034fb",
+        "\u2800",
+        "\u3164 \uffa0",
         "x" * 201,
         7,
         None,
@@ -100,7 +103,7 @@ def test_two_names_that_are_one_after_nfc_are_refused() -> None:
     ],
 )
 def test_words_are_about_what_is_declared(columns: dict[str, Any], said: str) -> None:
-    assert said in str(DatasetMetadata.model_validate({"columns": columns}).refusal(REGISTER.table))
+    assert said in str(list(DatasetMetadata.model_validate({"columns": columns}).faults(REGISTER.table)))
     with pytest.raises(ValidationError, match=said):
         DatasetDeclaration.model_validate({**DECLARATION, "metadata": {"columns": columns}})
 
@@ -115,7 +118,7 @@ def test_words_about_what_is_not_declared_any_more_go() -> None:
     )
     fitted = DatasetMetadata.model_validate(WORDS).fitted(schema)
 
-    assert fitted.refusal(schema) is None
+    assert list(fitted.faults(schema)) == []
     assert json.loads(fitted.text())["columns"] == {
         "age": {"title": "Age", "description": "At the time of the application."},
         "sex": {"title": "Geschlecht", "values": {"Female": "women"}},
