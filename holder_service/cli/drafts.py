@@ -50,6 +50,7 @@ def draft_declaration(
             with new_file(output) as written:
                 written.write(text.encode())
     notify(ADVICE)
-    ordered = any(column.ordered for column in drafted.columns)
-    for note in (*drafted.notes, *((RANGES_DRAFTED if options.ranges else RANGES_OPEN,) if ordered else ()), *ALWAYS):
+    ranged = {column.minimum is not None for column in drafted.columns if column.ordered}
+    ranges = [text for has_range, text in ((True, RANGES_DRAFTED), (False, RANGES_OPEN)) if has_range in ranged]
+    for note in (*drafted.notes, *ranges, *ALWAYS):
         notify(f"- {note}")

@@ -29,7 +29,7 @@ PIECE_BYTES: Final = 4 * 1024 * 1024
 
 _LONE_RETURN: Final = re.compile(rb"\r(?!\n)")
 _LINE_FEED, _QUOTE, _RETURN = b'\n"\r'
-_DATE: Final = r"^\d{4}-\d{2}-\d{2}$"
+DATE: Final = r"^\d{4}-\d{2}-\d{2}$"
 _UNFIT: Final = "?"
 """No boolean and no number."""
 _PYARROW_ENCODINGS: Final = {"utf-8": "utf8", "utf-8-sig": "utf8", "latin-1": "latin-1", "cp1252": "cp1252"}
@@ -161,7 +161,7 @@ def with_point(texts: pa.Array) -> pa.Array:
 
 def _days(texts: pa.Array) -> pa.Array:
     """The days from 1970-01-01 to some dates, as texts."""
-    written = pc.if_else(pc.match_substring_regex(texts, _DATE), texts, None)
+    written = pc.if_else(pc.match_substring_regex(texts, DATE), texts, None)
     days = pc.strptime(written, format="%Y-%m-%d", unit="s", error_is_null=True).cast(pa.date32())
     meant = pc.equal(days.cast(pa.string()), texts).fill_null(
         False

@@ -35,14 +35,18 @@ def could_be_key(name: str) -> bool:
 
 
 def rounded_range(low: float, high: float, *, whole: bool) -> tuple[float, float]:
-    """A range around some values: each end is 0, or 1, 2 or 5 times a power of ten, and so nobody's own value."""
+    """A range around some values: each end is 0, or 1, 2 or 5 times a power of ten, and so nobody's own value.
+
+    Raises:
+        OverflowError: There is none: the values are infinite, or no integer is as large as the end would be.
+    """
     ends = 0.0 if low >= 0 else -_rounded_up(-low), 0.0 if high <= 0 else _rounded_up(high)
     return (int(ends[0]), int(ends[1])) if whole else ends
 
 
 def _rounded_up(value: float) -> float:
     power = 10.0 ** math.floor(math.log10(value))
-    return next(step * power for step in _STEPS if step * power > value)
+    return next((step * power for step in _STEPS if step * power > value), math.inf)  # behind the smallest doubles
 
 
 def _words(name: str) -> list[str]:

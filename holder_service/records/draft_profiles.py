@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from holder_service.records.csv_records import with_point
+from holder_service.records.csv_records import DATE, with_point
 from holder_service.records.formats import RecordFormat
 from holder_service.records.person_keys import PersonKeys
 from holder_service.records.values import NUMBER, WHOLE_NUMBER, over_marked
@@ -18,7 +18,6 @@ CODES_MAX: Final = 10
 """A column of no more different whole numbers may be one of codes."""
 MISSING_WORDS: Final = ("NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "none", ".", "-", "\\N", "?")
 """What other tools write for a missing value; nobody's value, so a note may name it."""
-_DATE: Final = r"^\d{4}-\d{2}-\d{2}$"
 _WITH_COMMA: Final = r"^-?[0-9]*,[0-9]+$"
 _KINDS: Final = ("boolean", "integer", "number", "date", "other numbers")
 BOOLEANS: Final = (
@@ -74,9 +73,9 @@ class Profile:
         if self._kinds & {"integer", "number"}:
             self._take_numbers(words)
         if "other numbers" in self._kinds:
-            comma, missing = self._otherwise(words)
-            self._with_comma |= pc.any(comma, min_count=0).as_py()
-            self._missing_words |= {*pc.filter(words, missing).to_pylist()}
+            self._with_comma |= pc.any(pc.match_substring_regex(words, _WITH_COMMA), min_count=0).as_py()
+        if self._kinds & {"other numbers", "date"}:
+            self._missing_words |= {*pc.filter(words, self._missing(words)).to_pylist()}
         if self._people_of is not None:
             marked = pc.if_else(over_marked(words), "", words)
             for word, count in zip(marked.to_pylist(), people.to_pylist(), strict=True):
@@ -93,7 +92,7 @@ class Profile:
         """The column that could be declared."""
         if self._people_of is not None and not self._people_of:
             return self._left_out("it has no values")
-        if self.name in self._form.dates and "date" in self._kinds:
+        if self.name in self._form.dates and "date" in self._kinds and not self._missing_words:
             return DraftedColumn(self._column("integer"), None)
         for kind in ("boolean", "integer", "number"):
             if kind in self._kinds:
@@ -106,18 +105,18 @@ class Profile:
                 meant = [word.lower() for word in (*self._form.true, *self._form.false)]
                 return pc.is_in(pc.utf8_lower(words), value_set=pa.array(meant))
             case "date":
-                return pc.match_substring_regex(words, _DATE)
+                return pc.or_(pc.match_substring_regex(words, DATE), self._missing(words))
             case "other numbers":
-                comma, missing = self._otherwise(words)
-                return pc.or_(pc.or_(comma, missing), pc.match_substring_regex(words, NUMBER))
+                with_comma = pc.match_substring_regex(words, _WITH_COMMA)
+                return pc.or_(pc.or_(with_comma, self._missing(words)), pc.match_substring_regex(words, NUMBER))
             case _:
                 pattern = WHOLE_NUMBER if kind == "integer" else NUMBER
                 fit = pc.match_substring_regex(self._numbers(words), pattern)
                 return pc.or_(fit, pc.is_in(words, value_set=pa.array(["NaN", "nan"])))
 
-    def _otherwise(self, words: pa.Array) -> tuple[pa.Array, pa.Array]:
-        """Which words are numbers with a decimal comma, and which are what other tools write for missing."""
-        return pc.match_substring_regex(words, _WITH_COMMA), pc.is_in(words, value_set=pa.array(MISSING_WORDS))
+    def _missing(self, words: pa.Array) -> pa.Array:
+        """Which words are what other tools write for missing."""
+        return pc.is_in(words, value_set=pa.array(MISSING_WORDS))
 
     def _numbers(self, words: pa.Array) -> pa.Array:
         return with_point(words) if self._in_csv and self._form.decimal == "," else words
@@ -145,10 +144,13 @@ class Profile:
         return f"Column {self.name!r} has few different whole numbers: {meant}."
 
     def _category(self, people_min: int) -> DraftedColumn:
+        missing = [f"--missing '{word}'" for word in sorted(self._missing_words)]
         if "other numbers" in self._kinds:
-            return self._left_out(f"it would be one of numbers with {self._number_options()}; draft again with that")
+            options = " ".join([*(["--decimal ,"] if self._with_comma else []), *missing])
+            return self._left_out(f"it would be one of numbers with {options}; draft again with that")
         if "date" in self._kinds:
-            return self._left_out(f"it has dates; with --dates {self.name!r} they become days since 1970-01-01")
+            options = " ".join([*missing, f"--dates {self.name!r}"])
+            return self._left_out(f"it has dates; with {options} they become days since 1970-01-01")
         if self._people_of is None:
             return self._left_out(
                 f"it has more than {self._categories_max} different words (--categories-max); a load passes over it "
@@ -170,11 +172,6 @@ class Profile:
 
     def _left_out(self, why: str) -> DraftedColumn:
         return DraftedColumn(None, f"Column {self.name!r} is left out: {why}.")
-
-    def _number_options(self) -> str:
-        """What the file would have to be declared with for the column to be one of numbers."""
-        decimal = ["--decimal ,"] if self._with_comma else []
-        return " ".join([*decimal, *(f"--missing '{word}'" for word in sorted(self._missing_words))])
 
 
 def _declarable(words: Any) -> set[str]:

@@ -21,6 +21,7 @@ from holder_service.records.draft_hints import could_be_key, rounded_range, soun
 from holder_service.records.draft_profiles import Profile
 from holder_service.records.faults import Faults
 from holder_service.records.formats import RecordFormat
+from holder_service.records.parquet_records import shown_type
 from holder_service.records.person_keys import PersonKeys, PersonSecret
 from holder_service.records.values import is_text
 from shared import limits
@@ -81,6 +82,11 @@ def draft(source: Path, media_type: str, form: RecordFormat, options: DraftOptio
         try:
             read = _parquet_texts if media_type != "text/csv" else _csv_texts
             kinds, texts = read(source, form, notes)
+            notes += [
+                f"Column {name!r} is not there, so it has no dates (--dates)."
+                for name in form.dates
+                if name not in kinds
+            ]
             for column, written in kinds.items():
                 profiles[column] = profile(column, written)
             for piece in texts:
@@ -98,7 +104,7 @@ def _csv_texts(
 ) -> tuple[dict[str, str], Iterator[Mapping[str, pa.Array]]]:
     """The columns of a CSV file, and their texts piece by piece."""
     faults = Faults()
-    names = _usable(csv_header(source, form, faults), notes)
+    names = list(_usable(csv_header(source, form, faults), notes))
     if len(names) < 2:
         raise InvalidRecords("The header has fewer than two columns. Is the delimiter another one (--delimiter)?")
     schema = Schema(
@@ -124,19 +130,22 @@ def _parquet_texts(
     kinds: dict[str, str] = {}
     with pa.parquet.ParquetFile(source) as file:
         schema = file.schema_arrow
-        for name in _usable(schema.names, notes):
-            kind = schema.field(name).type
+        as_sent = {name: schema.names[index] for name, index in _usable(schema.names, notes).items()}
+        for name, sent in as_sent.items():
+            kind = schema.field(sent).type
             kind = kind.value_type if pa.types.is_dictionary(kind) else kind
             written = _written(kind)
             if written is None:
-                notes.append(f"Column {name!r} is left out: values of its type, {_shown(kind)}, cannot be declared.")
+                notes.append(
+                    f"Column {name!r} is left out: values of its type, {shown_type(kind)}, cannot be declared."
+                )
             else:
                 kinds[name] = written
 
     def texts() -> Iterator[Mapping[str, pa.Array]]:
         with pa.parquet.ParquetFile(source, memory_map=True) as file:
-            for batch in file.iter_batches(columns=list(kinds)):
-                yield {name: _as_text(batch.column(name)) for name in kinds}
+            for batch in file.iter_batches(columns=[as_sent[name] for name in kinds]):
+                yield {name: _as_text(batch.column(as_sent[name])) for name in kinds}
 
     return kinds, texts()
 
@@ -149,10 +158,6 @@ def _written(kind: pa.DataType) -> str | None:
     return next((written for fits, written in known if fits(kind)), None)
 
 
-def _shown(kind: pa.DataType) -> str:
-    return str(kind).partition("<")[0]
-
-
 def _as_text(array: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -163,17 +168,35 @@ def _as_text(array: pa.Array) -> pa.Array:
     return array.cast(pa.string())
 
 
-def _usable(names: list[str], notes: list[str]) -> list[str]:
-    """The names that a declared column can have, in NFC and each once."""
-    found: dict[str, None] = {}
-    for number, sent in enumerate(names, start=1):
+def _usable(names: list[str], notes: list[str]) -> dict[str, int]:
+    """The names that a declared column can have, in NFC, and where each is among those of the file.
+
+    Raises:
+        InvalidRecords: One is there twice, or there are more than a dataset may have.
+    """
+    found: dict[str, int] = {}
+    for index, sent in enumerate(names):
         try:
-            found[_NAME.validate_python(sent)] = None
+            name = _NAME.validate_python(sent)
         except ValidationError:
-            notes.append(f"Column number {number} is left out: it has no name that can be declared.")
+            notes.append(f"Column number {index + 1} is left out: it has no name that can be declared.")
+            continue
+        if name in found:
+            raise InvalidRecords(f"Column {name!r} is there twice (names are compared after NFC).")
+        found[name] = index
     if len(found) > limits.COLUMNS_PER_DATASET_MAX:
         raise InvalidRecords(f"A dataset has at most {limits.COLUMNS_PER_DATASET_MAX} columns; the file has more.")
-    return list(found)
+    return found
+
+
+def _with_range(column: Column, extremes: tuple[float, float]) -> Column:
+    """A column with a range of round numbers around its values.
+
+    Raises:
+        OverflowError, ValueError: There are none, or none that can be declared.
+    """
+    low, high = rounded_range(*extremes, whole=column.type == "integer")
+    return Column.model_validate({**dict(column), "minimum": low, "maximum": high})
 
 
 def _drafted(profiles: tuple[Profile, ...], notes: list[str], options: DraftOptions) -> Draft:
@@ -194,8 +217,12 @@ def _drafted(profiles: tuple[Profile, ...], notes: list[str], options: DraftOpti
             continue
         column = drafted.column
         if options.ranges and profile.extremes is not None and column.ordered:
-            low, high = rounded_range(*profile.extremes, whole=column.type == "integer")
-            column = column.model_copy(update={"minimum": low, "maximum": high})
+            try:
+                column = _with_range(column, profile.extremes)
+            except (OverflowError, ValueError):
+                notes.append(
+                    f"Column {column.name!r} has no range: no round numbers around its values can be declared."
+                )
         columns.append(column)
     sensitive = [column.name for column in columns if sounds_sensitive(column.name)]
     notes.append(

@@ -60,15 +60,15 @@ def _check_type(name: str, kind: pa.DataType, schema: Schema, faults: Faults) ->
     if column is None:
         if not (is_text(kind) or pa.types.is_integer(kind)):
             faults.add(
-                f"column {name!r}", f"expected texts or integers, as person keys are; the file has {_shown(kind)}."
+                f"column {name!r}", f"expected texts or integers, as person keys are; the file has {shown_type(kind)}."
             )
     elif not type_fits(kind, column):
         faults.add(
-            f"column {name!r}", f"its type {_shown(kind)} cannot hold values of the declared type {column.type}."
+            f"column {name!r}", f"its type {shown_type(kind)} cannot hold values of the declared type {column.type}."
         )
 
 
-def _shown(kind: pa.DataType) -> str:
+def shown_type(kind: pa.DataType) -> str:
     """The type in words; of a nested type the outermost alone, because the names inside may say anything."""
     return str(kind).partition("<")[0]
 

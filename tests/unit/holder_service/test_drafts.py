@@ -1,10 +1,13 @@
 """A draft suggests what a file declares, and keeps out of it what only the records say."""
 
 import math
+import unicodedata
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from holder_service.domain.errors import InvalidRecords
@@ -96,6 +99,37 @@ def test_ranges_are_round_numbers_and_only_if_asked_for(tmp_path: Path) -> None:
     assert all(column.minimum is None for column in drafted(people(), tmp_path).columns)
 
 
+def test_values_that_no_declared_range_holds_get_none(tmp_path: Path) -> None:
+    """Beyond ±2^53 or the largest double, and at the smallest one."""
+    found = drafted(
+        people(
+            large=[6 * 10**15 + number for number in range(PEOPLE)],
+            huge=[1.5e308] * PEOPLE,
+            endless=["1e400"] * PEOPLE,
+            least=[5e-324] * PEOPLE,
+        ),
+        tmp_path, ranges=True,
+    )  # fmt: skip
+
+    ranges = {column.name: (column.minimum, column.maximum) for column in found.columns if column.ordered}
+    assert ranges.pop("age") == (0, 100)
+    for name in ("large", "huge", "endless", "least"):
+        assert ranges[name] == (None, None)
+        assert "has no range" in notes_on(found, name)
+
+
+def test_names_of_a_parquet_file_are_compared_after_nfc(tmp_path: Path) -> None:
+    sent = "Zivilsta\u0308nde"
+    found = drafted(people(**{sent: ["a", "b"] * (PEOPLE // 2)}), tmp_path, parquet=True)
+
+    assert found.columns[-1].name == unicodedata.normalize("NFC", sent)
+    assert found.columns[-1].categories == ("a", "b")
+    for names in ((sent, sent), (sent, unicodedata.normalize("NFC", sent))):
+        pq.write_table(pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names), tmp_path / "twice.parquet")
+        with pytest.raises(InvalidRecords, match="there twice"):
+            draft(tmp_path / "twice.parquet", "application/vnd.apache.parquet", RecordFormat(), DraftOptions())
+
+
 @pytest.mark.parametrize(
     ("low", "high", "expected"),
     [(18, 90, (0, 100)), (0, 100, (0, 200)), (-3, 4, (-5, 5)), (-5, -1, (-10, 0)), (0, 0, (0, 0)), (0.013, 1, (0, 2))],
@@ -112,6 +146,7 @@ def test_hints_say_what_to_decide(tmp_path: Path) -> None:
             answer=["ja" if number % 2 else "nein" for number in range(PEOPLE)],
             remark=[f"remark {number}" for number in range(PEOPLE)],
             born=["1970-01-01"] * PEOPLE,
+            left=["NULL" if number % 4 == 0 else "1970-01-01" for number in range(PEOPLE)],
             empty=[None] * PEOPLE,
             score=["NA" if number % 4 == 0 else "1,5" for number in range(PEOPLE)],
         ),
@@ -123,6 +158,7 @@ def test_hints_say_what_to_decide(tmp_path: Path) -> None:
     assert "--true ja --false nein" in notes_on(found, "answer")
     assert "more than 100 different words" in notes_on(found, "remark")
     assert "--dates 'born'" in notes_on(found, "born")
+    assert "with --missing 'NULL' --dates 'left' they become days" in notes_on(found, "left")
     assert "no values" in notes_on(found, "empty")
     assert "--decimal , --missing 'NA'" in notes_on(found, "score")
     assert any("sensitive" in note and "'Geslacht'" in note and "'age'" in note for note in found.notes)
@@ -134,15 +170,20 @@ def test_options_of_the_format_are_used(tmp_path: Path) -> None:
     frame = people(
         flag=[number % 2 for number in range(PEOPLE)],
         born=["1970-01-01"] * PEOPLE,
+        left=["NULL" if number % 4 == 0 else "1970-01-01" for number in range(PEOPLE)],
         score=["NA" if number % 4 == 0 else "1,5" for number in range(PEOPLE)],
     ).drop(columns=["granted", "row"])
     found = drafted(
-        frame, tmp_path, delimiter=";", decimal=",", missing=("NA",), true=("1",), false=("0",), dates=("born",)
+        frame, tmp_path, delimiter=";", decimal=",", missing=("NA",), true=("1",), false=("0",),
+        dates=("born", "left", "birth"),
     )  # fmt: skip
 
     kinds = {column.name: (column.type, column.nullable) for column in found.columns}
     assert kinds["flag"] == ("boolean", False)
     assert kinds["born"] == ("integer", False)
+    assert "left" not in kinds
+    assert "with --missing 'NULL' --dates 'left'" in notes_on(found, "left")
+    assert "is not there" in notes_on(found, "birth")
     assert kinds["score"] == ("number", True)
 
 
