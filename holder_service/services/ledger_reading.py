@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from holder_service.domain.errors import Conflict, NotFound
+from holder_service.domain.errors import Conflict, NotFound, Unavailable
 from holder_service.domain.ledger import BrokenLedger, Entry, Event, Replay
 from holder_service.domain.table_facts import TableFacts
 from holder_service.services.ledger_store import LedgerStore, Transaction
@@ -95,7 +95,7 @@ def verify_copy(database_file: Path) -> Verification:
 
     Raises:
         NotFound: There is no such file.
-        Conflict: It has no tables, or those of another version.
+        Conflict: It cannot be read, has no tables, or those of another version.
     """
     if not database_file.is_file():
         raise NotFound(
@@ -107,6 +107,8 @@ def verify_copy(database_file: Path) -> Verification:
         if not database.is_current():
             raise Conflict("The copy's tables are of another version of this program: verify it with that version.")
         return _verified(database, lambda *_: None)
+    except Unavailable:
+        raise Conflict("The copy cannot be read as a database: it is damaged, or is no copy. Take another.") from None
     finally:
         database.close()
 

@@ -17,7 +17,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -133,8 +133,9 @@ def _alembic_config() -> Config:
 
 def _engine(url: str) -> Engine:
     if url.startswith("sqlite"):
+        file = URL.create("sqlite", database=url.removeprefix("sqlite:///"))  # a path, whatever signs are in it
         engine = create_engine(
-            url, connect_args={"check_same_thread": False, "timeout": LOCK_WAIT_S},
+            file, connect_args={"check_same_thread": False, "timeout": LOCK_WAIT_S},
             pool_size=CONNECTIONS_MAX, max_overflow=0,
         )  # fmt: skip
         event.listen(engine, "connect", _prepare_sqlite)

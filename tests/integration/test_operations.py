@@ -157,6 +157,24 @@ def test_a_back_up_is_verified_by_itself(tmp_path: Path) -> None:
     assert "verify without --backup" in none.stderr
 
 
+def test_a_back_up_is_the_file_of_its_path_and_a_damaged_one_is_named(tmp_path: Path) -> None:
+    """In a home whose path means something else in an address, too."""
+    folder = tmp_path / "of 100%25?mode=memory#1"
+    with running_holder(folder / "home", f"sqlite:///{folder / 'home' / 'holder.sqlite'}") as holder:
+        assert back_up(holder.holder, folder / "backup")
+    command = ["ledger", "verify", "--backup", str(folder / "backup")]
+    environment = {"HOLDER_HOME": str(tmp_path / "none")}
+
+    whole = CliRunner().invoke(app, command, env=environment)
+    (folder / "backup" / "holder.sqlite").write_bytes(b"SQLite format 3\0" + bytes(range(256)) * 64)
+    damaged = CliRunner().invoke(app, command, env=environment)
+
+    assert whole.exit_code == 0, whole.output
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+    assert damaged.exit_code == 2
+    assert "it is damaged" in damaged.stderr
+
+
 def test_a_back_up_is_put_back_and_the_restore_recorded(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     with running_holder(tmp_path, f"sqlite:///{tmp_path / 'home' / 'holder.sqlite'}") as holder:
