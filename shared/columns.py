@@ -1,8 +1,9 @@
 """Derived columns: what an auditor adds to a dataset's declared ones (5-decisions §1).
 
-A derived column belongs to one auditor and one dataset. Its value for a record follows from that record's declared,
-non-sensitive columns (a *score*), or from its person key (a *linked* value, which the auditor sent for that person),
-and from nothing else. So making one releases nothing; what is asked about it is priced and charged as ever.
+A derived column belongs to one auditor and one dataset. Its value for a record follows from that record's declared
+columns (a *score*; from sensitive ones only where the dataset lets rules name them), or from its person key (a *linked*
+value, which the auditor sent for that person), and from nothing else. So making one releases nothing; what is asked
+about it is priced and charged as ever.
 """
 
 from collections.abc import Collection, Mapping

@@ -24,7 +24,7 @@ TITLES: Final[Mapping[str, str]] = {
     "invalid-amount": "Not an admissible amount",
     "invalid-plan": "Not an admissible plan",
     "unknown-column": "No such column",
-    "sensitive-column": "A sensitive column may not appear in a rule",
+    "sensitive-column": "A column that rules about this dataset may not name",
     "too-large": "Larger than the public limits",
     "too-slow": "The request came too slowly",
     "budget-exhausted": "Budget exhausted",

@@ -157,5 +157,5 @@ def column_named(name: str, schema: Schema, role: str) -> Column:
             f"`{role}`: {no_such('column', name, known)} Values of your own: link them first (`Auditor.link`)."
         )
     if column.sensitive:
-        raise QuestionRefused(f"Column {name!r} is sensitive: no rule may name it, so it cannot be the {role}.")
+        raise QuestionRefused(f"Column {name!r} is sensitive, so it cannot be the {role}.")
     return column

@@ -16,7 +16,7 @@ _FIND_KEY = (
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Who may call: an auditor or an administrator. People read `display_name` beside the name, if there is one."""
+    """Who may call, in one of the roles of `shared.datasets.Role`. People read `display_name`, if there is one."""
 
     name: str
     role: str

@@ -55,8 +55,10 @@ HELP: Final[Mapping[str, Help]] = {
         "`GET /v1/datasets/{dataset}` lists the declared columns, `GET /v1/datasets/{dataset}/columns` your own.",
     ),
     "sensitive-column": Help(
-        "A rule compares a sensitive column, which the dataset does not allow.",
-        "Name the column in the plan's `sensitive`, to count people by it.",
+        "A rule or a score names a sensitive column, or a derived one that follows from it, and the dataset does not "
+        "declare `sensitive_in_rules`; or it names a column that was perturbed at its source.",
+        "Name a sensitive column in the plan's `sensitive`, to count people by it. For rules by it ask the holder's "
+        "administrator to declare `sensitive_in_rules`; a perturbed column stays in no rule.",
     ),
     "too-large": Help(
         "The body is larger than the public limits, which bound the work that one call can ask for.",
