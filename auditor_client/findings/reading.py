@@ -20,13 +20,16 @@ ESTIMATORS: Final = ("posterior", "plug-in")
 FOUR_FIFTHS: Final = 0.8
 """The threshold of the four-fifths rule, which is about selection rates (29 CFR 1607.4 D)."""
 
+LEVEL_MAX: Final = 0.999
+"""The largest level whose coverage is measured (tests/statistical): beyond it an estimator's draws hardly reach."""
+
 
 class Reading(BaseModel):
     """How answers become figures; checked before anything is spent.
 
     The descriptions of the fields are the help of the flags that `auditor_client.cli` makes of them. The threshold lies
-    within (0, 1], the level within [0.5, 1). Without a threshold statistical parity has that of the four-fifths rule,
-    and other figures have no verdict.
+    within (0, 1], the level within [0.5, LEVEL_MAX]. Without a threshold statistical parity has that of the four-fifths
+    rule, and other figures have no verdict.
 
     Raises:
         QuestionRefused: The estimator is unknown, or the threshold or level is out of range.
@@ -46,14 +49,14 @@ class Reading(BaseModel):
         default=None,
         description="Of the ratio, for a verdict [0.8, the four-fifths rule, for statistical-parity; else no verdict].",
     )
-    level: float = Field(default=0.95, description="Of each interval.")
+    level: float = Field(default=0.95, description=f"Of each interval, at most {LEVEL_MAX}.")
 
     @model_validator(mode="after")
     def _check(self) -> "Reading":
         if not (self.threshold is None or 0 < self.threshold <= 1):
             raise QuestionRefused(f"The threshold of the ratio lies above 0 and at most at 1; not at {self.threshold}.")
-        if not 0.5 <= self.level < 1:
-            raise QuestionRefused(f"The level of the intervals lies between 0.5 and 1; not at {self.level}.")
+        if not 0.5 <= self.level <= LEVEL_MAX:
+            raise QuestionRefused(f"The level of the intervals lies between 0.5 and {LEVEL_MAX}; not at {self.level}.")
         if self.estimator not in ESTIMATORS:
             raise QuestionRefused(no_such("estimator", self.estimator, ESTIMATORS))
         if not self.has_intervals:
