@@ -8,6 +8,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from shared.amounts import Loss, format_nano
+from shared.wording import decimal, joined, said
 
 CHARACTERS_MAX: Final = 1000
 _NAMES_MAX: Final = 40
@@ -27,8 +28,10 @@ def first_fault(error: ValidationError) -> tuple[str, str]:
 
 def loss_words(loss: Loss) -> str:
     """A privacy loss, a budget or a balance in words."""
-    epsilon = f"ε = {format_nano(loss.epsilon_nano)}"
-    return f"{epsilon}, δ = {format_nano(loss.delta_nano)}" if loss.delta_nano else epsilon
+    amounts = [("ε", loss.epsilon_nano), *([("δ", loss.delta_nano)] if loss.delta_nano else [])]
+    return joined(
+        (said("{symbol} = {value}", symbol=symbol, value=decimal(format_nano(nano))) for symbol, nano in amounts), ", "
+    )
 
 
 _IN_PYTHON: Final = (

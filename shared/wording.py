@@ -71,16 +71,32 @@ def figure(value: float, digits: int = 0, form: Literal["decimal", "percent", "w
     if form == "whole":
         text = f"{round(value):,}".replace(",", NARROW_SPACE)
     else:
-        text = f"{value if form == 'decimal' else 100 * value:.{digits}f}"
+        text = f"{value if form == 'decimal' else 100 * value:z.{digits}f}"
     made = Figure(text.replace("-", MINUS) + (f"{NARROW_SPACE}%" if form == "percent" else ""))
     made.value, made.digits, made.form = value, digits, form
     return made
 
 
-def plain(value: float) -> str:
-    """A number with as many decimals as it needs, six digits at most; with an exponent if it is very small or large."""
-    text = f"{value:g}"
-    return text if "e" in text else figure(value, len(text.partition(".")[2]), "decimal")
+def decimal(text: str) -> Figure:
+    """A number below 1000 that is written exactly, such as an amount: "0.25"."""
+    return figure(float(text), len(text.partition(".")[2]), "decimal")
+
+
+def plain(value: float, digits: int = 6) -> str:
+    """A number with as many decimals as it needs; with an exponent if it is very small or large.
+
+    Args:
+        value: A finite number.
+        digits: At most so many, from the first that is not 0.
+    """
+    text = f"{value:.{digits}g}"
+    return text.replace("-", MINUS) if "e" in text else decimal(text)
+
+
+def signed(number: str) -> str:
+    """A figure as a change is written, "+0.12" or "−0.12"; unchanged at zero, and where there is no figure."""
+    above = isinstance(number, Figure) and not number.startswith(MINUS) and number.strip("0.")
+    return joined(["+", number], "") if above else number
 
 
 def date(when: datetime, *, time: bool = False) -> Date:

@@ -5,7 +5,7 @@ from typing import Final
 
 from auditor_client.estimation.results import Estimate, GroupEstimate
 from shared.schema import Group
-from shared.wording import figure, joined, listed, said
+from shared.wording import figure, joined, listed, said, signed
 
 OPEN_RATE_WIDTH: Final = 0.5
 """A rate whose interval is wider than this is one that the answers leave open."""
@@ -98,8 +98,8 @@ def of_comparison(ratio: Estimate, *, same_answer: bool) -> Iterator[str]:
         yield said(
             "The data do not show whether the ratio rose or fell: its change lies between {low} and {high}. A larger "
             "epsilon in either audit would make that narrower.",
-            low=f"{ratio.low:+.3f}",
-            high=f"{ratio.high:+.3f}",
+            low=signed(figure(ratio.low, 3, "decimal")),
+            high=signed(figure(ratio.high, 3, "decimal")),
         )
 
 

@@ -29,7 +29,7 @@ from auditor_client.report.widths import WidthCurve, remaining_curve
 from auditor_client.text import loss_words
 from shared.amounts import NANO_PER_UNIT
 from shared.metadata import DatasetMetadata
-from shared.wording import date, figure, joined, listed, said
+from shared.wording import date, figure, joined, listed, plain, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def _central(outlook: Outlook | None) -> tuple[Fact, ...]:
     words = said(
         "the perturbation cost each person ε = {epsilon}. From a holder who has the true groups, that loss would give "
         "an interval of the ratio about {width} wide, with a mean error of {error}; this one is {now} wide",
-        epsilon=f"{central.epsilon_nano / NANO_PER_UNIT:.3g}",
+        epsilon=plain(central.epsilon_nano / NANO_PER_UNIT, 3),
         width=figure(central.width, 3, "decimal"),
         error=figure(central.error, 3, "decimal"),
         now=figure(outlook.now, 3, "decimal"),

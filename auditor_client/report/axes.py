@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from auditor_client.estimation.results import Estimate
-from shared.wording import plain, said
+from shared.wording import plain, said, signed
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class LinearAxis:
         largest = max((abs(value) for value in values if math.isfinite(value)), default=1.0) or 1.0
         step = 10.0 ** math.floor(math.log10(largest))
         end = next(step * factor for factor in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if largest <= step * factor * (1 + 1e-9))
-        return cls(-end, end, 4, lambda value: f"{value:+.3g}".replace("-", "−") if value else "0")
+        return cls(-end, end, 4, lambda value: signed(plain(value, 3)))
 
     @property
     def ticks(self) -> tuple[Tick, ...]:

@@ -16,7 +16,7 @@ from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import level_words
 from auditor_client.report.subject import subject
 from auditor_client.text import loss_words
-from shared.wording import date, joined, listed, said, said_of, sentence
+from shared.wording import date, joined, listed, said, said_of, sentence, signed
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,17 +158,15 @@ def _cost(first: Finding, second: Finding) -> str:
 
 
 def _row(name: str, figure: str, change: Comparison, words: Callable[[float], str]) -> ChangeRow:
-    signed = _signed(words)
+    def changed(number: float) -> str:
+        return signed(words(number))
+
     moved, population = getattr(change, figure), getattr(change, f"population_{figure}")
     return ChangeRow(
         name,
         words(getattr(change.first, figure).value),
         words(getattr(change.second, figure).value),
-        signed(moved.value),
-        interval_text(moved, signed),
-        interval_text(population, signed),
+        changed(moved.value),
+        interval_text(moved, changed),
+        interval_text(population, changed),
     )
-
-
-def _signed(words: Callable[[float], str]) -> Callable[[float], str]:
-    return lambda number: words(number) if not number > 0 else joined(["+", words(number)], "")

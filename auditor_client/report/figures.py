@@ -139,7 +139,7 @@ def metric_section(finding: Finding, metric: str) -> MetricSection:
 def _rates(question: Inquiry, rate: Rate, parity: ParityEstimate) -> RateTable:
     ends = [end for group in parity.groups for end in _ends(group) if math.isfinite(end)]
     upper = next((end for end in _PARTS if max(ends, default=1.0) <= end), 1.0)
-    axis = LinearAxis(0.0, upper, _PARTS[upper], lambda value: f"{100 * value:.3g}")
+    axis = LinearAxis(0.0, upper, _PARTS[upper], lambda value: plain(100 * value, 3))
     lowest, highest = prose.extremes(parity) or (None, None)
     rows = []
     for group in sorted(parity.groups, key=lambda group: -group.rate.value if group.rate.defined else math.inf):

@@ -94,8 +94,8 @@ class Language:
         # Rounded as in English: Babel rounds halves to even, which could show the other side of a threshold.
         if text.form == "percent":
             pattern = self.locale.percent_formats[None].pattern.replace("#,##0", pattern)
-            return format_percent(Decimal(f"{100 * text.value:.{text.digits}f}") / 100, pattern, self.locale)
-        return format_decimal(Decimal(f"{text.value:.{text.digits}f}"), pattern, self.locale)
+            return format_percent(Decimal(f"{100 * text.value:z.{text.digits}f}") / 100, pattern, self.locale)
+        return format_decimal(Decimal(f"{text.value:z.{text.digits}f}"), pattern, self.locale)
 
 
 def _catalogue(code: str) -> dict[str, tuple[str, ...]]:

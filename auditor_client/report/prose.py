@@ -19,7 +19,7 @@ from shared.noise import (
     Noise,
     RandomisedResponseNoise,
 )
-from shared.wording import joined, listed, said
+from shared.wording import decimal, joined, listed, plain, said
 
 _RELATIONS: Final = {
     "add_remove": said("any one person’s record were absent, or one more were present"),
@@ -77,18 +77,20 @@ def noise_words(noise: Noise) -> str:
         # The chance of noise beyond ±t is 2·q^(t+1)/(1 + q), with q = exp(−1/scale); see `shared.noise`.
         q = math.exp(-1 / noise.scale)
         reach = max(math.ceil(noise.scale * math.log(2 / (0.05 * (1 + q)))) - 1, 0)
-        return said("discrete Laplace of scale {scale}: {off}", scale=f"{noise.scale:.4g}", off=_off_by(reach))
+        return said("discrete Laplace of scale {scale}: {off}", scale=plain(noise.scale, 4), off=_off_by(reach))
     if isinstance(noise, DiscreteGaussianNoise):
         off = _off_by(math.ceil(1.96 * noise.scale))
-        return said("discrete Gaussian of σ = {scale}: {off}", scale=f"{noise.scale:.4g}", off=off)
+        return said("discrete Gaussian of σ = {scale}: {off}", scale=plain(noise.scale, 4), off=off)
     if isinstance(noise, ExponentialNoise):
         # Away from the ends it is discrete Laplace; an end only makes answers nearer.
         reach = math.ceil(noise.scale * math.log(20))
         return said(
             "exponential of scale {scale} within 0 to {upper}: {off}",
-            scale=f"{noise.scale:.4g}", upper=whole(noise.upper), off=_off_by(reach),
+            scale=plain(noise.scale, 4), upper=whole(noise.upper), off=_off_by(reach),
         )  # fmt: skip
-    kept = [said("{column} with {chance}", column=value.column, chance=value.probability) for value in noise.kept]
+    kept = [
+        said("{column} with {chance}", column=value.column, chance=decimal(value.probability)) for value in noise.kept
+    ]
     return said(
         "none: everybody’s own value was kept ({kept}) or replaced by another before the holder got it",
         kept=listed(kept),

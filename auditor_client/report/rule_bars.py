@@ -16,7 +16,7 @@ from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.formats import group_words, known, ratio
 from auditor_client.report.metric_names import RATE_WORDS
 from auditor_client.rule_words import Condition
-from shared.wording import figure, joined, said, said_of, sentence
+from shared.wording import figure, joined, said, said_of, sentence, signed
 
 FLIPS_TRIED_MAX: Final = 32
 FLIPS_SHOWN_MAX: Final = 8
@@ -103,9 +103,9 @@ def rule_bars(finding: Finding) -> RuleBars | None:
             name=names[ranked_share.rule],
             people=_people(finding.question, names[ranked_share.rule]),
             conditions=_conditions(finding, names[ranked_share.rule]),
-            share=_signed(share.value),
-            interval=interval_text(share, _signed),
-            so_far=_signed(so_far),
+            share=_points(share.value),
+            interval=interval_text(share, _points),
+            so_far=_points(so_far),
             mark=axis.mark(share),
             clear=share.low > 0 or share.high < 0,
         )
@@ -117,8 +117,8 @@ def rule_bars(finding: Finding) -> RuleBars | None:
         first=first,
         second=second,
         rate=RATE_WORDS[rate].name,
-        difference=_signed(shares.difference.value),
-        difference_interval=interval_text(shares.difference, _signed),
+        difference=_points(shares.difference.value),
+        difference_interval=interval_text(shares.difference, _points),
         bars=bars,
         left_out=len(shares.shares) - len(ranked),
         ticks=axis.ticks,
@@ -202,7 +202,6 @@ def _conclusion(shares: Attribution, bars: tuple[RuleBar, ...], first: str, seco
     return joined([contributes, more])
 
 
-def _signed(number: float) -> str:
-    if not math.isfinite(number):
-        return said("undefined")
-    return f"{number:+.1f}".replace("-", "−") if round(number, 1) else "0.0"
+def _points(share: float) -> str:
+    """A share, which is in percentage points, with its sign."""
+    return signed(figure(share, 1, "decimal")) if math.isfinite(share) else said("undefined")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from auditor_client.asking.question import Question
 from auditor_client.models.read_model import Provenance
 from auditor_client.report.formats import whole
-from shared.wording import joined, said
+from shared.wording import joined, plain, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +71,13 @@ def provenance_words(read: Provenance) -> str:
         what=what, differing=differing, probes=probes,
     )  # fmt: skip
     if read.largest is None:
-        return joined([sentence, said("Rounding may make scores differ by {bound}.", bound=f"{read.bound:.1g}")])
+        return joined([sentence, said("Rounding may make scores differ by {bound}.", bound=plain(read.bound, 1))])
     return joined(
         [
             sentence,
             said(
                 "Scores differ by at most {largest}; rounding may make {bound}.",
-                largest=f"{read.largest:.1g}", bound=f"{read.bound:.1g}",
+                largest=plain(read.largest, 1), bound=plain(read.bound, 1),
             ),
         ]
     )  # fmt: skip

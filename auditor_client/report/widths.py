@@ -8,7 +8,7 @@ from typing import Final
 from auditor_client.planning.forecasts import Expectation, Forecast, Outlook
 from auditor_client.report.axes import LinearAxis, Tick
 from shared.amounts import NANO_PER_UNIT, format_nano
-from shared.wording import figure, joined, said, sentence
+from shared.wording import decimal, figure, joined, plain, said, sentence
 
 _WOULD_BE: Final = sentence(
     "The interval of the ratio is {now} wide at ε = {spent}. With ε = {epsilon}, asked as a new question, it would be "
@@ -48,7 +48,7 @@ def planned_curve(forecast: Forecast) -> WidthCurve:
     chosen = forecast.chosen
     words = said(
         "At ε = {epsilon} the interval of the ratio is expected to be {width} wide.",
-        epsilon=chosen.epsilon, width=width_words(chosen.width),
+        epsilon=decimal(chosen.epsilon), width=width_words(chosen.width),
     )  # fmt: skip
     return _curve(forecast.curve, chosen.epsilon_nano, words)
 
@@ -62,8 +62,8 @@ def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
         said(
             _WOULD_BE if better.undecided is None else _WOULD_DECIDE,
             now=width_words(outlook.now),
-            spent=format_nano(outlook.epsilon_nano),
-            epsilon=better.epsilon,
+            spent=decimal(format_nano(outlook.epsilon_nano)),
+            epsilon=decimal(better.epsilon),
             width=width_words(better.width),
             decided=f"{100 * (1 - (better.undecided or 0.0)):.0f}",
         )
@@ -79,7 +79,7 @@ def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
         sentences.append(
             said(
                 "What is left, ε = {left}, suffices for an interval about {width} wide.",
-                left=format_nano(outlook.remaining_nano), width=width_words(affordable[-1].width),
+                left=decimal(format_nano(outlook.remaining_nano)), width=width_words(affordable[-1].width),
             )
         )  # fmt: skip
     here = Expectation("", outlook.epsilon_nano, outlook.now, 0.0, None)
@@ -97,12 +97,12 @@ def _curve(expected: Sequence[Expectation], marked_nano: int, words: str) -> Wid
     top = max(point.width for point in expected)
     step = next(step for step in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5) if top <= 4 * step or step == 0.5)
     height = step * math.ceil(top / step - 1e-9) or step
-    heights = LinearAxis(0.0, height, round(height / step), "{:.2g}".format)
+    heights = LinearAxis(0.0, height, round(height / step))
     points = tuple(
         WidthPoint(
             x=round(100 * (logarithm - low) / (high - low or 1.0), 2),
             y=round(100 - 100 * point.width / height, 2),
-            epsilon=f"{point.epsilon_nano / NANO_PER_UNIT:.3g}",
+            epsilon=plain(point.epsilon_nano / NANO_PER_UNIT, 3),
             width=width_words(point.width),
             undecided="" if point.undecided is None else f"{100 * point.undecided:.0f}",
             marked=point.epsilon_nano == marked_nano,

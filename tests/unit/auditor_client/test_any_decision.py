@@ -419,7 +419,7 @@ def test_the_scope_that_was_asked_for_is_said(auditor: Auditor) -> None:
             Provenance("a linear model", "x", "scikit-learn", 4000, 1, 2e-15, 1e-16),
             (
                 "A linear model, read but for rounding: 1 of 4 000 probes are decided otherwise. Scores differ by at "
-                "most 1e-16; rounding may make 2e-15."
+                "most 1e\N{MINUS SIGN}16; rounding may make 2e\N{MINUS SIGN}15."
             ),
         ),
     ],

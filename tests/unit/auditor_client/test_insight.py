@@ -1,6 +1,7 @@
 """What an answer rule by rule says beyond the verdict, in figures and in the report; at ε = 10 hardly any noise."""
 
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -84,6 +85,17 @@ def test_warnings_are_said_in_the_language_of_the_page(asked: dict[str, Any], es
         dutch = Language.of("nl").say(warning)
         assert "the" not in dutch.split()
         assert f"<li>{escape(dutch)}</li>" in page
+
+
+def test_every_number_has_the_decimal_comma_of_the_page() -> None:
+    """But for versions of libraries and the number of a regulation, which are names."""
+    one, other = audited(epsilon="0.5"), audited(FLIPS["d"], epsilon="0.5")
+
+    for shown in (one, compare_results(one, other), History((one, other))):
+        page = re.sub(r"<style>.*</style>|<[a-z]+ [^>]*style=[^>]*>", "", shown.to_html(language="de"), flags=re.DOTALL)
+        page = re.sub(r"Berechnet mit.*?</p>|29 CFR 1607\.4", "", page, flags=re.DOTALL)
+        assert re.findall(r".*\d\.\d.*", page) == []
+        assert re.search(r"\d,\d", page)
 
 
 def test_what_a_reversed_rule_does_is_said_in_the_language_of_the_page() -> None:

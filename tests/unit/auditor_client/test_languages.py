@@ -8,7 +8,9 @@ from markupsafe import Markup
 
 from auditor_client.errors import QuestionRefused
 from auditor_client.report.languages import Language
-from shared.wording import date, figure, joined, listed, said, said_of
+from auditor_client.text import loss_words
+from shared.amounts import Loss
+from shared.wording import date, figure, joined, listed, said, said_of, signed
 
 GERMAN = Language(
     "de",
@@ -37,6 +39,9 @@ WHEN = datetime(2026, 3, 4, 5, 6, tzinfo=UTC)
         # As in English: 0.7995 is a little less than half way from 0.799 to 0.800, and 2.675 % than from 2.67 to 2.68.
         (figure(0.7995, 3, "decimal"), "0,799"),
         (figure(0.02675, 2, "percent"), "2,67\u00a0%"),
+        (signed(figure(0.25, 2, "decimal")), "+0,25"),
+        (signed(figure(-0.001, 2, "decimal")), "0,00"),
+        (loss_words(Loss(epsilon_nano=500_000_000, delta_nano=1000)), "ε = 0,5, δ = 0,000001"),
         (date(WHEN), "4. März 2026"),
         (date(WHEN, time=True), "4. März 2026, 05:06 UTC"),
         (listed(["a", "b", figure(1234)]), "a, b und 1.234"),

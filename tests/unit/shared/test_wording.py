@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.wording import date, figure, joined, listed, said, said_of
+from shared.wording import date, decimal, figure, joined, listed, plain, said, said_of, signed
 
 
 def test_a_sentence_is_its_english_text() -> None:
@@ -40,6 +40,17 @@ def test_one_thing_and_several(number: int, words: str) -> None:
         (figure(-1234567.4), "\N{MINUS SIGN}1\u202f234\u202f567"),
         (figure(0.8123, 1, "percent"), "81.2\u202f%"),
         (figure(-0.25, 3, "decimal"), "\N{MINUS SIGN}0.250"),
+        (figure(-0.0004, 3, "decimal"), "0.000"),
+        (plain(0.075), "0.075"),
+        (plain(-2.0), "\N{MINUS SIGN}2"),
+        (plain(1234.5678, 3), "1.23e+03"),
+        (plain(-1e-7), "\N{MINUS SIGN}1e\N{MINUS SIGN}07"),
+        (decimal("0.000000001"), "0.000000001"),
+        (decimal("999.999999999"), "999.999999999"),
+        (signed(figure(0.12, 2, "decimal")), "+0.12"),
+        (signed(figure(-0.12, 2, "decimal")), "\N{MINUS SIGN}0.12"),
+        (signed(figure(0.0001, 2, "decimal")), "0.00"),
+        (signed(said("undefined")), "undefined"),
         (date(datetime(2026, 3, 4, 5, 6, tzinfo=UTC)), "4 March 2026"),
         (date(datetime(2026, 3, 4, 5, 6, tzinfo=UTC), time=True), "4 March 2026, 05:06 UTC"),
         (listed([]), ""),
