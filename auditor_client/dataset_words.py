@@ -43,8 +43,12 @@ class DatasetWords:
         return tuple(map(self.column, names))
 
     def value(self, column: str, value: Value | None) -> str:
-        """A value of a column; one that is missing says so."""
-        return said("missing") if value is None else value_words(value, written=self._of(column))
+        """A value of a column, or the name of a band of it; one that is missing says so."""
+        if value is None:
+            return said("missing")
+        declared, words = self.schema.by_name.get(column), value_words(value, written=self._of(column))
+        bands = () if declared is None else declared.band_words
+        return next((band for band in bands if band == words), words)
 
     def group(self, sensitive: Sequence[str], group: Group) -> tuple[str, ...]:
         """A group's values, one for each sensitive column."""

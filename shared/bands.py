@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from shared import limits
+from shared.wording import decimal, said
 
 
 def check_bands(starts: Sequence[float], *, integers: bool, low: float, high: float) -> None:
@@ -39,18 +40,26 @@ def check_bands(starts: Sequence[float], *, integers: bool, low: float, high: fl
         )
 
 
-def band_names(starts: Sequence[float], *, integers: bool) -> tuple[str, ...]:
-    """What the bands are called, in order: "under 25", "25 to 44", "45 and above".
+def band_words(starts: Sequence[float], *, integers: bool) -> tuple[str, ...]:
+    """What the bands are called, in order: "under 25", "25 to 44", "45 and above"; texts that can be translated.
 
     Between whole numbers a name says the last value of its band; between doubles, the first value of the next.
     """
-    between = []
+    between: list[str] = []
     for start, behind in itertools.pairwise(starts):
         if not integers:
-            between.append(f"{start} to under {behind}")
+            between.append(said("{low} to under {high}", low=_number(start), high=_number(behind)))
+        elif behind == start + 1:
+            between.append(str(start))
         else:
-            between.append(f"{start}" if behind == start + 1 else f"{start} to {behind - 1}")
-    return (f"under {starts[0]}", *between, f"{starts[-1]} and above")
+            between.append(said("{low} to {high}", low=_number(start), high=_number(behind - 1)))
+    return (said("under {high}", high=_number(starts[0])), *between, said("{low} and above", low=_number(starts[-1])))
+
+
+def _number(start: float) -> str:
+    """A number as names have it: part of what is sent and signed, so below zero with a hyphen."""
+    text = str(start)
+    return decimal(text) if text.replace(".", "").isdigit() else text
 
 
 def band_of(value: float, starts: Sequence[float]) -> int:

@@ -14,7 +14,7 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, model_validator
 
 from shared import limits
 from shared.amounts import EPSILON_NANO_MAX, NANO_PER_UNIT, Probability, format_nano
-from shared.bands import band_names, band_of, check_bands, plain_starts
+from shared.bands import band_of, band_words, check_bands, plain_starts
 from shared.request_model import RequestModel
 from shared.text import Text
 
@@ -163,9 +163,14 @@ class Column(RequestModel):
     @cached_property
     def group_values(self) -> tuple[str | bool, ...]:
         """What people are grouped by, in order: values, or names of bands; empty where there are neither."""
+        return self.values if self.bands_from is None else tuple(map(str, self.band_words))
+
+    @cached_property
+    def band_words(self) -> tuple[str, ...]:
+        """The names of bands as texts that can be translated; empty where there are none."""
         if self.bands_from is None:
-            return self.values
-        return band_names(self.bands_from, integers=self.type == "integer")
+            return ()
+        return band_words(self.bands_from, integers=self.type == "integer")
 
     def group_value(self, value: Value | None) -> str | bool | None:
         """What one person's value groups them by: the value, or the name of its band; `None` if it is missing."""

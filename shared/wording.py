@@ -78,7 +78,7 @@ def figure(value: float, digits: int = 0, form: Literal["decimal", "percent", "w
 
 
 def decimal(text: str) -> Figure:
-    """A number below 1000 that is written exactly, such as an amount: "0.25"."""
+    """A number that is written without an exponent, as a double holds it, such as an amount: "0.25"."""
     return figure(float(text), len(text.partition(".")[2]), "decimal")
 
 

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from auditor_client.dataset_words import DatasetWords
+from auditor_client.report.languages import Language
 from shared.metadata import DatasetMetadata
 from shared.rules import Rule
+from shared.schema import Column, Schema
 from testing.registers import LOANS
 
 METADATA = DatasetMetadata.model_validate(
@@ -52,6 +54,26 @@ def test_a_rule_is_said_in_the_holders_words(predicate: dict[str, Any], written:
     assert [str(one) for one in WRITTEN.rule(rule)] == [written]
     if plain is not None:
         assert [str(one) for one in PLAIN.rule(rule)] == [plain]
+
+
+def test_bands_are_named_in_every_language() -> None:
+    ages = Column.model_validate(
+        {"name": "age", "type": "integer", "minimum": 0, "maximum": 120, "sensitive": True, "bands_from": [25, 45, 46]}
+    )
+    shares = Column.model_validate(
+        {"name": "share", "type": "number", "minimum": -1, "maximum": 1, "sensitive": True, "bands_from": [-0.25, 0.5]}
+    )
+    metadata = DatasetMetadata.model_validate({"columns": {"age": {"values": {"46 and above": "elder"}}}})
+    words = DatasetWords("register", Schema(columns=(ages, shares), person_key="id"), metadata)
+
+    for column, german in (
+        (ages, ["unter 25", "25 bis 44", "45", "elder"]),
+        (shares, ["unter -0.25", "-0.25 bis unter 0,5", "ab 0,5"]),
+    ):
+        said = [words.value(column.name, value) for value in column.group_values]
+        assert said == [*column.group_values[: len(said) - 1], "elder" if column is ages else "0.5 and above"]
+        assert [Language.of("de").say(value) for value in said] == german
+        assert {type(value) for value in column.group_values} == {str}, "as they are sent and stored"
 
 
 def test_groups_and_titles() -> None:

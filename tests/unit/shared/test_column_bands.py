@@ -22,6 +22,11 @@ def test_bands_are_named_in_order_by_what_is_in_them() -> None:
     assert column().group_values == ("under 25", "25 to 44", "45 and above")
     assert column(bands_from=[25]).group_values == ("under 25", "25 and above")
     assert column(bands_from=[-5, -4, 0]).group_values == ("under -5", "-5", "-4 to -1", "0 and above")
+    assert column(type="number", bands_from=[0.1 + 0.2, 987654321.123]).group_values == (
+        "under 0.30000000000000004",
+        "0.30000000000000004 to under 987654321.123",
+        "987654321.123 and above",
+    )
     assert column(type="number", bands_from=[1e17]).group_values == ("under 1e+17", "1e+17 and above")
     assert column(type="number", bands_from=[0.5, 45]).group_values == ("under 0.5", "0.5 to under 45", "45 and above")
 
