@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -86,7 +87,7 @@ def _width(people: int, epsilon: str) -> str:
         sensitive=("sex",), epsilon=epsilon, strategy="verdict", assumption=Assumption(people=people)
     )
     width = expectation(make_question(FOUR_LEAVES, LOANS, request)).width
-    return f"{width:.3f}" if width < 1 else "tells nothing"
+    return f"{Decimal(f'{width:.2g}'):f}"
 
 
 def _holder_settings() -> list[tuple[str, str, str]]:
