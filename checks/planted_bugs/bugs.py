@@ -295,6 +295,17 @@ BUGS: Final = (
         ),
     ),
     Bug(
+        "a band's first number is counted in the band below",
+        (
+            Edit(
+                "holder_service/domain/admitted.py",
+                'Predicate(column=column.name, op="ge", value=start) for start in starts',
+                'Predicate(column=column.name, op="gt", value=start) for start in starts',
+            ),
+        ),
+        ("tests/integration/test_age_bands.py::test_an_audit_by_bands_gives_their_rates_in_order",),
+    ),
+    Bug(
         "rules that name a sensitive column move nobody",
         (
             Edit(

@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -51,20 +52,28 @@ def banded(lasting_holders: TestedHolder, people: pd.DataFrame) -> TestedHolder:
     return lasting_holders
 
 
+def sizes(ages: pd.Series, edges: list[int]) -> dict[Any, int]:
+    """How many people each band holds if each ends with an edge, and how many have no age."""
+    bins = pd.cut(ages.astype("Float64"), edges, labels=BANDS)
+    return {**bins.value_counts().to_dict(), None: ages.isna().sum()}
+
+
 @pytest.mark.statistical
 def test_an_audit_by_bands_gives_their_rates_in_order(
     banded: TestedHolder, people: pd.DataFrame, tmp_path: Path
 ) -> None:
-    """Each count at ε = 5 is off by more than 4 with a chance below 3·10⁻¹¹; sixteen counts."""
+    """Each count at ε = 5 is off by more than 4 with a chance below 3·10⁻¹¹; sixteen counts.
+
+    Bands to which their first number did not belong would be found: `misplaced`.
+    """
     with Auditor(banded.url, banded.auditor_key, receipts=tmp_path) as auditor:
         found = auditor.audit(WORKS, "aged", ["age"], "5")
 
-    bins = pd.cut(people["age"].astype("Float64"), [-1, 24, 44, 120], labels=BANDS).astype(object)
-    sizes = bins.where(bins.notna(), None).value_counts(dropna=False)
     assert [group.group for group in found.parity.groups] == [*((band,) for band in BANDS), (None,)]
+    true, misplaced = sizes(people["age"], [-1, 24, 44, 120]), sizes(people["age"], [-1, 25, 45, 120])
     for group in found.parity.groups:
-        truth = sizes[group.group[0]] if group.group[0] is not None else people["age"].isna().sum()
-        assert abs(group.size.value - truth) <= 9
+        assert abs(group.size.value - true[group.group[0]]) <= 9
+    assert max(abs(group.size.value - misplaced[group.group[0]]) for group in found.parity.groups) > 9
     page = found.to_html()
     assert [page.index(band) for band in BANDS] == sorted(page.index(band) for band in BANDS)
 
@@ -73,6 +82,7 @@ def test_an_audit_by_bands_gives_their_rates_in_order(
 def test_of_two_bands_one_is_counted_and_the_other_follows(
     banded: TestedHolder, people: pd.DataFrame, tmp_path: Path
 ) -> None:
+    """Two counts at ε = 5, as above; a band that 65 did not belong to would be found."""
     people[["hours"]].to_csv(tmp_path / "own.csv", index=False)
 
     with Auditor(banded.url, banded.auditor_key, receipts=tmp_path / "receipts") as auditor:
@@ -82,6 +92,7 @@ def test_of_two_bands_one_is_counted_and_the_other_follows(
     assert (under.group, above.group) == (("under 65",), ("65 and above",))
     assert found.release.batches[0].counted_groups == (("under 65",),)
     assert abs(above.size.value - (people["retired"] >= 65).sum()) <= 9
+    assert abs(above.size.value - (people["retired"] > 65).sum()) > 9
 
 
 def test_bands_and_values_make_groups_together(banded: TestedHolder) -> None:

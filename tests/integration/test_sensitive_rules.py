@@ -1,4 +1,8 @@
-"""A model that looks at sex and age, audited by either, under every relation and on either database."""
+"""A model that looks at sex and age, audited by either, under every relation and on either database.
+
+Figures are compared with the truth at ε = 8, where the noise's scale is 2/8 at most: a count is off by more than 8
+with a chance below 10⁻¹³, and no test looks at more than a hundred counts.
+"""
 
 import json
 import random
@@ -51,14 +55,33 @@ def people() -> pd.DataFrame:
     return invented(PEOPLE, 5)
 
 
+def learnt(others: pd.DataFrame, estimator: Any, wanted: pd.Series) -> Pipeline:
+    """A model behind an encoder of sex."""
+    encoder = ColumnTransformer([("sex", OneHotEncoder(), ["sex"])], remainder="passthrough")
+    return Pipeline([("encode", encoder), ("model", estimator)]).fit(others[INPUTS], wanted)
+
+
 @pytest.fixture(scope="module")
 def model() -> Pipeline:
-    """A tree behind an encoder that accepts men at 20 hours, and women at 35, between 30 and 60."""
+    """A tree that accepts men at 20 hours, and women at 35, between 30 and 60."""
     others = invented(2000, 6)
     wanted = (others["hours"] > 20 + 15 * (others["sex"] == "Female")) & others["age"].between(30, 60)
-    encoder = ColumnTransformer([("sex", OneHotEncoder(), ["sex"])], remainder="passthrough")
-    pipeline = Pipeline([("encode", encoder), ("tree", DecisionTreeClassifier(max_depth=5, random_state=0))])
-    return pipeline.fit(others[INPUTS], wanted)
+    return learnt(others, DecisionTreeClassifier(max_depth=5, random_state=0), wanted)
+
+
+@pytest.fixture(scope="module")
+def by_sex_in_part() -> Pipeline:
+    """A tree that looks at sex from 31 to 45 hours alone, and at age nowhere."""
+    others = invented(2000, 6)
+    wanted = (others["hours"] > 30) & ((others["hours"] > 45) | (others["sex"] == "Male"))
+    return learnt(others, DecisionTreeClassifier(random_state=0), wanted)
+
+
+def decided(model: Pipeline, people: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """A model's decisions, and what they would be if it took women for men and men for women."""
+    mistaken = people.assign(sex=people["sex"].map({"Female": "Male", "Male": "Female"}))
+    accepted, swapped = (pd.Series(model.predict(who[INPUTS]), index=people.index) for who in (people, mistaken))
+    return accepted, swapped
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +100,8 @@ def holder(lasting_holders: TestedHolder, people: pd.DataFrame) -> TestedHolder:
 def test_the_figures_are_the_models_own_up_to_the_noise(
     auditor: Auditor, model: Pipeline, people: pd.DataFrame, relation: str
 ) -> None:
-    """At ε = 8 a count of noise of two counts is off by more than 8 with a chance below 10⁻¹³; ten counts."""
-    accepted = pd.Series(model.predict(people[INPUTS]), index=people.index)
+    """A model that mistook the sexes would be found."""
+    accepted, swapped = decided(model, people)
     bands = pd.cut(people["age"], [-1, 24, 44, 120], labels=["under 25", "25 to 44", "45 and above"]).astype(str)
     for column, groups in (("sex", people["sex"]), ("age", bands)):
         found = auditor.audit(model, f"open-{relation}", [column], "8", strategy="verdict")
@@ -88,6 +111,7 @@ def test_the_figures_are_the_models_own_up_to_the_noise(
             members = groups == group.group[0]
             assert abs(group.accepted.value - accepted[members].sum()) <= 10
             assert abs(group.size.value - members.sum()) <= 18
+            assert column == "age" or abs(group.accepted.value - swapped[members].sum()) > 10
 
 
 def test_the_report_says_that_the_model_looks_at_sex_and_how_often(
@@ -105,14 +129,12 @@ def test_the_report_says_that_the_model_looks_at_sex_and_how_often(
     assert document["direct_use"]["columns"] == ["age", "sex"]
 
 
-def test_how_often_rules_that_name_sex_decide_is_estimated_by_group(auditor: Auditor, people: pd.DataFrame) -> None:
-    """Sex is looked at in a part of the tree; age in none of it."""
-    others = invented(2000, 6)
-    wanted = (others["hours"] > 30) & ((others["hours"] > 45) | (others["sex"] == "Male"))
-    encoder = ColumnTransformer([("sex", OneHotEncoder(), ["sex"])], remainder="passthrough")
-    tree = Pipeline([("encode", encoder), ("tree", DecisionTreeClassifier(random_state=0))]).fit(others[INPUTS], wanted)
-
-    found = auditor.audit(tree, "open-add_remove", ["sex"], "8", strategy="rules")
+@pytest.mark.statistical
+def test_how_often_rules_that_name_sex_decide_is_estimated_by_group(
+    auditor: Auditor, people: pd.DataFrame, by_sex_in_part: Pipeline
+) -> None:
+    """Half a per cent is ten people; the share that the other rules decide about would be found."""
+    found = auditor.audit(by_sex_in_part, "open-add_remove", ["sex"], "8", strategy="rules")
 
     use = direct_use(found)
     naming = [rule.rule for rule in found.rules if any(one.column == "sex" for one in rule.rule.all_of)]
@@ -121,23 +143,26 @@ def test_how_often_rules_that_name_sex_decide_is_estimated_by_group(auditor: Aud
     for group in use.shares:
         members: list[Any] = people[people["sex"] == group.group[0]].to_dict("records")
         truth = sum(any(rule.matches(person) for rule in naming) for person in members) / len(members)
-        assert 0.1 < truth < 0.9
         assert group.rate.low - 0.005 <= truth <= group.rate.high + 0.005
+        assert not group.rate.low - 0.005 <= 1 - truth <= group.rate.high + 0.005
 
 
+@pytest.mark.statistical
 def test_a_score_of_age_and_sex_is_made_and_audited(auditor: Auditor, people: pd.DataFrame) -> None:
+    """A score that mistook the sexes would be found."""
     others = invented(2000, 6)
     wanted = others["hours"] + others["age"] + 20 * (others["sex"] == "Male") > 90
-    encoder = ColumnTransformer([("sex", OneHotEncoder(), ["sex"])], remainder="passthrough")
-    scored = Pipeline([("encode", encoder), ("score", LogisticRegression(max_iter=5000))]).fit(others[INPUTS], wanted)
+    scored = learnt(others, LogisticRegression(max_iter=5000), wanted)
 
     found = auditor.audit(scored, "open-sensitive_attribute", ["sex"], "8")
 
     assert found.release.batches[0].counted_groups is None, "a change of sex changes the score"
     assert "its score is computed from" in found.to_html()
-    accepted = pd.Series(scored.predict(people[INPUTS]), index=people.index)
+    accepted, swapped = decided(scored, people)
     for group in found.parity.groups:
-        assert abs(group.accepted.value - accepted[people["sex"] == group.group[0]].sum()) <= 20
+        members = people["sex"] == group.group[0]
+        assert abs(group.accepted.value - accepted[members].sum()) <= 10
+        assert abs(group.accepted.value - swapped[members].sum()) > 10
 
 
 def test_where_it_is_not_declared_the_refusal_says_what_to_ask_for(
@@ -202,17 +227,17 @@ def test_stopping_it_takes_scores_of_sensitive_columns_away(holder: TestedHolder
     refused(holder.derive(column, "scored"), "sensitive-column", holder=holder)
 
 
+@pytest.mark.statistical
 def test_the_share_whose_decision_depends_on_their_sex_is_asked_directly(
-    auditor: Auditor, people: pd.DataFrame
+    auditor: Auditor, people: pd.DataFrame, by_sex_in_part: Pipeline
 ) -> None:
-    """Stability with the sensitive column free: who would be decided about alike as a woman and as a man."""
-    others = invented(2000, 6)
-    wanted = (others["hours"] > 30) & ((others["hours"] > 45) | (others["sex"] == "Male"))
-    encoder = ColumnTransformer([("sex", OneHotEncoder(), ["sex"])], remainder="passthrough")
-    tree = Pipeline([("encode", encoder), ("tree", DecisionTreeClassifier(random_state=0))]).fit(others[INPUTS], wanted)
+    """Stability with the sensitive column free: who would be decided about alike as a woman and as a man.
 
-    found = auditor.audit(tree, "open-add_remove", ["sex"], "8", metrics="stability", free="sex")
+    Two per cent are forty people; a sex that was not free, with everybody decided about alike, would be found.
+    """
+    found = auditor.audit(by_sex_in_part, "open-add_remove", ["sex"], "8", metrics="stability", free="sex")
 
     alike = ~people["hours"].between(31, 45)
     for group in found.first.groups:  # type: ignore[union-attr]  # one rate
         assert abs(group.rate.value - alike[people["sex"] == group.group[0]].mean()) < 0.02
+        assert abs(group.rate.value - 1) > 0.02
