@@ -12,6 +12,8 @@ and every release is estimated:
   `supported-shares` with exact supports;
 - `population`: ratio and difference of the population that the people were drawn from, drawn anew each time;
 - `supports`: with exact numbers of people, K = 2 to 4, and with one of two groups counted;
+- `joint`: all intervals of a joint report at once, and all its verdicts, of registers of 2 to 16 groups of 1 to 5 000
+  people;
 - `exponential`, `empty-rules` and `reports`: the exponential mechanism's answers, the same with twenty empty rules
   in addition to the others, and randomised responses.
 
@@ -38,6 +40,7 @@ from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.totals import CountedTotals, KnownTotals
 from checks.coverage_of_scores import figures_of, held, releases, scored
+from checks.coverage_together import PopulationOfGroups, jointly_held
 from holder_service.mechanisms.exponential import ExponentialMechanism
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
@@ -65,11 +68,13 @@ class Task:
         seed: Of the register, not of the noise.
         runs: How many releases.
         scale_factor: The estimator gets the noise’s scale times this; below 1 its intervals have to fail.
+        joint: Whether intervals that are called joint are made so; if not they have to fail.
     """
 
     seed: int
     runs: int
     scale_factor: float = 1.0
+    joint: bool = True
 
     def change(self, scale: float) -> dict[str, float]:
         """How the noise that the estimator hears of differs from a noise of this scale."""
@@ -237,6 +242,19 @@ def of_scores(task: Task) -> list[Covered]:
     return [Covered(f"{name} {task.seed}", sum(of_name), len(of_name), np.nan) for name, of_name in found.items()]
 
 
+def of_joint(task: Task) -> list[Covered]:
+    """All intervals of a joint report at once, and all its verdicts."""
+    population = PopulationOfGroups.invented(task.seed)
+    mechanism = additive(task.seed, parse_nano(population.epsilon))
+    noise = mechanism.noise.model_copy(update=task.change(mechanism.scale))
+    found = list(jointly_held(population, mechanism, noise, task.runs, joint=task.joint))
+    width = float(np.nanmean([one.width for one in found]))
+    return [
+        Covered(f"together {task.seed}", sum(one.intervals for one in found), task.runs, width),
+        Covered(f"verdicts together {task.seed}", sum(one.verdicts for one in found), task.runs, width),
+    ]
+
+
 PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     "registers": (of_registers, 1.0),
     "odds": (of_odds, 0.5),
@@ -248,6 +266,7 @@ PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     "empty-rules": (partial(of_exponential, name="empty rules", empty=20), 0.05),
     "reports": (of_reports, 0.05),
     "scores": (of_scores, 0.05),
+    "joint": (of_joint, 0.15),
 }
 """What is measured, and on what part of the registers: some take a hundred times as long as others."""
 

@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from matplotlib.transforms import ScaledTranslation
 
-from auditor_client.asking.inquiry import Inquiry
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate, Verdict
 from auditor_client.findings.answers import RATES
@@ -48,7 +47,7 @@ def rates_figure(finding: Finding, metric: str | None = None, ax: Axes | Sequenc
     if len(axes) != len(rates):
         raise QuestionRefused(f"{METRIC_WORDS[metric].title} has {len(rates)} rates: give `ax` as many axes.")
     for axis, rate in zip(axes, rates, strict=True):
-        _draw(axis, finding.question, parity_of(estimate, rate), RATE_WORDS[rate].name)
+        _draw(axis, finding, parity_of(estimate, rate), RATE_WORDS[rate].name)
     _explain(axes[-1])
     title, interval = METRIC_WORDS[metric].title, estimate.ratio
     verdict = "" if estimate.verdict is Verdict.NONE else f" – {estimate.verdict.value}"
@@ -64,19 +63,19 @@ def _new_axes(rates: int, groups: int) -> list[Axes]:
     return list(figure.subplots(rates, squeeze=False)[:, 0])
 
 
-def _draw(axis: Axes, question: Inquiry, parity: ParityEstimate, name: str) -> None:
+def _draw(axis: Axes, finding: Finding, parity: ParityEstimate, name: str) -> None:
     """The rates of one comparison, and where the threshold of a verdict lies."""
     rated = sorted(
         (group for group in parity.groups if group.rate.defined),
         key=lambda group: group.rate.value,
     )
-    axis.set_yticks(range(len(rated)), [", ".join(group_words(question, group.group)) for group in rated])
+    axis.set_yticks(range(len(rated)), [", ".join(group_words(finding.question, group.group)) for group in rated])
     axis.set_xlim(left=0, right=_right(rated))
     axis.set_xlabel(name)
     axis.xaxis.set_major_formatter(PercentFormatter(1.0))
     axis.grid(axis="x", alpha=0.3)
+    level = f"{'joint ' if finding.reading.joint else ''}{finding.reading.level:.0%} interval"
     for row, group in enumerate(rated):
-        level = f"{group.rate.level:.0%} interval"
         _interval(axis, row, group.population_rate, 1.2, f"{level}, the population")
         _interval(axis, row, group.rate, 4.5, f"{level}, the people in the data")
         axis.barh(row, group.rate.value, height=0.6, color=_BAR, zorder=0, label="" if row else "estimate")

@@ -13,6 +13,7 @@ from auditor_client.asking.choice import count_variance
 from auditor_client.asking.question import Question
 from auditor_client.audits.result import AuditResult, program_versions
 from auditor_client.errors import AuditorError, EstimationRefused, QuestionRefused
+from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import signed_release
@@ -28,6 +29,7 @@ from auditor_client.findings.answers import (
     read_bands,
 )
 from auditor_client.findings.finding import StoredAnswer
+from auditor_client.findings.insight import rule_counts
 from auditor_client.findings.reading import Reading
 from shared.datasets import Budget
 from shared.plans import Plan, identity
@@ -35,7 +37,6 @@ from shared.rules import Cell
 
 if TYPE_CHECKING:
     from auditor_client.asking.own_data import OwnData
-    from auditor_client.estimation.score_bands import ScoreFigures
 
 
 def stored_answers(receipts: Receipts) -> Iterator[StoredAnswer]:
@@ -98,27 +99,29 @@ def finding(
     """
     supports = None if stored.supports is None else _lookup(stored.supports)
     counts = read(stored.release, question, supports=supports)
+    bands = _bands(question, stored, reading)
+    chosen = None if bands is None else chosen_edge(question)
+    of_each = reading.of_each(
+        counts, question.reference, rules=rule_counts(question, counts, reading), bands=bands, chosen=chosen
+    )
     return AuditResult(
         question=question,
         stored=stored,
         reading=reading,
         counts=counts,
-        estimates={metric: reading.estimate(metric, counts, question.reference) for metric in question.metrics},
+        estimates={metric: of_each.estimate(metric, counts, question.reference) for metric in question.metrics},
         holder_url=holder_url,
         budget=budget,
         versions=program_versions(),
-        scores=_scores(question, stored, reading),
+        scores=None if bands is None else of_each.scores(bands, chosen, question.reference),
         about=about,
     )
 
 
-def _scores(question: Question, stored: StoredAnswer, reading: Reading) -> "ScoreFigures | None":
-    """What the bands say, if the question has edges and the reading makes intervals."""
+def _bands(question: Question, stored: StoredAnswer, reading: Reading) -> BandCounts | None:
+    """The bands of a score, if the question has edges and the reading makes intervals."""
     edges = question.request.edges
-    if edges is None or not reading.has_intervals:
-        return None
-    bands = read_bands(stored.release, question, edges)
-    return reading.scores(bands, chosen_edge(question), question.reference)
+    return None if edges is None or not reading.has_intervals else read_bands(stored.release, question, edges)
 
 
 def cell_supports(question: Question, given: Mapping[str, int] | None, data: "OwnData | None") -> dict[str, int] | None:

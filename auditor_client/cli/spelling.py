@@ -47,6 +47,7 @@ SPELLED: Final[Mapping[str, Flag]] = {
     **dict.fromkeys(("delimiter", "decimal", "encoding"), Flag(kind=str)),
     "supports_from": Flag(kind=Path),
     "as_json": Flag("--json"),
+    "joint": Flag("--joint"),
     "offline": Flag("--offline"),
 }
 """The flags that are not as their fields' names and types say."""

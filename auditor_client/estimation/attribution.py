@@ -24,10 +24,15 @@ from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import Posterior, check_question
 from auditor_client.estimation.results import Attribution, Estimate, RuleShare
 from auditor_client.estimation.rule_counts import RuleCounts, rule_counts, rule_noise
+from auditor_client.estimation.simultaneous import levels_needed
 from shared.schema import Group
 from shared.wording import said
 
 DRAWS: Final = 2048
+JOINT_DRAWS: Final = 16384
+"""Where the shares are to hold together with other figures; a power of two."""
+JOINT_DRAWS_A_RULE: Final = 8
+"""Of the draws outside all intervals, how many are needed for each rule, whose share has two ends: four at each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +92,7 @@ def attribute(
     reference: Group | None = None,
     level: float = 0.95,
     seed: int = 0,
+    draws: int = DRAWS,
 ) -> Attribution:
     """Share the disparity of two groups out among the favourable rules.
 
@@ -98,6 +104,7 @@ def attribute(
         reference: Group j, if no pair is given; i is then the group whose rate is farthest from it.
         level: Of each single interval, within (0, 1).
         seed: Of the draws.
+        draws: How many.
 
     Raises:
         EstimationRefused: The groups do not exist or are the same, or the exponential mechanism answered.
@@ -105,10 +112,9 @@ def attribute(
     """
     check_question(1.0, level)
     rule_noise(measurement)
-    posterior = Posterior.of(measurement, level=level, seed=seed, draws=DRAWS)
+    posterior = Posterior.of(measurement, level=level, seed=seed, draws=draws)
     first, second = _pair(posterior, pair, reference)
-    rules = rule_counts(measurement, (first, second), draws=DRAWS, seed=seed)
-    priors = [_Rates.of(prior, rules, [first, second]) for prior in posterior.draws_by_prior]
+    priors = _rates_by_prior(measurement, posterior, (first, second))
     rates = _mean_rates(priors[1])
     values = [_projected(priors[1].counts[:, group], priors[1].accepted[group], rates[group]) for group in range(2)]
     shares = tuple(
@@ -125,6 +131,48 @@ def attribute(
         shares=shares,
         warnings=tuple(caveats.of_attribution(*names, unclear=unclear)),
     )
+
+
+def needed_by_shares(
+    measurement: Measurement, *, reference: Group | None, level: float, seed: int = 0
+) -> tuple[FloatArray, FloatArray]:
+    """What the shares of `JOINT_DRAWS` draws need to hold together, under either prior (`together`).
+
+    Raises:
+        EstimationRefused: As `attribute`; or the rules are more than the draws show to hold together.
+    """
+    require_joint(measurement, level)
+    rule_noise(measurement)
+    posterior = Posterior.of(measurement, level=level, seed=seed, draws=JOINT_DRAWS)
+    pair = _pair(posterior, None, reference)
+    flat, pooled = (_needed(prior) for prior in _rates_by_prior(measurement, posterior, pair))
+    return flat, pooled
+
+
+def require_joint(measurement: Measurement, level: float) -> None:
+    """Refuse shares of more rules than the draws show to hold together at a level.
+
+    Raises:
+        EstimationRefused: They are more.
+    """
+    most = int(JOINT_DRAWS * (1 - level) / JOINT_DRAWS_A_RULE)
+    if measurement.favourable.cells > most:
+        raise EstimationRefused(caveats.too_many_shares(most))
+
+
+def _needed(prior: _Rates) -> FloatArray:
+    needed = np.zeros(prior.rates.shape[1])
+    for rule in range(len(prior.lower)):
+        for ends in prior.shares(rule):
+            needed = np.maximum(needed, levels_needed(np.stack([ends, prior.of_second(ends)])))
+    return np.maximum(needed, levels_needed(prior.of_second(prior.rates[0])[None]))
+
+
+def _rates_by_prior(measurement: Measurement, posterior: Posterior, pair: tuple[int, int]) -> list[_Rates]:
+    """Two groups' rates and rules under either prior."""
+    flat = posterior.draws_by_prior[0].draws
+    rules = rule_counts(measurement, pair, draws=flat.size.shape[-1], seed=posterior.seed)
+    return [_Rates.of(prior, rules, list(pair)) for prior in posterior.draws_by_prior]
 
 
 def flipped(measurement: Measurement, rule: int) -> Measurement:

@@ -22,6 +22,15 @@ NO_SHARES: Final = said(
 """Why there is no attribution (docs/adr/0018-no-exponential-shares.md)."""
 
 
+def too_many_shares(most: int) -> str:
+    """Why there is no attribution in a joint report of many rules."""
+    return said(
+        "Shares of more than {most} rules are not shown to hold together with the other figures. Read the answer with "
+        "each interval by itself: it is kept, so that costs nothing.",
+        most=most,
+    )
+
+
 def of_parity(groups: Sequence[GroupEstimate], ratio: Estimate) -> Iterator[str]:
     """Of the groups' rates and their ratio."""
     empty = [group for group in groups if not group.rate.defined]

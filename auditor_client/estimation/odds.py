@@ -10,7 +10,7 @@ from typing import Final
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.measurements import Measurement
-from auditor_client.estimation.posterior import Posterior, check_question, parity_of, worst_of
+from auditor_client.estimation.posterior import DRAWS, Posterior, check_question, parity_of, worst_of
 from auditor_client.estimation.results import OddsEstimate
 from shared.schema import Group
 from shared.wording import said, sentence
@@ -27,12 +27,13 @@ def estimate_equalized_odds(
     level: float = 0.95,
     seed: int = 0,
     reference: Group | None = None,
+    draws: int = DRAWS,
 ) -> OddsEstimate:
     """Compare the groups' rates of acceptance among people with y = 1 and among people with y = 0.
 
     Post-processing: spends no budget. The two are drawn independently and combined draw by draw.
 
-    Threshold, level, seed and reference are as `posterior.estimate_parity` has them, and the groups the same twice.
+    Threshold, level, seed, reference and draws are as `posterior.estimate_parity` has them, the groups the same twice.
 
     Raises:
         EstimationRefused: The measurements are of different groups, or `estimate_parity` refuses one.
@@ -42,7 +43,7 @@ def estimate_equalized_odds(
     if positive.groups != negative.groups:
         raise EstimationRefused("The two measurements describe different groups: they cannot be compared.")
     posteriors = [
-        Posterior.of(measurement, level=level, seed=2 * seed + index)
+        Posterior.of(measurement, level=level, seed=2 * seed + index, draws=draws)
         for index, measurement in enumerate((positive, negative))
     ]
     of_labels = [parity_of(posterior, threshold=threshold, reference=reference) for posterior in posteriors]

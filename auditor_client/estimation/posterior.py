@@ -86,6 +86,7 @@ def estimate_parity(
     level: float = 0.95,
     seed: int = 0,
     reference: Group | None = None,
+    draws: int = DRAWS,
 ) -> ParityEstimate:
     """Compare the groups' rates, with honest intervals: any figure of 1-method §3 but equalized odds.
 
@@ -97,6 +98,7 @@ def estimate_parity(
         level: Of each single interval, within (0, 1).
         seed: Of the draws.
         reference: A group to compare every other with, in addition to the comparison of the extremes.
+        draws: How many, a power of two.
 
     Returns:
         Estimates of method "posterior". An empty group has no rate (NaN) and, draw by draw, no part in ratio
@@ -108,7 +110,8 @@ def estimate_parity(
         ValueError: Threshold or level out of range.
     """
     check_question(threshold, level)
-    return parity_of(Posterior.of(measurement, level=level, seed=seed), threshold=threshold, reference=reference)
+    posterior = Posterior.of(measurement, level=level, seed=seed, draws=draws)
+    return parity_of(posterior, threshold=threshold, reference=reference)
 
 
 def parity_of(posterior: Posterior, *, threshold: float | None, reference: Group | None) -> ParityEstimate:

@@ -5,14 +5,12 @@ threshold, the groups' rates above it and their ratio; the share of each band in
 people of a band turn out positive, and how well the score separates (5-decisions §4). Post-processing: no budget.
 
 Each single figure is that of `posterior`. Many figures hold *together* at a level because each is made at a higher one
-(`simultaneous`): the noise of the sums is known exactly, so how high is found by drawing it.
+(`score_levels`).
 
 Axes: B bands in ascending order of the score, K groups, M draws.
 """
 
-import itertools
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 
@@ -21,17 +19,12 @@ from auditor_client.estimation.band_counts import BandCounts, Population
 from auditor_client.estimation.impact import ImpactRatio, impact_ratios
 from auditor_client.estimation.intervals import quantile_estimate, undefined
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
-from auditor_client.estimation.noise_sums import FloatArray, noise_sum
+from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import DRAWS, Posterior, check_question, parity_of
 from auditor_client.estimation.results import Estimate, ParityEstimate, Verdict
-from auditor_client.estimation.simultaneous import levels_of_errors, simultaneous_level
+from auditor_client.estimation.score_levels import NOISE_DRAWS, auc_draws, level_of_sums, median_edge, noises
 from auditor_client.estimation.totals import BoolArray
-from shared.noise import AdditiveNoise
 from shared.schema import Group
-
-NOISE_DRAWS: Final = 8192
-RATE_MIN: Final = 0.01
-"""A rate that is estimated to be nearer to 0 or 1 is taken for this far away where only errors are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +96,7 @@ def estimate_scores(
     seed: int = 0,
     draws: int = DRAWS,
     reference: Group | None = None,
+    joint: bool = False,
 ) -> ScoreFigures:
     """Everything that bands of a score say, with honest intervals.
 
@@ -115,6 +109,7 @@ def estimate_scores(
         seed: Of the draws.
         draws: How many, of each posterior.
         reference: A group to compare every other with.
+        joint: Whether the level is of each interval, so high that all hold together (`together`).
 
     Raises:
         EstimationRefused: The chosen threshold is no edge, or there is no group of the reference's name.
@@ -124,8 +119,8 @@ def estimate_scores(
     check_question(labelled_threshold, level)
     if chosen is not None and chosen not in bands.edges:
         raise EstimationRefused(f"The threshold {chosen} is no edge of the bands: name it among the edges.")
-    figures = _Figures(bands, threshold, labelled_threshold, level, seed, draws, reference)
-    acceptance, median = figures.curve("everybody"), _median_edge(bands)
+    figures = _Figures(bands, threshold, labelled_threshold, level, seed, draws, reference, joint)
+    acceptance, median = figures.curve("everybody"), median_edge(bands)
     return ScoreFigures(
         groups=bands.groups,
         edges=bands.edges,
@@ -152,6 +147,7 @@ class _Figures:
     seed: int
     draws: int
     reference: Group | None
+    joint: bool
 
     def curve(self, of: Population) -> ThresholdCurve:
         accepted = np.array([self.bands.accepted(edge) for edge in range(len(self.bands.edges))])
@@ -179,34 +175,33 @@ class _Figures:
             for band in range(bands)
         ]
         # Bands have noises of their own, so all of a group's hold together if each holds at the root of the level.
-        level = self.level ** (1 / bands)
+        level = self.level if self.joint else self.level ** (1 / bands)
         return tuple(self._parity(measurement, level, self.labelled_threshold) for measurement in measured)
 
     def auc(self) -> tuple[Estimate, ...]:
         """Draws of the counts are the answers less noise: unbiased, so that sums over many bands are."""
         rng = np.random.default_rng((self.seed, 4))
         positive, negative = self._drawn("positive", rng), self._drawn("negative", rng)
-        of_pairs = (positive * (np.cumsum(negative, axis=0) - negative / 2)).sum(axis=0)
-        return tuple(
-            itertools.starmap(self._auc, zip(of_pairs, positive.sum(axis=0), negative.sum(axis=0), strict=True))
-        )
+        return tuple(map(self._auc, auc_draws(positive, negative)))
 
     def _drawn(self, of: Population, rng: np.random.Generator) -> FloatArray:
         """Counts of the people with one value of the label, shape (B, K, M)."""
         counts = self.bands.counts(of)[..., None]
-        drawn: FloatArray = (counts - _noises(self.bands.noise, (*counts.shape[:3], NOISE_DRAWS), rng)).sum(axis=1)
+        drawn: FloatArray = (counts - noises(self.bands.noise, (*counts.shape[:3], NOISE_DRAWS), rng)).sum(axis=1)
         return drawn
 
-    def _auc(self, of_pairs: FloatArray, positive: FloatArray, negative: FloatArray) -> Estimate:
-        """Of one group, from draws of its ordered pairs, its positive and its negative people, shape (M,) each."""
-        known = (positive >= 1) & (negative >= 1)
+    def _auc(self, draws: FloatArray) -> Estimate:
+        """Of one group, from draws of shape (M,)."""
+        known = ~np.isnan(draws)
         if (~known).mean() > (1 - self.level) / 4:  # perhaps there are no pairs at all
             return replace(undefined(self.level), low=0.0, high=1.0)
-        return quantile_estimate(np.clip(of_pairs[known] / (positive * negative)[known], 0, 1), self.level)
+        return quantile_estimate(draws[known], self.level)
 
     def _together(self, of: Population, sets: BoolArray) -> tuple[ParityEstimate, ...]:
         """Comparisons whose intervals hold together; `sets` says which bands are accepted, shape (figures, B)."""
-        level = level_of_sums(self.bands, of, sets, level=self.level, seed=self.seed)
+        level = self.level
+        if not self.joint:
+            level = level_of_sums(self.bands, of, sets, level=level, seed=self.seed)
         threshold = self.threshold if of == "everybody" else self.labelled_threshold
         return tuple(self._parity(self.bands.split(of, accepted), level, threshold) for accepted in sets.tolist())
 
@@ -215,54 +210,3 @@ class _Figures:
 
     def _posterior(self, measurement: Measurement, level: float) -> Posterior:
         return Posterior.of(measurement, level=level, seed=self.seed, draws=self.draws)
-
-
-def level_of_sums(
-    bands: BandCounts,
-    of: Population,
-    sets: BoolArray,
-    *,
-    level: float,
-    seed: int = 0,
-) -> float:
-    """The level of each interval at which those of several rates, or of their ratios, hold together at `level`.
-
-    Args:
-        bands: Noisy counts.
-        of: The people whose rates are compared.
-        sets: For each figure the bands above its threshold, shape (F, B).
-        level: Of all together.
-        seed: Of the draws.
-
-    Returns:
-        At least `level`, below 1: the largest that any group's rates, or the extreme groups' ratios, need.
-    """
-    rng = np.random.default_rng((seed, 3))
-    counts = bands.counts(of).astype(np.float64)
-    totals = np.maximum(counts.sum(axis=1), 0)  # (B, K)
-    size = np.maximum(totals.sum(axis=0), 1.0)
-    rates = np.clip(np.einsum("fb,bk->fk", sets, totals) / size, RATE_MIN, 1 - RATE_MIN)
-    # The parts of a band have noises of their own, which add up.
-    errors = np.zeros((*rates.shape, NOISE_DRAWS))
-    for _ in range(counts.shape[1]):
-        noise = _noises(bands.noise, (counts.shape[0], counts.shape[2], NOISE_DRAWS), rng)
-        accepted = np.einsum("fb,bkm->fkm", sets, noise)
-        errors += accepted - rates[..., None] * noise.sum(axis=0)[None]
-    relative = errors / (rates * size)[..., None]
-    lowest, highest = rates.argmin(axis=1), rates.argmax(axis=1)
-    figures = np.arange(len(rates))
-    of_ratios = relative[figures, lowest] - relative[figures, highest]
-    statements = [*errors.swapaxes(0, 1), of_ratios]
-    return max(simultaneous_level([levels_of_errors(of_figures)], level) for of_figures in statements)
-
-
-def _median_edge(bands: BandCounts) -> int:
-    """The index of the edge that most nearly halves everybody, by the noisy counts."""
-    of_band = bands.counts("everybody").sum(axis=(1, 2)).astype(np.float64)
-    below = np.cumsum(of_band)[:-1]
-    return int(np.abs(below - of_band.sum() / 2).argmin())
-
-
-def _noises(noise: AdditiveNoise, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
-    """Independent noises of this shape, in people."""
-    return noise_sum(noise, 1).quantile(rng.random(shape)).astype(np.float64)

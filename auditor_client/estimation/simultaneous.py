@@ -16,6 +16,7 @@ Axes: F figures, M draws.
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor_client.estimation.noise_sums import FloatArray
 
@@ -54,14 +55,13 @@ def levels_needed(draws: FloatArray) -> FloatArray:
     """
     needed = np.zeros(draws.shape[1])
     for of_figure in draws:
-        ordered = np.sort(of_figure)
-        number = len(ordered) - int(np.isnan(ordered).sum())
-        if 2 * number < len(ordered):
+        order = np.argsort(of_figure)
+        known = order[: len(order) - int(np.isnan(of_figure).sum())]
+        if 2 * len(known) < len(order):
             continue
-        at_most = np.searchsorted(ordered[:number], of_figure, side="right")
-        at_least = number - np.searchsorted(ordered[:number], of_figure, side="left")
+        at_most, at_least = _at_most(of_figure[known]), _at_most(-of_figure[known[::-1]])[::-1]
         outside = np.minimum(at_most, at_least) - 1
-        needed = np.maximum(needed, np.where(np.isnan(of_figure), 0.0, 1 - 2 * outside / number))
+        needed[known] = np.maximum(needed[known], 1 - 2 * outside / len(known))
     return needed
 
 
@@ -72,3 +72,11 @@ def levels_of_errors(errors: FloatArray) -> FloatArray:
         held = np.searchsorted(np.sort(of_figure), of_figure, side="right")
         needed = np.maximum(needed, held / errors.shape[1])
     return needed
+
+
+def _at_most(ascending: FloatArray) -> NDArray[np.intp]:
+    """How many of some ascending numbers are at most as large as each, shape (M,)."""
+    last = np.append(ascending[1:] != ascending[:-1], True)
+    ends = np.flatnonzero(last) + 1
+    at_most: NDArray[np.intp] = np.repeat(ends, np.diff(ends, prepend=0))
+    return at_most

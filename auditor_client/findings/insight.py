@@ -3,15 +3,18 @@
 Which rules cause the disparity of two groups, and what the figure would be if a rule decided the other way.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from auditor_client.asking.inquiry import group_named, leaf_of
+from auditor_client.asking.question import Question
 from auditor_client.asking.request import PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import OddsEstimate, ParityEstimate
 from auditor_client.findings.answers import RATES, Rate, RateCounts, read
 from auditor_client.findings.finding import Finding, MetricEstimate
+from auditor_client.findings.reading import Reading
 from auditor_client.text import no_such
 from shared.schema import Group
 
@@ -25,12 +28,21 @@ RULES_SHOWN_MAX: Final = 12
 
 def has_rules(finding: Finding, rate: str | None = None) -> bool:
     """Whether the answer counts rule by rule, with intervals, what a rate needs; by default the first metric's."""
-    compared = _rate(finding, rate)
-    counts = finding.counts[compared]
-    whole = len(set(counts.favourable)) == len(counts.favourable)  # merged groups repeat their cell
-    if finding.question.request.edges is not None:
+    return _distinguishes_rules(finding.question, finding.counts, finding.reading, _rate(finding, rate))
+
+
+def rule_counts(question: Question, counts: Mapping[Rate, RateCounts], reading: Reading) -> RateCounts | None:
+    """The counts whose rules a report gives shares, those of the first metric; None if they do not distinguish any."""
+    rate = RATES[question.metrics[0]][0]
+    return counts[rate] if _distinguishes_rules(question, counts, reading, rate) else None
+
+
+def _distinguishes_rules(question: Question, counts: Mapping[Rate, RateCounts], reading: Reading, rate: Rate) -> bool:
+    if question.request.edges is not None:
         return False  # the rules are bands of one score, and `finding.scores` says more of them
-    return whole and len(counts.favourable) > 1 and finding.reading.has_intervals and compared is not Rate.PRECISION
+    cells = counts[rate].favourable
+    whole = len(set(cells)) == len(cells)  # merged groups repeat their cell
+    return whole and len(cells) > 1 and reading.has_intervals and rate is not Rate.PRECISION
 
 
 def impact_ratios(finding: Finding) -> "dict[tuple[str, ...], tuple[ImpactRatio, ...]]":
@@ -57,7 +69,8 @@ def attribution(
     """Each favourable rule's share in the disparity of two groups, of an audit that was asked rule by rule.
 
     The pair is named by values or names; by default it is that of the lowest and the highest rate, or with a reference
-    group the one farthest from it and that one. `rate` names a `Rate`; by default the first metric's.
+    group the one farthest from it and that one. `rate` names a `Rate`; by default the first metric's. In a joint
+    reading the shares that these defaults give hold together with its other figures, all others each by itself.
 
     Raises:
         QuestionRefused: The answer does not distinguish rules, or has no such pair.
@@ -67,9 +80,13 @@ def attribution(
     named = None if pair is None else (group_named(pair[0], groups), group_named(pair[1], groups))
     from auditor_client.estimation import attribution as estimation  # noqa: PLC0415 - takes a second to import
 
-    return estimation.attribute(
-        counts.measurement, pair=named, reference=finding.question.reference, level=finding.ratio.level
-    )
+    measured, reference = counts.measurement, finding.question.reference
+    if finding.reading.joint and pair is None and rate in (None, RATES[finding.metrics[0]][0]):
+        estimation.require_joint(measured, finding.reading.level)
+        return estimation.attribute(
+            measured, reference=reference, level=finding.ratio.level, draws=estimation.JOINT_DRAWS
+        )
+    return estimation.attribute(measured, pair=named, reference=reference, level=finding.reading.level)
 
 
 def flipped(finding: Finding, rule: str, rate: str | None = None) -> ParityEstimate:
@@ -98,7 +115,7 @@ def flipped(finding: Finding, rule: str, rate: str | None = None) -> ParityEstim
     return estimate_parity(
         measurement,
         threshold=_threshold(finding, _rate(finding, rate)),
-        level=finding.ratio.level,
+        level=finding.reading.level,
         reference=finding.question.reference,
     )
 

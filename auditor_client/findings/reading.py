@@ -1,7 +1,8 @@
 """How an answer is read: the estimator by its name, what it is about, and how exact its intervals are."""
 
+import operator
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -49,7 +50,14 @@ class Reading(BaseModel):
         default=None,
         description="Of the ratio, for a verdict [0.8, the four-fifths rule, for statistical-parity; else no verdict].",
     )
-    level: float = Field(default=0.95, description=f"Of each interval, at most {LEVEL_MAX}.")
+    level: float = Field(
+        default=0.95, description=f"Of each interval, at most {LEVEL_MAX}; with joint, of all together."
+    )
+    joint: bool = Field(
+        default=False,
+        exclude_if=operator.not_,
+        description="All intervals and verdicts of the report are to hold together at the level, not each by itself.",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "Reading":
@@ -60,6 +68,8 @@ class Reading(BaseModel):
         if self.estimator not in ESTIMATORS:
             raise QuestionRefused(no_such("estimator", self.estimator, ESTIMATORS))
         if not self.has_intervals:
+            if self.joint:
+                raise QuestionRefused("The plug-in estimator makes no intervals, so none hold together: use posterior.")
             # Importing the estimators takes a second, and only estimating needs them.
             from auditor_client.estimation import plug_in  # noqa: PLC0415
 
@@ -101,6 +111,47 @@ class Reading(BaseModel):
     def __str__(self) -> str:
         return self.estimator if self.has_intervals else f"{self.estimator} ({self.negative}, {self.too_large})"
 
+    def of_each(
+        self,
+        counts: Mapping[Rate, RateCounts],
+        reference: Group | None,
+        *,
+        rules: RateCounts | None = None,
+        bands: BandCounts | None = None,
+        chosen: float | None = None,
+    ) -> "Reading":
+        """How each interval is read: as this says, or at the level at which all intervals of the report hold together.
+
+        Args:
+            counts: Of every rate that is compared.
+            reference: The group to compare others with.
+            rules: The counts whose rules are given shares; None if there are none.
+            bands: Of a score, and `chosen`: as `scores` has them.
+
+        Raises:
+            EstimationRefused: The answers do not allow it, or so many figures are not shown to hold together.
+        """
+        if not self.joint:
+            return self
+        from auditor_client.estimation.together import level_of_report  # noqa: PLC0415 - see above
+
+        level = level_of_report(
+            [of_rate.measurement for of_rate in counts.values()],
+            reference=reference,
+            shares=None if rules is None else rules.measurement,
+            bands=bands,
+            edge=None if bands is None or chosen is None else bands.edges.index(chosen),
+            level=self.level,
+        )
+        return self.model_copy(update={"level": level})
+
+    @property
+    def _draws(self) -> int:
+        """How many draws an interval of this level is made from."""
+        from auditor_client.estimation import posterior, together  # noqa: PLC0415 - see above
+
+        return together.draws_at(self.level) if self.joint else posterior.DRAWS
+
     def scores(self, bands: BandCounts, chosen: float | None, reference: Group | None) -> "ScoreFigures":
         """What bands of a score say.
 
@@ -117,7 +168,9 @@ class Reading(BaseModel):
             threshold=self.selection_threshold,
             labelled_threshold=self.threshold_of(OPPORTUNITY),
             level=self.level,
+            draws=self._draws,
             reference=reference,
+            joint=self.joint,
         )
 
     def estimate(
@@ -138,9 +191,10 @@ class Reading(BaseModel):
             return plug_in.estimate_parity(
                 measured[0], negative=self.negative, too_large=self.too_large, threshold=threshold
             )
+        how: dict[str, Any] = {
+            "threshold": threshold, "level": self.level, "reference": reference, "draws": self._draws
+        }  # fmt: skip
         if metric == ODDS:
             positive, negative = measured
-            return odds.estimate_equalized_odds(
-                positive, negative, threshold=threshold, level=self.level, reference=reference
-            )
-        return posterior.estimate_parity(measured[0], threshold=threshold, level=self.level, reference=reference)
+            return odds.estimate_equalized_odds(positive, negative, **how)
+        return posterior.estimate_parity(measured[0], **how)

@@ -16,8 +16,9 @@ from auditor_client.asking.choice import rules_from
 from auditor_client.asking.question import Question
 from auditor_client.asking.request import STRATEGIES
 from auditor_client.errors import QuestionRefused
+from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.findings.answers import RATES, AskedCells, CountSupport
+from auditor_client.findings.answers import RATES, AskedCells, CountSupport, Rate, RateCounts
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.reading import Reading
 from auditor_client.planning.forecasts import Chance, Expectation, Forecast, Outlook
@@ -64,6 +65,7 @@ def forecast(question: Question, *, supports: CountSupport | None = None, readin
     if not known:
         question = _about(asked, min(asked.request.assumption.supposed_people, most))
     assumption = question.request.assumption
+    reading = _of_each(question, supports, reading)
 
     def expected(put: Question) -> Expectation:
         return chosen if put == question else expectation(put, supports=supports, reading=reading)
@@ -102,6 +104,7 @@ def smallest_epsilon(
     """
     if not 0 < width < 1:
         raise QuestionRefused(f"The width of the ratio's interval lies between 0 and 1; not at {width}.")
+    reading = _of_each(question, supports, reading)
 
     def at(nano: int) -> tuple[Question, float]:
         put = question.at(nano)
@@ -200,13 +203,30 @@ def _audits(
     people: Sequence[SupposedCounts] | None,
     supported: bool,
     reading: Reading,
+    *,
+    metric: str | None = None,
 ) -> SimulatedAudits:
-    """Audits that ask for a question's first metric."""
-    metric, cells = question.metrics[0], AskedCells(question.plan)
+    """Audits that ask a question, for one of its metrics; by default the first."""
+    metric, cells = metric or question.metrics[0], AskedCells(question.plan)
     located = [cells.locate(question, rate) for rate in RATES[metric]]
     locations = tuple(location for location in located if location is not None)
     people = people or [assumed_counts(question, metric, location, supports) for location in locations]
     return SimulatedAudits(question, locations, people, supported or supports is not None, reading.level)
+
+
+def _of_each(question: Question, supports: CountSupport | None, reading: Reading) -> Reading:
+    """How each interval would be read: where all are to hold together, at the level that one supposed audit needs.
+
+    What bands of a score say in addition is left out.
+    """
+    if not reading.joint:
+        return reading
+    measured: dict[Rate, Measurement] = {}
+    for metric in question.metrics:
+        audits = _audits(question, supports, None, False, reading, metric=metric)
+        measured |= zip(RATES[metric], audits.measurements(np.random.default_rng(0)), strict=True)
+    counts = {rate: RateCounts(measurement, (), ()) for rate, measurement in measured.items()}
+    return reading.of_each(counts, question.reference).model_copy(update={"joint": False})
 
 
 def _simulated(
@@ -230,13 +250,14 @@ def outlook(finding: Finding) -> Outlook | None:
         None where there is no interval, or nobody is accepted as far as the answer shows.
     """
     question, metric = finding.question, finding.metrics[0]
+    reading = finding.reading.model_copy(update={"level": finding.ratio.level, "joint": False})
     if not finding.reading.has_intervals or not finding.ratio.defined:
         return None
     people = [estimated_counts(finding, metric, rate) for rate in RATES[metric]]
     if question.request.mechanism == "randomised_response":
         spent = perturbation_nano(question.dataset.table, question.plan.sensitive)
         central = question.changed(mechanism="laplace", epsilon=format_nano(spent))
-        expected = expectation(central, people=people, reading=finding.reading)
+        expected = expectation(central, people=people, reading=reading)
         return Outlook(now=finding.ratio.width, epsilon_nano=0, curve=(), remaining_nano=None, central=expected)
     supported = next(iter(finding.counts.values())).measurement.supports is not None
     larger = _at_multiples(question, OUTLOOK) if all(np.isfinite(counts.ratio) for counts in people) else ()
@@ -244,7 +265,7 @@ def outlook(finding: Finding) -> Outlook | None:
     return Outlook(
         now=finding.ratio.width,
         epsilon_nano=question.request.epsilon_nano,
-        curve=tuple(expectation(put, people=people, supported=supported, reading=finding.reading) for put in larger),
+        curve=tuple(expectation(put, people=people, supported=supported, reading=reading) for put in larger),
         remaining_nano=None if budget is None else budget.left.epsilon_nano,
     )
 

@@ -3,6 +3,7 @@
 The answers are drawn from the plan's own noise and estimated as an audit's are. Axes: T audits, R cells, K groups.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +27,7 @@ from auditor_client.planning.supposed import SupposedCounts
 from shared.noise import AdditiveNoise, ExponentialNoise, Noise
 
 DRAWS: Final = 512
-"""Of each posterior; a power of two."""
+"""Of each posterior; a power of two, and more for levels that are nearer to 1."""
 NOTHING: Final = (0.5, 0.0, 1.0)
 """A ratio that the answers leave undefined counts as an interval from 0 to 1, which says as little."""
 
@@ -73,28 +74,41 @@ class SimulatedAudits:
         parts = list(zip(self.locations, self.people, strict=True))
         try:
             totals = [self._totals(location, counts, number, rng) for location, counts in parts]
-            found = [one.ratio for one in parity_ranges(*totals, level=self.level, draws=DRAWS)]
+            found = [one.ratio for one in parity_ranges(*totals, level=self.level, draws=self._draws)]
         except AuditorError:
             if number == 1:
                 return np.array([NOTHING])
             return np.concatenate([self.ranges(1, rng) for _ in range(number)])
         return np.array([(one.value, one.low, one.high) if one.defined else NOTHING for one in found])
 
+    @property
+    def _draws(self) -> int:
+        """As many as leave at least two beyond either end of an interval."""
+        return max(DRAWS, int(2 ** math.ceil(math.log2(4 / (1 - self.level)))))
+
+    def measurements(self, rng: np.random.Generator) -> list[Measurement]:
+        """The rates of one audit as they would be measured."""
+        return [self._measured(*part, rng) for part in zip(self.locations, self.people, strict=True)]
+
+    def _measured(self, location: Location, counts: SupposedCounts, rng: np.random.Generator) -> Measurement:
+        true = self._true(location, counts)
+        noises = self._noise(location.favourable), self._noise(location.complement)
+        accepted, others = (
+            NoisyCounts(self._answers(cells, noise, 1, rng)[0], noise)
+            for cells, noise in zip(true, noises, strict=True)
+        )
+        known = Supports(*(tuple(cells.sum(axis=1).tolist()) for cells in true))
+        supports = known if self.supported or (self.halved and not self.local) else None
+        return Measurement(self.question.groups, accepted, others, location.complement_is, supports=supports)
+
     def _totals(self, location: Location, counts: SupposedCounts, number: int, rng: np.random.Generator) -> Totals:
         """What T answers say of one rate."""
-        everybody = location.complement_is == "everybody"
-        true = (
-            _spread(counts.accepted, location.favourable),
-            _spread(counts.accepted + counts.refused if everybody else counts.refused, location.complement),
-        )
+        if self.local:
+            return totals_of(self._measured(location, counts, rng))
+        true = self._true(location, counts)
         noises = self._noise(location.favourable), self._noise(location.complement)
         answers = [self._answers(*part, number, rng) for part in zip(true, noises, strict=True)]
         supports = Supports(*(tuple(cells.sum(axis=1).tolist()) for cells in true))
-        if self.local:
-            accepted, others = (NoisyCounts(one[0], noise) for one, noise in zip(answers, noises, strict=True))
-            known = supports if self.supported else None
-            measured = Measurement(self.question.groups, accepted, others, location.complement_is, supports=known)
-            return totals_of(measured)
         counted = 1 if self.halved else len(self.question.groups)
         kind = location.complement_is
         margins = KnownTotals.of(supports, kind, counted=counted) if self.supported or self.halved else None
@@ -112,6 +126,12 @@ class SimulatedAudits:
             complement_is=kind,
             known=margins,
         )
+
+    def _true(self, location: Location, counts: SupposedCounts) -> tuple[IntArray, IntArray]:
+        """The supposed people of the cells that one rate needs, shape (R, K) each."""
+        everybody = location.complement_is == "everybody"
+        others = counts.accepted + counts.refused if everybody else counts.refused
+        return _spread(counts.accepted, location.favourable), _spread(others, location.complement)
 
     def _answers(self, cells: IntArray, noise: Noise, number: int, rng: np.random.Generator) -> IntArray:
         """T answers about some cells, shape (T, R, K)."""

@@ -47,6 +47,7 @@ class AuditData:
     reused: str
     question: tuple[Fact, ...]
     level: str
+    level_by_itself: str
     sensitive: tuple[str, ...]
     direct_use: str
     sections: tuple[MetricSection, ...]
@@ -80,7 +81,8 @@ def audit_data(finding: Finding) -> AuditData:
         explanation=headlines.explanation(finding),
         reused=_reused(finding),
         question=_question(finding),
-        level=prose.level_words(first.ratio),
+        level=prose.level_of(finding),
+        level_by_itself=prose.level_by_itself(finding),
         sensitive=sensitive_words(finding.question),
         direct_use=direct_use_words(finding),
         sections=tuple(metric_section(finding, metric) for metric in finding.metrics),
@@ -98,6 +100,8 @@ def audit_data(finding: Finding) -> AuditData:
             tuple(joined(group_words(finding.question, group), ", ") for group in finding.scores.groups),
             chosen=chosen_edge(finding.question),
             threshold=finding.reading.selection_threshold,
+            level=prose.level_of(finding),
+            joint=finding.reading.joint,
         ),
         bars=bars,
         no_bars=no_bars,

@@ -58,6 +58,10 @@ _RATIO: Final = sentence("Its ratio is {second} instead of {first}, a change of 
 _DIFFERENCE: Final = sentence(
     "Its difference is {second} instead of {first} percentage points, a change of {change}{interval}."
 )
+_CHANGES_BY_THEMSELVES: Final = sentence(
+    "The intervals of an audit’s own figures hold together where they were made joint; the intervals of these changes "
+    "are for one figure each."
+)
 _ONE_FIGURE: Final = sentence("Only {title} was compared: accuracy and other figures may have changed either way.")
 
 
@@ -80,7 +84,7 @@ def comparison_data(first: Finding, second: Finding, metric: str, change: Compar
         change_ticks=axis.ticks,
         # Of rates that are no selection rates the difference is read first.
         figures=(of_ratio, of_difference) if selection else (of_difference, of_ratio),
-        notes=(said(_ONE_FIGURE, title=METRIC_WORDS[metric].within), *change.notes),
+        notes=(said(_ONE_FIGURE, title=METRIC_WORDS[metric].within), *change.notes, *_joint(first, second)),
         cost=_cost(first, second),
     )
 
@@ -137,6 +141,11 @@ def _name(finding: Finding) -> str:
     exact = audited.name if audited.made_already else model
     named = [finding.about.model_name, None if provenance is None else provenance.description, exact]
     return joined([part for part in named if part], ", ")
+
+
+def _joint(first: Finding, second: Finding) -> tuple[str, ...]:
+    """That intervals of changes do not hold together, where those of the audits do."""
+    return (said(_CHANGES_BY_THEMSELVES),) if first.reading.joint or second.reading.joint else ()
 
 
 def _cost(first: Finding, second: Finding) -> str:

@@ -126,7 +126,7 @@ def metric_section(finding: Finding, metric: str) -> MetricSection:
         key=metric,
         words=words,
         rates=tuple(_rates(finding.question, rate, parity) for rate, parity in parities),
-        ratio=_ratio_picture(words.within, estimate),
+        ratio=_ratio_picture(finding, words.within, estimate),
         figures=_figures(metric, words.title, estimate),
         reference=() if reference is None else group_words(finding.question, reference),
         comparisons=tuple(
@@ -178,9 +178,9 @@ def _group_row(values: tuple[str, ...], group: GroupEstimate, axis: LinearAxis, 
     )
 
 
-def _ratio_picture(title: str, estimate: MetricEstimate) -> RatioPicture:
+def _ratio_picture(finding: Finding, title: str, estimate: MetricEstimate) -> RatioPicture:
     shown = ratio(estimate.ratio.value, apart_from=estimate.threshold)
-    interval, bar = headlines.ratio_interval(estimate), estimate.threshold
+    interval, bar = headlines.ratio_interval(finding, estimate), estimate.threshold
     return RatioPicture(
         value=shown,
         mark=_RATIOS.mark(estimate.ratio, estimate.population_ratio),

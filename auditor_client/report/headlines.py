@@ -14,7 +14,7 @@ from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.report.axes import interval_text
 from auditor_client.report.formats import group_words, percent, points, scope_words, sensitive_words, threshold_percent
 from auditor_client.report.metric_names import METRIC_WORDS
-from auditor_client.report.prose import extremes, level_words, threshold_name
+from auditor_client.report.prose import extremes, level_of, threshold_name
 from auditor_client.report.subject import subject
 from shared.schema import Group
 from shared.wording import joined, listed, said, sentence
@@ -110,9 +110,9 @@ def headline(finding: Finding) -> str:
         "low": percent(lowest.rate.value),
         "high": percent(highest.rate.value),
         "difference": points(estimate.difference.value),
-        "interval": _in_brackets(difference_interval(estimate)),
+        "interval": _in_brackets(difference_interval(finding, estimate)),
         "ratio": percent(estimate.ratio.value, apart_from=estimate.threshold),
-        "ratio_interval": _in_brackets(ratio_interval(estimate)),
+        "ratio_interval": _in_brackets(ratio_interval(finding, estimate)),
     }
     sentences = [] if estimate.verdict is Verdict.NONE else [_VERDICTS[estimate.verdict]]
     sentences.append(_RATIO if metric == PARITY else _DIFFERENCES[rate])
@@ -126,7 +126,7 @@ def explanation(finding: Finding) -> str:
     if not estimate.ratio.defined:
         return said("In no group does the answer show a rate above zero, so there is no ratio.")
     reason = _REASONS[estimate.verdict]
-    if estimate.verdict is not Verdict.NONE and not ratio_interval(estimate):
+    if estimate.verdict is not Verdict.NONE and not ratio_interval(finding, estimate):
         reason = _NO_INTERVAL
     threshold = "" if estimate.threshold is None else threshold_percent(estimate.threshold)
     return joined([said(reason, threshold=threshold), *_of_population(finding)])
@@ -140,19 +140,19 @@ def whom(finding: Finding) -> str:
     return _WITHIN if scope_words(question) else _EVERYBODY
 
 
-def ratio_interval(estimate: MetricEstimate) -> str:
+def ratio_interval(finding: Finding, estimate: MetricEstimate) -> str:
     """The ratio's interval in words; empty if there is none."""
-    return _interval(estimate.ratio, _percent_apart_from(estimate.threshold))
+    return _interval(finding, estimate.ratio, _percent_apart_from(estimate.threshold))
 
 
-def difference_interval(estimate: MetricEstimate) -> str:
+def difference_interval(finding: Finding, estimate: MetricEstimate) -> str:
     """The difference's interval in words, in percentage points; empty if there is none."""
-    return _interval(estimate.difference, points)
+    return _interval(finding, estimate.difference, points)
 
 
-def _interval(figure: Estimate, words: Callable[[float], str]) -> str:
+def _interval(finding: Finding, figure: Estimate, words: Callable[[float], str]) -> str:
     ends = interval_text(figure, words)
-    return said("{level} interval {ends}", level=level_words(figure), ends=ends) if ends else ""
+    return said("{level} interval {ends}", level=level_of(finding), ends=ends) if ends else ""
 
 
 def _in_brackets(text: str) -> str:
@@ -179,7 +179,7 @@ def _of_population(finding: Finding) -> tuple[str, ...]:
             _POPULATION[estimate.population_verdict],
             low=words(figure.low),
             high=words(figure.high),
-            level=level_words(figure),
+            level=level_of(finding),
             name=subject(finding.question).name,
             rule=_rule(finding),
         ),

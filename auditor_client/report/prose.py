@@ -71,6 +71,18 @@ def level_words(estimate: Estimate) -> str:
     return threshold_percent(float(f"{estimate.level:.3g}"))
 
 
+def level_of(finding: Finding) -> str:
+    """The level of a finding's intervals: "95 %", or "joint 95 %" where they hold together."""
+    if finding.reading.joint:
+        return said("joint {level}", level=level_by_itself(finding))
+    return level_words(finding.ratio)
+
+
+def level_by_itself(finding: Finding) -> str:
+    """The level of intervals that hold each by itself, whatever the others do."""
+    return threshold_percent(finding.reading.level) if finding.reading.joint else level_words(finding.ratio)
+
+
 def noise_words(noise: Noise) -> str:
     """How large the noise of a count is: a bound for 95 % of the counts."""
     if isinstance(noise, DiscreteLaplaceNoise):
@@ -103,7 +115,7 @@ def _off_by(reach: int) -> str:
 
 def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
     """What the figures mean and do not mean, for this audit."""
-    audited, level = subject(result.question), level_words(result.ratio)
+    audited, level = subject(result.question), level_of(result)
     return (
         Paragraph(
             said("The ratio"),
@@ -174,6 +186,8 @@ def _interval_paragraph(result: Finding, level: str) -> Paragraph:
                 estimator=result.estimator,
             ),
         )
+    if result.reading.joint:
+        return _joint_paragraph(result)
     return Paragraph(
         said("The intervals"),
         said(
@@ -181,6 +195,30 @@ def _interval_paragraph(result: Finding, level: str) -> Paragraph:
             "in {level} of audits like this one it holds the true figure of the people in the data. It covers that "
             "noise and nothing else. Each interval is for one figure: that all of them hold at once is less certain.",
             level=level,
+        ),
+    )
+
+
+def _joint_paragraph(result: Finding) -> Paragraph:
+    return Paragraph(
+        said("The intervals"),
+        joined(
+            [
+                said(
+                    "The holder adds random noise to every count, to protect each person. The joint intervals are made "
+                    "so that in {level} of audits like this one all of them hold the true figures at once, and so all "
+                    "verdicts hold together. To that end each is wider than one for a single figure: it holds its "
+                    "figure in {each} of audits. They cover that noise and nothing else.",
+                    level=level_by_itself(result),
+                    each=threshold_percent(float(f"{result.ratio.level:.4f}")),
+                ),
+                said(
+                    "Joint are the intervals of the groups’ rates, of ratios and differences, of comparisons with a "
+                    "reference group, of the rules’ shares, and of what is said of a score; those of the population "
+                    "too. All others are for one figure each: of impact ratios, of a ratio with one rule reversed, of "
+                    "the shares at the ends of a tree and of numbers of people."
+                ),
+            ]
         ),
     )
 

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from auditor_client.estimation.impact import ImpactRatio
@@ -10,7 +10,6 @@ from auditor_client.estimation.results import Estimate, ParityEstimate
 from auditor_client.estimation.score_bands import ScoreFigures, ThresholdCurve
 from auditor_client.report.axes import LinearAxis, Tick, interval_text
 from auditor_client.report.formats import percent, ratio, threshold_percent, whole
-from auditor_client.report.prose import level_words
 from auditor_client.rule_words import value_words
 from shared.wording import joined, listed, said, said_of
 
@@ -86,6 +85,7 @@ class ScoreData:
     Attributes:
         groups: Their names.
         level: Of every statement, in words.
+        joint: Whether it is of all statements together.
         conclusion: At which thresholds the rule is met.
         ratios: The ratio over the thresholds.
         rates: The groups' rates over the thresholds.
@@ -102,6 +102,7 @@ class ScoreData:
 
     groups: tuple[str, ...]
     level: str
+    joint: bool
     conclusion: str
     ratios: CurvePicture
     rates: CurvePicture
@@ -116,7 +117,9 @@ class ScoreData:
     auc: tuple[tuple[str, str, str], ...]
 
 
-def score_data(figures: ScoreFigures, names: tuple[str, ...], *, chosen: float | None, threshold: float) -> ScoreData:
+def score_data(
+    figures: ScoreFigures, names: tuple[str, ...], *, chosen: float | None, threshold: float, level: str, joint: bool
+) -> ScoreData:
     """Everything to be shown.
 
     Args:
@@ -124,12 +127,13 @@ def score_data(figures: ScoreFigures, names: tuple[str, ...], *, chosen: float |
         names: Of the groups, in the figures' order.
         chosen: The edge that decisions are made at; None if there is none.
         threshold: Of the ratio, that verdicts are about.
+        level: Of every statement, in words; `joint`: whether it is of all of them together.
     """
-    level = level_words(replace(figures.acceptance.parities[0].ratio, level=figures.level))
     bands = _band_names(figures.edges)
     return ScoreData(
         groups=names,
         level=level,
+        joint=joint,
         conclusion=_conclusion(figures.acceptance, threshold),
         ratios=_ratio_picture(figures.acceptance, threshold, level),
         rates=_rate_picture(

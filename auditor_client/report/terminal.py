@@ -24,7 +24,7 @@ def audit_lines(report: AuditData) -> list[str]:
     if report.scores is not None:
         lines += _score_lines(report.scores)
     if report.bars is not None:
-        lines += _rule_lines(report.bars, report.level)
+        lines += _rule_lines(report.bars, report.level, report.level_by_itself)
     if report.no_bars:
         lines += ["", report.no_bars]
     lines += ["", *(f"{fact.term}: {fact.text}" for fact in report.cost[:2])]
@@ -76,7 +76,7 @@ def _rate_lines(table: RateTable, level: str) -> list[str]:
     return lines
 
 
-def _rule_lines(bars: RuleBars, level: str) -> list[str]:
+def _rule_lines(bars: RuleBars, level: str, by_itself: str) -> list[str]:
     lines = ["", f"Rules in the {bars.rate} of {bars.first} less that of {bars.second}, {bars.difference} points:"]
     width = max(len(bar.name) for bar in bars.bars)
     lines += [
@@ -89,7 +89,7 @@ def _rule_lines(bars: RuleBars, level: str) -> list[str]:
         lines.append(f"Lowest {bars.rate} divided by the highest, now {bars.ratio}, if one rule decided the other way:")
     width = max((len(flip.name) for flip in bars.flips), default=0)
     return lines + [
-        f"  {flip.name:<{width}}  {flip.change:<9}  {flip.ratio}  ({level}: {flip.interval})  {flip.verdict}"
+        f"  {flip.name:<{width}}  {flip.change:<9}  {flip.ratio}  ({by_itself}: {flip.interval})  {flip.verdict}"
         for flip in bars.flips
     ]
 

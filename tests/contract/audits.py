@@ -160,6 +160,14 @@ def audits_of_groups(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
     yield auditor.audit(FOUR_LEAVES, "ages", ["sex"], "2", strategy="verdict")
 
 
+def audits_of_joint_readings(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
+    """Audits whose intervals hold together: of rules, by label, and of a score at every threshold."""
+    asked: dict[str, Any] = {"joint": True, "metrics": ["statistical-parity", "equalized-odds"]}
+    yield auditor.audit(FOUR_LEAVES, "loans", ["sex"], "2", strategy="rules", reference="Male", **asked)
+    bands: dict[str, Any] = {"decision": "hours", "above": 30, "edges": [10, 20, 40]}
+    yield auditor.audit(None, "loans", ["sex"], "2", **bands, **asked)
+
+
 def audits_of_stability(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
     """Audits of whose decision is stable."""
     asked: dict[str, Any] = {"metrics": STABILITY, "within": "age=2", "free": ["région"]}
@@ -211,6 +219,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "no-threshold": audits_without_a_threshold,
     "columns": audits_of_columns,
     "groups": audits_of_groups,
+    "joint": audits_of_joint_readings,
 }
 
 

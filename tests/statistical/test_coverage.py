@@ -142,3 +142,18 @@ def test_half_the_noise_is_caught_in_every_other_figure(part: str, seed: int, re
     found = measure(Task(seed, releases, scale_factor=0.5))
 
     assert min(covered.holding for covered in found) < stats.binom.ppf(FALSE_ALARM, releases, COVERAGE)
+
+
+def test_intervals_and_verdicts_that_are_to_hold_together_do() -> None:
+    """Sample: 100 releases of a register of 8 groups. Verdicts may be wrong in one of a hundred."""
+    together, verdicts = PARTS["joint"][0](Task(6, 100))
+
+    assert together.holding >= stats.binom.ppf(FALSE_ALARM, 100, COVERAGE)
+    assert verdicts.holding >= stats.binom.ppf(FALSE_ALARM, 100, 0.99)
+
+
+def test_single_intervals_that_are_called_joint_are_caught() -> None:
+    """The negative control: of the same releases all intervals hold in little more than half."""
+    together, _ = PARTS["joint"][0](Task(6, 100, joint=False))
+
+    assert together.holding < stats.binom.ppf(FALSE_ALARM, 100, COVERAGE)

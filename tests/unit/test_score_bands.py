@@ -10,7 +10,8 @@ from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.estimation.impact import ImpactRatio, impact_ratios
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts
 from auditor_client.estimation.results import Verdict
-from auditor_client.estimation.score_bands import estimate_scores, level_of_sums
+from auditor_client.estimation.score_bands import estimate_scores
+from auditor_client.estimation.score_levels import level_of_sums
 from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
 from testing.invented_scores import ScoredRegister
 

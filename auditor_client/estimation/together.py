@@ -1,0 +1,137 @@
+"""Joint statements: at which level each interval of one report is made, so that all of them hold together.
+
+What holds together: of every rate that was asked for the groups' rates, the ratio and the difference, about the people
+in the data and about the population, and the comparisons with the reference; the rules' shares in one disparity; and
+what bands of a score say (`score_levels`). Numbers of people, and the rate over all groups, are not among it.
+
+The posterior's own draws say which level that takes (`simultaneous`). The ratio is the smallest of its pairs of groups,
+and its interval is made from those of the pairs that may be the extreme ones: it holds where theirs do, so it is these
+pairs that are drawn. Every interval is the hull of two priors', so the level is the larger of what either needs.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Final
+
+import numpy as np
+
+from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.attribution import needed_by_shares
+from auditor_client.estimation.band_counts import BandCounts
+from auditor_client.estimation.intervals import PAIRS_MAX, RateDraws
+from auditor_client.estimation.measurements import Measurement
+from auditor_client.estimation.noise_sums import FloatArray
+from auditor_client.estimation.posterior import Posterior
+from auditor_client.estimation.score_levels import median_edge, needed_by_bands
+from auditor_client.estimation.simultaneous import levels_needed, simultaneous_level
+from shared.schema import Group
+from shared.wording import said
+
+DRAWS_MIN: Final = 4096
+DRAWS_MAX: Final = 65536
+"""Of each posterior; powers of two."""
+FIGURES_A_GROUP: Final = 4
+"""So many independent figures need about the level that a group's rates, its pairs and its population's need."""
+DRAWS_BEYOND: Final = 4
+"""So many draws are to lie beyond either end of an interval: levels near 1 need more draws than one interval's."""
+BEYOND_MIN: Final = 2
+"""With fewer the draws do not show the level."""
+TOO_MANY: Final = said(
+    "So many figures cannot be shown to hold together at this level. Read the answer with a lower level, with fewer "
+    "metrics or coarser groups, or each interval by itself: the answer is kept, so that costs nothing."
+)
+
+NeededByPrior = tuple[FloatArray, FloatArray]
+"""Of one measurement the levels that its draws need under the flat and under the pooled prior, shape (M,) each."""
+
+
+def level_of_report(
+    measurements: Sequence[Measurement],
+    *,
+    reference: Group | None,
+    shares: Measurement | None,
+    bands: BandCounts | None,
+    edge: int | None,
+    level: float,
+) -> float:
+    """The level of each interval at which all intervals of one report hold together.
+
+    Post-processing: spends no budget. The same answers give the same level.
+
+    Args:
+        measurements: Of every rate that is compared.
+        reference: The group that the others are compared with, if one was named.
+        shares: The measurement whose rules are given shares, if one has rules; left out if it allows none.
+        bands: Of a score, if there is one.
+        edge: The index of the edge at which its rates are divided by the highest; by default the median's.
+        level: Of all together, within (0, 1).
+
+    Raises:
+        EstimationRefused: An answer allows no estimate, or the figures are too many.
+    """
+    of_others: list[NeededByPrior] = []
+    if shares is not None:
+        with suppress(EstimationRefused):
+            of_others.append(needed_by_shares(shares, reference=reference, level=level))
+    if bands is not None:
+        of_bands = needed_by_bands(bands, median_edge(bands) if edge is None else edge)
+        of_others.append((of_bands, of_bands))
+
+    figures = FIGURES_A_GROUP * sum(len(measurement.groups) for measurement in measurements)
+    for draws in (draws_at(level ** (1 / figures)), DRAWS_MAX):
+        posteriors = [Posterior.of(measured, level=level, seed=0, draws=draws) for measured in measurements]
+        found = level_together([*(needed_by(posterior, reference) for posterior in posteriors), *of_others], level)
+        if found is not None:
+            return found
+    raise EstimationRefused(TOO_MANY)
+
+
+def draws_at(level: float) -> int:
+    """How many draws of a posterior an interval of some level is made from, a power of two."""
+    wanted = 2 * DRAWS_BEYOND / (1 - level)
+    return int(min(max(2 ** math.ceil(math.log2(wanted)), DRAWS_MIN), DRAWS_MAX))
+
+
+def level_together(needed: Sequence[NeededByPrior], level: float) -> float | None:
+    """The level of each interval at which the intervals of several measurements hold together at `level`.
+
+    None where they are so many that the draws do not show it.
+    """
+    found = max(simultaneous_level(of_prior, level) for of_prior in zip(*needed, strict=True))
+    draws = max(len(of_prior) for both in needed for of_prior in both)
+    return found if found <= 1 - 2 * BEYOND_MIN / draws else None
+
+
+def needed_by(posterior: Posterior, reference: Group | None) -> NeededByPrior:
+    """What the figures of one posterior need."""
+    index = None if reference is None else posterior.index(reference)
+    flat, pooled = (_needed(posterior, prior, index) for prior in range(2))
+    return flat, pooled
+
+
+def _needed(posterior: Posterior, prior: int, reference: int | None) -> FloatArray:
+    needed: FloatArray = np.maximum.reduce(
+        [levels_needed(figures) for figures in _figures(posterior, prior, reference)]
+    )
+    return needed
+
+
+def _figures(posterior: Posterior, prior: int, reference: int | None) -> Iterator[FloatArray]:
+    """Draws of all figures under one prior, shape (F, M) each."""
+    for rates in (posterior.rates[prior], posterior.population_rates[prior]):
+        yield rates.rates
+        yield from _extremes(rates)
+    if reference is not None:
+        rates = posterior.rates[prior]
+        pairs = rates.pairs(np.delete(np.arange(len(rates.rates)), reference), np.array([reference]))
+        yield from (pairs.ratios, pairs.differences)
+
+
+def _extremes(rates: RateDraws) -> Iterator[FloatArray]:
+    """The pairs of groups from whose ends those of the ratio and of the difference are made, shape (P, M)."""
+    low, high = rates.contenders()
+    # With more pairs the ends are made from those of the groups' rates, each with half the tail.
+    if len(low) * len(high) <= PAIRS_MAX:
+        pairs = rates.pairs(low, high)
+        yield from (pairs.ratios, pairs.differences)

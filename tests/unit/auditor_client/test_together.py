@@ -1,0 +1,167 @@
+"""Joint readings: every interval of a report at one level, and what is not among them; at ε = 1 there is some noise."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from auditor_client.asking.request import ODDS, OF_DECISIONS, OPPORTUNITY, PARITY
+from auditor_client.audits.result import AuditResult
+from auditor_client.errors import EstimationRefused, QuestionRefused
+from auditor_client.estimation import caveats
+from auditor_client.estimation.attribution import require_joint
+from auditor_client.estimation.band_counts import BandCounts
+from auditor_client.estimation.measurements import NoisyCounts
+from auditor_client.estimation.posterior import Posterior
+from auditor_client.estimation.results import Estimate, OddsEstimate
+from auditor_client.estimation.score_bands import estimate_scores
+from auditor_client.estimation.together import draws_at, level_of_report, level_together, needed_by
+from auditor_client.findings.reading import Reading
+from auditor_client.planning.forecasting import forecast, outlook
+from shared.noise import DiscreteLaplaceNoise
+from shared.wording import NARROW_SPACE
+from testing.exact_audits import audited
+from testing.invented_measurements import measured
+from testing.invented_questions import question
+from testing.invented_scores import ScoredRegister
+
+JOINT = Reading(joint=True)
+
+
+@pytest.fixture(scope="module")
+def joint() -> AuditResult:
+    return audited(epsilon="1", metrics=OF_DECISIONS, reference="Male", reading=JOINT)
+
+
+@pytest.fixture(scope="module")
+def single() -> AuditResult:
+    return audited(epsilon="1", metrics=OF_DECISIONS, reference="Male")
+
+
+def intervals(result: AuditResult) -> list[Estimate]:
+    """Those that are to hold together, in one order."""
+    found = [share.share for share in result.attribution().shares]
+    for estimate in result.estimates.values():
+        found += [estimate.ratio, estimate.difference]
+        parts = (estimate.true_positive, estimate.false_positive) if isinstance(estimate, OddsEstimate) else (estimate,)
+        for part in parts:
+            found += [part.ratio, *(group.rate for group in part.groups)]
+            found += [group.population_rate for group in part.groups if group.population_rate is not None]
+            found += [figure for one in part.comparisons for figure in (one.ratio, one.difference)]
+    return found
+
+
+def test_every_interval_of_a_joint_reading_has_one_level_above_the_one_that_was_asked(joint: AuditResult) -> None:
+    (level,) = {estimate.level for estimate in intervals(joint)}
+
+    assert 0.99 < level < 1
+    assert joint.reading.level == 0.95
+
+
+def test_it_holds_the_interval_by_itself(joint: AuditResult, single: AuditResult) -> None:
+    for wide, narrow in zip(intervals(joint), intervals(single), strict=True):
+        assert wide.value == pytest.approx(narrow.value, abs=0.1 * narrow.width + 1e-9)
+        assert wide.width >= narrow.width * 0.98
+    assert joint.ratio.width > 1.1 * single.ratio.width
+
+
+def test_more_figures_need_a_higher_level() -> None:
+    levels = [
+        audited(epsilon="1", metrics=metrics, strategy="verdict", reading=JOINT).ratio.level
+        for metrics in ((PARITY,), (PARITY, OPPORTUNITY), (PARITY, ODDS))
+    ]
+
+    assert levels == sorted(levels)
+    assert len(set(levels)) == len(levels)
+
+
+def test_what_is_not_joint_keeps_the_level_of_one_figure(joint: AuditResult) -> None:
+    assert {one.ratio.level for ratios in joint.impact_ratios().values() for one in ratios} == {0.95}
+    assert joint.flip(joint.rule_ids[0]).ratio.level == 0.95
+    assert joint.attribution(rate="positive").difference.level == 0.95
+    assert joint.attribution(("Male", "Female")).difference.level == 0.95
+
+
+def test_the_report_says_what_holds_together_and_what_does_not(joint: AuditResult, single: AuditResult) -> None:
+    page, other = joint.to_html(), single.to_html()
+
+    assert f"joint 95{NARROW_SPACE}% interval" in page
+    assert "all of them hold the true figures at once" in page
+    assert "Each interval is for one figure" not in page
+    assert "Each interval is for one figure" in other
+    assert "joint" not in other
+    assert f"joint 95{NARROW_SPACE}%" in str(joint.view)
+
+
+def test_a_joint_reading_is_kept_in_the_note_and_another_is_as_before(joint: AuditResult, single: AuditResult) -> None:
+    assert joint.note.model_dump(mode="json")["reading"]["joint"] is True
+    assert "joint" not in single.note.model_dump(mode="json")["reading"]
+    assert Reading.model_validate(joint.note.reading.model_dump(mode="json")) == JOINT
+
+
+def test_only_intervals_hold_together() -> None:
+    with pytest.raises(QuestionRefused, match="none hold together"):
+        Reading(estimator="plug-in", joint=True)
+
+
+def test_shares_of_very_many_rules_are_refused_and_the_rest_holds_together() -> None:
+    rows = [[40 + rule % 3, 50] for rule in range(150)]
+    measurement = measured(rows, [[900, 800]])
+
+    with pytest.raises(EstimationRefused, match="more than 102 rules"):
+        require_joint(measurement, 0.95)
+    asked: dict[str, Any] = {"reference": None, "bands": None, "edge": None, "level": 0.95}
+    with_shares = level_of_report([measurement], shares=measurement, **asked)
+    assert with_shares == level_of_report([measurement], shares=None, **asked)
+    assert "102" in caveats.too_many_shares(102)
+
+
+@pytest.mark.parametrize(("draws", "shown"), [(256, False), (16384, True)])
+def test_more_figures_than_draws_show_to_hold_together_have_no_level(draws: int, shown: bool) -> None:
+    posterior = Posterior.of(measured([[20] * 40], [[30] * 40]), level=0.95, seed=0, draws=draws)
+
+    assert (level_together([needed_by(posterior, None)], 0.95) is not None) == shown
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.998, 0.99999])
+def test_draws_are_a_power_of_two_that_a_level_needs(level: float) -> None:
+    draws = draws_at(level)
+
+    assert math.log2(draws).is_integer()
+    assert 4096 <= draws <= 65536
+    assert draws == 65536 or draws * (1 - level) >= 4
+
+
+def test_what_a_score_says_is_part_of_what_holds_together() -> None:
+    register = ScoredRegister.invented(5)
+    noise = DiscreteLaplaceNoise(scale=10.0)
+    rng = np.random.default_rng(0)
+    noisy = register.everybody + np.round(rng.laplace(0, 10, register.everybody.shape)).astype(np.int64)
+    bands = BandCounts(register.groups, register.edges, unlabelled=(NoisyCounts(noisy, noise),))
+    at_edge = bands.split("everybody", bands.accepted(2))
+    asked: dict[str, Any] = {"reference": None, "shares": None, "level": 0.95}
+
+    alone = level_of_report([at_edge], bands=None, edge=None, **asked)
+    with_bands = level_of_report([at_edge], bands=bands, edge=2, **asked)
+    figures = estimate_scores(bands, level=with_bands, joint=True, draws=1024)
+
+    assert alone < with_bands
+    assert {parity.ratio.level for parity in figures.acceptance.parities} == {with_bands}
+    assert {share.level for group in figures.distribution for share in group} == {with_bands}
+
+
+def test_a_plan_expects_wider_intervals_of_a_joint_reading() -> None:
+    asked = question(epsilon="0.1", metrics=(PARITY, ODDS))
+
+    joint, single = (forecast(asked, reading=reading).chosen.width for reading in (JOINT, Reading()))
+
+    assert 1.1 * single < joint < 2.5 * single
+
+
+def test_more_budget_is_foretold_at_the_level_that_each_interval_had(joint: AuditResult, single: AuditResult) -> None:
+    wide, narrow = outlook(joint), outlook(single)
+
+    assert wide is not None
+    assert narrow is not None
+    assert wide.curve[0].width > narrow.curve[0].width
