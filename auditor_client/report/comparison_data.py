@@ -62,6 +62,10 @@ _CHANGES_BY_THEMSELVES: Final = sentence(
     "The intervals of an audit’s own figures hold together where they were made joint; the intervals of these changes "
     "are for one figure each."
 )
+_OTHER_PEOPLE: Final = said(
+    "The audits may count different people: their scopes differ, or who has a decision. Part of the change may come "
+    "from that."
+)
 _ONE_FIGURE: Final = sentence("Only {title} was compared: accuracy and other figures may have changed either way.")
 
 
@@ -73,7 +77,7 @@ def comparison_data(first: Finding, second: Finding, metric: str, change: Compar
     of_difference = _row(said("{metric} difference, in percentage points", metric=title), "difference", change, points)
     selection = metric == PARITY
     return ComparisonData(
-        headline=_headline(second, metric, change, of_ratio, of_difference),
+        headline=_headline((first, second), metric, change, (of_ratio, of_difference)),
         change=change.change.value.replace(" ", "-"),
         level=level_words(change.ratio),
         facts=_facts(first, second),
@@ -84,50 +88,71 @@ def comparison_data(first: Finding, second: Finding, metric: str, change: Compar
         change_ticks=axis.ticks,
         # Of rates that are no selection rates the difference is read first.
         figures=(of_ratio, of_difference) if selection else (of_difference, of_ratio),
-        notes=(said(_ONE_FIGURE, title=METRIC_WORDS[metric].within), *change.notes, *_joint(first, second)),
+        notes=(
+            said(_ONE_FIGURE, title=METRIC_WORDS[metric].within),
+            *(() if _same_people(first, second) else (_OTHER_PEOPLE,)),
+            *change.notes,
+            *_joint(first, second),
+        ),
         cost=_cost(first, second),
     )
 
 
-def _headline(second: Finding, metric: str, change: Comparison, of_ratio: ChangeRow, of_difference: ChangeRow) -> str:
-    """Which model is closer to parity in which figure, and by how much."""
+def _same_people(first: Finding, second: Finding) -> bool:
+    """Whether both audits count the people of one scope."""
+    return set(first.question.scope) == set(second.question.scope)
+
+
+def _headline(
+    audits: tuple[Finding, Finding], metric: str, change: Comparison, rows: tuple[ChangeRow, ChangeRow]
+) -> str:
+    """Which model is closer to parity in which figure, and by how much; the rows are of ratio and difference."""
     level = level_words(change.ratio)
 
     def filled(template: str, row: ChangeRow) -> str:
         interval = said(" ({level} interval {ends})", level=level, ends=row.interval) if row.interval else ""
         return said(template, first=row.first, second=row.second, change=row.change, interval=interval)
 
-    words = {"whom": whom(second), "title": METRIC_WORDS[metric].within}
+    second = audits[1]
+    counted = whom(second) if _same_people(*audits) else said("the people whom each audit counts")
+    words = {"whom": counted, "title": METRIC_WORDS[metric].within}
     changed = said(_CHANGES[change.change], columns=listed(sensitive_words(second.question)), **words)
-    by_ratio, by_difference = filled(_RATIO, of_ratio), filled(_DIFFERENCE, of_difference)
+    by_ratio, by_difference = filled(_RATIO, rows[0]), filled(_DIFFERENCE, rows[1])
     return joined([changed, by_ratio] if metric == PARITY else [changed, by_difference, by_ratio])
 
 
 def _facts(first: Finding, second: Finding) -> tuple[Fact, ...]:
     """What both audits are about, and which each of them is."""
     answers = [(said("First"), first), (said("Second"), second)]
+    scopes = [_scope_facts(finding) for finding in (first, second)]
+    common = scopes[0] == scopes[1]
     return (
         Fact(
             said("Dataset"),
             said("{dataset}, version {version}", dataset=second.question.words.title, version=second.release.version),
         ),
         Fact(said("Compared by"), listed(sensitive_words(second.question))),
-        *([Fact(said("Within"), listed(scope))] if (scope := scope_words(second.question)) else []),
+        *(scopes[1] if common else ()),
         *([Fact(said("Holder"), second.holder_url, exact=True)] if second.holder_url else []),
         *(
             fact
-            for which, finding in answers
+            for (which, finding), scope in zip(answers, scopes, strict=True)
             for fact in (
                 Fact(said("{which}: audited", which=which), subject(finding.question).sentence),
                 *(
                     replace(one, term=said("{which}: {term}", which=which, term=one.term))
-                    for one in model_facts(finding.question)
+                    for one in (*model_facts(finding.question), *(() if common else scope))
                 ),
                 Fact(said("{which}: answered", which=which), date(finding.release.created.astimezone(UTC), time=True)),
                 Fact(said("{which}: receipt", which=which), finding.receipt.name, exact=True),
             )
         ),
     )
+
+
+def _scope_facts(finding: Finding) -> tuple[Fact, ...]:
+    scope = scope_words(finding.question)
+    return (Fact(said("Within"), listed(scope)),) if scope else ()
 
 
 def _name(finding: Finding) -> str:

@@ -392,6 +392,21 @@ def test_decisions_are_named_by_their_column_and_have_no_model(auditor: Auditor)
     assert len(auditor.history("register", model=digest)) == 1
 
 
+def test_a_comparison_of_other_people_says_so(auditor: Auditor) -> None:
+    common: dict[str, Any] = {"dataset": "register", "sensitive": ["sex"], "epsilon": "1"}
+    everybody, adults = (auditor.audit(score(), **common, where=where) for where in ([], ["age >= 30"]))
+
+    other, same = compare_results(everybody, adults), compare_results(adults, adults)
+
+    assert "among the people whom each audit counts," in other.view.data.headline.lower()
+    assert "The audits may count different people" in other.to_html()
+    assert [fact.text for fact in other.view.data.facts if "ithin" in fact.term] == ["age is at least 30"]
+    assert "Second: Within: age is at least 30" in other.summary()
+    assert "among the people in the register within the scope," in same.view.data.headline.lower()
+    assert "The audits may count different people" not in same.to_html()
+    assert "\nWithin: age is at least 30" in same.summary()
+
+
 def test_the_scope_that_was_asked_for_is_said(auditor: Auditor) -> None:
     auditor.link(DECISIONS, "register", name="decision")
     audit = auditor.audit(
