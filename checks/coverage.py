@@ -7,6 +7,8 @@ rules. Each is released `--runs` times by the holder's own mechanism at one ε o
 and every release is estimated:
 
 - `registers`: the ratio and the difference, additive noise, strategies `verdict`, `rules` and `pafer`;
+- `scattered`: the same of 2 to 16 groups of 1 to 5 000 people, with up to 64 rules; and `alike`: of 2 to 9 groups of
+  one size and one rate, where the truth is at the upper end of the ratio;
 - `odds`: equalized odds from two such registers, one for either label;
 - `shares`: the shares of the rules in the disparity of the two extreme groups, all intervals counted; and
   `supported-shares` with exact supports;
@@ -103,11 +105,13 @@ def additive(seed: int, epsilon_nano: int) -> LaplaceMechanism | GaussianMechani
     return LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=1)
 
 
-def of_registers(task: Task) -> list[Covered]:
+def of_registers(
+    task: Task, *, name: str = "", invented: Callable[[int], Register] = Register.invented, draws: int = DRAWS
+) -> list[Covered]:
     """Ratio and difference of one register."""
-    register = Register.invented(task.seed)
-    found = [figure for totals in _totals(register, task) for figure in parity_ranges(totals, level=LEVEL, draws=DRAWS)]
-    return _parity_covered("", task, found, register.parity())
+    register = invented(task.seed)
+    found = [figure for totals in _totals(register, task) for figure in parity_ranges(totals, level=LEVEL, draws=draws)]
+    return _parity_covered(name, task, found, register.parity())
 
 
 def of_odds(task: Task) -> list[Covered]:
@@ -257,6 +261,16 @@ def of_joint(task: Task) -> list[Covered]:
 
 PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     "registers": (of_registers, 1.0),
+    "scattered": (
+        partial(
+            of_registers,
+            name="scattered",
+            invented=partial(Register.invented, groups_max=16, people_min=1, rules_max=64),
+        ),
+        1.0,
+    ),
+    # An end over 72 pairs of groups is a far quantile: as many draws as an audit makes.
+    "alike": (partial(of_registers, name="alike", invented=Register.alike, draws=8 * DRAWS), 0.25),
     "odds": (of_odds, 0.5),
     "shares": (of_shares, 0.1),
     "supported-shares": (partial(of_shares, name="supported share", supported=True), 0.1),

@@ -31,11 +31,11 @@ class Register:
     strategy: str
 
     @classmethod
-    def invented(cls, seed: int, *, groups_max: int = 8) -> "Register":
+    def invented(cls, seed: int, *, groups_max: int = 8, people_min: int = 5, rules_max: int = 4) -> "Register":
         """A register of its own for each seed."""
         rng = np.random.default_rng(seed)
         groups = int(rng.integers(2, groups_max + 1))
-        sizes = np.exp(rng.uniform(np.log(5), np.log(5_000), groups)).astype(np.int64)
+        sizes = np.exp(rng.uniform(np.log(people_min), np.log(5_000), groups)).astype(np.int64)
         # Half of the registers have rates near each other, half have extreme ones.
         spread = rng.choice([0.4, 20.0])
         middle = rng.uniform(0.1, 0.9)
@@ -43,13 +43,27 @@ class Register:
         accepted = rng.binomial(sizes, rates)
         if not accepted.any():
             accepted[sizes.argmax()] = sizes.max() // 2
-        favourable, unfavourable = int(rng.integers(1, 5)), int(rng.integers(1, 5))
+        favourable, unfavourable = (int(rng.integers(1, rules_max + 1)) for _ in range(2))
         return cls(
             _in_rules(accepted, favourable, rng),
             _in_rules(sizes - accepted, unfavourable, rng),
             rates,
             str(rng.choice(EPSILONS)),
             str(rng.choice(["verdict", "rules", "pafer"])),
+        )
+
+    @classmethod
+    def alike(cls, seed: int) -> "Register":
+        """Two to nine groups of one size and one rate, which is the hardest case for an upper end of the ratio."""
+        rng = np.random.default_rng(seed)
+        groups, size = int(rng.integers(2, 10)), int(rng.choice([100, 500, 2_000]))
+        accepted = int(size * rng.choice([0.1, 0.3, 0.5, 0.8]))
+        return cls(
+            np.full((1, groups), accepted),
+            np.full((1, groups), size - accepted),
+            np.full(groups, accepted / size),
+            str(rng.choice(EPSILONS)),
+            "verdict",
         )
 
     @property
