@@ -16,6 +16,8 @@ and every release is estimated:
 - `supports`: with exact numbers of people, K = 2 to 4, and with one of two groups counted;
 - `joint`: all intervals of a joint report at once, and all its verdicts, of registers of 2 to 16 groups of 1 to 5 000
   people;
+- `judged`: ratio and difference of the groups that are large enough, with groups right at the cut, as
+  `checks.coverage_of_judged` invents them; the truth is that of the groups which are judged in the same release;
 - `exponential`, `empty-rules` and `reports`: the exponential mechanism's answers, the same with twenty empty rules
   in addition to the others, and randomised responses.
 
@@ -38,6 +40,7 @@ from auditor_client.estimation.attribution import attribute
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
 from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
+from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.totals import CountedTotals, KnownTotals
@@ -51,7 +54,7 @@ from shared.noise import (
     KeptValue,
     RandomisedResponseNoise,
 )
-from testing.invented_registers import Register, parity_of
+from testing.invented_registers import Register, judged_register, parity_of
 from testing.invented_scores import ScoredRegister
 from testing.parity_ranges import released
 
@@ -110,8 +113,24 @@ def of_registers(
 ) -> list[Covered]:
     """Ratio and difference of one register."""
     register = invented(task.seed)
-    found = [figure for totals in _totals(register, task) for figure in parity_ranges(totals, level=LEVEL, draws=draws)]
+    found = [
+        figure
+        for totals in totals_of_releases(register, task)
+        for figure in parity_ranges(totals, level=LEVEL, draws=draws)
+    ]
     return _parity_covered(name, task, found, register.parity())
+
+
+def of_judged(task: Task) -> list[Covered]:
+    """Ratio and difference of the groups that are judged, in every release of those that are there."""
+    register, rule = judged_register(task.seed)
+    found = [
+        figure
+        for totals in totals_of_releases(register, task)
+        for figure in parity_ranges(totals, level=LEVEL, draws=DRAWS, rule=rule)
+    ]
+    ratios, differences = np.array([register.truth(figure.groups) for figure in found]).T
+    return _parity_covered("judged", task, found, (ratios, differences))
 
 
 def of_odds(task: Task) -> list[Covered]:
@@ -125,7 +144,7 @@ def of_odds(task: Task) -> list[Covered]:
     negative = Register(accepted[None], (sizes - accepted)[None], rates, positive.epsilon, positive.strategy)
     found = [
         figure
-        for both in zip(_totals(positive, task), _totals(negative, task), strict=True)
+        for both in zip(totals_of_releases(positive, task), totals_of_releases(negative, task), strict=True)
         for figure in parity_ranges(*both, level=LEVEL, draws=DRAWS)
     ]
     (first, less), (second, more) = positive.parity(), negative.parity()
@@ -271,6 +290,7 @@ PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     ),
     # An end over 72 pairs of groups is a far quantile: as many draws as an audit makes.
     "alike": (partial(of_registers, name="alike", invented=Register.alike, draws=8 * DRAWS), 0.25),
+    "judged": (of_judged, 0.5),
     "odds": (of_odds, 0.5),
     "shares": (of_shares, 0.1),
     "supported-shares": (partial(of_shares, name="supported share", supported=True), 0.1),
@@ -297,8 +317,8 @@ def _answered(register: Register, task: Task) -> Iterator[tuple[IntArray, IntArr
         )
 
 
-def _totals(register: Register, task: Task) -> Iterator[CountedTotals]:
-    """The same with the noise that the estimator supposes."""
+def totals_of_releases(register: Register, task: Task) -> Iterator[CountedTotals]:
+    """What some releases at once say, with the noise that the estimator supposes."""
     for accepted, complement in _answered(register, task):
         yield _with_noise(register, task, accepted, complement)
 
@@ -333,7 +353,9 @@ def _measurements(register: Register, task: Task) -> Iterator[Measurement]:
         )
 
 
-def _parity_covered(name: str, task: Task, found: Sequence[ParityRange], truths: tuple[float, float]) -> list[Covered]:
+def _parity_covered(
+    name: str, task: Task, found: Sequence[ParityRange], truths: tuple[float | FloatArray, float | FloatArray]
+) -> list[Covered]:
     """How often ratio and difference were held."""
     return [
         _covered(f"{name} ratio".lstrip(), task.seed, [figure.ratio for figure in found], truths[0]),
@@ -341,12 +363,14 @@ def _parity_covered(name: str, task: Task, found: Sequence[ParityRange], truths:
     ]
 
 
-def _covered(name: str, seed: int, figures: "list[Estimate] | list[Estimate | None]", truth: float) -> Covered:
+def _covered(
+    name: str, seed: int, figures: "list[Estimate] | list[Estimate | None]", truth: float | FloatArray
+) -> Covered:
     ends = np.array([(figure.low, figure.high) for figure in figures if figure is not None])
-    # An undefined figure claims nothing, so it is not wrong; rounding is no error.
+    # An undefined figure claims nothing, so it is not wrong, nor is one of a truth that is none; rounding is no error.
     low, high = np.nan_to_num(ends[:, 0], nan=-np.inf) - 1e-12, np.nan_to_num(ends[:, 1], nan=np.inf) + 1e-12
     width = float(np.nanmean(ends[:, 1] - ends[:, 0])) if not np.isnan(ends).all() else np.nan
-    return Covered(f"{name} {seed}", int(((low <= truth) & (truth <= high)).sum()), len(ends), width)
+    return Covered(f"{name} {seed}", int((~(low > truth) & ~(high < truth)).sum()), len(ends), width)
 
 
 def _line(name: str, covered: list[Covered]) -> str:

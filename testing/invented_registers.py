@@ -1,14 +1,18 @@
 """Invented registers as true histograms of a tree's rules: small and large groups, rates from nobody to everybody."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.estimation.measurements import ComplementKind, IntArray
+from auditor_client.estimation.size_rule import TWO_PERCENT, SizeRule
 from shared.amounts import parse_nano
 
+JUDGED_GROUPS_MAX: Final = 16
+JUDGED_KINDS: Final = 4
 EPSILONS: Final = ("0.05", "0.1", "0.15", "0.25", "0.5")
 
 
@@ -87,6 +91,20 @@ class Register:
         """The true ratio and difference over the groups that have people."""
         return parity_of(self.accepted / self.sizes)
 
+    def among(self, groups: Sequence[int]) -> "Register":
+        """The same about some groups, by their indices; one that is named twice is there twice."""
+        index = np.array(groups, dtype=np.intp)
+        return replace(
+            self,
+            favourable=self.favourable[:, index],
+            unfavourable=self.unfavourable[:, index],
+            rates=self.rates[index],
+        )
+
+    def truth(self, groups: Sequence[int]) -> tuple[float, float]:
+        """The true ratio and difference of some groups that have people; NaN of fewer than two."""
+        return self.among(groups).parity() if len(groups) > 1 else (np.nan, np.nan)
+
     def parts(self) -> tuple[IntArray, IntArray]:
         """The cells that the strategy asks, favourable and complement."""
         if self.strategy == "pafer":
@@ -105,8 +123,38 @@ class Register:
         return parse_nano(self.epsilon) // (2 if self.strategy == "pafer" else 1)
 
 
+def judged_register(seed: int) -> tuple[Register, SizeRule]:
+    """A register of its own for each seed, with small groups, and how large groups have to be to be judged.
+
+    By turns the rule is 2 %; the true size of a group, which so lies right at the cut; that of half of the groups,
+    which are alike; and 30 people, with three large groups of rates near each other and thirteen of one person.
+    """
+    kind, register = seed % JUDGED_KINDS, Register.invented(seed, groups_max=JUDGED_GROUPS_MAX, people_min=1)
+    groups = len(register.sizes)
+    if kind == JUDGED_KINDS - 1:
+        return _with_single_people(register, np.random.default_rng(seed)), SizeRule.of("30")
+    if kind == JUDGED_KINDS - 2:
+        register = register.among([group if 2 * group < groups else groups - 1 for group in range(groups)])
+    return register, SizeRule.of(str(register.sizes[-1])) if kind else TWO_PERCENT
+
+
+def _with_single_people(register: Register, rng: np.random.Generator) -> Register:
+    """Three groups of 1 000 to 5 000 people, and thirteen of one, at the same ε and by the same strategy."""
+    sizes = np.array([*rng.integers(1_000, 5_001, 3), *[1] * (JUDGED_GROUPS_MAX - 3)], dtype=np.int64)
+    rates = np.clip(rng.uniform(0.2, 0.9) * rng.uniform(0.85, 1.1, len(sizes)), 0, 1)
+    accepted = rng.binomial(sizes, rates)
+    return replace(
+        register,
+        favourable=_in_rules(accepted, len(register.favourable), rng),
+        unfavourable=_in_rules(sizes - accepted, len(register.unfavourable), rng),
+        rates=rates,
+    )
+
+
 def parity_of(rates: NDArray[np.float64]) -> tuple[float, float]:
-    """Ratio and difference of the smallest and the largest rate."""
+    """Ratio and difference of the smallest and the largest rate; NaN where nobody is accepted."""
+    if not rates.any():
+        return np.nan, 0.0
     return float(rates.min() / rates.max()), float(rates.max() - rates.min())
 
 

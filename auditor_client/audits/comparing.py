@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from auditor_client.asking.request import ODDS, AuditRequest
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import QuestionRefused
-from auditor_client.estimation.results import Comparison
+from auditor_client.estimation.results import Comparison, ParityEstimate
 from auditor_client.findings.answers import RATES
 from auditor_client.findings.insight import parity_of
 from auditor_client.findings.reading import Reading
@@ -62,15 +62,31 @@ def compare_results(first: AuditResult, second: AuditResult) -> ModelComparison:
     """Compare the first metric of two audits of the same groups; spends nothing.
 
     Raises:
-        QuestionRefused: They are about other metrics, groups or thresholds, or about a pair of rates.
+        QuestionRefused: They are about other metrics, groups, least sizes or thresholds, or about a pair of rates.
     """
     metric = first.metrics[0]
     if second.metrics[0] != metric or first.plan.sensitive != second.plan.sensitive:
         raise QuestionRefused("Compare audits of the same metric by the same sensitive columns.")
     for audit in (first, second):
         require_comparable(audit.question.request, audit.reading)
-    one, other = (parity_of(audit.first, RATES[metric][0]) for audit in (first, second))
+    if first.reading.rule != second.reading.rule:
+        raise QuestionRefused("Compare audits that judge groups of the same least size (`judged`).")
+    one, other = _of_the_same_groups(first, second)
     same = first.release.id == second.release.id
     from auditor_client.estimation.comparison import compare_estimates  # noqa: PLC0415 - takes a second to import
 
     return ModelComparison(first, second, metric, compare_estimates(one, other, same_answer=same))
+
+
+def _of_the_same_groups(first: AuditResult, second: AuditResult) -> tuple[ParityEstimate, ParityEstimate]:
+    """The first metric of both, without the groups that either of them leaves out for their size."""
+    metric, rate = first.metrics[0], RATES[first.metrics[0]][0]
+    but = {*first.first.left_out, *second.first.left_out}
+    estimates = (
+        audit.first
+        if but == set(audit.first.left_out)
+        else audit.reading.estimate(metric, audit.counts, audit.question.reference, but)
+        for audit in (first, second)
+    )
+    one, other = (parity_of(estimate, rate) for estimate in estimates)
+    return one, other

@@ -15,7 +15,8 @@ def frame(finding: Finding) -> pd.DataFrame:
 
     Returns:
         Indexed by metric, rate ("acceptance", "positive", …) and the sensitive columns; one row for each group, with
-        columns rate, low, high (of the people in the data), population_low, population_high, accepted, size.
+        columns rate, low, high (of the people in the data), known (whether the answers tell the rate), population_low,
+        population_high, accepted, size.
     """
     sensitive = list(finding.plan.sensitive)
     rows = [
@@ -55,6 +56,7 @@ def history_table(findings: Sequence[Finding]) -> pd.DataFrame:
             "model": finding.model.rules,
             "metric": metric,
             "ratio": estimate.ratio.value,
+            "known": estimate.ratio.known,
             "low": estimate.ratio.low,
             "high": estimate.ratio.high,
             "difference": estimate.difference.value,
@@ -73,8 +75,8 @@ def joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(dict(frames), names=["audit"])
 
 
-def _ends(rate: Estimate, population: Estimate | None) -> dict[str, float]:
-    ends = {"rate": rate.value, "low": rate.low, "high": rate.high}
+def _ends(rate: Estimate, population: Estimate | None) -> dict[str, float | bool]:
+    ends = {"rate": rate.value, "low": rate.low, "high": rate.high, "known": rate.known}
     if population is None:
         return ends
     return {**ends, "population_low": population.low, "population_high": population.high}

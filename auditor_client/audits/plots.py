@@ -78,9 +78,11 @@ def _draw(axis: Axes, finding: Finding, parity: ParityEstimate, name: str) -> No
     for row, group in enumerate(rated):
         _interval(axis, row, group.population_rate, 1.2, f"{level}, the population")
         _interval(axis, row, group.rate, 4.5, f"{level}, the people in the data")
-        axis.barh(row, group.rate.value, height=0.6, color=_BAR, zorder=0, label="" if row else "estimate")
+        if group.rate.known:
+            axis.barh(row, group.rate.value, height=0.6, color=_BAR, zorder=0, label="" if row else "estimate")
         right = max(_ends(group))
-        axis.annotate(f"{group.rate.value:.1%}", (right, row), (4, 0), textcoords="offset points", va="center")
+        words = f"{group.rate.value:.1%}" if group.rate.known else "unknown"
+        axis.annotate(words, (right, row), (4, 0), textcoords="offset points", va="center")
     if parity.threshold is not None and rated:
         limit = parity.threshold * rated[-1].rate.value
         axis.axvline(limit, color=_THRESHOLD, linestyle="--", label=f"{parity.threshold:g} of the highest rate")

@@ -39,6 +39,7 @@ def plan(
         float | None,
         typer.Option(help="Instead of --epsilon: the width that the interval is to have.", rich_help_panel=PRIVACY),
     ] = None,
+    reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "level"))],
     own: Annotated[OnHand, Without(("reuse",))],
     output: Output,
     connection: Annotated[Connection, Without(("receipts",))],
@@ -46,7 +47,7 @@ def plan(
     """What an audit would cost and how wide its interval would be with each strategy; spends nothing."""
     with an_auditor(connection) as auditor:
         require_writable(output.report)
-        planned = auditor.plan(model, dataset, request, target_width=target_width, **dict(own))
+        planned = auditor.plan(model, dataset, request, reading=reading, target_width=target_width, **dict(own))
         show(planned, output, Report=output.report)
 
 

@@ -9,7 +9,7 @@ have to add up, so there the posterior mean counts of a group are projected onto
 negative: what the noise made of empty rules is taken from all rules equally, as soft thresholding does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -19,12 +19,14 @@ from auditor_client.errors import EstimationRefused
 from auditor_client.estimation import caveats
 from auditor_client.estimation.draws import DrawsWithBoundaryCases
 from auditor_client.estimation.intervals import METHOD, quantile_estimate, undefined
+from auditor_client.estimation.judged_groups import judged_groups
 from auditor_client.estimation.measurements import Measurement, NoisyCounts, Supports
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import Posterior, check_question
-from auditor_client.estimation.results import Attribution, Estimate, RuleShare
+from auditor_client.estimation.results import Attribution, Estimate, RuleShare, Unit
 from auditor_client.estimation.rule_counts import RuleCounts, rule_counts, rule_noise
 from auditor_client.estimation.simultaneous import levels_needed
+from auditor_client.estimation.size_rule import SizeRule
 from shared.schema import Group
 from shared.wording import said
 
@@ -90,6 +92,7 @@ def attribute(
     *,
     pair: tuple[Group, Group] | None = None,
     reference: Group | None = None,
+    but: Collection[Group] = (),
     level: float = 0.95,
     seed: int = 0,
     draws: int = DRAWS,
@@ -102,6 +105,7 @@ def attribute(
         measurement: Noisy counts with a favourable cell for each rule (strategies `rules` and `pafer`).
         pair: Groups i and j. By default those of the lowest and the highest estimated rate.
         reference: Group j, if no pair is given; i is then the group whose rate is farthest from it.
+        but: Groups that are not compared unless they are named.
         level: Of each single interval, within (0, 1).
         seed: Of the draws.
         draws: How many.
@@ -113,7 +117,7 @@ def attribute(
     check_question(1.0, level)
     rule_noise(measurement)
     posterior = Posterior.of(measurement, level=level, seed=seed, draws=draws)
-    first, second = _pair(posterior, pair, reference)
+    first, second = _pair(posterior, pair, reference, but)
     priors = _rates_by_prior(measurement, posterior, (first, second))
     rates = _mean_rates(priors[1])
     values = [_projected(priors[1].counts[:, group], priors[1].accepted[group], rates[group]) for group in range(2)]
@@ -126,7 +130,7 @@ def attribute(
     return Attribution(
         first=names[0],
         second=names[1],
-        difference=_within(100 * (rates[0] - rates[1]), [_percent(of.shares(-1)) for of in priors], level),
+        difference=_within(100 * (rates[0] - rates[1]), [_percent(of.shares(-1)) for of in priors], level, Unit.POINTS),
         ratio=_within(_ratio(*rates), [(of.of_second(of.rates[0]),) * 2 for of in priors], level),
         shares=shares,
         warnings=tuple(caveats.of_attribution(*names, unclear=unclear)),
@@ -134,7 +138,7 @@ def attribute(
 
 
 def needed_by_shares(
-    measurement: Measurement, *, reference: Group | None, level: float, seed: int = 0
+    measurement: Measurement, *, reference: Group | None, level: float, seed: int = 0, rule: SizeRule | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """What the shares of `JOINT_DRAWS` draws need to hold together, under either prior (`together`).
 
@@ -144,7 +148,9 @@ def needed_by_shares(
     require_joint(measurement, level)
     rule_noise(measurement)
     posterior = Posterior.of(measurement, level=level, seed=seed, draws=JOINT_DRAWS)
-    pair = _pair(posterior, None, reference)
+    (judged,) = judged_groups([posterior.totals], rule, level)
+    but = [group for index, group in enumerate(posterior.groups) if index not in judged]
+    pair = _pair(posterior, None, reference, but)
     flat, pooled = (_needed(prior) for prior in _rates_by_prior(measurement, posterior, pair))
     return flat, pooled
 
@@ -212,12 +218,17 @@ def flipped(measurement: Measurement, rule: int) -> Measurement:
     )
 
 
-def _pair(posterior: Posterior, pair: tuple[Group, Group] | None, reference: Group | None) -> tuple[int, int]:
+def _pair(
+    posterior: Posterior, pair: tuple[Group, Group] | None, reference: Group | None, but: Collection[Group]
+) -> tuple[int, int]:
     """The indices of groups i and j."""
     if pair is not None:
         first, second = posterior.index(pair[0]), posterior.index(pair[1])
     else:
-        rates = [quantile_estimate(rates, posterior.level).value for rates in posterior.rates[1].rates]
+        rates = [
+            np.nan if group in but and group != reference else quantile_estimate(rates, posterior.level).value
+            for group, rates in zip(posterior.groups, posterior.rates[1].rates, strict=True)
+        ]
         if np.isnan(rates).sum() > len(rates) - 2:
             raise EstimationRefused(said("Fewer than two groups have people, so there is no disparity to share out."))
         second = int(np.nanargmax(rates)) if reference is None else posterior.index(reference)
@@ -235,7 +246,7 @@ def _rule_share(rule: int, priors: Sequence[_Rates], value: float, second: float
     of_second = [(of.of_second(lower), of.of_second(upper)) for of, (lower, upper) in zip(priors, draws, strict=True)]
     return RuleShare(
         rule,
-        _within(100 * value, [_percent(ends) for ends in draws], level),
+        _within(100 * value, [_percent(ends) for ends in draws], level, Unit.POINTS),
         _within(_ratio(value, second), of_second, level),
     )
 
@@ -272,7 +283,9 @@ def _ratio(numerator: float, denominator: float) -> float:
     return numerator / denominator if denominator > 0 else np.nan
 
 
-def _within(value: float, priors: Sequence[tuple[FloatArray, FloatArray]], level: float) -> Estimate:
+def _within(
+    value: float, priors: Sequence[tuple[FloatArray, FloatArray]], level: float, unit: Unit = Unit.SHARE
+) -> Estimate:
     """A value in the hull of both priors' intervals, which is stretched to it; undefined if they are.
 
     `priors` are each prior's draws for lower and for upper ends, shape (M,) each.
@@ -281,4 +294,4 @@ def _within(value: float, priors: Sequence[tuple[FloatArray, FloatArray]], level
     if not (np.isfinite(value) and np.isfinite(ends).all()):
         return undefined(level)
     (low, high), (other_low, other_high) = ends
-    return Estimate(value, min(low, other_low, value), max(high, other_high, value), level, METHOD)
+    return Estimate(value, min(low, other_low, value), max(high, other_high, value), level, METHOD, unit)

@@ -3,14 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from auditor_client.estimation.results import Estimate, GroupEstimate
+from auditor_client.estimation.results import Estimate, GroupEstimate, JudgedFigures
+from auditor_client.estimation.size_rule import SizeRule
 from shared.schema import Group
-from shared.wording import figure, joined, listed, said, signed
+from shared.wording import figure, joined, listed, said, said_of, signed
 
-OPEN_RATE_WIDTH: Final = 0.5
-"""A rate whose interval is wider than this is one that the answers leave open."""
-OPEN_RATIO_WIDTH: Final = 0.5
-"""A ratio whose interval is wider than this is one that the answers leave open."""
 SUMMED_MAX: Final = 50
 """Sums of more answers of the exponential mechanism may lean further than their intervals reach (docs/estimates.md)."""
 
@@ -31,8 +28,16 @@ def too_many_shares(most: int) -> str:
     )
 
 
-def of_parity(groups: Sequence[GroupEstimate], ratio: Estimate) -> Iterator[str]:
-    """Of the groups' rates and their ratio."""
+def of_parity(groups: Sequence[GroupEstimate], figures: JudgedFigures) -> Iterator[str]:
+    """Of the rates of the groups that some figures are about, and of these."""
+    ratio = figures.ratio
+    if figures.rule is not None and len(groups) < 2:
+        yield said(
+            "Fewer than two groups are shown to have at least {least}, so there is nothing to compare. A larger "
+            "epsilon may show more.",
+            least=least_size(figures.rule),
+        )
+        return
     empty = [group for group in groups if not group.rate.defined]
     if empty:
         yield said(
@@ -46,7 +51,7 @@ def of_parity(groups: Sequence[GroupEstimate], ratio: Estimate) -> Iterator[str]
         )
     if len(groups) - len(empty) < 2:
         yield said("Fewer than two groups have people, so there is nothing to compare.")
-    wide = [group for group in groups if group.rate.defined and group.rate.width > OPEN_RATE_WIDTH]
+    wide = [group for group in groups if group.rate.defined and not group.rate.known]
     if wide:
         sizes = [
             said(
@@ -60,7 +65,7 @@ def of_parity(groups: Sequence[GroupEstimate], ratio: Estimate) -> Iterator[str]
             "its rate. A larger epsilon or coarser groups would.",
             sizes=joined(sizes, ", "),
         )
-    elif ratio.defined and ratio.width > OPEN_RATIO_WIDTH:
+    elif ratio.defined and not ratio.known:
         yield said(
             "The data do not show the ratio: it lies between {low} and {high}, because the noise is as large as the "
             "numbers of people behind the rates. The difference is more exact; a larger epsilon would show the ratio.",
@@ -110,6 +115,14 @@ def of_comparison(ratio: Estimate, *, same_answer: bool) -> Iterator[str]:
             low=signed(figure(ratio.low, 3, "decimal")),
             high=signed(figure(ratio.high, 3, "decimal")),
         )
+
+
+def least_size(rule: SizeRule) -> str:
+    """How large a group is by a rule, in words: "30 people", "2 % of the people"."""
+    if rule.of_all:
+        decimals = str(rule).rstrip("%").partition(".")[2]
+        return said("{share} of the people", share=figure(float(rule.least), len(decimals), "percent"))
+    return said_of(int(rule.least), "one person", "{number} people")
 
 
 def name(group: Group) -> str:

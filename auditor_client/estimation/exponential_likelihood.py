@@ -134,16 +134,33 @@ class ExponentialDifference:
         return float(np.hypot(self.accepted.deviation, self.everybody.deviation))
 
     def tail_probability(self) -> FloatArray:
-        """An upper bound of how likely empty cells are answered so high, shape (T, K).
+        """An upper bound of how likely empty cells are answered so high, shape (T, K)."""
+        difference = self.everybody.answers - self.accepted.answers
+        return _at_least(difference, (self.everybody, self.accepted), above=self.everybody.cells)
 
-        With q = exp(−1/scale), an answer is below its count by t less often than discrete Laplace noise is, and
-        above it at most (1 + q) times as often, whatever the count is.
-        """
-        scale = max(self.accepted.noise.scale, self.everybody.noise.scale)
-        noise = noise_sum(DiscreteLaplaceNoise(scale=scale), self.accepted.cells + self.everybody.cells)
-        likely = noise.at_least(self.everybody.answers - self.accepted.answers)
-        bound: FloatArray = np.minimum((1 + math.exp(-1 / scale)) ** self.everybody.cells * likely, 1.0)
-        return bound
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExponentialSum:
+    """Everybody, where the exponential mechanism answered: the sum of some answers about disjoint cells."""
+
+    parts: tuple[ExponentialAnswers, ...]
+
+    def tail_probability(self, count: IntArray) -> FloatArray:
+        """An upper bound of how likely a count, of shape (T, 1) in people, is answered so high, shape (T, K)."""
+        answers = np.sum([part.answers for part in self.parts], axis=0)
+        return _at_least(answers - count, self.parts, above=sum(part.cells for part in self.parts))
+
+
+def _at_least(noise: IntArray, parts: tuple[ExponentialAnswers, ...], *, above: int) -> FloatArray:
+    """An upper bound of how likely some answers together are so far above their counts, of the same shape.
+
+    With q = exp(−1/scale), an answer is below its count by t less often than discrete Laplace noise is, and above it
+    at most (1 + q) times as often, whatever the count is. `above` is how many answers count upwards.
+    """
+    scale = max(part.noise.scale for part in parts)
+    likely = noise_sum(DiscreteLaplaceNoise(scale=scale), sum(part.cells for part in parts)).at_least(noise)
+    bound: FloatArray = np.minimum((1 + math.exp(-1 / scale)) ** above * likely, 1.0)
+    return bound
 
 
 def concentration_weights(cells: int) -> tuple[float, ...]:

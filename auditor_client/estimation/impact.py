@@ -7,9 +7,12 @@ may have it, and its interval holds that.
 
 from dataclasses import dataclass
 
+from auditor_client.estimation.intervals import undefined
+from auditor_client.estimation.judged_groups import GROUPS_MIN, judged_groups
 from auditor_client.estimation.measurements import Measurement
-from auditor_client.estimation.posterior import DRAWS, Posterior, parity_of
+from auditor_client.estimation.posterior import DRAWS, Posterior, group_estimates
 from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.size_rule import SizeRule
 from shared.schema import Group
 
 
@@ -24,7 +27,12 @@ class ImpactRatio:
 
 
 def impact_ratios(
-    measurement: Measurement, *, level: float = 0.95, seed: int = 0, draws: int = DRAWS
+    measurement: Measurement,
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+    draws: int = DRAWS,
+    rule: SizeRule | None = None,
 ) -> tuple[ImpactRatio, ...]:
     """Every group's rate over the highest.
 
@@ -33,18 +41,22 @@ def impact_ratios(
         level: Of each interval.
         seed: Of the draws.
         draws: How many.
+        rule: How large the groups are that are compared with each other; None for all.
 
     Returns:
         One for each group, in the measurement's order. The ratio of the group with the highest estimated rate need not
-        be 1: another may have the highest.
+        be 1: another may have the highest. That of a group which the rule leaves out is undefined.
 
     Raises:
         EstimationRefused: The answers cannot be the mechanism's.
     """
     posterior = Posterior.of(measurement, level=level, seed=seed, draws=draws)
-    flat, pooled = (of_prior.over_highest(level) for of_prior in posterior.rates)
-    groups = parity_of(posterior, threshold=1.0, reference=None).groups
+    (judged,) = judged_groups([posterior.totals], rule, level)
+    ratios = {}
+    if len(judged) >= GROUPS_MIN:
+        flat, pooled = (of_prior.among(judged).over_highest(level) for of_prior in posterior.rates)
+        ratios = {index: one.hull(other) for index, one, other in zip(judged, pooled, flat, strict=True)}
     return tuple(
-        ImpactRatio(group.group, group.size, group.rate, one.hull(other))
-        for group, one, other in zip(groups, pooled, flat, strict=True)
+        ImpactRatio(group.group, group.size, group.rate, ratios.get(index, undefined(level)))
+        for index, group in enumerate(group_estimates(posterior))
     )

@@ -72,6 +72,11 @@ class RateDraws:
             estimates.append(_median_within(of_highest, (ends[0], 1.0 if k in high else ends[1]), level))
         return estimates
 
+    def among(self, groups: Sequence[int]) -> "RateDraws":
+        """Of some groups alone, by their indices."""
+        index = np.array(groups, dtype=np.intp)
+        return RateDraws(self.rates[index], self.lower[index], self.upper[index])
+
     def extremes(self) -> tuple[FloatArray, FloatArray]:
         """The ratio and the difference in each draw, shape (M,); NaN where there is none."""
         smallest, largest = _smallest(self.rates), -_smallest(-self.rates)

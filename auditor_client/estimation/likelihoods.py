@@ -56,6 +56,6 @@ class AdditiveAnswers:
         likelihood: FloatArray = self.noise.log_mass[self.noise.index(self.answers[:, groups, None] - counts)]
         return likelihood
 
-    def tail_probability(self) -> FloatArray:
-        """How likely the noise alone is at least as large as the answer, shape (T, K)."""
-        return self.noise.at_least(self.answers)
+    def tail_probability(self, count: IntArray | int = 0) -> FloatArray:
+        """How likely a count, of shape (T, 1) in people, is answered so high, shape (T, K); by default nobody."""
+        return self.noise.at_least(self.answers - count)

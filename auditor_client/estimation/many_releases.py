@@ -3,20 +3,24 @@
 from dataclasses import dataclass
 
 from auditor_client.estimation.draws import DrawsWithBoundaryCases, posterior_draws
-from auditor_client.estimation.intervals import worst_parity
+from auditor_client.estimation.judged_groups import judged_groups, worst_among
 from auditor_client.estimation.local_model import Totals
 from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.size_rule import SizeRule
 
 
 @dataclass(frozen=True, slots=True)
 class ParityRange:
-    """The ratio and the difference of one release, each with its interval."""
+    """The ratio and the difference of one release, each with its interval; `groups` are the indices of those judged."""
 
     ratio: Estimate
     difference: Estimate
+    groups: tuple[int, ...]
 
 
-def parity_ranges(*comparisons: Totals, level: float, draws: int, seed: int = 0) -> list[ParityRange]:
+def parity_ranges(
+    *comparisons: Totals, level: float, draws: int, seed: int = 0, rule: SizeRule | None = None
+) -> list[ParityRange]:
     """Estimate T releases of K groups.
 
     Args:
@@ -25,6 +29,7 @@ def parity_ranges(*comparisons: Totals, level: float, draws: int, seed: int = 0)
         level: Of each interval.
         draws: How many from each posterior; a power of two.
         seed: Of the draws.
+        rule: How large the groups are that are judged; None for all.
 
     Returns:
         One for each release.
@@ -36,11 +41,12 @@ def parity_ranges(*comparisons: Totals, level: float, draws: int, seed: int = 0)
         ]
         for index, totals in enumerate(comparisons)
     ]
+    judged = judged_groups(comparisons, rule, level)
     flat, pooled = (
-        [worst_parity(parts, level) for parts in zip(*of_prior, strict=True)]
+        [worst_among(parts, groups, level) for groups, *parts in zip(judged, *of_prior, strict=True)]
         for of_prior in zip(*of_comparisons, strict=True)
     )
     return [
-        ParityRange(ratio.hull(flat_ratio), difference.hull(flat_difference))
-        for (ratio, difference), (flat_ratio, flat_difference) in zip(pooled, flat, strict=True)
+        ParityRange(ratio.hull(flat_ratio), difference.hull(flat_difference), groups)
+        for (ratio, difference), (flat_ratio, flat_difference), groups in zip(pooled, flat, judged, strict=True)
     ]

@@ -6,12 +6,14 @@ among people with and without the label; it takes the worse of the two, as Fairl
 `equalized_odds_difference` do.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.measurements import Measurement
-from auditor_client.estimation.posterior import DRAWS, Posterior, check_question, parity_of, worst_of
+from auditor_client.estimation.posterior import DRAWS, Posterior, check_question, judged_of, members, parity_of
 from auditor_client.estimation.results import OddsEstimate
+from auditor_client.estimation.size_rule import SizeRule
 from shared.schema import Group
 from shared.wording import said, sentence
 
@@ -28,12 +30,15 @@ def estimate_equalized_odds(
     seed: int = 0,
     reference: Group | None = None,
     draws: int = DRAWS,
+    rule: SizeRule | None = None,
+    but: Collection[Group] = (),
 ) -> OddsEstimate:
     """Compare the groups' rates of acceptance among people with y = 1 and among people with y = 0.
 
     Post-processing: spends no budget. The two are drawn independently and combined draw by draw.
 
-    Threshold, level, seed, reference and draws are as `posterior.estimate_parity` has them, the groups the same twice.
+    The rest is as `posterior.estimate_parity` has it. With a rule the groups that are compared are large enough both
+    among the people with the label and among those without it.
 
     Raises:
         EstimationRefused: The measurements are of different groups, or `estimate_parity` refuses one.
@@ -46,15 +51,15 @@ def estimate_equalized_odds(
         Posterior.of(measurement, level=level, seed=2 * seed + index, draws=draws)
         for index, measurement in enumerate((positive, negative))
     ]
-    of_labels = [parity_of(posterior, threshold=threshold, reference=reference) for posterior in posteriors]
-    return OddsEstimate(
-        **worst_of(posteriors),
-        true_positive=of_labels[0],
-        false_positive=of_labels[1],
-        threshold=threshold,
-        warnings=tuple(
-            said(of_label, warning=warning)
-            for of_label, estimate in zip((_WITH, _WITHOUT), of_labels, strict=True)
-            for warning in estimate.warnings
-        ),
+    worst = judged_of(posteriors, threshold, rule, but)
+    too_small = () if rule is None else worst.left_out
+    positives, negatives = (
+        parity_of(posterior, judged_of([posterior], threshold, rule, too_small), reference=reference)
+        for posterior in posteriors
     )
+    warnings = tuple(
+        said(of_label, warning=warning)
+        for of_label, estimate in ((_WITH, positives), (_WITHOUT, negatives))
+        for warning in estimate.warnings
+    )
+    return OddsEstimate(**members(worst, warnings), true_positive=positives, false_positive=negatives)

@@ -6,8 +6,8 @@ people in the data (rates a/n), so their intervals hold the noise of privacy alo
 population come from draws of p given those people, and hold the noise of sampling too.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
 from typing import Any, Final
 
@@ -15,12 +15,21 @@ from auditor_client.errors import EstimationRefused
 from auditor_client.estimation import caveats
 from auditor_client.estimation.draws import DrawsWithBoundaryCases, posterior_draws
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
-from auditor_client.estimation.intervals import RateDraws, quantile_estimate, worst_parity
+from auditor_client.estimation.intervals import RateDraws, quantile_estimate
+from auditor_client.estimation.judged_groups import judged_groups, worst_among
 from auditor_client.estimation.local_model import LocalTotals, Totals
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.plausibility import check_supports
-from auditor_client.estimation.results import Estimate, GroupComparison, GroupEstimate, ParityEstimate
+from auditor_client.estimation.results import (
+    Estimate,
+    GroupComparison,
+    GroupEstimate,
+    JudgedFigures,
+    ParityEstimate,
+    Unit,
+)
+from auditor_client.estimation.size_rule import TWO_PERCENT, SizeRule
 from auditor_client.estimation.totals import CountedTotals, KnownTotals
 from shared.noise import AdditiveNoise, ExponentialNoise
 from shared.schema import Group
@@ -36,6 +45,7 @@ class Posterior:
     """
 
     groups: tuple[Group, ...]
+    totals: Totals
     draws_by_prior: tuple[DrawsWithBoundaryCases, DrawsWithBoundaryCases]
     level: float
     seed: int
@@ -55,7 +65,7 @@ class Posterior:
         )
         parts = measurement.favourable, measurement.complement
         summed = max(part.cells if isinstance(part.noise, ExponentialNoise) else 0 for part in parts)
-        return cls(measurement.groups, (flat, pooled), level, seed, summed)
+        return cls(measurement.groups, totals, (flat, pooled), level, seed, summed)
 
     @cached_property
     def rates(self) -> list[RateDraws]:
@@ -87,6 +97,8 @@ def estimate_parity(
     seed: int = 0,
     reference: Group | None = None,
     draws: int = DRAWS,
+    rule: SizeRule | None = None,
+    but: Collection[Group] = (),
 ) -> ParityEstimate:
     """Compare the groups' rates, with honest intervals: any figure of 1-method §3 but equalized odds.
 
@@ -99,6 +111,8 @@ def estimate_parity(
         seed: Of the draws.
         reference: A group to compare every other with, in addition to the comparison of the extremes.
         draws: How many, a power of two.
+        rule: How large the groups are that ratio and difference are about; None for all groups.
+        but: Groups that a rule leaves out, however large they are.
 
     Returns:
         Estimates of method "posterior". An empty group has no rate (NaN) and, draw by draw, no part in ratio
@@ -111,47 +125,74 @@ def estimate_parity(
     """
     check_question(threshold, level)
     posterior = Posterior.of(measurement, level=level, seed=seed, draws=draws)
-    return parity_of(posterior, threshold=threshold, reference=reference)
+    return parity_of(posterior, judged_of([posterior], threshold, rule, but), reference=reference)
 
 
-def parity_of(posterior: Posterior, *, threshold: float | None, reference: Group | None) -> ParityEstimate:
-    """What a posterior says about parity; see `estimate_parity`."""
-    groups = tuple(_group(posterior, k) for k in range(len(posterior.groups)))
-    figures = worst_of([posterior])
+def parity_of(posterior: Posterior, figures: JudgedFigures, *, reference: Group | None) -> ParityEstimate:
+    """What a posterior says about parity, with the figures of `judged_of`; see `estimate_parity`."""
+    groups = group_estimates(posterior)
+    judged = [group for group in groups if group.group not in figures.left_out]
     flat, pooled = (
         quantile_estimate(of_prior.draws.overall()[0], posterior.level) for of_prior in posterior.draws_by_prior
     )
+    warnings = (*caveats.of_parity(judged, figures), *caveats.of_sums(posterior.summed))
     return ParityEstimate(
-        **figures,
+        **members(figures, warnings),
         groups=groups,
-        threshold=threshold,
-        warnings=(*caveats.of_parity(groups, figures["ratio"]), *caveats.of_sums(posterior.summed)),
         overall=pooled.hull(flat),
         reference=reference,
         comparisons=() if reference is None else _comparisons(posterior, reference),
     )
 
 
-def worst_of(posteriors: Sequence[Posterior]) -> dict[str, Any]:
-    """The members of `ParityFigures`: of one comparison, or the worst of two independent ones (equalized odds)."""
-    ratio, difference = worst_ratio(posteriors)
-    population = _in_hull([posterior.population_rates for posterior in posteriors], posteriors[0].level)
-    return {
-        "ratio": ratio,
-        "difference": difference,
-        "population_ratio": population[0],
-        "population_difference": population[1],
-    }
+def group_estimates(posterior: Posterior) -> tuple[GroupEstimate, ...]:
+    """Every group's rate, size and accepted people."""
+    return tuple(_group(posterior, k) for k in range(len(posterior.groups)))
 
 
-def worst_ratio(posteriors: Sequence[Posterior]) -> tuple[Estimate, Estimate]:
-    """The smallest ratio and the largest difference, about the people in the data."""
-    return _in_hull([posterior.rates for posterior in posteriors], posteriors[0].level)
+def judged_of(
+    posteriors: Sequence[Posterior], threshold: float | None, rule: SizeRule | None = None, but: Collection[Group] = ()
+) -> JudgedFigures:
+    """The figures of one comparison, or the worst of two independent ones (equalized odds).
+
+    They are about all groups; with a rule about those that are large enough in each comparison, but for some.
+    """
+    of_groups, level = posteriors[0].groups, posteriors[0].level
+    (large,) = judged_groups([posterior.totals for posterior in posteriors], rule or TWO_PERCENT, level)
+    kept = [index for index in large if of_groups[index] not in but]
+    left_out = tuple(group for index, group in enumerate(of_groups) if index not in kept)
+    over_all = _worst_of(posteriors, range(len(of_groups)), threshold=threshold, rule=None)
+    if not left_out:
+        return replace(over_all, rule=rule)
+    among = _worst_of(posteriors, kept, threshold=threshold, rule=rule or TWO_PERCENT, left_out=left_out)
+    return replace(over_all, other=among) if rule is None else replace(among, other=over_all)
 
 
-def _in_hull(rates: Sequence[Sequence[RateDraws]], level: float) -> tuple[Estimate, Estimate]:
-    """Ratio and difference of the pooled prior, in the hull of both priors' intervals; rates of each comparison."""
-    flat, pooled = (worst_parity(parts, level) for parts in zip(*rates, strict=True))
+def members(figures: JudgedFigures, warnings: tuple[str, ...]) -> dict[str, Any]:
+    """Figures as the members of an estimate that has them, with its warnings."""
+    return {**{field.name: getattr(figures, field.name) for field in fields(figures)}, "warnings": warnings}
+
+
+def _worst_of(posteriors: Sequence[Posterior], groups: Sequence[int], **of_whom: Any) -> JudgedFigures:
+    """The worst of one or two comparisons of some groups, by their indices."""
+    level = posteriors[0].level
+    ratio, difference = _in_hull([posterior.rates for posterior in posteriors], groups, level)
+    population = _in_hull([posterior.population_rates for posterior in posteriors], groups, level)
+    return JudgedFigures(
+        ratio=ratio,
+        difference=difference,
+        population_ratio=population[0],
+        population_difference=population[1],
+        **of_whom,
+    )
+
+
+def _in_hull(rates: Sequence[Sequence[RateDraws]], groups: Sequence[int], level: float) -> tuple[Estimate, Estimate]:
+    """Ratio and difference of some groups by the pooled prior, in the hull of both priors' intervals.
+
+    `rates` are of each comparison.
+    """
+    flat, pooled = (worst_among(parts, groups, level) for parts in zip(*rates, strict=True))
     return pooled[0].hull(flat[0]), pooled[1].hull(flat[1])
 
 
@@ -206,12 +247,13 @@ def _group(posterior: Posterior, k: int) -> GroupEstimate:
         return pooled.hull(flat)
 
     def people(name: str) -> Estimate:
-        return hull(
+        found = hull(
             [
                 [getattr(draws, name)[0, k] for draws in (of_prior.draws, of_prior.lower, of_prior.upper)]
                 for of_prior in posterior.draws_by_prior
             ]
         )
+        return replace(found, unit=Unit.PEOPLE)
 
     rate, population_rate = (
         hull([[of_prior.rates[k], of_prior.lower[k], of_prior.upper[k]] for of_prior in of_rates])

@@ -3,8 +3,21 @@
 import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
+from auditor_client.estimation.size_rule import SizeRule
 from shared.schema import Group
+
+OPEN_WIDTH: Final = 0.5
+"""A share whose interval is wider than half of all that it could be is not known (ADR 0032)."""
+
+
+class Unit(StrEnum):
+    """What an estimate counts in: a rate, a ratio or a difference of rates is a share."""
+
+    SHARE = "share"
+    PEOPLE = "people"
+    POINTS = "percentage points"
 
 
 class Verdict(StrEnum):
@@ -29,6 +42,7 @@ class Estimate:
         high: Upper end, inclusive.
         level: Probability that the interval is meant to hold the truth with, such as 0.95.
         method: How it was made: "posterior", "plug-in".
+        unit: Of value and interval.
     """
 
     value: float
@@ -36,11 +50,21 @@ class Estimate:
     high: float
     level: float
     method: str
+    unit: Unit = Unit.SHARE
 
     @property
     def defined(self) -> bool:
         """Whether there is a value at all."""
         return not math.isnan(self.value)
+
+    @property
+    def known(self) -> bool:
+        """Whether the answers tell the value: not of a share whose interval is wider than half of what it could be.
+
+        What is wider is what the prior makes of next to no answer, and leans towards parity: show the interval. A
+        ratio above 1 is known within half of itself.
+        """
+        return self.defined and not (self.unit is Unit.SHARE and self.width > OPEN_WIDTH * max(1.0, abs(self.value)))
 
     @property
     def width(self) -> float:
@@ -73,7 +97,8 @@ class Estimate:
             return "undefined"
         if math.isnan(self.low):
             return f"{self.value:.3f}"
-        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+        value = f"{self.value:.3f}" if self.known else "unknown"
+        return f"{value} [{self.low:.3f}, {self.high:.3f}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +145,17 @@ class JudgedFigures(ParityFigures):
     Attributes:
         threshold: What the verdict is about: 0.8 for the four-fifths rule; None if there is to be none.
         warnings: What the reader has to know of these figures, in sentences.
+        rule: How large the groups are that these figures are about; None if they are about all of them.
+        left_out: The groups that are not shown to be so large.
+        other: The same figures of other groups, where these are others: of all if there is a rule, else of those that
+            are large enough by `size_rule.TWO_PERCENT`.
     """
 
     threshold: float | None
     warnings: tuple[str, ...] = ()
+    rule: SizeRule | None = None
+    left_out: tuple[Group, ...] = ()
+    other: "JudgedFigures | None" = None
 
     @property
     def verdict(self) -> Verdict:
@@ -159,6 +191,20 @@ class ParityEstimate(JudgedFigures):
     overall: Estimate | None = None
     reference: Group | None = None
     comparisons: tuple[GroupComparison, ...] = ()
+
+    @property
+    def judged(self) -> tuple[GroupEstimate, ...]:
+        """The groups that ratio, difference and verdict are about."""
+        return tuple(group for group in self.groups if group.group not in self.left_out)
+
+    @property
+    def extremes(self) -> tuple[GroupEstimate, GroupEstimate] | None:
+        """Of these the groups of the lowest and of the highest estimated rate; None if none of them has a rate."""
+        rated = [group for group in self.judged if group.rate.defined]
+        if not rated:
+            return None
+        # Of equal rates the first is the lowest and the last the highest, so that two groups are named.
+        return min(rated, key=_rate), max(reversed(rated), key=_rate)
 
     @property
     def by_group(self) -> dict[Group, Estimate]:
@@ -259,3 +305,7 @@ class Comparison(ParityFigures):
         if self.ratio.low > 0:
             return Change.CLOSER
         return Change.FARTHER if self.ratio.high < 0 else Change.UNDECIDED
+
+
+def _rate(group: GroupEstimate) -> float:
+    return group.rate.value

@@ -20,9 +20,10 @@ from auditor_client.estimation.impact import ImpactRatio, impact_ratios
 from auditor_client.estimation.intervals import quantile_estimate, undefined
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.posterior import DRAWS, Posterior, check_question, parity_of
+from auditor_client.estimation.posterior import DRAWS, Posterior, check_question, judged_of, parity_of
 from auditor_client.estimation.results import Estimate, ParityEstimate, Verdict
 from auditor_client.estimation.score_levels import NOISE_DRAWS, auc_draws, level_of_sums, median_edge, noises
+from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.estimation.totals import BoolArray
 from shared.schema import Group
 
@@ -97,6 +98,7 @@ def estimate_scores(
     draws: int = DRAWS,
     reference: Group | None = None,
     joint: bool = False,
+    rule: SizeRule | None = None,
 ) -> ScoreFigures:
     """Everything that bands of a score say, with honest intervals.
 
@@ -110,6 +112,7 @@ def estimate_scores(
         draws: How many, of each posterior.
         reference: A group to compare every other with.
         joint: Whether the level is of each interval, so high that all hold together (`together`).
+        rule: How large the groups are that are compared with each other; None for all.
 
     Raises:
         EstimationRefused: The chosen threshold is no edge, or there is no group of the reference's name.
@@ -119,7 +122,7 @@ def estimate_scores(
     check_question(labelled_threshold, level)
     if chosen is not None and chosen not in bands.edges:
         raise EstimationRefused(f"The threshold {chosen} is no edge of the bands: name it among the edges.")
-    figures = _Figures(bands, threshold, labelled_threshold, level, seed, draws, reference, joint)
+    figures = _Figures(bands, threshold, labelled_threshold, level, seed, draws, reference, joint, rule)
     acceptance, median = figures.curve("everybody"), median_edge(bands)
     return ScoreFigures(
         groups=bands.groups,
@@ -148,6 +151,7 @@ class _Figures:
     draws: int
     reference: Group | None
     joint: bool
+    rule: SizeRule | None
 
     def curve(self, of: Population) -> ThresholdCurve:
         accepted = np.array([self.bands.accepted(edge) for edge in range(len(self.bands.edges))])
@@ -160,7 +164,7 @@ class _Figures:
     def impact(self, edge: int) -> tuple[ImpactRatio, ...]:
         """Each group's rate over the highest."""
         measured = self.bands.split("everybody", self.bands.accepted(edge))
-        return impact_ratios(measured, level=self.level, seed=self.seed, draws=self.draws)
+        return impact_ratios(measured, level=self.level, seed=self.seed, draws=self.draws, rule=self.rule)
 
     def calibration(self) -> tuple[ParityEstimate, ...]:
         bands = len(self.bands.edges) + 1
@@ -206,7 +210,5 @@ class _Figures:
         return tuple(self._parity(self.bands.split(of, accepted), level, threshold) for accepted in sets.tolist())
 
     def _parity(self, measurement: Measurement, level: float, threshold: float | None) -> ParityEstimate:
-        return parity_of(self._posterior(measurement, level), threshold=threshold, reference=self.reference)
-
-    def _posterior(self, measurement: Measurement, level: float) -> Posterior:
-        return Posterior.of(measurement, level=level, seed=self.seed, draws=self.draws)
+        posterior = Posterior.of(measurement, level=level, seed=self.seed, draws=self.draws)
+        return parity_of(posterior, judged_of([posterior], threshold, self.rule), reference=self.reference)

@@ -20,11 +20,13 @@ from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.attribution import needed_by_shares
 from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.estimation.intervals import PAIRS_MAX, RateDraws
+from auditor_client.estimation.judged_groups import GROUPS_MIN, judged_groups
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import Posterior
 from auditor_client.estimation.score_levels import median_edge, needed_by_bands
 from auditor_client.estimation.simultaneous import levels_needed, simultaneous_level
+from auditor_client.estimation.size_rule import TWO_PERCENT, SizeRule
 from shared.schema import Group
 from shared.wording import said
 
@@ -54,6 +56,7 @@ def level_of_report(
     bands: BandCounts | None,
     edge: int | None,
     level: float,
+    rule: SizeRule | None = None,
 ) -> float:
     """The level of each interval at which all intervals of one report hold together.
 
@@ -66,6 +69,7 @@ def level_of_report(
         bands: Of a score, if there is one.
         edge: The index of the edge at which its rates are divided by the highest; by default the median's.
         level: Of all together, within (0, 1).
+        rule: How large the groups are that are judged; None for all. The others' ratio and difference hold too.
 
     Raises:
         EstimationRefused: An answer allows no estimate, or the figures are too many.
@@ -73,7 +77,7 @@ def level_of_report(
     of_others: list[NeededByPrior] = []
     if shares is not None:
         with suppress(EstimationRefused):
-            of_others.append(needed_by_shares(shares, reference=reference, level=level))
+            of_others.append(needed_by_shares(shares, reference=reference, level=level, rule=rule))
     if bands is not None:
         of_bands = needed_by_bands(bands, median_edge(bands) if edge is None else edge)
         of_others.append((of_bands, of_bands))
@@ -81,7 +85,9 @@ def level_of_report(
     figures = FIGURES_A_GROUP * sum(len(measurement.groups) for measurement in measurements)
     for draws in (draws_at(level ** (1 / figures)), DRAWS_MAX):
         posteriors = [Posterior.of(measured, level=level, seed=0, draws=draws) for measured in measurements]
-        found = level_together([*(needed_by(posterior, reference) for posterior in posteriors), *of_others], level)
+        found = level_together(
+            [*(needed_by(posterior, reference, rule) for posterior in posteriors), *of_others], level
+        )
         if found is not None:
             return found
     raise EstimationRefused(TOO_MANY)
@@ -103,25 +109,28 @@ def level_together(needed: Sequence[NeededByPrior], level: float) -> float | Non
     return found if found <= 1 - 2 * BEYOND_MIN / draws else None
 
 
-def needed_by(posterior: Posterior, reference: Group | None) -> NeededByPrior:
+def needed_by(posterior: Posterior, reference: Group | None, rule: SizeRule | None = None) -> NeededByPrior:
     """What the figures of one posterior need."""
     index = None if reference is None else posterior.index(reference)
-    flat, pooled = (_needed(posterior, prior, index) for prior in range(2))
+    (judged,) = judged_groups([posterior.totals], rule or TWO_PERCENT, posterior.level)
+    flat, pooled = (_needed(posterior, prior, index, judged) for prior in range(2))
     return flat, pooled
 
 
-def _needed(posterior: Posterior, prior: int, reference: int | None) -> FloatArray:
+def _needed(posterior: Posterior, prior: int, reference: int | None, judged: tuple[int, ...]) -> FloatArray:
     needed: FloatArray = np.maximum.reduce(
-        [levels_needed(figures) for figures in _figures(posterior, prior, reference)]
+        [levels_needed(figures) for figures in _figures(posterior, prior, reference, judged)]
     )
     return needed
 
 
-def _figures(posterior: Posterior, prior: int, reference: int | None) -> Iterator[FloatArray]:
-    """Draws of all figures under one prior, shape (F, M) each."""
+def _figures(posterior: Posterior, prior: int, reference: int | None, judged: tuple[int, ...]) -> Iterator[FloatArray]:
+    """Draws of all figures under one prior, shape (F, M) each; of all groups, and of those that are judged."""
     for rates in (posterior.rates[prior], posterior.population_rates[prior]):
         yield rates.rates
         yield from _extremes(rates)
+        if GROUPS_MIN <= len(judged) < len(rates.rates):
+            yield from _extremes(rates.among(judged))
     if reference is not None:
         rates = posterior.rates[prior]
         pairs = rates.pairs(np.delete(np.arange(len(rates.rates)), reference), np.array([reference]))

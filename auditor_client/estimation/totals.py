@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor_client.estimation.exponential_likelihood import ExponentialAnswers, ExponentialDifference
+from auditor_client.estimation.exponential_likelihood import ExponentialAnswers, ExponentialDifference, ExponentialSum
 from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.measurements import ComplementKind, IntArray, Supports
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
@@ -24,6 +24,8 @@ CountLikelihood = AdditiveAnswers | ExponentialAnswers
 """The likelihood of true counts of K groups, given what was answered about them in T releases."""
 NoisyEstimate = CountLikelihood | ExponentialDifference
 """Estimates of K groups' true counts in T releases."""
+NoisySizes = AdditiveAnswers | ExponentialSum
+"""Noisy numbers of all people of K groups in T releases."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,12 +63,14 @@ class KnownTotals:
 class CountedTotals:
     """Totals of groups that the holder counted, so that each group's answers have a likelihood of their own.
 
-    `refused` is what the answers say about the refused: the complement, or everybody minus the accepted.
+    `refused` is what the answers say about the refused: the complement, or everybody minus the accepted. `sizes` is
+    what they say about both together.
     """
 
     accepted: CountLikelihood
     complement: CountLikelihood
     refused: NoisyEstimate
+    sizes: NoisySizes
     complement_is: ComplementKind
     known: KnownTotals | None = None
 
@@ -87,12 +91,14 @@ class CountedTotals:
         total adds up.
         """
         answers = AdditiveAnswers(accepted, noise_sum(noises[0], cells[0]))
-        other = refused = AdditiveAnswers(complement, noise_sum(noises[1], cells[1]))
+        other = refused = sizes = AdditiveAnswers(complement, noise_sum(noises[1], cells[1]))
+        # Sum and difference carry both noises. A plan's two halves differ in scale by an odd nano at most.
+        both = noise_sum(max(noises, key=lambda noise: noise.scale), sum(cells))
         if complement_is == "everybody":
-            # The difference carries both noises. A plan's two halves differ in scale by an odd nano at most.
-            wider = max(noises, key=lambda noise: noise.scale)
-            refused = AdditiveAnswers(complement - accepted, noise_sum(wider, cells[0] + cells[1]))
-        return cls(answers, other, refused, complement_is, known)
+            refused = AdditiveAnswers(complement - accepted, both)
+        else:
+            sizes = AdditiveAnswers(accepted + complement, both)
+        return cls(answers, other, refused, sizes, complement_is, known)
 
     @classmethod
     def of_exponential(
@@ -104,8 +110,10 @@ class CountedTotals:
         known: KnownTotals | None = None,
     ) -> Self:
         """Totals of the exponential mechanism's answers."""
-        refused = ExponentialDifference(complement, accepted) if complement_is == "everybody" else complement
-        return cls(accepted, complement, refused, complement_is, known)
+        everybody = complement_is == "everybody"
+        refused = ExponentialDifference(complement, accepted) if everybody else complement
+        sizes = ExponentialSum((complement,) if everybody else (accepted, complement))
+        return cls(accepted, complement, refused, sizes, complement_is, known)
 
     @property
     def estimates(self) -> tuple[FloatArray, FloatArray]:
@@ -120,6 +128,13 @@ class CountedTotals:
     def tail_probabilities(self) -> tuple[FloatArray, FloatArray]:
         """How likely noise alone answers with at least as many accepted, and refused, of nobody; shape (T, K) each."""
         return self.accepted.tail_probability(), self.refused.tail_probability()
+
+    def size_tails(self, least: FloatArray) -> FloatArray:
+        """How likely noise alone makes groups of so many people look as large as they do, shape (T, K).
+
+        `least` has shape (T, 1), in people; of smaller groups it is less likely still.
+        """
+        return self.sizes.tail_probability(np.ceil(least).astype(np.int64))
 
     def log_ratio(self, totals: TrueTotals, changed: TrueTotals, groups: IntArray) -> FloatArray:
         """The log-likelihood of all groups' totals after some have changed, minus that before, shape (T, M).

@@ -59,8 +59,8 @@ def impact_ratios(finding: Finding) -> "dict[tuple[str, ...], tuple[ImpactRatio,
     for name in asked if len(asked) > 1 else ():
         by_column = replace(question, request=question.request.changed(sensitive=(name,), reference=None))
         measured[name,] = read(finding.release, by_column)[Rate.ACCEPTANCE].measurement
-    level = finding.reading.level
-    return {columns: impact.impact_ratios(of_columns, level=level) for columns, of_columns in measured.items()}
+    level, rule = finding.reading.level, finding.reading.rule
+    return {columns: impact.impact_ratios(one, level=level, rule=rule) for columns, one in measured.items()}
 
 
 def attribution(
@@ -69,8 +69,9 @@ def attribution(
     """Each favourable rule's share in the disparity of two groups, of an audit that was asked rule by rule.
 
     The pair is named by values or names; by default it is that of the lowest and the highest rate, or with a reference
-    group the one farthest from it and that one. `rate` names a `Rate`; by default the first metric's. In a joint
-    reading the shares that these defaults give hold together with its other figures, all others each by itself.
+    group the one farthest from it and that one, among the groups that are judged. `rate` names a `Rate`; by default the
+    first metric's. In a joint reading the shares that these defaults give hold together with its other figures, all
+    others each by itself.
 
     Raises:
         QuestionRefused: The answer does not distinguish rules, or has no such pair.
@@ -80,13 +81,13 @@ def attribution(
     named = None if pair is None else (group_named(pair[0], groups), group_named(pair[1], groups))
     from auditor_client.estimation import attribution as estimation  # noqa: PLC0415 - takes a second to import
 
-    measured, reference = counts.measurement, finding.question.reference
+    measured, reference, but = counts.measurement, finding.question.reference, finding.first.left_out
     if finding.reading.joint and pair is None and rate in (None, RATES[finding.metrics[0]][0]):
         estimation.require_joint(measured, finding.reading.level)
         return estimation.attribute(
-            measured, reference=reference, level=finding.ratio.level, draws=estimation.JOINT_DRAWS
+            measured, reference=reference, but=but, level=finding.ratio.level, draws=estimation.JOINT_DRAWS
         )
-    return estimation.attribute(measured, pair=named, reference=reference, level=finding.reading.level)
+    return estimation.attribute(measured, pair=named, reference=reference, but=but, level=finding.reading.level)
 
 
 def flipped(finding: Finding, rule: str, rate: str | None = None) -> ParityEstimate:
@@ -117,6 +118,7 @@ def flipped(finding: Finding, rule: str, rate: str | None = None) -> ParityEstim
         threshold=_threshold(finding, _rate(finding, rate)),
         level=finding.reading.level,
         reference=finding.question.reference,
+        rule=finding.reading.rule,
     )
 
 

@@ -1,14 +1,15 @@
 """How an answer is read: the estimator by its name, what it is about, and how exact its intervals are."""
 
 import operator
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.band_counts import BandCounts
+from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.findings.answers import RATES, Rate, RateCounts
 from auditor_client.text import no_such
 from shared.schema import Group
@@ -25,6 +26,12 @@ LEVEL_MAX: Final = 0.999
 """The largest level whose coverage is measured (tests/statistical): beyond it an estimator's draws hardly reach."""
 
 
+def _least_size(given: Any) -> Any:
+    """A size rule in one spelling, so that the same reading is the same text."""
+    is_number = isinstance(given, int) and not isinstance(given, bool)
+    return str(SizeRule.of(str(given))) if is_number or isinstance(given, str) else given
+
+
 class Reading(BaseModel):
     """How answers become figures; checked before anything is spent.
 
@@ -34,7 +41,7 @@ class Reading(BaseModel):
 
     Raises:
         QuestionRefused: The estimator is unknown, or the threshold or level is out of range.
-        EstimationRefused: The policy is unknown.
+        EstimationRefused: The policy is unknown, or the least size of a group is none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,6 +65,11 @@ class Reading(BaseModel):
         exclude_if=operator.not_,
         description="All intervals and verdicts of the report are to hold together at the level, not each by itself.",
     )
+    judged: Annotated[str | None, BeforeValidator(_least_size)] = Field(
+        default=None,
+        exclude_if=lambda least: least is None,
+        description="Judge the groups that are shown to have at least so many people, or such a share: 30, 2% [all].",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "Reading":
@@ -67,6 +79,8 @@ class Reading(BaseModel):
             raise QuestionRefused(f"The level of the intervals lies between 0.5 and {LEVEL_MAX}; not at {self.level}.")
         if self.estimator not in ESTIMATORS:
             raise QuestionRefused(no_such("estimator", self.estimator, ESTIMATORS))
+        if self.judged is not None and not self.has_intervals:
+            raise QuestionRefused("The plug-in estimator judges all groups: use posterior.")
         if not self.has_intervals:
             if self.joint:
                 raise QuestionRefused("The plug-in estimator makes no intervals, so none hold together: use posterior.")
@@ -80,6 +94,11 @@ class Reading(BaseModel):
     def has_intervals(self) -> bool:
         """Whether its estimator makes intervals, and so verdicts."""
         return self.estimator == "posterior"
+
+    @property
+    def rule(self) -> SizeRule | None:
+        """How large the groups are that ratio, difference and verdict are about; None for all groups."""
+        return None if self.judged is None else SizeRule.of(self.judged)
 
     @property
     def selection_threshold(self) -> float:
@@ -142,6 +161,7 @@ class Reading(BaseModel):
             bands=bands,
             edge=None if bands is None or chosen is None else bands.edges.index(chosen),
             level=self.level,
+            rule=self.rule,
         )
         return self.model_copy(update={"level": level})
 
@@ -171,12 +191,13 @@ class Reading(BaseModel):
             draws=self._draws,
             reference=reference,
             joint=self.joint,
+            rule=self.rule,
         )
 
     def estimate(
-        self, metric: str, counts: Mapping[Rate, RateCounts], reference: Group | None
+        self, metric: str, counts: Mapping[Rate, RateCounts], reference: Group | None, but: Collection[Group] = ()
     ) -> "ParityEstimate | OddsEstimate":
-        """The figures of one metric.
+        """The figures of one metric; a rule leaves out some further groups.
 
         Raises:
             EstimationRefused: The answers do not allow it.
@@ -192,7 +213,8 @@ class Reading(BaseModel):
                 measured[0], negative=self.negative, too_large=self.too_large, threshold=threshold
             )
         how: dict[str, Any] = {
-            "threshold": threshold, "level": self.level, "reference": reference, "draws": self._draws
+            "threshold": threshold, "level": self.level, "reference": reference, "draws": self._draws,
+            "rule": self.rule, "but": but,
         }  # fmt: skip
         if metric == ODDS:
             positive, negative = measured

@@ -12,12 +12,14 @@ from typing import Final
 
 import numpy as np
 
+from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.choice import rules_from
 from auditor_client.asking.question import Question
 from auditor_client.asking.request import STRATEGIES
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
+from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.findings.answers import RATES, AskedCells, CountSupport, Rate, RateCounts
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.reading import Reading
@@ -88,6 +90,7 @@ def forecast(question: Question, *, supports: CountSupport | None = None, readin
         chances(question, supports=supports, reading=reading),
         None if known else {people: expected(_about(question, people)) for people in others},
         rules_from(asked) if question.strategy == "verdict" and not known else None,
+        reading.rule,
     )
 
 
@@ -152,7 +155,7 @@ def expectation(
     most = AUDITS_AT_ONCE if audits.slow else max(min(AUDITS_MAX, GROUPS_MAX // groups), AUDITS_AT_ONCE)
     ranges = _simulated(audits, AUDITS_AT_ONCE, most, _precise, seed)
     (value, low, high), bar = ranges.T, reading.threshold_of(question.metrics[0])
-    true = min((counts.ratio for counts in audits.people), default=np.nan)
+    true = min((counts.ratio(reading.rule) for counts in audits.people), default=np.nan)
     return Expectation(
         strategy=question.strategy,
         epsilon_nano=question.request.epsilon_nano,
@@ -175,9 +178,9 @@ def chances(
         return ()
     found = []
     for ratio in TRUE_RATIOS:
-        assumption = question.request.assumption.model_copy(update={"ratio": ratio, "rates": None})
+        assumption = _with_ratio(question, ratio, reading.rule)
         audits = _audits(question.changed(assumption=assumption), supports, None, False, reading)
-        if not all(abs(counts.ratio - ratio) < 0.01 for counts in audits.people):
+        if not all(abs(counts.ratio(reading.rule) - ratio) < 0.01 for counts in audits.people):
             continue
         most = max(min(CHANCE_AUDITS_MAX, CHANCE_GROUPS_MAX // (len(question.groups) * len(audits.people))), 100)
         most = max(most // 4, 100) if audits.slow else most
@@ -185,6 +188,17 @@ def chances(
         ranges = _simulated(audits, CHANCE_AUDITS_AT_ONCE, most, enough, seed)
         found.append(_chance(ratio, ranges, bar))
     return tuple(found)
+
+
+def _with_ratio(question: Question, ratio: float, rule: SizeRule | None) -> Assumption:
+    """The question's assumption with this ratio of the smallest group that is large enough to all the others."""
+    assumption = question.request.assumption.model_copy(update={"ratio": ratio, "rates": None})
+    if rule is None:
+        return assumption
+    _, sizes = assumption.counts(len(question.groups))
+    smallest = min(rule.met(sizes), key=sizes.__getitem__, default=None)
+    rates = tuple(ratio if group == smallest else 1.0 for group in range(len(sizes)))
+    return assumption.model_copy(update={"rates": rates})
 
 
 def _is_known(ratio: float, bar: float, ranges: FloatArray) -> bool:
@@ -211,7 +225,7 @@ def _audits(
     located = [cells.locate(question, rate) for rate in RATES[metric]]
     locations = tuple(location for location in located if location is not None)
     people = people or [assumed_counts(question, metric, location, supports) for location in locations]
-    return SimulatedAudits(question, locations, people, supported or supports is not None, reading.level)
+    return SimulatedAudits(question, locations, people, supported or supports is not None, reading.level, reading.rule)
 
 
 def _of_each(question: Question, supports: CountSupport | None, reading: Reading) -> Reading:
@@ -260,7 +274,9 @@ def outlook(finding: Finding) -> Outlook | None:
         expected = expectation(central, people=people, reading=reading)
         return Outlook(now=finding.ratio.width, epsilon_nano=0, curve=(), remaining_nano=None, central=expected)
     supported = next(iter(finding.counts.values())).measurement.supports is not None
-    larger = _at_multiples(question, OUTLOOK) if all(np.isfinite(counts.ratio) for counts in people) else ()
+    larger = (
+        _at_multiples(question, OUTLOOK) if all(np.isfinite(one.ratio(finding.reading.rule)) for one in people) else ()
+    )
     budget = finding.budget
     return Outlook(
         now=finding.ratio.width,

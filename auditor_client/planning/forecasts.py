@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from auditor_client.asking.assumption import Assumption
+from auditor_client.estimation.size_rule import SizeRule
 from shared.amounts import format_nano
 
 
@@ -72,6 +73,7 @@ class Forecast:
         from_supports: Whether the number of people and who is accepted are the auditor's own data's.
         chances: How often there would be a verdict, by true ratio, ascending; empty where there is to be none.
         other_people: Of the chosen strategy for other numbers of people; None where their number is known.
+        rule: How large the groups are that would be judged; None for all.
         rules_from: From how many people on strategy auto would be "rules", where that is why it is not.
     """
 
@@ -83,6 +85,7 @@ class Forecast:
     chances: tuple[Chance, ...] = ()
     other_people: Mapping[int, Expectation] | None = None
     rules_from: int | None = None
+    rule: SizeRule | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from auditor_client.estimation.many_releases import parity_ranges
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import totals_of
+from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.estimation.totals import CountedTotals, KnownTotals
 from auditor_client.exchange.expected_noise import expected_noise
 from auditor_client.findings.answers import BatchCells, Location
@@ -42,6 +43,7 @@ class SimulatedAudits:
         people: The people of each of them.
         supported: Whether the answers are estimated with the exact supports of their cells.
         level: Of each interval.
+        rule: How large the groups are that are judged; None for all.
     """
 
     question: Question
@@ -49,6 +51,7 @@ class SimulatedAudits:
     people: Sequence[SupposedCounts]
     supported: bool
     level: float
+    rule: SizeRule | None = None
 
     @property
     def local(self) -> bool:
@@ -74,7 +77,7 @@ class SimulatedAudits:
         parts = list(zip(self.locations, self.people, strict=True))
         try:
             totals = [self._totals(location, counts, number, rng) for location, counts in parts]
-            found = [one.ratio for one in parity_ranges(*totals, level=self.level, draws=self._draws)]
+            found = [one.ratio for one in parity_ranges(*totals, level=self.level, draws=self._draws, rule=self.rule)]
         except AuditorError:
             if number == 1:
                 return np.array([NOTHING])

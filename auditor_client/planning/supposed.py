@@ -1,5 +1,6 @@
 """The people whom a forecast is about, as they are supposed to be: by an assumption, by own data, by an audit."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,9 @@ import numpy as np
 from auditor_client.asking.question import Question
 from auditor_client.asking.request import PREDICTIVE
 from auditor_client.errors import QuestionRefused
+from auditor_client.estimation.judged_groups import GROUPS_MIN
 from auditor_client.estimation.measurements import IntArray
+from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.findings.answers import RATES, CountSupport, Location, Rate
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of
@@ -20,11 +23,17 @@ class SupposedCounts:
     accepted: IntArray
     refused: IntArray
 
-    @property
-    def ratio(self) -> float:
-        """The ratio of the smallest and the largest rate; NaN where nobody is accepted."""
+    def ratio(self, rule: SizeRule | None = None) -> float:
+        """The ratio of the smallest and the largest rate of the groups that are large enough.
+
+        NaN where nobody is accepted, or fewer than two are.
+        """
+        sizes = self.accepted + self.refused
+        judged = range(len(sizes)) if rule is None else rule.met(sizes.tolist())
+        if len(judged) < GROUPS_MIN:
+            return math.nan
         with np.errstate(invalid="ignore", divide="ignore"):
-            rates = self.accepted / (self.accepted + self.refused)
+            rates = (self.accepted / sizes)[list(judged)]
             return float(np.nanmin(rates) / np.nanmax(rates))
 
 

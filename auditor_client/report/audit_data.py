@@ -18,6 +18,7 @@ from auditor_client.report.direct_use import direct_use_words
 from auditor_client.report.facts import Fact, subject_facts
 from auditor_client.report.figures import MetricSection, metric_section
 from auditor_client.report.formats import group_words, scope_words, sensitive_words, whole
+from auditor_client.report.judged_words import judged_fact
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import Paragraph
 from auditor_client.report.rule_bars import RuleBars, rule_bars
@@ -149,6 +150,7 @@ def _question(finding: Finding) -> tuple[Fact, ...]:
         *_written(finding),
         *subject_facts(finding.question),
         Fact(said("Groups"), str(len(finding.counts[next(iter(finding.counts))].measurement.groups))),
+        *([] if finding.reading.rule is None else [Fact(said("Judged"), judged_fact(finding.reading.rule))]),
         Fact(said("Figures"), listed([METRIC_WORDS[metric].title for metric in finding.metrics])),
         Fact(said("Privacy loss"), loss_words(release.charge)),
         Fact(said("Strategy"), finding.strategy),

@@ -18,7 +18,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An estimate as a bar from `zero` to `value`, in per cent of an axis; None where there is none, or no interval.
+    """An estimate as a bar from `zero` to `value`, in per cent of an axis; None where it is not known, or no interval.
 
     `wide_low` and `wide_high` are the ends of a second interval, drawn thinner: of the population.
     """
@@ -75,7 +75,7 @@ class LinearAxis:
 
     def mark(self, estimate: Estimate, population: Estimate | None = None) -> Mark:
         """An estimate with the interval about the people, and perhaps the one about the population."""
-        ends = (estimate.value, estimate.low, estimate.high)
+        ends = (estimate.value if estimate.known else None, estimate.low, estimate.high)
         wide = None if population is None else (population.low, population.high)
         value, low, high = map(self.position, ends)
         wide_low, wide_high = map(self.position, wide or (None, None))

@@ -5,13 +5,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Final
 
+from auditor_client.asking.inquiry import Inquiry
 from auditor_client.asking.request import PARITY
-from auditor_client.estimation.results import Change, Comparison
+from auditor_client.estimation.results import Change, Comparison, Estimate
 from auditor_client.findings.finding import Finding
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.facts import Fact, model_digest, model_facts
-from auditor_client.report.formats import points, ratio, scope_words, sensitive_words
+from auditor_client.report.formats import group_words, known, points, ratio, scope_words, sensitive_words
 from auditor_client.report.headlines import whom
+from auditor_client.report.judged_words import judged_fact
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import level_words
 from auditor_client.report.subject import subject
@@ -66,6 +68,12 @@ _OTHER_PEOPLE: Final = said(
     "The audits may count different people: their scopes differ, or who has a decision. Part of the change may come "
     "from that."
 )
+_OPEN_RATIO: Final = sentence(
+    "The ratio changed by {ends} ({level} interval): the answers do not show it more closely."
+)
+_OPEN_DIFFERENCE: Final = sentence(
+    "The difference changed by {ends} percentage points ({level} interval): the answers do not show it more closely."
+)
 _ONE_FIGURE: Final = sentence("Only {title} was compared: accuracy and other figures may have changed either way.")
 
 
@@ -80,7 +88,7 @@ def comparison_data(first: Finding, second: Finding, metric: str, change: Compar
         headline=_headline((first, second), metric, change, (of_ratio, of_difference)),
         change=change.change.value.replace(" ", "-"),
         level=level_words(change.ratio),
-        facts=_facts(first, second),
+        facts=_facts(first, second, change),
         first=_name(first),
         second=_name(second),
         ratio_change=of_ratio.change,
@@ -109,19 +117,22 @@ def _headline(
     """Which model is closer to parity in which figure, and by how much; the rows are of ratio and difference."""
     level = level_words(change.ratio)
 
-    def filled(template: str, row: ChangeRow) -> str:
+    def filled(row: ChangeRow, moved: Estimate, known_as: str, open_as: str) -> str:
+        if moved.defined and not moved.known:
+            return said(open_as, ends=row.interval, level=level)
         interval = said(" ({level} interval {ends})", level=level, ends=row.interval) if row.interval else ""
-        return said(template, first=row.first, second=row.second, change=row.change, interval=interval)
+        return said(known_as, first=row.first, second=row.second, change=row.change, interval=interval)
 
     second = audits[1]
     counted = whom(second) if _same_people(*audits) else said("the people whom each audit counts")
     words = {"whom": counted, "title": METRIC_WORDS[metric].within}
     changed = said(_CHANGES[change.change], columns=listed(sensitive_words(second.question)), **words)
-    by_ratio, by_difference = filled(_RATIO, rows[0]), filled(_DIFFERENCE, rows[1])
+    by_ratio = filled(rows[0], change.ratio, _RATIO, _OPEN_RATIO)
+    by_difference = filled(rows[1], change.difference, _DIFFERENCE, _OPEN_DIFFERENCE)
     return joined([changed, by_ratio] if metric == PARITY else [changed, by_difference, by_ratio])
 
 
-def _facts(first: Finding, second: Finding) -> tuple[Fact, ...]:
+def _facts(first: Finding, second: Finding, change: Comparison) -> tuple[Fact, ...]:
     """What both audits are about, and which each of them is."""
     answers = [(said("First"), first), (said("Second"), second)]
     scopes = [_scope_facts(finding) for finding in (first, second)]
@@ -133,6 +144,7 @@ def _facts(first: Finding, second: Finding) -> tuple[Fact, ...]:
         ),
         Fact(said("Compared by"), listed(sensitive_words(second.question))),
         *(scopes[1] if common else ()),
+        *_judged(second.question, change),
         *([Fact(said("Holder"), second.holder_url, exact=True)] if second.holder_url else []),
         *(
             fact
@@ -153,6 +165,17 @@ def _facts(first: Finding, second: Finding) -> tuple[Fact, ...]:
 def _scope_facts(finding: Finding) -> tuple[Fact, ...]:
     scope = scope_words(finding.question)
     return (Fact(said("Within"), listed(scope)),) if scope else ()
+
+
+def _judged(question: Inquiry, change: Comparison) -> tuple[Fact, ...]:
+    """Which groups are compared, if not all of them: those that both audits judge."""
+    if change.second.rule is None:
+        return ()
+    facts = [Fact(said("Judged"), judged_fact(change.second.rule))]
+    if change.second.left_out:
+        names = (joined(group_words(question, group), ", ") for group in change.second.left_out)
+        facts.append(Fact(said("Not shown to be so large"), listed(names)))
+    return tuple(facts)
 
 
 def _name(finding: Finding) -> str:
@@ -198,9 +221,9 @@ def _row(name: str, figure: str, change: Comparison, words: Callable[[float], st
     moved, population = getattr(change, figure), getattr(change, f"population_{figure}")
     return ChangeRow(
         name,
-        words(getattr(change.first, figure).value),
-        words(getattr(change.second, figure).value),
-        changed(moved.value),
+        known(getattr(change.first, figure), words),
+        known(getattr(change.second, figure), words),
+        known(moved, changed),
         interval_text(moved, changed),
         interval_text(population, changed),
     )

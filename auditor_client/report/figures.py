@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from auditor_client.asking.inquiry import Inquiry
 from auditor_client.asking.request import ODDS, PARITY
 from auditor_client.estimation.results import (
-    Estimate,
+    GroupComparison,
     GroupEstimate,
     OddsEstimate,
     ParityEstimate,
@@ -17,7 +18,7 @@ from auditor_client.estimation.results import (
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.insight import parity_of
-from auditor_client.report import headlines, prose
+from auditor_client.report import headlines
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.formats import (
     group_words,
@@ -29,6 +30,7 @@ from auditor_client.report.formats import (
     threshold_percent,
     whole,
 )
+from auditor_client.report.judged_words import judged_sentences
 from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS, MetricWords, RateWords
 from shared.wording import joined, listed, plain, said
 
@@ -38,11 +40,12 @@ _RATIOS: Final = LinearAxis(0.0, 1.0, 5)
 _LOWEST: Final = said("lowest")
 _HIGHEST: Final = said("highest")
 _REFERENCE: Final = said("reference")
+_NOT_JUDGED: Final = said("not judged")
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """One group; `note` says whether its rate is the lowest, the highest or the reference."""
+    """One group; `note` says whether its rate is the lowest, the highest or the reference, and if it is not judged."""
 
     values: tuple[str, ...]
     rate: str
@@ -100,19 +103,22 @@ class ComparedRow:
     """One group against the reference group."""
 
     group: tuple[str, ...]
-    ratio: Estimate
-    difference: Estimate
+    ratio: str
+    ratio_interval: str
+    difference: str
+    difference_interval: str
 
 
 @dataclass(frozen=True, slots=True)
 class MetricSection:
-    """One metric: its rates, its ratio, its figures, and the comparisons with a reference group."""
+    """One metric: its rates, its ratio, its figures, whom they are about, and comparisons with a reference group."""
 
     key: str
     words: MetricWords
     rates: tuple[RateTable, ...]
     ratio: RatioPicture
     figures: tuple[FigureRow, ...]
+    judged: tuple[str, ...]
     reference: tuple[str, ...]
     comparisons: tuple[ComparedRow, ...]
 
@@ -128,28 +134,36 @@ def metric_section(finding: Finding, metric: str) -> MetricSection:
         rates=tuple(_rates(finding.question, rate, parity) for rate, parity in parities),
         ratio=_ratio_picture(finding, words.within, estimate),
         figures=_figures(metric, words.title, estimate),
+        judged=judged_sentences(finding, metric),
         reference=() if reference is None else group_words(finding.question, reference),
         comparisons=tuple(
-            ComparedRow(group_words(finding.question, one.group), one.ratio, one.difference)
+            _compared_row(group_words(finding.question, one.group), one)
             for one in (parities[0][1].comparisons if metric != ODDS else ())
         ),
     )
+
+
+def _compared_row(group: tuple[str, ...], one: GroupComparison) -> ComparedRow:
+    of_ratio, of_difference = interval_text(one.ratio, ratio), interval_text(one.difference, points)
+    return ComparedRow(group, known(one.ratio, ratio), of_ratio, known(one.difference, points), of_difference)
 
 
 def _rates(question: Inquiry, rate: Rate, parity: ParityEstimate) -> RateTable:
     ends = [end for group in parity.groups for end in _ends(group) if math.isfinite(end)]
     upper = next((end for end in _PARTS if max(ends, default=1.0) <= end), 1.0)
     axis = LinearAxis(0.0, upper, _PARTS[upper], lambda value: plain(100 * value, 3))
-    lowest, highest = prose.extremes(parity) or (None, None)
+    lowest, highest = parity.extremes or (None, None)
     rows = []
     for group in sorted(parity.groups, key=lambda group: -group.rate.value if group.rate.defined else math.inf):
         notes = [word for word, extreme in ((_LOWEST, lowest), (_HIGHEST, highest)) if group is extreme]
         notes += [_REFERENCE] if group.group == question.reference else []
+        notes += [_NOT_JUDGED] if group.group in parity.left_out else []
         rows.append(_group_row(group_words(question, group.group), group, axis, listed(notes)))
-    compared, bar = highest if parity.ratio.defined else None, parity.threshold
+    compared = highest if parity.ratio.defined and highest is not None and highest.rate.known else None
+    bar = parity.threshold
     return RateTable(
         words=RATE_WORDS[rate],
-        overall="" if parity.overall is None else percent(parity.overall.value),
+        overall="" if parity.overall is None else known(parity.overall, percent),
         columns=sensitive_words(question),
         rows=tuple(rows),
         ticks=axis.ticks,
@@ -179,7 +193,7 @@ def _group_row(values: tuple[str, ...], group: GroupEstimate, axis: LinearAxis, 
 
 
 def _ratio_picture(finding: Finding, title: str, estimate: MetricEstimate) -> RatioPicture:
-    shown = ratio(estimate.ratio.value, apart_from=estimate.threshold)
+    shown = known(estimate.ratio, partial(ratio, apart_from=estimate.threshold))
     interval, bar = headlines.ratio_interval(finding, estimate), estimate.threshold
     return RatioPicture(
         value=shown,

@@ -79,8 +79,8 @@ def points(share: float) -> str:
 
 
 def known(estimate: Estimate, words: Callable[[float], str]) -> str:
-    """A rate, ratio or difference in words; "unknown" where its interval holds every value that it could have."""
-    return _UNKNOWN if estimate.low <= 0 and estimate.high >= 1 else words(estimate.value)
+    """A rate, ratio or difference in words; "unknown" where the answers do not tell it, but its interval alone."""
+    return words(estimate.value) if estimate.known or not estimate.defined else _UNKNOWN
 
 
 def verdict_words(verdict: str) -> str:

@@ -3,18 +3,20 @@
 Sentences are whole, with names and figures to fill in, so that each can be read, changed and translated by itself.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
 from auditor_client.asking.request import PARITY
+from auditor_client.estimation.caveats import least_size
 from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, Verdict
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.report.axes import interval_text
 from auditor_client.report.formats import group_words, percent, points, scope_words, sensitive_words, threshold_percent
 from auditor_client.report.metric_names import METRIC_WORDS
-from auditor_client.report.prose import extremes, level_of, threshold_name
+from auditor_client.report.prose import level_of, threshold_name
 from auditor_client.report.subject import subject
 from shared.schema import Group
 from shared.wording import joined, listed, said, sentence
@@ -55,6 +57,14 @@ _DIFFERENCES: Final[Mapping[Rate, str]] = {
         "{ratio}{ratio_interval}."
     ),
 }
+_OPEN_RATIO: Final = sentence(
+    "The lowest rate of acceptance lies between {ratio_ends} of the highest ({level} interval): the answers do not "
+    "show the ratio more closely."
+)
+_OPEN: Final = sentence(
+    "The highest rate is {difference_ends} percentage points above the lowest, and the lowest lies between "
+    "{ratio_ends} of the highest ({level} intervals): the answers do not show the figures more closely."
+)
 _WORSE_OF_TWO: Final = sentence("Of the two labels, equalized odds take the larger difference and the smaller ratio.")
 _NO_RATIO: Final = sentence("Among {whom}, {name} has no {title} ratio for {columns}: there is no verdict.")
 
@@ -93,7 +103,7 @@ def headline(finding: Finding) -> str:
     """The first metric's finding: the verdict, if there is one, and how far the groups are apart."""
     metric, estimate = finding.metrics[0], finding.first
     compared, rate = _worse(estimate, RATES[metric][0])
-    ends = extremes(compared)
+    ends = compared.extremes
     words: dict[str, str] = {
         "whom": whom(finding),
         "name": subject(finding.question).name,
@@ -113,9 +123,16 @@ def headline(finding: Finding) -> str:
         "interval": _in_brackets(difference_interval(finding, estimate)),
         "ratio": percent(estimate.ratio.value, apart_from=estimate.threshold),
         "ratio_interval": _in_brackets(ratio_interval(finding, estimate)),
+        "level": level_of(finding),
+        "ratio_ends": _ends(estimate.ratio, _percent_apart_from(estimate.threshold)),
+        "difference_ends": interval_text(estimate.difference, points),
     }
+    shown = (estimate.ratio, estimate.difference, lowest.rate, highest.rate)
     sentences = [] if estimate.verdict is Verdict.NONE else [_VERDICTS[estimate.verdict]]
-    sentences.append(_RATIO if metric == PARITY else _DIFFERENCES[rate])
+    if metric == PARITY:
+        sentences.append(_RATIO if estimate.ratio.known else _OPEN_RATIO)
+    else:
+        sentences.append(_DIFFERENCES[rate] if all(figure.known for figure in shown) else _OPEN)
     sentences += [_WORSE_OF_TWO] if isinstance(estimate, OddsEstimate) else []
     return joined(said(one, **words) for one in sentences)
 
@@ -124,7 +141,7 @@ def explanation(finding: Finding) -> str:
     """Why the verdict is what it is, and what holds in the population that the people in the data represent."""
     estimate = finding.first
     if not estimate.ratio.defined:
-        return said("In no group does the answer show a rate above zero, so there is no ratio.")
+        return _no_ratio(finding)
     reason = _REASONS[estimate.verdict]
     if estimate.verdict is not Verdict.NONE and not ratio_interval(finding, estimate):
         reason = _NO_INTERVAL
@@ -132,12 +149,23 @@ def explanation(finding: Finding) -> str:
     return joined([said(reason, threshold=threshold), *_of_population(finding)])
 
 
+def _no_ratio(finding: Finding) -> str:
+    rule = finding.reading.rule
+    if rule is not None and len(finding.question.groups) - len(finding.first.left_out) < 2:
+        return said("Fewer than two groups are shown to have at least {least}.", least=least_size(rule))
+    return said("In no group does the answer show a rate above zero, so there is no ratio.")
+
+
 def whom(finding: Finding) -> str:
     """The people whom the figures are about."""
-    question = finding.question
+    question, rule = finding.question, finding.reading.rule
     if question.source.decided:
-        return _DECIDED_WITHIN if scope_words(question) else _DECIDED
-    return _WITHIN if scope_words(question) else _EVERYBODY
+        of_all = _DECIDED_WITHIN if scope_words(question) else _DECIDED
+    else:
+        of_all = _WITHIN if scope_words(question) else _EVERYBODY
+    return (
+        of_all if rule is None else said("{whom}, in groups of at least {least}", whom=of_all, least=least_size(rule))
+    )
 
 
 def ratio_interval(finding: Finding, estimate: MetricEstimate) -> str:
@@ -153,6 +181,11 @@ def difference_interval(finding: Finding, estimate: MetricEstimate) -> str:
 def _interval(finding: Finding, figure: Estimate, words: Callable[[float], str]) -> str:
     ends = interval_text(figure, words)
     return said("{level} interval {ends}", level=level_of(finding), ends=ends) if ends else ""
+
+
+def _ends(figure: Estimate, words: Callable[[float], str]) -> str:
+    """Both ends of an interval, for a sentence that says what lies between them."""
+    return "" if math.isnan(figure.low) else said("{low} and {high}", low=words(figure.low), high=words(figure.high))
 
 
 def _in_brackets(text: str) -> str:

@@ -82,7 +82,7 @@ def _row(finding: Finding, metric: str, estimate: MetricEstimate, cost: str) -> 
         by=" × ".join(sensitive_words(finding.question)),
         audited=_audited(finding),
         receipt=finding.receipt.stem[:12],
-        metric=METRIC_WORDS[metric].title,
+        metric=_metric(finding, metric, estimate),
         ratio=known(estimate.ratio, partial(ratio, apart_from=estimate.threshold)),
         interval=interval_text(estimate.ratio, ratio),
         verdict=estimate.verdict.value,
@@ -98,3 +98,12 @@ def _audited(finding: Finding) -> str:
     audited = subject(finding.question)
     exact = audited.name if audited.made_already else model_digest(finding.model)
     return joined([name for name in (finding.about.model_name, exact) if name], ", ")
+
+
+def _metric(finding: Finding, metric: str, estimate: MetricEstimate) -> str:
+    """A metric, and how many of the groups its figures are about if not all of them."""
+    title, number = METRIC_WORDS[metric].title, len(finding.question.groups)
+    if not estimate.left_out:
+        return title
+    judged = number - len(estimate.left_out)
+    return said("{metric}, {judged} of {number} groups", metric=title, judged=judged, number=number)

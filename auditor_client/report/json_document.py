@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from auditor_client.asking.question import Question
 from auditor_client.errors import AuditorError
-from auditor_client.estimation.results import Attribution, Comparison, OddsEstimate
+from auditor_client.estimation.results import Attribution, Comparison, Estimate, JudgedFigures, OddsEstimate
+from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.findings import insight
 from auditor_client.findings.direct_use import direct_use
 from auditor_client.findings.finding import Finding, MetricEstimate
@@ -17,11 +18,15 @@ from auditor_client.report.subject import subject
 from shared.datasets import Budget
 from shared.plans import Quote
 
-FORMATS: Final = ("pafer-audit/2", "pafer-audit/3")
+FORMATS: Final = ("pafer-audit/2", "pafer-audit/3", "pafer-audit/4")
 """Of documents of audits. The third has the reading, and for each metric its threshold and both verdicts: before it
-every metric had the verdict and the threshold of the first."""
+every metric had the verdict and the threshold of the first. The fourth says of every estimate whether it is known, and
+of every metric which groups it is about, with the figures about other groups."""
 FORMAT: Final = FORMATS[-1]
 _FIGURES: Final = ("ratio", "difference", "population_ratio", "population_difference")
+_OF_WHOM: Final = ("rule", "left_out")
+_SINCE_FOURTH: Final = {"known", "other", *_OF_WHOM}
+"""Members that earlier documents do not have."""
 
 
 def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
@@ -31,7 +36,7 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
     alone. A figure or an end of an interval that does not exist is null.
     """
     release, question = finding.release, finding.question
-    attribution, refused = _attribution(finding)
+    attribution, refused = _attribution(finding, form)
     return {
         "format": form,
         "verdict": finding.verdict.value,
@@ -40,7 +45,7 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         "threshold": finding.threshold,
         **({} if form == FORMATS[0] else {"reading": finding.reading.model_dump(mode="json")}),
         "metrics": {metric: estimate_document(estimate, form) for metric, estimate in finding.estimates.items()},
-        **_scores(finding),
+        **_scores(finding, form),
         "attribution": attribution,
         "attribution_refused": refused,
         "dataset": release.dataset,
@@ -60,7 +65,7 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         ],
         "model": {"rules_digest": finding.model.rules, "file_digest": finding.model.file},
         **_source(question),
-        **_direct_use(finding),
+        **_direct_use(finding, form),
         **({"about": finding.about.written} if finding.about.written else {}),
         "reused": finding.reused,
         "charge": release.charge.document(),
@@ -89,35 +94,44 @@ def _source(question: Question) -> dict[str, Any]:
     }
 
 
-def _direct_use(finding: Finding) -> dict[str, Any]:
+def _direct_use(finding: Finding, form: str) -> dict[str, Any]:
     """What the model looks at of what is sensitive; left out where that is nothing, as in earlier documents."""
     use = direct_use(finding)
-    return {} if use is None else {"direct_use": _json(use)}
+    return {} if use is None else {"direct_use": _json(use, form)}
 
 
-def _scores(finding: Finding) -> dict[str, Any]:
+def _scores(finding: Finding, form: str) -> dict[str, Any]:
     """What bands of a score say; without bands nothing, as in documents of earlier versions."""
     if finding.scores is None:
         return {}
     ratios = insight.impact_ratios(finding)
     return {
-        "scores": _json(finding.scores),
-        "impact_ratios": {", ".join(columns): _json(of_columns) for columns, of_columns in ratios.items()},
+        "scores": _json(finding.scores, form),
+        "impact_ratios": {", ".join(columns): _json(of_columns, form) for columns, of_columns in ratios.items()},
     }
 
 
 def estimate_document(estimate: MetricEstimate, form: str = FORMAT) -> dict[str, Any]:
     """The figures of one metric as JSON values."""
-    document = {"verdict": estimate.verdict.value, **_members(estimate, *_FIGURES, "warnings")}
-    if form != FORMATS[0]:
-        document |= {"threshold": estimate.threshold, "population_verdict": estimate.population_verdict.value}
+    document = _figures_document(estimate, form)
     if isinstance(estimate, OddsEstimate):
         return {
             **document,
             "true_positive": estimate_document(estimate.true_positive, form),
             "false_positive": estimate_document(estimate.false_positive, form),
         }
-    return {**document, **_members(estimate, "overall", "groups", "comparisons")}
+    return {**document, **_members(estimate, form, "overall", "groups", "comparisons")}
+
+
+def _figures_document(figures: JudgedFigures, form: str) -> dict[str, Any]:
+    """Ratio and difference with their verdicts, and of which groups they are."""
+    document = {"verdict": figures.verdict.value, **_members(figures, form, *_FIGURES, "warnings")}
+    if form != FORMATS[0]:
+        document |= {"threshold": figures.threshold, "population_verdict": figures.population_verdict.value}
+    if form not in FORMATS[:2]:
+        other = None if figures.other is None else _figures_document(figures.other, form)
+        document |= {**_members(figures, form, *_OF_WHOM), "other": other}
+    return document
 
 
 def comparison_document(first: Finding, second: Finding, metric: str, change: Comparison) -> dict[str, Any]:
@@ -125,7 +139,7 @@ def comparison_document(first: Finding, second: Finding, metric: str, change: Co
     return {
         "metric": metric,
         "change": change.change.value,
-        **_members(change, *_FIGURES, "notes"),
+        **_members(change, FORMAT, *_FIGURES, "notes"),
         "first": audit_document(first),
         "second": audit_document(second),
     }
@@ -145,11 +159,12 @@ def plan_document(
         "metrics": list(question.metrics),
         "strategy": question.strategy,
         "target_width": target_width,
+        **({} if forecast.rule is None else {"judged": str(forecast.rule)}),
         "expectation": _expected(forecast.chosen),
         "strategies": [_expected(expected) for expected in forecast.strategies],
         "curve": [_expected(expected) for expected in forecast.curve],
         "chances": [
-            {**_members(one, "ratio", "meets", "fails", "undecided", "simulated"), "standard_error": one.error}
+            {**_members(one, FORMAT, "ratio", "meets", "fails", "undecided", "simulated"), "standard_error": one.error}
             for one in forecast.chances
         ],
         "other_people": [
@@ -190,46 +205,51 @@ def history_document(findings: Sequence[Finding], unreadable: int) -> dict[str, 
     }
 
 
-def _attribution(finding: Finding) -> tuple[dict[str, Any] | None, str | None]:
+def _attribution(finding: Finding, form: str) -> tuple[dict[str, Any] | None, str | None]:
     """The rules' shares; where an answer rule by rule allows none, why."""
     if not insight.has_rules(finding):
         return None, None
     try:
-        return _shares(finding, insight.attribution(finding)), None
+        return _shares(finding, insight.attribution(finding), form), None
     except AuditorError as refusal:
         return None, str(refusal)
 
 
-def _shares(finding: Finding, shares: Attribution) -> dict[str, Any]:
+def _shares(finding: Finding, shares: Attribution, form: str) -> dict[str, Any]:
     names = next(iter(finding.counts.values())).favourable
     return {
-        **_members(shares, "first", "second", "difference", "ratio"),
+        **_members(shares, form, "first", "second", "difference", "ratio"),
         "shares": [
             {
                 "rule": names[share.rule],
-                "percentage_points": _json(share.share),
-                "ratio_share": _json(share.ratio_share),
+                "percentage_points": _json(share.share, form),
+                "ratio_share": _json(share.ratio_share, form),
             }
             for share in shares.ranking
         ],
     }
 
 
-def _members(value: Any, *names: str) -> dict[str, Any]:
+def _members(value: Any, form: str, *names: str) -> dict[str, Any]:
     """Some members of a value, by their names, as JSON values."""
-    return {name: _json(getattr(value, name)) for name in names}
+    return {name: _json(getattr(value, name), form) for name in names}
 
 
-def _json(value: Any) -> Any:
+def _json(value: Any, form: str = FORMAT) -> Any:
     """A value as JSON has it: of a dataclass its fields, of a number that is not finite null."""
+    if isinstance(value, SizeRule):
+        return str(value)
     if is_dataclass(value):
-        return _members(value, *(field.name for field in fields(value)))
+        names = [field.name for field in fields(value) if field.name != "unit"]
+        names += ["known"] if isinstance(value, Estimate) else []
+        earlier = form in FORMATS[:2]
+        return _members(value, form, *(name for name in names if not (earlier and name in _SINCE_FOURTH)))
     if isinstance(value, tuple):
-        return [_json(item) for item in value]
+        return [_json(item, form) for item in value]
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     return value
 
 
 def _expected(expectation: Expectation) -> dict[str, Any]:
-    return _members(expectation, "strategy", "epsilon", "width", "error", "undecided")
+    return _members(expectation, FORMAT, "strategy", "epsilon", "width", "error", "undecided")

@@ -8,6 +8,7 @@ from auditor_client.asking.question import Question
 from auditor_client.planning.forecasts import Chance, Expectation, Forecast
 from auditor_client.report.facts import Fact, subject_facts
 from auditor_client.report.formats import whole
+from auditor_client.report.judged_words import judged_fact
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import noise_words
 from auditor_client.report.widths import WidthCurve, planned_curve, width_words
@@ -89,6 +90,7 @@ def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budg
                 said("{number}, {favourable} of them favourable", number=len(question.rules), favourable=favourable),
             ),
             Fact(said("Figures"), listed([METRIC_WORDS[name].title for name in question.metrics])),
+            *([] if forecast.rule is None else [Fact(said("Judged"), judged_fact(forecast.rule))]),
             Fact(said("Strategy"), question.strategy),
             *(
                 Fact(said("Noise on each count of {batch}", batch=batch.name), noise_words(batch.noise))

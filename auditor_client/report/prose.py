@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from auditor_client.asking.request import PARITY
-from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
+from auditor_client.estimation.results import Estimate
 from auditor_client.findings.finding import Finding
 from auditor_client.report.formats import scope_words, threshold_percent, whole
 from auditor_client.report.metric_names import METRIC_WORDS
@@ -55,15 +55,6 @@ def threshold_name(threshold: float, metric: str) -> str:
 def relation_words(relation: str) -> str:
     """A neighbouring relation as the change of the records that it is about."""
     return _RELATIONS.get(relation) or said("the records changed as the relation {relation} has it", relation=relation)
-
-
-def extremes(parity: ParityEstimate) -> tuple[GroupEstimate, GroupEstimate] | None:
-    """The groups of the lowest and of the highest estimated rate; None if no group has a rate."""
-    rated = [group for group in parity.groups if group.rate.defined]
-    if not rated:
-        return None
-    # Of equal rates the first is the lowest and the last the highest, so that two groups are named.
-    return min(rated, key=_rate), max(reversed(rated), key=_rate)
 
 
 def level_words(estimate: Estimate) -> str:
@@ -133,6 +124,7 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
         ),
         _interval_paragraph(result, level),
         *_population_paragraph(result, level),
+        *_judged_paragraph(result),
         *_verdict_paragraphs(result, level),
         Paragraph(
             said("Whom the figures are about"),
@@ -240,6 +232,25 @@ def _population_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
     )
 
 
+def _judged_paragraph(result: Finding) -> tuple[Paragraph, ...]:
+    """Why figures of other groups stand there too."""
+    if all(estimate.rule is None and estimate.other is None for estimate in result.estimates.values()):
+        return ()
+    return (
+        Paragraph(
+            said("Which groups are judged"),
+            said(
+                "A ratio over all groups is about the smallest of them, however few people it has. So the ratio of "
+                "those that are large enough stands beside it: of the groups whose noisy counts show that they have so "
+                "many people. Where noise alone might make a smaller group look so large, it is left out. New York "
+                "City’s Local Law 144 lets bias audits leave out groups of less than 2 % of the people (6 RCNY § 5-301 "
+                "(d)). Who is left out is named, with the bounds of their number; that says nothing of how they are "
+                "treated."
+            ),
+        ),
+    )
+
+
 def _scope_sentences(result: Finding) -> Iterator[str]:
     if scope := scope_words(result.question):
         yield said("Only those within the scope are counted: {scope}.", scope=listed(scope))
@@ -318,7 +329,3 @@ def _privacy_paragraph(result: Finding) -> Paragraph:
             ]
         ),
     )
-
-
-def _rate(group: GroupEstimate) -> float:
-    return group.rate.value

@@ -91,7 +91,7 @@ def rule_bars(finding: Finding) -> RuleBars | None:
     rate = RATES[finding.metrics[0]][0]
     if not has_rules(finding, rate):
         return None
-    now, bar = parity_of(finding.first, rate).ratio.value, finding.threshold
+    current, bar = parity_of(finding.first, rate).ratio, finding.threshold
     shares = attribution(finding, rate=rate)
     ranked = shares.ranking[:RULES_SHOWN_MAX]
     axis = LinearAxis.around_zero([value for share in ranked for value in (share.share.low, share.share.high)])
@@ -122,10 +122,10 @@ def rule_bars(finding: Finding) -> RuleBars | None:
         bars=bars,
         left_out=len(shares.shares) - len(ranked),
         ticks=axis.ticks,
-        flips=_flips(finding, rate, now),
+        flips=_flips(finding, rate, current.value),
         ratio_ticks=_RATIOS.ticks,
         threshold=None if bar is None else 100 * bar,
-        ratio=ratio(now, apart_from=bar),
+        ratio=known(current, partial(ratio, apart_from=bar)),
         conclusion=_conclusion(shares, bars, first, second),
         warnings=shares.warnings,
     )

@@ -9,9 +9,8 @@ from auditor_client.estimation.results import Estimate
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import leaf_shares
 from auditor_client.models.tree import DecisionRule
-from auditor_client.report import prose
 from auditor_client.report.axes import LinearAxis, Mark, interval_text
-from auditor_client.report.formats import group_words, percent
+from auditor_client.report.formats import group_words, known, percent
 from auditor_client.rule_words import Condition
 from shared.rules import Predicate, Rule
 from shared.wording import joined
@@ -100,7 +99,7 @@ def _bars(finding: Finding) -> dict[str, tuple[LeafBar, ...]]:
     groups = finding.parity.groups
     chosen = list(range(len(groups)))
     if len(groups) > GROUPS_MAX:
-        chosen = [index for index, group in enumerate(groups) if group in (prose.extremes(finding.parity) or ())]
+        chosen = [index for index, group in enumerate(groups) if group in (finding.parity.extremes or ())]
     return {
         leaf: tuple(
             _bar(joined(group_words(finding.question, groups[index].group), ", "), of_group[index]) for index in chosen
@@ -110,4 +109,4 @@ def _bars(finding: Finding) -> dict[str, tuple[LeafBar, ...]]:
 
 
 def _bar(group: str, share: Estimate) -> LeafBar:
-    return LeafBar(group, percent(share.value), interval_text(share, percent), _SHARES.mark(share))
+    return LeafBar(group, known(share, percent), interval_text(share, percent), _SHARES.mark(share))

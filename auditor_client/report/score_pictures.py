@@ -9,7 +9,7 @@ from auditor_client.estimation.impact import ImpactRatio
 from auditor_client.estimation.results import Estimate, ParityEstimate
 from auditor_client.estimation.score_bands import ScoreFigures, ThresholdCurve
 from auditor_client.report.axes import LinearAxis, Tick, interval_text
-from auditor_client.report.formats import percent, ratio, threshold_percent, whole
+from auditor_client.report.formats import known, percent, ratio, threshold_percent, whole
 from auditor_client.rule_words import value_words
 from shared.wording import joined, listed, said, said_of
 
@@ -189,10 +189,10 @@ def _conclusion(curve: ThresholdCurve, threshold: float) -> str:
 def _threshold_row(edge: float, parity: ParityEstimate, *, chosen: bool) -> ThresholdRow:
     return ThresholdRow(
         value_words(edge),
-        ratio(parity.ratio.value),
+        known(parity.ratio, ratio),
         interval_text(parity.ratio, ratio),
         parity.verdict.value,
-        tuple(percent(group.rate.value) for group in parity.groups),
+        tuple(known(group.rate, percent) for group in parity.groups),
         chosen,
     )
 
@@ -202,20 +202,20 @@ def impact_row(group: tuple[str, ...], one: ImpactRatio) -> ImpactRow:
     return ImpactRow(
         joined(group, ", "),
         whole(one.size.value),
-        percent(one.rate.value),
+        known(one.rate, percent),
         interval_text(one.rate, percent),
-        ratio(one.ratio.value),
+        known(one.ratio, ratio),
         interval_text(one.ratio, ratio),
     )
 
 
 def _labelled_row(band: str, parity: ParityEstimate) -> LabelledRow:
     rates = [group.rate for group in parity.groups]
-    return LabelledRow(band, tuple((percent(rate.value), interval_text(rate, percent)) for rate in rates))
+    return LabelledRow(band, tuple((known(rate, percent), interval_text(rate, percent)) for rate in rates))
 
 
 def _auc_row(name: str, auc: Estimate) -> tuple[str, str, str]:
-    return name, ratio(auc.value), interval_text(auc, ratio)
+    return name, known(auc, ratio), interval_text(auc, ratio)
 
 
 def _ratio_picture(curve: ThresholdCurve, threshold: float, level: str) -> CurvePicture:
@@ -224,7 +224,7 @@ def _ratio_picture(curve: ThresholdCurve, threshold: float, level: str) -> Curve
     drawn = [(x, one) for x, one in zip(xs, ratios, strict=True) if one.defined]
     region = [(x, one.high) for x, one in drawn] + [(x, one.low) for x, one in reversed(drawn)]
     return CurvePicture(
-        lines=(PictureLine(said("Ratio"), _points((x, one.value) for x, one in drawn)),),
+        lines=(PictureLine(said("Ratio"), _points((x, one.value) for x, one in drawn if one.known)),),
         region=PictureLine(said("Interval"), _points(region)),
         reference=_height(threshold),
         x_ticks=_ticks(list(map(value_words, curve.thresholds))),
@@ -244,7 +244,7 @@ def _rate_picture(
 ) -> CurvePicture:
     xs = _positions(len(rates))
     lines = [
-        PictureLine(name, _points((x, of[k].value) for x, of in zip(xs, rates, strict=True) if of[k].defined))
+        PictureLine(name, _points((x, of[k].value) for x, of in zip(xs, rates, strict=True) if of[k].known))
         for k, name in enumerate(names)
     ]
     return CurvePicture(
@@ -259,12 +259,12 @@ def _rate_picture(
 
 
 def _bars(name: str, shares: Sequence[Estimate]) -> GroupBars:
-    values = [share.value if share.defined else 0.0 for share in shares]
+    values = [share.value if share.known else 0.0 for share in shares]
     tallest = max(values) or 1.0
     return GroupBars(
         name,
         tuple(
-            (percent(share.value), interval_text(share, percent), round(100 * value / tallest, 2))
+            (known(share, percent), interval_text(share, percent), round(100 * value / tallest, 2))
             for share, value in zip(shares, values, strict=True)
         ),
     )

@@ -1,10 +1,8 @@
 """Reports for a terminal: the same data as the pages, in lines."""
 
 from auditor_client.report.audit_data import AuditData
-from auditor_client.report.axes import interval_text
 from auditor_client.report.comparison_data import ComparisonData
 from auditor_client.report.figures import MetricSection, RateTable
-from auditor_client.report.formats import points, ratio
 from auditor_client.report.history_data import HistoryData
 from auditor_client.report.plan_data import PlanData
 from auditor_client.report.rule_bars import RuleBars
@@ -45,10 +43,10 @@ def _section_lines(section: MetricSection, level: str, *, titled: bool) -> list[
         lines.append(f"  {figure.name}, {figure.definition}: {figure.value}{interval}")
         if figure.population:
             lines.append(f"    in the population: {figure.population}")
+    lines += [f"  {one}" for one in section.judged]
     return lines + [
-        f"  {', '.join(row.group)} against {', '.join(section.reference)}: ratio {ratio(row.ratio.value)} "
-        f"({interval_text(row.ratio, ratio)}), difference {points(row.difference.value)} points "
-        f"({interval_text(row.difference, points)})"
+        f"  {', '.join(row.group)} against {', '.join(section.reference)}: ratio {row.ratio} ({row.ratio_interval}), "
+        f"difference {row.difference} points ({row.difference_interval})"
         for row in section.comparisons
     ]
 

@@ -168,6 +168,13 @@ def audits_of_joint_readings(auditor: Auditor, *_: object) -> Iterator[AuditResu
     yield auditor.audit(None, "loans", ["sex"], "2", **bands, **asked)
 
 
+def audits_of_large_groups(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
+    """Audits that judge the groups that are large enough, one of which leaves some out."""
+    asked: dict[str, Any] = {"strategy": "rules", "metrics": ["statistical-parity", "equalized-odds"]}
+    yield auditor.audit(FOUR_LEAVES, "loans", ["sex", "origin"], "2", judged=490, **asked)
+    yield auditor.audit(FOUR_LEAVES, "loans", ["sex"], "1", judged="2.0%", strategy="verdict")
+
+
 def audits_of_stability(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
     """Audits of whose decision is stable."""
     asked: dict[str, Any] = {"metrics": STABILITY, "within": "age=2", "free": ["région"]}
@@ -220,6 +227,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "columns": audits_of_columns,
     "groups": audits_of_groups,
     "joint": audits_of_joint_readings,
+    "large-groups": audits_of_large_groups,
 }
 
 

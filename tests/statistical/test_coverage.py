@@ -40,6 +40,10 @@ COVERING_MIN_AT_LARGEST = int(stats.binom.ppf(FALSE_ALARM, RELEASES, 0.995))
 
 OTHERS = [
     ("alike", 6, 300),
+    ("judged", 0, 300),
+    ("judged", 2, 300),
+    ("judged", 3, 300),
+    ("judged", 13, 300),
     ("odds", 9, 300),
     ("shares", 11, 300),
     ("shares", 18, 300),
@@ -55,6 +59,8 @@ OTHERS = [
 """What of `checks.coverage.PARTS`, on which of its registers, how often: groups are large enough to see it there."""
 NEGATIVE_CONTROLS = [
     ("alike", 6, 300),
+    ("judged", 0, 300),
+    ("judged", 13, 300),
     ("odds", 9, 500),
     ("shares", 11, 500),
     ("supports", 5, 500),

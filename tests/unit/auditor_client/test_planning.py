@@ -202,6 +202,20 @@ def test_a_verdict_is_the_likelier_the_farther_the_truth_is_from_the_threshold()
     assert all(chance.error <= CHANCE_ERROR for chance in found.values())
 
 
+def test_a_forecast_is_of_the_groups_that_would_be_judged() -> None:
+    """Of one group in 500 people hardly anything is known; the other five decide."""
+    assumption = Assumption(people=30_000, shares=(500, 1, 450, 400, 420, 480), ratio=0.6)
+    asked = question(sensitive=("sex", "origin"), epsilon="0.1", assumption=assumption)
+    of_all, of_large = (expectation(asked, reading=Reading(threshold=0.8, judged=judged)) for judged in (None, "2%"))
+
+    assert of_large.width < 0.1
+    assert of_all.width > 0.5
+    assert of_large.error < 0.05  # the five are supposed to be alike
+    found = {chance.ratio: chance for chance in chances(asked, reading=Reading(threshold=0.8, judged="2%"))}
+    assert tuple(found) == TRUE_RATIOS
+    assert found[0.5].fails > 0.9
+
+
 def test_chances_are_those_of_audits_of_another_seed() -> None:
     """Within four standard errors; at half the ε they are not."""
     asked = question(epsilon="0.02", assumption=Assumption(people=5_000))

@@ -12,10 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from auditor_client.asking.request import PARITY
 from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.history import History
 from auditor_client.audits.result import AuditResult
+from auditor_client.errors import QuestionRefused
+from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.results import Estimate
+from auditor_client.findings.answers import Rate
+from auditor_client.findings.reading import Reading
 from auditor_client.report.audit_data import audit_data
 from auditor_client.report.axes import LinearAxis, Mark
 from auditor_client.report.formats import percent, ratio
@@ -26,7 +31,7 @@ from shared.noise import DiscreteLaplaceNoise
 from shared.relations import Relation
 from shared.releases import SigningKeys, verify_signature
 from shared.text import normalise
-from testing.invented_audits import decision_rules, invented_audit
+from testing.invented_audits import Rates, decision_rules, invented_audit
 
 NAN = math.nan
 UNKNOWN = (NAN, NAN, NAN)
@@ -431,3 +436,108 @@ def test_the_reach_of_the_noise_is_the_smallest_that_95_in_100_counts_keep(scale
 
     assert within(reach) >= 0.95
     assert reach == 0 or within(reach - 1) < 0.95
+
+
+THREE: Rates = {("a",): (0.5, 0.45, 0.55), ("b",): (0.5, 0.0, 1.0), ("c",): (0.48, 0.44, 0.52)}
+
+
+def with_a_small_group(judged: str | None, accepted: int = 480) -> AuditResult:
+    """An audit of two groups of a thousand people and one of two, read by the estimators themselves."""
+    audit = invented_audit(THREE)
+    noise = audit.counts[Rate.ACCEPTANCE].measurement.favourable.noise
+    measured = Measurement(
+        tuple(THREE),
+        NoisyCounts.of([[500, 1, accepted]], noise),
+        NoisyCounts.of([[500, 1, 1_000 - accepted]], noise),
+        "unfavourable",
+    )
+    counts = {Rate.ACCEPTANCE: replace(audit.counts[Rate.ACCEPTANCE], measurement=measured)}
+    reading = Reading(threshold=0.8, judged=judged)
+    return replace(audit, counts=counts, reading=reading, estimates={PARITY: reading.estimate(PARITY, counts, None)})
+
+
+def test_by_default_the_groups_that_are_large_enough_stand_below_the_figures() -> None:
+    result = with_a_small_group(None)
+    page = page_of(result).text
+
+    assert result.view.data.headline.startswith("Among the people in the register, it is undecided whether the tree")
+    assert "For the 2 of 3 groups that are shown to have at least 2 % of the people the ratio lies between" in page
+    assert "it meets the four-fifths rule. Not shown to be so large: b (" in page
+    assert "Which groups are judged" in page
+    assert "For the 2 of 3 groups" in result.summary()
+
+
+def test_a_verdict_by_a_rule_says_which_groups_it_is_about_and_names_who_is_left_out() -> None:
+    result = with_a_small_group("30")
+    page = page_of(result).text
+
+    assert result.view.data.headline.startswith(
+        "Among the people in the register, in groups of at least 30 people, the tree meets the four-fifths rule for "
+        "sex. The group “c” is accepted at"
+    )
+    assert "The verdict and the figures are about the 2 of 3 groups that are shown to have at least 30 people." in page
+    assert "For all 3 groups the ratio lies between" in page
+    assert "not judged" in page
+    assert "Judged: those that are shown to have at least 30 people" in [
+        f"{fact.term}: {fact.text}" for fact in result.view.data.question
+    ]
+    document = result.to_document()["metrics"][PARITY]
+    assert (document["rule"], document["left_out"], document["other"]["rule"]) == ("30", [["b"]], None)
+    assert History((result,)).view.data.rows[0].metric == "Statistical parity, 2 of 3 groups"
+
+
+def test_where_all_groups_are_large_enough_nothing_is_said_of_it() -> None:
+    result = invented_audit()
+
+    assert result.view.data.sections[0].judged == ()
+    assert "Which groups are judged" not in page_of(result).text
+
+
+def test_where_no_two_groups_are_large_enough_the_page_says_why_there_is_no_ratio() -> None:
+    result = with_a_small_group("5000")
+
+    assert result.view.data.verdict == "undefined"
+    assert (
+        result.view.data.explanation
+        == "Fewer than two groups are shown to have at least 5\N{NARROW NO-BREAK SPACE}000 people."
+    )
+    assert page_of(result).text
+
+
+def test_a_comparison_is_of_the_groups_that_both_audits_judge() -> None:
+    few = with_a_small_group("30", accepted=9)
+    first = with_a_small_group("30")
+    measured = few.counts[Rate.ACCEPTANCE].measurement
+    smaller = replace(measured, complement=NoisyCounts.of([[500, 500, 9]], measured.complement.noise))
+    counts = {Rate.ACCEPTANCE: replace(few.counts[Rate.ACCEPTANCE], measurement=smaller)}
+    second = replace(few, counts=counts, estimates={PARITY: few.reading.estimate(PARITY, counts, None)})
+
+    assert (first.first.left_out, second.first.left_out) == ((("b",),), (("c",),))
+    compared = compare_results(first, second)
+
+    assert compared.change.second.left_out == (("b",), ("c",))
+    assert not compared.change.ratio.defined
+    assert "Not shown to be so large: b and c" in compared.summary()
+
+
+def test_audits_by_different_least_sizes_are_not_compared() -> None:
+    with pytest.raises(QuestionRefused, match="least size"):
+        compare_results(with_a_small_group("30"), with_a_small_group("2%"))
+
+
+def test_what_is_not_known_is_no_number_anywhere() -> None:
+    """Of ratio, difference and rates; the document and the frame keep the value, and say that it is not known."""
+    rates: Rates = {("Female",): (0.61, 0.1, 0.9), ("Male",): (0.72, 0.2, 0.95)}
+    result = invented_audit(rates, ratio=(0.857, 0.2, 1.0), difference=(0.123, 0.0, 0.7))
+
+    for text in (page_of(result).text, result.summary(), repr(result), str(result.ratio), History((result,)).summary()):
+        assert "unknown" in text or text == repr(result)
+        assert not any(number in text for number in ("85.7", "0.857", "12.3", "61.0", "72.0"))
+    assert "The lowest rate of acceptance lies between 20.0\N{NARROW NO-BREAK SPACE}% and 100.0" in repr(result)
+    assert audit_data(result).sections[0].ratio.mark == Mark(None, 20.0, 100.0)
+    ratio_document = result.to_document()["metrics"][PARITY]["ratio"]
+    assert (ratio_document["value"], ratio_document["known"]) == (0.857, False)
+    assert result.by_group["known"].tolist() == [False, False]
+    changed = compare_results(result, result)
+    assert "The ratio changed by" in changed.view.data.headline
+    assert changed.view.data.figures[0].change == "unknown"

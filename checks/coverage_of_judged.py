@@ -1,0 +1,102 @@
+"""Verdicts about the groups that are large enough: how often right, and how many more than about all groups (ADR 0032).
+
+`python -m checks.coverage_of_judged [--runs 2000] [--registers 200] [--workers 2]`
+
+Registers are invented: 2 to 16 groups of 1 to 5 000 people, rates from nobody to everybody, one ε of .05 to .5, one
+strategy. Rules are by turns 2 %; the true size of one of the groups, which so lies right at the cut; that of half of
+the groups, which are alike; and 30 people, where there are three large groups and thirteen of one person. The truth is
+that of the groups that are judged in the same release. A line is about all groups or about those judged. It has the
+least and the mean coverage of the ratio, how many releases end undecided about the threshold of .8, and in how many the
+verdict is wrong, in the mean and at most. A ratio that does not exist is undecided.
+"""
+
+import argparse
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor_client.estimation.many_releases import ParityRange, parity_ranges
+from auditor_client.estimation.results import Verdict
+from checks.coverage import DRAWS, LEVEL, Task, totals_of_releases
+from testing.invented_registers import Register, judged_register
+
+THRESHOLD: Final = 0.8
+KINDS: Final = ("2 %", "one at the cut", "half at the cut", "single people")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Shares of one register's releases, with all groups and with those that are large enough, shape (2,) each.
+
+    `holding` are the intervals that hold the truth; `judged` is how many of the groups are judged.
+    """
+
+    groups: int
+    rule: str
+    holding: NDArray[np.float64]
+    undecided: NDArray[np.float64]
+    wrong: NDArray[np.float64]
+    judged: float
+
+
+def verdicts(task: Task) -> Verdicts:
+    """All that is measured of one register."""
+    register, rule = judged_register(task.seed)
+    found: list[list[tuple[bool, bool, bool]]] = [[], []]
+    judged = []
+    for totals in totals_of_releases(register, task):
+        over_all, among = (parity_ranges(totals, level=LEVEL, draws=DRAWS, rule=asked) for asked in (None, rule))
+        for outcomes, ranges in zip(found, (over_all, among), strict=True):
+            outcomes.extend(_outcome(register, one) for one in ranges)
+        judged += [len(one.groups) for one in among]
+    holding, undecided, wrong = np.array(found).mean(axis=1).T
+    kind = KINDS[task.seed % len(KINDS)]
+    return Verdicts(len(register.sizes), kind, holding, undecided, wrong, float(np.mean(judged)))
+
+
+def _outcome(register: Register, judged: ParityRange) -> tuple[bool, bool, bool]:
+    """Whether one release's interval holds the truth, its verdict is undecided, and it is wrong."""
+    ratio, truth = judged.ratio, register.truth(judged.groups)[0]
+    holds = not (ratio.low - 1e-12 > truth or ratio.high + 1e-12 < truth)
+    verdict = ratio.against(THRESHOLD)
+    wrong = (verdict is Verdict.MEETS and truth < THRESHOLD) or (verdict is Verdict.FAILS and truth >= THRESHOLD)
+    return holds, verdict is Verdict.UNDECIDED, wrong
+
+
+def lines(found: list[Verdicts]) -> Iterator[str]:
+    """Two of every kind of rule, and of all registers: over all groups, and over those that are large enough."""
+    names = ("least", "mean", "undecided", "wrong", "most")
+    yield f"{'rule':<16} {'over':<6} {'of':>4} {'groups':>6} {'{:>7} {:>7} {:>9} {:>6} {:>6}'.format(*names)}"
+    for rule in (*dict.fromkeys(one.rule for one in found), "any"):
+        of_rule = [one for one in found if rule in (one.rule, "any")]
+        for index, over in enumerate(("all", "judged")):
+            holding, undecided, wrong = (
+                np.array([getattr(one, name)[index] for one in of_rule]) for name in ("holding", "undecided", "wrong")
+            )
+            groups = np.mean([one.judged if index else one.groups for one in of_rule])
+            yield (
+                f"{rule:<16} {over:<6} {len(of_rule):>4} {groups:6.1f} {holding.min():7.1%} {holding.mean():7.1%} "
+                f"{undecided.mean():9.1%} {wrong.mean():6.2%} {wrong.max():6.2%}"
+            )
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--runs", type=int, default=200, help="releases of each register; the bars are for 2 000")
+    parser.add_argument("--registers", type=int, default=200, help="how many registers")
+    parser.add_argument("--workers", type=int, default=2, help="processes")
+    arguments = parser.parse_args()
+    with ProcessPoolExecutor(arguments.workers) as processes:
+        tasks = [Task(seed, arguments.runs) for seed in range(arguments.registers)]
+        found = list(processes.map(verdicts, tasks, chunksize=2))
+    for line in lines(found):
+        print(line)
+
+
+if __name__ == "__main__":
+    main()
