@@ -3,7 +3,7 @@
 import csv
 import sqlite3
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ VALUES: Final = linked_values(RECORDS)
 GRANTED: Final = {"id": "granted", "all_of": [{"column": "decision", "op": "eq", "value": "granted"}]}
 REFUSED: Final = {"id": "refused", "all_of": [{"column": "decision", "op": "eq", "value": "refused"}]}
 NOT_SENT: Final = {"id": "not sent", "all_of": [{"column": "decision", "op": "is_missing"}]}
+TOO_LATE: Final = timedelta(minutes=2)
 COLUMNS: Final = "/datasets/register/columns"
 SCORE: Final = {
     "name": "score", "type": "number", "nullable": True,
@@ -352,31 +353,39 @@ def test_a_column_somebody_changed_behind_the_ledger_is_found(sqlite_holder: Tes
     assert not sqlite_holder.is_intact()
 
 
+def found_when_due(holder: TestedHolder, announced: dict[str, Any]) -> dict[str, Any]:
+    """What is found of a column at its public time; before that it is as announced, and nothing is released."""
+    path, due = f"{COLUMNS}/{announced['id']}", datetime.fromisoformat(announced["ready_at"])
+    wait_until(lambda: any(holder.settings.derived.glob("[0-9a-f]*")) or datetime.now(UTC) > due)
+    found = holder.auditor("GET", path).json()
+    too_early = holder.release(asked(announced["id"]))
+    if datetime.now(UTC) < due:
+        assert found == announced
+        assert refused(too_early, "column-not-ready", holder=holder)["ready_at"]
+    time.sleep(max((due - datetime.now(UTC)).total_seconds(), 0) + 0.05)
+    at_last: dict[str, Any] = holder.auditor("GET", path).json()
+    return at_last
+
+
 class TestPublicTimes:
     """With a quantum, a column is ready at a time that was known before anything was done."""
 
     def test_a_column_is_ready_when_it_was_announced(self, tmp_path: Path, database_url: str) -> None:
+        """On a busy machine it overruns; then its time is the double, of which the same holds."""
         with running_holder(tmp_path, database_url, quantum_ms=25) as holder:
             before = datetime.now(UTC)
             column = linked(holder)
             after = datetime.now(UTC)
             announced = holder.auditor("GET", f"{COLUMNS}/{column}").json()
-            due = datetime.fromisoformat(announced["ready_at"])
-
-            wait_until(lambda: bool(list(holder.settings.derived.glob("[0-9a-f]*"))))
-            made_already = holder.auditor("GET", f"{COLUMNS}/{column}").json()
-            too_early = holder.release(asked(column))
-            early = datetime.now(UTC) < due
-
             assert announced["state"] == "preparing"
-            assert announced == made_already or not early
-            assert not early or refused(too_early, "column-not-ready", holder=holder)["ready_at"]
-            time.sleep(max((due - datetime.now(UTC)).total_seconds(), 0) + 0.05)
-            ready = holder.auditor("GET", f"{COLUMNS}/{column}").json()
-            if ready["state"] == "preparing":  # on a busy machine it overran, and waits for the double
-                assert before <= due - (datetime.fromisoformat(ready["ready_at"]) - due) <= after
-                return
-            assert ready == {**announced, "state": "ready"}
+
+            while (found := found_when_due(holder, announced))["state"] == "preparing":
+                due, doubled = (datetime.fromisoformat(one["ready_at"]) for one in (announced, found))
+                assert before <= due - (doubled - due) <= after
+                assert doubled - due < TOO_LATE
+                announced = found
+
+            assert found == {**announced, "state": "ready"}
             assert holder.release(asked(column)).status_code == 201
 
     def test_what_a_killed_holder_left_is_made_by_the_next(self, tmp_path: Path, database_url: str) -> None:
