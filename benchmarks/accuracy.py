@@ -38,7 +38,7 @@ from holder_service.records.encoded import Records, load_records
 from pafer_demo.open_data import LOADERS
 from shared.amounts import parse_nano
 from shared.rules import Cell
-from testing.parity_ranges import released
+from testing.many_releases import released
 
 EPSILONS: Final = ("0.05", "0.1", "0.15", "0.25", "0.5")
 THRESHOLD: Final = 0.8

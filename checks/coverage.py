@@ -56,7 +56,7 @@ from shared.noise import (
 )
 from testing.invented_registers import Register, judged_register, parity_of
 from testing.invented_scores import ScoredRegister
-from testing.parity_ranges import released
+from testing.many_releases import released
 
 LEVEL: Final = 0.95
 BAR: Final = 0.93

@@ -17,7 +17,7 @@ from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.noise import AdditiveNoise
 from testing.invented_scores import ScoredRegister
-from testing.parity_ranges import released
+from testing.many_releases import released
 
 Truths = Iterable[tuple[Estimate, float]]
 

@@ -27,7 +27,7 @@ from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.noise import AdditiveNoise
 from shared.schema import Group
 from testing.invented_registers import EPSILONS
-from testing.parity_ranges import released
+from testing.many_releases import released
 
 GROUPS_MAX: Final = 16
 PEOPLE_MAX: Final = 5_000

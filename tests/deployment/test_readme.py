@@ -14,13 +14,11 @@ from typing import Final
 
 import pytest
 
+from testing.shown_commands import shown
+
 ROOT = Path(__file__).resolve().parents[2]
+README: Final = ROOT / "README.md"
 START_S_MAX: Final = 120.0
-
-
-def blocks(language: str) -> list[str]:
-    """The README's code blocks of a language, in order."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
 
 
 def shell(block: str, folder: Path, port: int) -> "subprocess.Popen[str]":
@@ -43,7 +41,7 @@ def free_port() -> int:
 @contextmanager
 def first_terminal(folder: Path, port: int) -> Iterator[None]:
     """The holder of the README's first block, until it is interrupted as a user would."""
-    (block,) = (block for block in blocks("bash") if "pafer_demo.holder_side" in block)
+    (block,) = (block for block in shown(README, "bash") if "pafer_demo.holder_side" in block)
     with shell(block, folder, port) as holder:
         try:
             deadline = time.monotonic() + START_S_MAX
@@ -60,8 +58,8 @@ def first_terminal(folder: Path, port: int) -> Iterator[None]:
 @pytest.mark.slow
 def test_the_readmes_commands_lead_to_a_report(tmp_path: Path) -> None:
     """Every command of the second terminal succeeds, the report is there, and Python gets the same answer free."""
-    (second_terminal,) = (block for block in blocks("bash") if "auditor audit" in block)
-    (python,) = blocks("python")
+    (second_terminal,) = (block for block in shown(README, "bash") if "auditor audit" in block)
+    (python,) = shown(README, "python")
     port = free_port()
 
     with first_terminal(tmp_path, port):

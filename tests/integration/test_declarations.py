@@ -13,9 +13,10 @@ from holder_service.cli import app
 from shared.datasets import DatasetDeclaration
 from shared.schema import Column
 from testing.holders import TestedHolder, running_holder
+from testing.shown_commands import shown
 
-PAGE: Final = (Path(__file__).parents[2] / "docs" / "declaration.md").read_text()
-EXAMPLES: Final = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)]
+PAGE: Final = Path(__file__).parents[2] / "docs" / "declaration.md"
+EXAMPLES: Final = [json.loads(block) for block in shown(PAGE, "json")]
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def test_every_example_of_the_page_is_declared(served: TestedHolder, number: int
 
 
 def test_every_field_is_described_and_in_an_example() -> None:
-    rows = [names for line in PAGE.splitlines() if line.startswith("| `") for names in [line.split("|")[1]]]
+    rows = [names for line in PAGE.read_text().splitlines() if line.startswith("| `") for names in [line.split("|")[1]]]
     described = {name for names in rows for name in re.findall(r"`([a-z_]+)`", names)}
 
     fields = DatasetDeclaration.model_fields.keys() | Column.model_fields.keys()
