@@ -18,14 +18,35 @@ from auditor_client.asking.mechanisms import mechanism_of
 from auditor_client.asking.question import Question, make_question
 from auditor_client.asking.request import AUTO, AuditRequest, PrivacyAmount
 from auditor_client.audits.asking import Asking, LinkRequest, made
-from auditor_client.audits.comparing import ModelComparison, compare_results, require_comparable
+from auditor_client.audits.comparing import (
+    ModelComparison,
+    compare_results,
+    counting_nothing_else,
+    half_of,
+    require_comparable,
+    together,
+)
 from auditor_client.audits.history import History, stored_history
 from auditor_client.audits.planned import PlannedAudit
 from auditor_client.audits.result import AuditResult
-from auditor_client.audits.stored_answers import cell_supports, finding, reusable_answer, stored_supports
+from auditor_client.audits.stored_answers import (
+    asked_before,
+    cell_supports,
+    finding,
+    reusable_answer,
+    shares_cells,
+    stored_supports,
+)
 from auditor_client.errors import HolderLied, HolderRefused, HolderUnavailable, QuestionRefused, ReceiptsDamaged
 from auditor_client.exchange.calls import HttpClient
-from auditor_client.exchange.columns import LinkedColumn, LinkedColumns, OwnColumns, require_ready, send_values
+from auditor_client.exchange.columns import (
+    HeldColumn,
+    LinkedColumn,
+    LinkedColumns,
+    OwnColumns,
+    require_ready,
+    send_values,
+)
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.exchange.verification import check_quote, verified_release
@@ -294,10 +315,12 @@ class Auditor:
         reading: Reading | None = None,
         **keywords: Any,
     ) -> ModelComparison:
-        """Audit two models in the same way, for example before and after a mitigation, and compare. Spends ε for each.
+        """Audit two models in the same way, for example before and after a mitigation, and compare. Spends ε once.
 
-        Cells that both models share are asked once if the first answer has what the second needs. Takes and refuses
-        what `audit` does, but for the models.
+        One question asks whom both models accept, only one of them, or neither. Where that is no plan, each model is
+        asked about by itself at half of ε, and the comparison says so; or at all of it, where the first answer has what
+        the second model needs, or where kept answers have both. Takes and refuses what `audit` does, but for the
+        models.
 
         Raises:
             QuestionRefused: The figure cannot be compared, or one name is given for both models; nothing is spent.
@@ -308,7 +331,23 @@ class Auditor:
             raise QuestionRefused(
                 "Two models are compared, and `model_name` is one's: audit each by itself to name it."
             )
-        return compare_results(self._audit(first, dataset, asking), self._audit(second, dataset, asking))
+        asking = counting_nothing_else(asking)
+        description = self._description(dataset)
+        auditor = self._holder.budget(description.name).auditor
+        one, data = self._question(first, description, asking, auditor)
+        other, _ = self._question(second, description, asking, auditor, beside=one.source.columns)
+        if all(self._is_kept(question, data, asking, auditor) for question in (one, other)):
+            return compare_results(*(self._answered(question, data, asking, auditor) for question in (one, other)))
+        pair = together(one, other)
+        if isinstance(pair, str):
+            if not shares_cells(one, other):
+                halved = (question.changed(**half_of(question.request)) for question in (one, other))
+                apart = None if one.request.epsilon is None else pair
+                return compare_results(*(self._answered(each, data, asking, auditor) for each in halved), apart=apart)
+            pair = one, other
+        data = _own_data(asking.own.supports_from, pair[0])
+        before = self._answered(pair[0], data, asking, auditor)
+        return compare_results(before, self._found(pair[1], replace(before.stored, reused=True), asking))
 
     def history(self, dataset: str | None = None, *, model: str | None = None) -> History:
         """The kept audits in the order of their answers, every figure computed again from its receipt.
@@ -328,27 +367,41 @@ class Auditor:
         return check_receipts(self._receipts, self._holder)
 
     def _audit(self, model: Any, dataset: str | None, asking: Asking) -> AuditResult:
-        """Ask or find the answer, keep what it was about, and only then estimate."""
+        """Read the model, ask, and estimate."""
         description = self._description(dataset)
-        budget = self._holder.budget(description.name)
-        question, data = self._question(model, description, asking, budget.auditor)
-        reading = asking.reading.settled(question.metrics)
+        auditor = self._holder.budget(description.name).auditor
+        question, data = self._question(model, description, asking, auditor)
+        return self._answered(question, data, asking, auditor)
+
+    def _answered(self, question: Question, data: "OwnData | None", asking: Asking, auditor: str) -> AuditResult:
+        """Ask or find the answer, keep what it was about, and only then estimate."""
         known = cell_supports(question, asking.own.supports, data)
         count = None if data is None else data.count
         # Supports that were given by cell are of the question's own cells, not of a kept answer's.
         wanted = asking.own.reuse and asking.own.supports is None
-        stored = reusable_answer(self._receipts, question, budget.auditor, count) if wanted else None
+        stored = reusable_answer(self._receipts, question, auditor, count) if wanted else None
         if stored is None:
-            stored = self._release(question, self._quote(question), budget.auditor)
+            stored = self._release(question, self._quote(question), auditor)
         else:
             self._receipts.pin(self._holder.keys())  # a holder whose key changed is noticed here too
             known = None if data is None else stored_supports(stored, question, data)
-        stored = replace(stored, supports=known)
+        return self._found(question, replace(stored, supports=known), asking)
+
+    def _found(self, question: Question, stored: StoredAnswer, asking: Asking) -> AuditResult:
+        """What an answer says, once it is kept what it was about."""
         self._on_step("Estimating")
-        about = asking.about.over(self._about)
+        reading, about = asking.reading.settled(question.metrics), asking.about.over(self._about)
         self._notes.keep(Note.of(question, stored, reading, about))
-        budget_now = self._budget_now(description.name)
+        budget_now = self._budget_now(question.dataset.name)
         return finding(question, stored, reading, holder_url=self._holder.url, budget=budget_now, about=about)
+
+    def _is_kept(self, question: Question, data: "OwnData | None", asking: Asking, auditor: str) -> bool:
+        """Whether a question has an answer already, so that nothing would be spent on it."""
+        count = None if data is None else data.count
+        return asking.own.reuse and (
+            asked_before(self._receipts, question, auditor)
+            or reusable_answer(self._receipts, question, auditor, count) is not None
+        )
 
     def _description(self, dataset: str | None) -> DatasetDescription:
         if dataset is None:
@@ -356,13 +409,26 @@ class Auditor:
         return self._holder.dataset(dataset)
 
     def _question(
-        self, model: Any, description: DatasetDescription, asking: Asking, auditor: str
+        self,
+        model: Any,
+        description: DatasetDescription,
+        asking: Asking,
+        auditor: str,
+        *,
+        beside: Sequence[HeldColumn] = (),
     ) -> "tuple[Question, OwnData | None]":
-        """A model or decisions, made into a plan; and the auditor's own data about the same people."""
+        """A model or decisions, made into a plan; and the auditor's own data about the same people.
+
+        Columns of another model, `beside` which it is asked about, keep their names.
+        """
         request, own = asking.request, asking.own
         self._on_step("Reading the model" if request.decision is None else "Making the plan")
         columns = OwnColumns(auditor, self._linked.of(description.name))
         question = make_question(model, description, request, columns)
+        taken = {held.column.name: held for held in beside}
+        if any(taken.get(held.column.name, held).id != held.id for held in question.source.columns):
+            columns = OwnColumns(auditor, {**columns.linked, **taken})
+            question = make_question(model, description, request, columns)
         data = _own_data(own.supports_from, question)
         if data is not None and not question.supportable:
             self._on_step(_NOT_COUNTED)

@@ -19,7 +19,9 @@ and every release is estimated:
 - `judged`: ratio and difference of the groups that are large enough, with groups right at the cut, as
   `checks.coverage_of_judged` invents them; the truth is that of the groups which are judged in the same release;
 - `exponential`, `empty-rules` and `reports`: the exponential mechanism's answers, the same with twenty empty rules
-  in addition to the others, and randomised responses.
+  in addition to the others, and randomised responses;
+- `comparisons`: the change of ratio and difference from one model to another that one question asked about, of
+  registers of 2 to 16 groups of 1 to 5 000 people.
 
 A line has the least and the mean coverage over the registers, which of them was worst, and how many are
 below 93 % by more than chance (p < 0.001, binomial).
@@ -37,10 +39,12 @@ import numpy as np
 from scipy import stats
 
 from auditor_client.estimation.attribution import attribute
+from auditor_client.estimation.crossed_counts import CrossedCounts, changed_figures
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
+from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
-from auditor_client.estimation.noise_sums import FloatArray
+from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.totals import CountedTotals, KnownTotals
@@ -54,6 +58,7 @@ from shared.noise import (
     KeptValue,
     RandomisedResponseNoise,
 )
+from testing.invented_pairs import DECISIONS, PairRegister
 from testing.invented_registers import Register, judged_register, parity_of
 from testing.invented_scores import ScoredRegister
 from testing.many_releases import released
@@ -252,6 +257,24 @@ def of_reports(task: Task) -> list[Covered]:
     return _parity_covered("reports", task, found, register.parity())
 
 
+def of_comparisons(task: Task) -> list[Covered]:
+    """What changes in ratio and difference from one model to another."""
+    register = PairRegister.invented(task.seed)
+    mechanism = additive(task.seed, parse_nano(register.epsilon))
+    noise = noise_sum(mechanism.noise.model_copy(update=task.change(mechanism.scale)), 1)
+    answers = released(mechanism, register.cells, task.runs)
+    found = []
+    for start in range(0, task.runs, RUNS_AT_ONCE):
+        cells = np.moveaxis(answers[start : start + RUNS_AT_ONCE], 1, 0)
+        crossed = CrossedCounts(tuple(AdditiveAnswers(cell, noise) for cell in cells), *DECISIONS)
+        found += changed_figures(crossed, level=LEVEL, draws=DRAWS, seed=start)
+    truths = register.change()
+    return [
+        _covered("change of ratio", task.seed, [figures.ratio for figures in found], truths[0]),
+        _covered("change of difference", task.seed, [figures.difference for figures in found], truths[1]),
+    ]
+
+
 def of_scores(task: Task) -> list[Covered]:
     """Every figure of a score's bands, one by one or together."""
     register = ScoredRegister.invented(task.seed)
@@ -301,6 +324,7 @@ PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     "reports": (of_reports, 0.05),
     "scores": (of_scores, 0.05),
     "joint": (of_joint, 0.15),
+    "comparisons": (of_comparisons, 1.0),
 }
 """What is measured, and on what part of the registers: some take a hundred times as long as others."""
 

@@ -3,12 +3,13 @@
 Everything follows from three values: the dataset's declaration, the settled request and the rules.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import Any, Final
 
+from auditor_client.asking.crossing import Decisions, crossed_rules
 from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, STABILITY, AuditRequest
 from auditor_client.asking.scope import scope_predicates
 from auditor_client.asking.source import TREE, RuleSource, column_named, extended_schema
@@ -67,6 +68,7 @@ class Inquiry:
             everybody whom it decides about.
         model: Which model they are of.
         source: What stands behind them.
+        against: All rules of another model that the same people are asked about in one question; none for an audit.
 
     Raises:
         QuestionRefused: There is nothing to compare, or the dataset lacks what the request names.
@@ -77,6 +79,7 @@ class Inquiry:
     rules: tuple[DecisionRule, ...]
     model: ModelDigest
     source: RuleSource = TREE
+    against: tuple[DecisionRule, ...] = ()
 
     def __post_init__(self) -> None:
         _ = self.scope, self.groups, self.reference, self.label  # refuses what the dataset lacks
@@ -109,7 +112,8 @@ class Inquiry:
     @cached_property
     def names_sensitive(self) -> bool:
         """Whether a rule, the scope or a score looks at a sensitive column: a change may move people between cells."""
-        predicates = [*self.scope, *(predicate for rule in self.rules for predicate in rule.rule.all_of)]
+        rules = (*self.rules, *self.against)
+        predicates = [*self.scope, *(predicate for rule in rules for predicate in rule.rule.all_of)]
         label = [] if self.label is None or not self.labelled else [self.label.name]
         return any(map(self.schema.follows_sensitive, [*(one.column for one in predicates), *label]))
 
@@ -154,6 +158,21 @@ class Inquiry:
     def labelled(self) -> bool:
         """Whether some figure needs the label."""
         return not set(self.metrics) <= {PARITY, STABILITY}
+
+    @cached_property
+    def crossed(self) -> Mapping[Decisions, tuple[Rule, ...]]:
+        """The rules of this model and of the other together, by what either decides.
+
+        Raises:
+            QuestionRefused: They are too many.
+        """
+        return crossed_rules(self.rules, self.against, self.schema)
+
+    def rules_of(self, favourable: bool) -> tuple[Rule, ...]:
+        """The rules of one decision of this model, as they are asked about: crossed with the other's if there are."""
+        if self.against:
+            return (*self.crossed[favourable, True], *self.crossed[favourable, False])
+        return tuple(rule.rule for rule in self.rules if rule.favourable == favourable)
 
     def leaves(self, favourable: bool) -> tuple[LeafRules, ...]:
         """The leaves of one decision; what a leaf needed several rules for is together."""

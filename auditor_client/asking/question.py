@@ -10,7 +10,7 @@ from auditor_client.asking.bands import banded, require_counted
 from auditor_client.asking.choice import choose_strategy
 from auditor_client.asking.inquiry import Inquiry, ModelDigest
 from auditor_client.asking.mechanisms import settled
-from auditor_client.asking.request import AUTO, STABILITY, AuditRequest
+from auditor_client.asking.request import AUTO, STABILITY, VERDICT, AuditRequest
 from auditor_client.asking.source import RuleSource, extended_schema, read_source
 from auditor_client.asking.strategies import build_plan
 from auditor_client.errors import QuestionRefused
@@ -100,6 +100,23 @@ def make_question(
     if request.strategy == AUTO:
         request = request.changed(strategy=choose_strategy(inquiry))
     return Question(dataset, request, rules, digest, source)
+
+
+def crossed_questions(first: Question, second: Question) -> tuple[Question, Question]:
+    """Two questions about the same people as one: either has its own figures, and one plan's counts answer both.
+
+    Raises:
+        QuestionRefused: Both models together are no plan: they have too many rules, or other people or columns.
+    """
+    columns = {held.column.name: held for held in (*second.source.columns, *first.source.columns)}
+    if first.source.decided != second.source.decided or not set(second.source.columns) <= set(columns.values()):
+        raise QuestionRefused("The models decide about other people, or their scores share a name.")
+
+    def beside(one: Question, other: Question) -> Question:
+        source = one.source.model_copy(update={"columns": tuple(columns.values())})
+        return replace(one, request=one.request.changed(strategy=VERDICT), source=source, against=other.rules)
+
+    return beside(first, second), beside(second, first)
 
 
 def _stability_rules(

@@ -26,6 +26,7 @@ OF_DECISIONS: Final = (PARITY, OPPORTUNITY, ODDS, PREDICTIVE)
 METRICS: Final = (*OF_DECISIONS, STABILITY)
 STRATEGIES: Final = ("verdict", "rules", "pafer")
 """Each is described at its function in `strategies`."""
+VERDICT: Final = STRATEGIES[0]
 AUTO: Final = "auto"
 MECHANISMS: Final = ("laplace", "gaussian", "exponential", "randomised_response")
 

@@ -6,8 +6,10 @@ rules are used as they are: merge siblings with one decision first (`Tree.merged
 that changes no decision only adds noise. `answers` reads the answers.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
+from auditor_client.asking.crossing import Decisions
 from auditor_client.asking.inquiry import EVERYBODY, Inquiry, LabelValue, LeafRules
 from auditor_client.asking.mechanisms import batch, halves
 from auditor_client.asking.request import AUTO, PREDICTIVE, STRATEGIES
@@ -15,6 +17,15 @@ from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.text import no_such
 from shared.plans import Batch, Plan
 from shared.rules import Cell
+
+_DECISIONS: Final = {True: "favourable", False: "unfavourable"}
+_CROSSED: Final[Mapping[Decisions, str]] = {
+    (True, True): "both",
+    (True, False): "the first alone",
+    (False, True): "the second alone",
+    (False, False): "neither",
+}
+"""Who accepts: the names of the cells of a question about two models."""
 
 
 def build_plan(inquiry: Inquiry) -> Plan:
@@ -53,11 +64,18 @@ def _require_a_question(inquiry: Inquiry) -> None:
 
 
 def _verdict(inquiry: Inquiry) -> Iterator[Batch]:
-    """{favourable union, unfavourable union}, all at the full loss: the best accuracy, no rule by itself."""
+    """{favourable union, unfavourable union}, all at the full loss: the best accuracy, no rule by itself.
+
+    Where another model is asked about too, each union is in two: by what the other model decides.
+    """
+    unions = (
+        [(name, any(decisions), inquiry.crossed[decisions]) for decisions, name in _CROSSED.items()]
+        if inquiry.against
+        else [(name, decision, inquiry.rules_of(decision)) for decision, name in _DECISIONS.items()]
+    )
     cells: list[Cell] = []
-    for name, favourable in (("favourable", True), ("unfavourable", False)):
-        union = LeafRules(name, tuple(rule.rule for rule in inquiry.rules if rule.favourable == favourable))
-        cells += _cells(inquiry, (union,), inquiry.label_values(favourable))
+    for name, favourable, rules in unions:
+        cells += _cells(inquiry, (LeafRules(name, rules),), inquiry.label_values(favourable))
     yield batch(inquiry.request, "verdict", cells)
 
 

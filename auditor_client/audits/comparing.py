@@ -1,20 +1,27 @@
-"""Two audits side by side: before and after a mitigation, one model and another (3-estimation §6)."""
+"""Two audits side by side: before and after a mitigation, one model and another (3-estimation §6).
 
-from dataclasses import dataclass
+Where it can, one question asks about both models (docs/adr/0035-two-models.md); else each is asked about by itself.
+"""
+
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from auditor_client.asking.request import ODDS, AuditRequest
+from auditor_client.asking.mechanisms import halves
+from auditor_client.asking.question import Question, crossed_questions
+from auditor_client.asking.request import AUTO, ODDS, STABILITY, VERDICT, AuditRequest
+from auditor_client.audits.asking import Asking
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Comparison, ParityEstimate
-from auditor_client.findings.answers import RATES
+from auditor_client.findings.answers import RATES, read_crossed
 from auditor_client.findings.insight import parity_of
 from auditor_client.findings.reading import Reading
 from auditor_client.report.comparison_data import ComparisonData, comparison_data
 from auditor_client.report.json_document import comparison_document
 from auditor_client.report.terminal import comparison_lines
 from auditor_client.report.view import Shown, View
+from shared.wording import said
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,8 +65,40 @@ def require_comparable(request: AuditRequest, reading: Reading) -> None:
         raise QuestionRefused("Only estimates with intervals can be compared: use the posterior estimator for both.")
 
 
-def compare_results(first: AuditResult, second: AuditResult) -> ModelComparison:
+def counting_nothing_else(asking: Asking) -> Asking:
+    """The same by strategy verdict, the most exact, where the strategy was left open and there are no bands."""
+    request = asking.request
+    if request.strategy != AUTO or request.edges is not None or asking.own.bands is not None:
+        return asking
+    return replace(asking, request=request.changed(strategy=VERDICT))
+
+
+def half_of(request: AuditRequest) -> dict[str, str | None]:
+    """What a settled request spends, halved: the values that change."""
+    half, _ = halves(request)
+    return {"epsilon": half.epsilon, "delta": half.delta}
+
+
+def together(first: Question, second: Question) -> tuple[Question, Question] | str:
+    """Both models' questions as one; or why each has to be asked by itself."""
+    request = first.request
+    if request.strategy != VERDICT or request.edges is not None or STABILITY in request.metrics:
+        return said("what was wanted counts each model's own rules")
+    if request.mechanism not in ("laplace", "gaussian"):
+        return said("the mechanism {mechanism} adds no noise", mechanism=str(request.mechanism))
+    try:
+        crossed = crossed_questions(first, second)
+    except QuestionRefused:
+        return said("the rules of both together make no plan that a holder takes")
+    if any(question.counts_first_group_alone for question in crossed):
+        return said("the holder counts one of two groups alone")
+    return crossed
+
+
+def compare_results(first: AuditResult, second: AuditResult, *, apart: str | None = None) -> ModelComparison:
     """Compare the first metric of two audits of the same groups; spends nothing.
+
+    `apart` says why each model was asked about by itself, if they could not be asked about together.
 
     Raises:
         QuestionRefused: They are about other metrics, groups, least sizes or thresholds, or about a pair of rates.
@@ -72,10 +111,17 @@ def compare_results(first: AuditResult, second: AuditResult) -> ModelComparison:
     if first.reading.rule != second.reading.rule:
         raise QuestionRefused("Compare audits that judge groups of the same least size (`judged`).")
     one, other = _of_the_same_groups(first, second)
-    same = first.release.id == second.release.id
-    from auditor_client.estimation.comparison import compare_estimates  # noqa: PLC0415 - takes a second to import
+    from auditor_client.estimation import comparison, crossed_counts  # noqa: PLC0415 - takes a second to import
 
-    return ModelComparison(first, second, metric, compare_estimates(one, other, same_answer=same))
+    same = first.release.id == second.release.id
+    if same and first.question.rules == second.question.rules:
+        change = comparison.unchanged(one, other)
+    elif same and first.question.against == second.question.rules and second.question.against == first.question.rules:
+        crossed = read_crossed(first.release, first.question, RATES[metric][0])
+        change = crossed_counts.compare_crossed(one, other, crossed)
+    else:
+        change = comparison.compare_estimates(one, other, same_answer=same, apart=apart)
+    return ModelComparison(first, second, metric, change)
 
 
 def _of_the_same_groups(first: AuditResult, second: AuditResult) -> tuple[ParityEstimate, ParityEstimate]:

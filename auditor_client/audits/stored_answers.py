@@ -62,10 +62,9 @@ def reusable_answer(
     not where the very question was asked before: then the holder's own answer is free too.
     """
     plan = question.plan
-    asked_before = identity(auditor=auditor, dataset=question.dataset.name, plan=plan)
     if plan.draw != 1 or question.request.mechanism == "randomised_response":
         return None
-    if (receipts.directory / f"{asked_before.removeprefix('sha256:')}.json").exists():
+    if asked_before(receipts, question, auditor):
         return None
     bought = _noise(plan, question)
     found: tuple[float, StoredAnswer] | None = None
@@ -79,6 +78,17 @@ def reusable_answer(
         if noise is not None and noise <= bought * (1 + 1e-9) and (found is None or noise < found[0]):
             found = noise, stored
     return None if found is None else replace(found[1], reused=True)
+
+
+def asked_before(receipts: Receipts, question: Question, auditor: str) -> bool:
+    """Whether the very question has a receipt, so that asking it again is free."""
+    name = identity(auditor=auditor, dataset=question.dataset.name, plan=question.plan)
+    return (receipts.directory / f"{name.removeprefix('sha256:')}.json").exists()
+
+
+def shares_cells(first: Question, second: Question) -> bool:
+    """Whether the answer to the first question has every cell of the second."""
+    return AskedCells(first.plan).has_each(second.plan, second)
 
 
 def finding(

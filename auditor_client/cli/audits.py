@@ -92,7 +92,7 @@ def compare(
     output: Output,
     connection: Connection,
 ) -> None:
-    """Audit two models in the same way, for example before and after a mitigation; spends epsilon for each."""
+    """Compare two models, for example before and after a mitigation, in one question; spends epsilon once."""
     with an_auditor(connection) as auditor:
         require_writable(output.report)
         comparison = auditor.compare(first, second, dataset, request, reading=reading, **dict(own))

@@ -96,8 +96,10 @@ def of_sums(summed: int) -> Iterator[str]:
         )
 
 
-def of_comparison(ratio: Estimate, *, same_answer: bool) -> Iterator[str]:
+def of_comparison(ratio: Estimate, *, same_answer: bool, apart: str | None = None) -> Iterator[str]:
     """Of what changed between two audits."""
+    if apart is not None:
+        yield said("Each model was asked about by itself, with half of epsilon, because {why}.", why=apart)
     yield said("The intervals of the ratio and the difference are about the people in the data of either audit.")
     if same_answer:
         yield said(
@@ -108,7 +110,29 @@ def of_comparison(ratio: Estimate, *, same_answer: bool) -> Iterator[str]:
         "The intervals about the population take the two audits' people for independent samples. If they are the same "
         "people, as before and after a change of the model, these intervals are wider than they need be."
     )
-    if ratio.defined and ratio.low <= 0 <= ratio.high:
+    yield from _of_change(ratio)
+
+
+def of_crossed(ratio: Estimate) -> Iterator[str]:
+    """Of what changed between two models that one question asked about."""
+    yield said(
+        "One question asked about both models: whom both accept, only the first, only the second, and neither. The "
+        "change is estimated from these counts together, so it may differ from the difference of the two figures."
+    )
+    yield said(
+        "The intervals of the ratio and the difference are about the people in the data, those of the population about "
+        "the people whom they stand for."
+    )
+    yield from _of_change(ratio)
+
+
+def of_no_change() -> Iterator[str]:
+    """Of a model that was compared with itself."""
+    yield said("Both models decide alike about everybody, by their rules: nothing changed, for certain.")
+
+
+def _of_change(ratio: Estimate) -> Iterator[str]:
+    if ratio.defined and ratio.low <= 0 <= ratio.high and ratio.width:
         yield said(
             "The data do not show whether the ratio rose or fell: its change lies between {low} and {high}. A larger "
             "epsilon in either audit would make that narrower.",

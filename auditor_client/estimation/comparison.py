@@ -11,20 +11,39 @@ from auditor_client.estimation import caveats
 from auditor_client.estimation.results import Comparison, Estimate, ParityEstimate, ParityFigures
 
 
-def compare_estimates(first: ParityEstimate, second: ParityEstimate, *, same_answer: bool = False) -> Comparison:
+def compare_estimates(
+    first: ParityEstimate, second: ParityEstimate, *, same_answer: bool = False, apart: str | None = None
+) -> Comparison:
     """Compare two audits of the same groups, at the same level and by the posterior. Spends no budget.
 
-    `same_answer` says whether both read one release, so that their noise is the same and not independent.
+    Args:
+        first: One model's figures.
+        second: The other's.
+        same_answer: Whether both read one release, so that their noise is the same and not independent.
+        apart: Why either was asked about by itself at half of the loss; None where nothing was halved.
     """
     changes = {
-        figure: _change_of(getattr(second, figure), getattr(first, figure), same_answer)
+        figure: change_of(getattr(second, figure), getattr(first, figure), same_answer=same_answer)
         for figure in ParityFigures.__slots__
     }
-    notes = caveats.of_comparison(changes["ratio"], same_answer=same_answer)
+    notes = caveats.of_comparison(changes["ratio"], same_answer=same_answer, apart=apart)
     return Comparison(first=first, second=second, notes=tuple(notes), **changes)
 
 
-def _change_of(second: Estimate | None, first: Estimate | None, same_answer: bool) -> Estimate:
+def unchanged(first: ParityEstimate, second: ParityEstimate) -> Comparison:
+    """Compare one model with itself in one answer: nothing changes, for certain, but what is undefined stays so."""
+    changes = {
+        figure: _no_change(getattr(second, figure), getattr(first, figure)) for figure in ParityFigures.__slots__
+    }
+    return Comparison(first=first, second=second, notes=tuple(caveats.of_no_change()), **changes)
+
+
+def _no_change(second: Estimate | None, first: Estimate | None) -> Estimate:
+    change = change_of(second, first)
+    return Estimate(0.0, 0.0, 0.0, change.level, change.method) if change.defined else change
+
+
+def change_of(second: Estimate | None, first: Estimate | None, *, same_answer: bool = False) -> Estimate:
     """One figure minus another, whose errors are independent, or of the same noise; undefined if either is."""
     if second is None or first is None:
         return Estimate(math.nan, math.nan, math.nan, 0.0, "none")

@@ -279,10 +279,11 @@ class Attribution:
 
 
 class Change(StrEnum):
-    """What a comparison says about the ratio: it rose, it fell, or the data do not show which."""
+    """What a comparison says about the ratio: it rose, fell, did not change, or the data do not show which."""
 
     CLOSER = "closer to parity"
     FARTHER = "farther from parity"
+    NONE = "no change"
     UNDECIDED = "undecided"
 
 
@@ -301,7 +302,9 @@ class Comparison(ParityFigures):
 
     @property
     def change(self) -> Change:
-        """*Closer* or *farther* only if the ratio's interval lies wholly on one side of zero."""
+        """*Closer* or *farther* only if the ratio's interval lies wholly on one side of zero, *no change* if at 0."""
+        if self.ratio.low == 0 == self.ratio.high:
+            return Change.NONE
         if self.ratio.low > 0:
             return Change.CLOSER
         return Change.FARTHER if self.ratio.high < 0 else Change.UNDECIDED

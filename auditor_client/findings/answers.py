@@ -16,6 +16,7 @@ from auditor_client.asking.inquiry import EVERYBODY, Inquiry, LabelValue
 from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, PREDICTIVE, STABILITY
 from auditor_client.errors import EstimationRefused, HolderLied
 from auditor_client.estimation.band_counts import BandCounts, histograms
+from auditor_client.estimation.crossed_measurements import CrossedMeasurement, Sides
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts, Supports
 from shared.plans import Plan
 from shared.releases import Release
@@ -52,6 +53,9 @@ RATES: Final[Mapping[str, tuple[Rate, ...]]] = {
     STABILITY: (Rate.STABLE,),
 }
 """The rates that each metric compares."""
+
+_LABELS: Final = {Rate.TRUE_POSITIVE: LabelValue.POSITIVE, Rate.FALSE_POSITIVE: LabelValue.NEGATIVE}
+"""Whom a rate is about, if not everybody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +118,12 @@ class AskedCells:
     def locate(self, inquiry: Inquiry, rate: Rate) -> Location | None:
         """Where the plan asks for what a rate needs; None if it does not."""
         cover = partial(self.cover, ids=inquiry.column_ids)
-        favourable, unfavourable = (
-            [rule.rule for rule in inquiry.rules if rule.favourable == decision] for decision in (True, False)
-        )
+        favourable, unfavourable = (inquiry.rules_of(decision) for decision in (True, False))
         if rate is Rate.PRECISION:
             accepted = cover(_alternatives(inquiry, favourable, LabelValue.POSITIVE))
             complement = cover(_alternatives(inquiry, favourable, LabelValue.NEGATIVE))
             return None if accepted is None or complement is None else Location(accepted, complement, "unfavourable")
-        value = {Rate.TRUE_POSITIVE: LabelValue.POSITIVE, Rate.FALSE_POSITIVE: LabelValue.NEGATIVE}.get(rate)
+        value = _LABELS.get(rate)
         accepted = cover(_alternatives(inquiry, favourable, value))
         refused = cover(_alternatives(inquiry, unfavourable, value))
         if accepted is not None and refused is not None:
@@ -164,6 +166,35 @@ def read(release: Release, inquiry: Inquiry, *, supports: CountSupport | None = 
         measurement = Measurement(inquiry.groups, favourable, complement, location.complement_is, supports=known)
         found[rate] = RateCounts(measurement, accepted, others)
     return found
+
+
+def read_crossed(release: Release, inquiry: Inquiry, rate: Rate) -> CrossedMeasurement:
+    """Read a verified release about two models as what either decides of the people whom a rate is about.
+
+    Raises:
+        EstimationRefused: The release does not count both decisions together.
+    """
+    merged = merged_rows(release.plan.sensitive, inquiry.request.sensitive, inquiry.dataset.table)
+    cells = AskedCells(release.plan)
+    precision = rate is Rate.PRECISION
+    values = (LabelValue.POSITIVE, LabelValue.NEGATIVE) if precision else (_LABELS.get(rate),)
+    counted: list[NoisyCounts] = []
+    accepted: tuple[list[int], list[int]] = [], []
+    refused: tuple[list[int], list[int]] = [], []
+    for (decisions, rules), value in itertools.product(inquiry.crossed.items(), values):
+        if not rules or (precision and not any(decisions)):
+            continue
+        where = cells.cover(_alternatives(inquiry, rules, value), inquiry.column_ids)
+        if where is None:
+            raise EstimationRefused("The release does not count what both models decide together.")
+        for model, decision in enumerate(decisions):
+            if precision and decision:
+                (accepted if value is LabelValue.POSITIVE else refused)[model].append(len(counted))
+            elif not precision:
+                (accepted if decision else refused)[model].append(len(counted))
+        counted.append(_answered_cells(release, where, merged)[0])
+    first, second = (Sides(tuple(accepted[model]), tuple(refused[model])) for model in (0, 1))
+    return CrossedMeasurement(inquiry.groups, tuple(counted), first, second)
 
 
 def read_bands(release: Release, inquiry: Inquiry, edges: tuple[float, ...]) -> BandCounts:

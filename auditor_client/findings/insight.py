@@ -38,8 +38,8 @@ def rule_counts(question: Question, counts: Mapping[Rate, RateCounts], reading: 
 
 
 def _distinguishes_rules(question: Question, counts: Mapping[Rate, RateCounts], reading: Reading, rate: Rate) -> bool:
-    if question.request.edges is not None:
-        return False  # the rules are bands of one score, and `finding.scores` says more of them
+    if question.request.edges is not None or question.against:
+        return False  # bands of one score, of which `finding.scores` says more; or another model's decisions
     cells = counts[rate].favourable
     whole = len(set(cells)) == len(cells)  # merged groups repeat their cell
     return whole and len(cells) > 1 and reading.has_intervals and rate is not Rate.PRECISION

@@ -44,6 +44,16 @@ class NotedRule(BaseModel):
     favourable: bool
     origin: str | None = None
 
+    @classmethod
+    def of(cls, rule: DecisionRule) -> Self:
+        """The note of a rule."""
+        leaf = rule.leaf
+        return cls(rule=rule.rule, decision=leaf.decision, favourable=rule.favourable, origin=leaf.origin)
+
+    def read(self) -> DecisionRule:
+        """The rule again."""
+        return DecisionRule(self.rule, Leaf(str(self.rule.id), self.decision, self.favourable, self.origin))
+
 
 class Note(BaseModel):
     """One audit: what was asked of which rules, and how the answer was read.
@@ -55,6 +65,7 @@ class Note(BaseModel):
         plan: The plan that it became.
         reading: How the answer was read.
         supports: By cell id, how many people the cell applies to in the auditor's own data, if it has any.
+        against: The rules of another model that was asked about in the same question; left out if there was none.
         source: What stands behind the rules; left out if that is nothing.
         about: What the auditor wrote of model and audit; left out if that is nothing.
     """
@@ -71,6 +82,7 @@ class Note(BaseModel):
     model: ModelDigest
     rules: tuple[NotedRule, ...]
     supports: dict[str, int] | None
+    against: tuple[NotedRule, ...] = Field(default=(), exclude_if=lambda against: not against)
     source: RuleSource = Field(default=TREE, exclude_if=lambda source: source == TREE)
     about: About = Field(default=NOTHING, exclude_if=lambda about: about == NOTHING)
 
@@ -85,15 +97,8 @@ class Note(BaseModel):
             plan=question.plan,
             reading=reading,
             model=question.model,
-            rules=tuple(
-                NotedRule(
-                    rule=rule.rule,
-                    decision=rule.leaf.decision,
-                    favourable=rule.favourable,
-                    origin=rule.leaf.origin,
-                )
-                for rule in question.rules
-            ),
+            rules=tuple(map(NotedRule.of, question.rules)),
+            against=tuple(map(NotedRule.of, question.against)),
             supports=None if stored.supports is None else dict(stored.supports),
             source=question.source,
             about=about,
@@ -110,11 +115,8 @@ class Note(BaseModel):
         Raises:
             EstimationRefused, QuestionRefused: They make none.
         """
-        rules = tuple(
-            DecisionRule(noted.rule, Leaf(str(noted.rule.id), noted.decision, noted.favourable, noted.origin))
-            for noted in self.rules
-        )
-        return Question(self.dataset, self.request, rules, self.model, self.source)
+        rules, against = (tuple(noted.read() for noted in of_model) for of_model in (self.rules, self.against))
+        return Question(self.dataset, self.request, rules, self.model, self.source, against)
 
     def answer(self, stored: StoredAnswer) -> StoredAnswer:
         """A kept answer as this note has it: what it was made for, and the auditor's own counts of its cells."""

@@ -9,16 +9,15 @@ asked about like any other tree.
 
 import itertools
 import math
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from auditor_client.errors import QuestionRefused
+from auditor_client.models.boxes import Box, Space, representatives
 from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree
 from shared import limits
 from shared.rules import Predicate
-from shared.schema import Column, Schema, Value
+from shared.schema import Schema
 
 STABLE: Final = "stable"
 UNSTABLE: Final = "changes within reach"
@@ -27,9 +26,6 @@ _OPPOSITE: Final = {
     "is_missing": "not_missing", "not_missing": "is_missing",
 }  # fmt: skip
 _MOVED: Final = {"lt": 1, "le": 1, "gt": -1, "ge": -1}
-
-_Box = dict[str, frozenset[int]]
-"""By column, which of its representative values are admitted."""
 
 
 def stability_tree(tree: Tree, schema: Schema, reach: Mapping[str, float], free: Collection[str] = ()) -> Tree:
@@ -51,7 +47,7 @@ def stability_tree(tree: Tree, schema: Schema, reach: Mapping[str, float], free:
     _check(schema, reach, free)
     rules = tree.rules()
     grown = {id(rule.leaf): list(_grown(rule.rule.all_of, schema, reach, free)) for rule in rules}
-    space = _Space.of(schema, [*(rule.rule.all_of for rule in rules), *grown.values()])
+    space = Space.of(schema, [*(rule.rule.all_of for rule in rules), *grown.values()])
     boxes = {id(rule.leaf): space.box(grown[id(rule.leaf)]) for rule in rules if space.reached(rule.rule.all_of)}
     budget = itertools.count()
 
@@ -69,43 +65,10 @@ def stability_tree(tree: Tree, schema: Schema, reach: Mapping[str, float], free:
     return Tree(refined(tree.root, ())).merged()
 
 
-@dataclass(frozen=True, slots=True)
-class _Space:
-    """The columns that some predicates name, each with values that represent all that they distinguish."""
-
-    values: Mapping[str, Sequence[Value | None]]
-
-    @classmethod
-    def of(cls, schema: Schema, conjunctions: Sequence[Sequence[Predicate]]) -> "_Space":
-        by_column: defaultdict[str, list[Predicate]] = defaultdict(list)
-        for predicate in itertools.chain.from_iterable(conjunctions):
-            by_column[predicate.column].append(predicate)
-        return cls({name: _representatives(schema.by_name[name], found) for name, found in by_column.items()})
-
-    def box(self, predicates: Sequence[Predicate]) -> _Box:
-        """What a conjunction admits; a column that it does not name is not in it."""
-        box: _Box = {}
-        for predicate in predicates:
-            box[predicate.column] = self.admitted(predicate) & box.get(predicate.column, self.all(predicate.column))
-        return box
-
-    def admitted(self, predicate: Predicate) -> frozenset[int]:
-        """What one predicate admits."""
-        return frozenset(index for index, value in enumerate(self.values[predicate.column]) if predicate.matches(value))
-
-    def all(self, column: str) -> frozenset[int]:
-        """Every value of a column."""
-        return frozenset(range(len(self.values[column])))
-
-    def reached(self, predicates: Sequence[Predicate]) -> bool:
-        """Whether a conjunction admits anybody."""
-        return all(self.box(predicates).values())
-
-
 def _parts(
-    space: _Space,
-    box: _Box,
-    near: Sequence[tuple[_Box, Sequence[Predicate]]],
+    space: Space,
+    box: Box,
+    near: Sequence[tuple[Box, Sequence[Predicate]]],
     name: str,
     budget: Iterator[int],
 ) -> Node:
@@ -142,26 +105,6 @@ def _parts(
     return Split(identity, tuple(branches))
 
 
-def _representatives(column: Column, predicates: Sequence[Predicate]) -> list[Value | None]:
-    """A value of every stretch that some predicates distinguish, and missing where it may be."""
-    values: list[Value | None] = list(column.values)
-    if column.ordered:
-        numbers = sorted({float(one) for found in predicates for one in found.operands if isinstance(one, int | float)})
-        near = [low for number in numbers for low in _around(column, number)]
-        values = [*sorted({value for value in (*near, *_ends(column)) if column.low <= value <= column.high})]
-    return [*values, None] if column.nullable else values
-
-
-def _around(column: Column, number: float) -> tuple[float, ...]:
-    if column.type == "integer":
-        return (math.ceil(number) - 1, math.ceil(number), math.floor(number), math.floor(number) + 1)
-    return (math.nextafter(number, -math.inf), number, math.nextafter(number, math.inf))
-
-
-def _ends(column: Column) -> tuple[float, ...]:
-    return tuple(end for end in (column.low, column.high) if math.isfinite(end)) or (0.0,)
-
-
 def _check(schema: Schema, reach: Mapping[str, float], free: Collection[str]) -> None:
     for name in (*reach, *free):
         column = schema.by_name.get(name)
@@ -182,7 +125,7 @@ def _grown(
     for name in dict.fromkeys(predicate.column for predicate in kept):
         of_column, column = [one for one in kept if one.column == name], schema.by_name[name]
         admitted = [
-            value for value in _representatives(column, of_column) if all(one.matches(value) for one in of_column)
+            value for value in representatives(column, of_column) if all(one.matches(value) for one in of_column)
         ]
         if name in reach and admitted == [None]:  # only missing values, which stay what they are
             yield Predicate(column=name, op="is_missing")

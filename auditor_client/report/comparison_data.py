@@ -54,6 +54,7 @@ class ComparisonData:
 _CHANGES: Final[Mapping[Change, str]] = {
     Change.CLOSER: sentence("Among {whom}, the second model is closer to {title} for {columns}."),
     Change.FARTHER: sentence("Among {whom}, the second model is farther from {title} for {columns}."),
+    Change.NONE: sentence("Among {whom}, both models are equally close to {title} for {columns}."),
     Change.UNDECIDED: sentence("Among {whom}, it is undecided which model is closer to {title} for {columns}."),
 }
 _RATIO: Final = sentence("Its ratio is {second} instead of {first}, a change of {change}{interval}.")

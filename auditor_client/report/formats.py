@@ -22,6 +22,7 @@ _VERDICTS: Final[Mapping[str, str]] = {
 _CHANGES: Final[Mapping[str, str]] = {
     "closer-to-parity": said("closer to parity"),
     "farther-from-parity": said("farther from parity"),
+    "no-change": said("no change"),
     "undecided": said("undecided"),
 }
 

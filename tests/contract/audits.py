@@ -22,7 +22,7 @@ from auditor_client import Assumption, Auditor, AuditResult
 from auditor_client.asking.request import OF_DECISIONS, STABILITY
 from auditor_client.audits.bundle import write_bundle
 from testing.holders import TestedHolder, running_holder
-from testing.invented_questions import FOUR_LEAVES
+from testing.invented_questions import FOUR_LEAVES, four_leaves
 from tests.contract.__main__ import SETS, required
 
 COLUMNS: Final[list[dict[str, Any]]] = [
@@ -207,6 +207,12 @@ def audits_of_columns(auditor: Auditor, people: pd.DataFrame, _: Path) -> Iterat
     )  # fmt: skip
 
 
+def audits_of_comparisons(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
+    """Audits of two models that one question asked about."""
+    found = auditor.compare(FOUR_LEAVES, four_leaves(True, False, True, True), "loans", ["sex", "origin"], "1")
+    yield from (found.first, found.second)
+
+
 def model_file(people: pd.DataFrame, folder: Path) -> Path:
     """A model's file. The set has its digest alone."""
     known = people.dropna()
@@ -228,6 +234,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "groups": audits_of_groups,
     "joint": audits_of_joint_readings,
     "large-groups": audits_of_large_groups,
+    "comparisons": audits_of_comparisons,
 }
 
 

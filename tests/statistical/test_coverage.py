@@ -55,6 +55,7 @@ OTHERS = [
     ("empty-rules", 8, 100),
     ("reports", 1, 100),
     ("population", 9, 100),
+    ("comparisons", 95, 300),
 ]
 """What of `checks.coverage.PARTS`, on which of its registers, how often: groups are large enough to see it there."""
 NEGATIVE_CONTROLS = [
@@ -67,6 +68,7 @@ NEGATIVE_CONTROLS = [
     ("exponential", 11, 300),
     ("empty-rules", 11, 300),
     ("reports", 1, 100),
+    ("comparisons", 95, 300),
 ]
 
 pytestmark = pytest.mark.statistical

@@ -111,7 +111,7 @@ def test_a_result_says_in_one_line_what_it_is() -> None:
     assert repr(result) == f"<AuditResult: {audit_data(result).headline}>"
     assert repr(History((result,))) == "<History: 1 audit>"
     assert repr(compare_results(result, result)).startswith(
-        "<ModelComparison: Among the people in the register, it is undecided which model is closer to "
+        "<ModelComparison: Among the people in the register, both models are equally close to "
     )
 
 

@@ -1,0 +1,171 @@
+"""What changes from one model to another: one question about both, beside two audits at half of ε each.
+
+`python -m benchmarks.comparisons [--runs 200]`
+
+The models are the paper's trees on the open data (`benchmarks.published_trees`), each beside the same tree with one
+leaf's decision reversed, leaf by leaf, and beside its first test alone; by every grouping of the paper. The cells are
+counted by the holder's own code and released by its Laplace mechanism. A row has the true change of the ratio; how
+often the 95 % intervals hold it, their mean width and the mean absolute error of their values, of one question and of
+two audits whose changes are compared by variance recovery (`estimation.comparison`).
+"""
+
+import argparse
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor_client.asking.crossing import crossed_rules
+from auditor_client.estimation.comparison import change_of
+from auditor_client.estimation.crossed_counts import CrossedCounts, changed_figures
+from auditor_client.estimation.likelihoods import AdditiveAnswers
+from auditor_client.estimation.many_releases import parity_ranges
+from auditor_client.estimation.measurements import IntArray
+from auditor_client.estimation.noise_sums import noise_sum
+from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.totals import CountedTotals
+from auditor_client.models.tree import Branch, Leaf, Node, Tree
+from benchmarks.published_trees import PUBLISHED_TREES, PublishedTree
+from holder_service.domain.disjointness import disjoint_classes
+from holder_service.mechanisms.laplace import LaplaceMechanism
+from holder_service.records.counting import count_cells
+from holder_service.records.encoded import Records, load_records
+from pafer_demo.open_data import LOADERS
+from shared.amounts import parse_nano
+from shared.rules import Cell
+from testing.invented_pairs import DECISIONS, PairRegister
+from testing.many_releases import released
+
+EPSILONS: Final = ("0.1", "0.25", "0.5")
+LEVEL: Final = 0.95
+DRAWS: Final = 1024
+RUNS_AT_ONCE: Final = 50
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """One way's intervals of one case at one ε."""
+
+    coverage: float
+    width: float
+    error: float
+
+    @classmethod
+    def of(cls, changes: Sequence[Estimate], truth: float) -> "Measured":
+        """Of every run's change."""
+        value, low, high = np.array([(one.value, one.low, one.high) for one in changes]).T
+        held = ((low - 1e-12 <= truth) & (truth <= high + 1e-12)) | np.isnan(low)
+        return cls(float(held.mean()), float(np.nanmean(high - low)), float(np.nanmean(np.abs(value - truth))))
+
+
+def cases() -> Iterator[tuple[str, IntArray]]:
+    """True counts of both decisions, shape (4, K), by the name of the case."""
+    with tempfile.TemporaryDirectory() as folder:
+        for published in PUBLISHED_TREES:
+            yield from _counted(published, Path(folder))
+
+
+def together(register: PairRegister, runs: int) -> list[Estimate]:
+    """The change of the ratio by one question at the whole of ε."""
+    mechanism = LaplaceMechanism.calibrated(epsilon_nano=parse_nano(register.epsilon), sensitivity=1)
+    noise, answers = noise_sum(mechanism.noise, 1), released(mechanism, register.cells, runs)
+    found = []
+    for start in range(0, runs, RUNS_AT_ONCE):
+        cells = np.moveaxis(answers[start : start + RUNS_AT_ONCE], 1, 0)
+        crossed = CrossedCounts(tuple(AdditiveAnswers(cell, noise) for cell in cells), *DECISIONS)
+        found += [one.ratio for one in changed_figures(crossed, level=LEVEL, draws=DRAWS, seed=start)]
+    return found
+
+
+def apart(register: PairRegister, runs: int) -> list[Estimate]:
+    """The change of the ratio by two audits, each at half of ε."""
+    mechanism = LaplaceMechanism.calibrated(epsilon_nano=parse_nano(register.epsilon) // 2, sensitivity=1)
+    audits = []
+    for sides in DECISIONS:
+        totals = np.stack([register.cells[list(part)].sum(axis=0) for part in (sides.accepted, sides.refused)])
+        answers, noises = released(mechanism, totals, runs), (mechanism.noise, mechanism.noise)
+        audits.append(
+            parity_ranges(
+                CountedTotals.with_noise(
+                    answers[:, 0], answers[:, 1], noises, cells=(1, 1), complement_is="unfavourable"
+                ),
+                level=LEVEL,
+                draws=DRAWS,
+            )
+        )
+    return [change_of(after.ratio, before.ratio) for before, after in zip(*audits, strict=True)]
+
+
+def _counted(published: PublishedTree, folder: Path) -> Iterator[tuple[str, IntArray]]:
+    data = LOADERS[published.dataset](None)
+    schema = data.declaration.table
+    source, destination = folder / f"{data.name}.csv", folder / data.name
+    data.write_csv(source)
+    load_records(source, "text/csv", schema, data.declaration.records_max, destination)
+    records = Records.open(destination, schema)
+    for name, other in _others(published.tree):
+        crossed = crossed_rules(published.tree.merged().rules(), other.merged().rules(), schema)
+        asked = {decisions: rules for decisions, rules in crossed.items() if rules}
+        cells = [Cell(id=str(decisions), any_of=rules) for decisions, rules in asked.items()]
+        for sensitive in published.parity:
+            counts = count_cells(records, cells, disjoint_classes(cells, schema), sensitive).reveal_to_mechanism()
+            found = dict(zip(asked, counts, strict=True))
+            none = np.zeros_like(counts[0])
+            yield f"{data.name} {'-'.join(sensitive)}: {name}", np.stack([found.get(one, none) for one in crossed])
+
+
+def _others(tree: Tree) -> Iterator[tuple[str, Tree]]:
+    """The same tree with one leaf's decision reversed; and its first test alone."""
+    for rule in tree.rules():
+        yield f"{rule.leaf.id} reversed", Tree(_reversed(tree.root, rule.leaf))
+    if not isinstance(tree.root, Leaf):
+        leaves = [Leaf("yes", "accepted", favourable=True), Leaf("no", "refused", favourable=False)]
+        branches = zip(tree.root.branches, leaves, strict=True)
+        stump = tuple(Branch(branch.predicates, leaf) for branch, leaf in branches)
+        yield "first test alone", Tree(type(tree.root)(tree.root.id, stump))
+
+
+def _reversed(node: Node, leaf: Leaf) -> Node:
+    if isinstance(node, Leaf):
+        return Leaf(node.id, node.decision, not node.favourable) if node is leaf else node
+    branches = tuple(Branch(branch.predicates, _reversed(branch.child, leaf)) for branch in node.branches)
+    return type(node)(node.id, branches)
+
+
+def _mean(values: Sequence[float]) -> float:
+    positive: NDArray[np.float64] = np.array([value for value in values if 0 < value < np.inf])
+    return float(np.exp(np.log(positive).mean()))
+
+
+def main() -> None:
+    """Print a row for each case and ε, and the geometric means."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--runs", type=int, default=200, help="releases of each case at each ε, either way")
+    arguments = parser.parse_args()
+    print(f"{'case':<58} {'ε':>5} {'change':>7}  {'one question':>21}  {'two audits':>21}")
+    rows: list[tuple[Measured, Measured]] = []
+    for name, counts in cases():
+        for epsilon in EPSILONS:
+            register = PairRegister(counts, epsilon, "")
+            truth, _ = register.change()
+            if np.isnan(truth):
+                continue
+            row = (
+                Measured.of(together(register, arguments.runs), truth),
+                Measured.of(apart(register, arguments.runs), truth),
+            )
+            rows.append(row)
+            figures = "  ".join(f"{one.coverage:7.1%} {one.width:6.3f} {one.error:6.3f}" for one in row)
+            print(f"{name:<58} {epsilon:>5} {truth:7.3f}  {figures}", flush=True)
+    width, error = (_mean([getattr(a, name) / getattr(b, name) for a, b in rows]) for name in ("width", "error"))
+    least, mean = min(one.coverage for one, _ in rows), float(np.mean([one.coverage for one, _ in rows]))
+    print(f"{len(rows)} rows: width {width:.2f} and error {error:.2f} of two audits in the geometric mean;")
+    print(f"coverage at least {least:.1%}, {mean:.1%} in the mean")
+
+
+if __name__ == "__main__":
+    main()

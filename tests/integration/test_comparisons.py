@@ -1,0 +1,188 @@
+"""Two models asked about in one question, on real parts: price, figures, reuse, what is kept, and when it cannot be."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from auditor_client import Auditor, Tree
+from auditor_client.audits.bundle import check_bundle, write_bundle
+from auditor_client.audits.comparing import ModelComparison, compare_results
+from auditor_client.estimation.results import Change
+from testing.holders import TestedHolder, running_holder
+from testing.invented_questions import FOUR_LEAVES, four_leaves, leaf, split
+
+PEOPLE = 4000
+COLUMNS: list[dict[str, Any]] = [
+    {"name": "age", "type": "integer", "minimum": 0, "maximum": 120},
+    {"name": "hours", "type": "number", "minimum": 0, "maximum": 80},
+    {"name": "repaid", "type": "boolean", "label": True},
+    {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True},
+]
+BY_HOURS = Tree(split("hours", 30, leaf("few", favourable=False), leaf("many", favourable=True)))
+CHANGED = four_leaves(True, False, True, True)
+"""FOUR_LEAVES, but people of 41 to 60 are accepted too."""
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    """The records that the holder has; a test may look at them, the auditor may not."""
+    source = random.Random(4)
+    rows = []
+    for person in range(PEOPLE):
+        sex = source.choice(["Female", "Male"])
+        age = min(int(source.gammavariate(4, 11 if sex == "Female" else 8)), 120)
+        repaid = source.random() < (0.7 if age > 30 else 0.5)
+        rows.append(
+            {
+                "id": f"p{person}",
+                "age": age,
+                "hours": source.uniform(0, 60 if sex == "Female" else 80),
+                "repaid": repaid,
+                "sex": sex,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def holder(tmp_path_factory: pytest.TempPathFactory, people: pd.DataFrame) -> Iterator[TestedHolder]:
+    records = people.assign(repaid=people["repaid"].map({True: "true", False: "false"})).to_csv(index=False).encode()
+    with running_holder(tmp_path_factory.mktemp("holder"), epsilon="100") as tested:
+        limit = {"epsilon": "900", "delta": "0.01"}
+        tested.offer("loans", records, cap=limit, columns=COLUMNS, relation="add_remove")
+        assert tested.grant(**limit, dataset="loans").status_code == 200
+        yield tested
+
+
+def spent(auditor: Auditor) -> int:
+    return auditor.budget("loans").spent.epsilon_nano
+
+
+def true_ratio(people: pd.DataFrame, model: Tree, metric: str = "statistical-parity") -> float:
+    accepted = people.apply(lambda person: model.decide(person.to_dict()).favourable, axis=1)
+    figures = {
+        "statistical-parity": (people, accepted),
+        "equal-opportunity": (people[people["repaid"]], accepted),
+        "predictive-parity": (people[accepted], people["repaid"]),
+    }
+    among, share = figures[metric]
+    rates = share[among.index].groupby(among["sex"]).mean()
+    return float(rates.min() / rates.max())
+
+
+def exact(comparison: ModelComparison) -> tuple[float, ...]:
+    return comparison.change.ratio.value, comparison.change.ratio.low, comparison.change.ratio.high
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("other", [CHANGED, BY_HOURS], ids=["one leaf changed", "another model"])
+@pytest.mark.parametrize("metric", ["statistical-parity", "equal-opportunity", "predictive-parity"])
+def test_one_question_at_one_price_has_both_models_and_what_changed(
+    auditor: Auditor, people: pd.DataFrame, metric: str, other: Tree
+) -> None:
+    """Sample: one release; at ε = 8 a noise of 4 people has a chance of 10⁻¹³, which moves no ratio by 0.02."""
+    before = spent(auditor)
+
+    found = auditor.compare(FOUR_LEAVES, other, "loans", ["sex"], "8", metrics=[metric])
+
+    first, second = true_ratio(people, FOUR_LEAVES, metric), true_ratio(people, other, metric)
+    assert spent(auditor) == before + 8 * 10**9
+    assert found.first.ratio.value == pytest.approx(first, abs=0.03)
+    assert found.second.ratio.value == pytest.approx(second, abs=0.03)
+    assert found.change.ratio.value == pytest.approx(second - first, abs=0.02)
+    assert found.change.ratio.low - 0.02 < second - first < found.change.ratio.high + 0.02
+    assert "One question asked about both models" in found.to_html()
+
+
+def test_another_models_change_would_be_noticed(people: pd.DataFrame) -> None:
+    """The negative control: the models' true ratios are far enough apart."""
+    ratios = [true_ratio(people, model) for model in (FOUR_LEAVES, CHANGED, BY_HOURS)]
+
+    assert min(abs(ratios[0] - ratios[1]), abs(ratios[0] - ratios[2])) > 0.05, ratios
+
+
+def test_it_is_narrower_than_two_audits_at_half_of_epsilon(auditor: Auditor) -> None:
+    apart = auditor.compare(FOUR_LEAVES, CHANGED, "loans", ["sex"], "0.2", mechanism="exponential")
+    together = auditor.compare(FOUR_LEAVES, CHANGED, "loans", ["sex"], "0.2")
+
+    assert together.change.ratio.width < apart.change.ratio.width
+    assert "with half of epsilon, because the mechanism exponential adds no noise" in apart.to_html()
+
+
+def test_asking_again_costs_nothing_and_gives_the_same(auditor: Auditor) -> None:
+    first = auditor.compare(FOUR_LEAVES, BY_HOURS, "loans", ["sex"], "0.5")
+    before = spent(auditor)
+
+    again = auditor.compare(FOUR_LEAVES, BY_HOURS, "loans", ["sex"], "0.5")
+    reversed_models = auditor.compare(BY_HOURS, FOUR_LEAVES, "loans", ["sex"], "0.4")
+
+    assert spent(auditor) == before
+    assert exact(again) == exact(first)
+    assert reversed_models.first.release == first.first.release
+    assert reversed_models.change.ratio.value == pytest.approx(-first.change.ratio.value, abs=0.01)
+
+
+def test_kept_answers_of_both_models_are_enough(auditor: Auditor) -> None:
+    for model in (FOUR_LEAVES, BY_HOURS):
+        auditor.audit(model, "loans", ["sex"], "0.6", strategy="verdict")
+    before = spent(auditor)
+
+    found = auditor.compare(FOUR_LEAVES, BY_HOURS, "loans", ["sex"], "0.6")
+
+    assert spent(auditor) == before
+    assert found.first.release != found.second.release
+
+
+@pytest.mark.parametrize(
+    "other",
+    [FOUR_LEAVES, Tree(split("age", 60, FOUR_LEAVES.root, leaf("old", favourable=True), name="outer"))],
+    ids=["the same", "the same decisions"],
+)
+def test_a_model_that_decides_alike_has_changed_by_nothing(auditor: Auditor, other: Tree) -> None:
+    found = auditor.compare(FOUR_LEAVES, other, "loans", ["sex"], "0.3")
+
+    assert exact(found) == (0.0, 0.0, 0.0)
+    assert found.change.population_ratio.width == 0
+    assert found.change.change is Change.NONE
+    assert [cell.id for batch in found.first.plan.batches for cell in batch.cells][:1] in (["both"], ["favourable"])
+    assert "equally close" in found.to_html()
+
+
+@pytest.mark.parametrize("asked", [{"strategy": "rules"}, {"strategy": "pafer"}, {"mechanism": "exponential"}])
+def test_what_is_no_plan_for_both_is_asked_one_by_one_for_the_same_price(
+    auditor: Auditor, asked: dict[str, Any]
+) -> None:
+    before = spent(auditor)
+
+    found = auditor.compare(FOUR_LEAVES, BY_HOURS, "loans", ["sex"], "0.7", **asked)
+
+    assert spent(auditor) == before + 7 * 10**8
+    assert any("with half of epsilon" in note for note in found.change.notes)
+
+
+def test_history_and_bundle_have_both_models_of_one_answer(auditor: Auditor, tmp_path: Path) -> None:
+    found = auditor.compare(FOUR_LEAVES, BY_HOURS, "loans", ["sex"], "0.8")
+
+    kept = list(auditor.history("loans"))
+    write_bundle(tmp_path / "both.zip", kept, auditor.receipts)
+
+    assert {audit.model.rules for audit in kept} == {found.first.model.rules, found.second.model.rules}
+    first, second = (
+        next(one for one in kept if one.model == model) for model in (found.first.model, found.second.model)
+    )
+    assert exact(compare_results(first, second)) == exact(found)
+    report = check_bundle(tmp_path / "both.zip")
+    assert report.ok, report.to_document()
+    assert len(report.checks) == 2
+
+
+def test_audits_of_one_question_have_no_rules_of_their_own(auditor: Auditor) -> None:
+    found = auditor.compare(FOUR_LEAVES, BY_HOURS, "loans", ["sex"], "0.9")
+
+    assert found.first.rule_ids == ()
+    assert found.second.impact_ratios()
+    assert "</html>" in found.first.to_html(outlook=True)
