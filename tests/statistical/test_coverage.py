@@ -156,7 +156,7 @@ def test_half_the_noise_is_caught_in_every_other_figure(part: str, seed: int, re
 
 def test_intervals_and_verdicts_that_are_to_hold_together_do() -> None:
     """Sample: 100 releases of a register of 8 groups. Verdicts may be wrong in one of a hundred."""
-    together, verdicts = PARTS["joint"][0](Task(6, 100))
+    together, verdicts = PARTS["joint"][0](Task(21, 100))
 
     assert together.holding >= stats.binom.ppf(FALSE_ALARM, 100, COVERAGE)
     assert verdicts.holding >= stats.binom.ppf(FALSE_ALARM, 100, 0.99)
@@ -164,6 +164,6 @@ def test_intervals_and_verdicts_that_are_to_hold_together_do() -> None:
 
 def test_single_intervals_that_are_called_joint_are_caught() -> None:
     """The negative control: of the same releases all intervals hold in little more than half."""
-    together, _ = PARTS["joint"][0](Task(6, 100, joint=False))
+    together, _ = PARTS["joint"][0](Task(21, 100, joint=False))
 
     assert together.holding < stats.binom.ppf(FALSE_ALARM, 100, COVERAGE)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from auditor_client.asking.request import ODDS, OF_DECISIONS, OPPORTUNITY, PARITY
+from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.estimation import caveats
@@ -98,6 +99,13 @@ def test_a_joint_reading_is_kept_in_the_note_and_another_is_as_before(joint: Aud
     assert joint.note.model_dump(mode="json")["reading"]["joint"] is True
     assert "joint" not in single.note.model_dump(mode="json")["reading"]
     assert Reading.model_validate(joint.note.reading.model_dump(mode="json")) == JOINT
+
+
+def test_changes_between_joint_audits_are_said_to_hold_each_by_itself(joint: AuditResult, single: AuditResult) -> None:
+    by_themselves = "the intervals of these changes are for one figure each"
+
+    assert by_themselves in compare_results(joint, joint).to_html()
+    assert by_themselves not in compare_results(single, single).to_html()
 
 
 def test_only_intervals_hold_together() -> None:
