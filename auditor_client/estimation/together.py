@@ -19,7 +19,7 @@ import numpy as np
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.attribution import needed_by_shares
 from auditor_client.estimation.band_counts import BandCounts
-from auditor_client.estimation.intervals import PAIRS_MAX, RateDraws
+from auditor_client.estimation.intervals import RateDraws
 from auditor_client.estimation.judged_groups import GROUPS_MIN, judged_groups
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
@@ -35,6 +35,8 @@ DRAWS_MAX: Final = 65536
 """Of each posterior; powers of two."""
 FIGURES_A_GROUP: Final = 4
 """So many independent figures need about the level that a group's rates, its pairs and its population's need."""
+PAIRS_MAX: Final = 8
+"""So many pairs of groups at most stand for the extreme one."""
 DRAWS_BEYOND: Final = 4
 """So many draws are to lie beyond either end of an interval: levels near 1 need more draws than one interval's."""
 BEYOND_MIN: Final = 2
@@ -138,9 +140,21 @@ def _figures(posterior: Posterior, prior: int, reference: int | None, judged: tu
 
 
 def _extremes(rates: RateDraws) -> Iterator[FloatArray]:
-    """The pairs of groups from whose ends those of the ratio and of the difference are made, shape (P, M)."""
+    """The ratio and the difference by the pairs of groups that may be the extreme ones, shape (P, M) each.
+
+    The lower end of the ratio fails only where that of the truly extreme pair does; of many pairs those stand for it
+    that are most often extreme. Its upper end allows for all pairs together (`intervals`): the drawn ratio stands for
+    it.
+    """
     low, high = rates.contenders()
-    # With more pairs the ends are made from those of the groups' rates, each with half the tail.
     if len(low) * len(high) <= PAIRS_MAX:
         pairs = rates.pairs(low, high)
         yield from (pairs.ratios, pairs.differences)
+        return
+    yield np.stack(rates.extremes())
+    lowest, highest = (np.where(np.isnan(rates.rates), end, rates.rates) for end in (np.inf, -np.inf))
+    drawn = np.stack([lowest.argmin(axis=0), highest.argmax(axis=0)])
+    found, times = np.unique(drawn, axis=1, return_counts=True)
+    for first, second in found[:, np.argsort(-times)[:PAIRS_MAX]].T:
+        pair = rates.pairs(np.array([first]), np.array([second]))
+        yield from (pair.ratios, pair.differences)
