@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, TypeVar
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from auditor_client.report.formats import change_words, verdict_words
+from auditor_client.report.formats import change_words, ratio, verdict_words
 from auditor_client.report.languages import LANGUAGES, Language
 from auditor_client.text import readable
 from shared.wording import joined, listed, said, said_of
@@ -33,7 +33,7 @@ _DIRECTION_CONTROLS: Final = dict.fromkeys(
 _FORMATS: Final = {
     form.__name__: form
     for form in (
-        *(verdict_words, change_words),
+        *(ratio, verdict_words, change_words),
         *(joined, listed, said, said_of),
     )
 }

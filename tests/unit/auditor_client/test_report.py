@@ -21,6 +21,7 @@ from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.results import Estimate
 from auditor_client.findings.answers import Rate
 from auditor_client.findings.reading import Reading
+from auditor_client.report import view
 from auditor_client.report.audit_data import audit_data
 from auditor_client.report.axes import LinearAxis, Mark
 from auditor_client.report.formats import percent, ratio
@@ -543,3 +544,9 @@ def test_what_is_not_known_is_no_number_anywhere() -> None:
     changed = compare_results(result, result)
     assert "The ratio changed by" in changed.view.data.headline
     assert changed.view.data.figures[0].change == "unknown"
+
+
+@pytest.mark.parametrize("template", sorted(path.name for path in Path(view.__file__).parent.glob("*.j2")))
+def test_every_page_has_the_formats_that_it_names(template: str) -> None:
+    """A template is compiled when its page is first made: a filter that it does not have is found here."""
+    assert view._template(template, "en").name == template
