@@ -18,6 +18,8 @@ and every release is estimated:
   people;
 - `judged`: ratio and difference of the groups that are large enough, with groups right at the cut, as
   `checks.coverage_of_judged` invents them; the truth is that of the groups which are judged in the same release;
+- `known-totals`: with the groups' sizes known, exactly or within bounds or of some groups, K = 2 to 16 of 1 to 5 000
+  people; and with exact supports too;
 - `exponential`, `empty-rules` and `reports`: the exponential mechanism's answers, the same with twenty empty rules
   in addition to the others, and randomised responses;
 - `comparisons`: the change of ratio and difference from one model to another that one question asked about, of
@@ -79,12 +81,14 @@ class Task:
         runs: How many releases.
         scale_factor: The estimator gets the noise’s scale times this; below 1 its intervals have to fail.
         joint: Whether intervals that are called joint are made so; if not they have to fail.
+        totals_factor: And known sizes of the groups times this; away from 1 they have to fail.
     """
 
     seed: int
     runs: int
     scale_factor: float = 1.0
     joint: bool = True
+    totals_factor: float = 1.0
 
     def change(self, scale: float) -> dict[str, float]:
         """How the noise that the estimator hears of differs from a noise of this scale."""
@@ -217,6 +221,20 @@ def of_supports(task: Task) -> list[Covered]:
     return _parity_covered("supports", task, found, register.parity())
 
 
+def of_known_totals(task: Task, *, supported: bool = False) -> list[Covered]:
+    """Ratio and difference where sizes of groups are known beforehand, perhaps with exact supports too."""
+    register = Register.invented(task.seed, groups_max=4 if supported else 16, people_min=1)
+    bounds = register.bounds(task.seed, task.totals_factor)
+    found = []
+    for accepted, complement in _answered(register, task):
+        people, refused = (np.full(len(accepted), part.sum()) for part in (register.accepted, register.unfavourable))
+        known = KnownTotals(people, refused, len(register.sizes)) if supported else None
+        totals = _with_noise(register, task, accepted, complement, known)
+        found += parity_ranges(replace(totals, bounds=bounds), level=LEVEL, draws=DRAWS)
+    name = "totals and supports" if supported else "known totals"
+    return _parity_covered(name, task, found, register.parity())
+
+
 def of_exponential(task: Task, *, name: str = "exponential", empty: int = 0) -> list[Covered]:
     """Ratio and difference from the exponential mechanism's answers, perhaps with empty rules among the others."""
     register = Register.invented(task.seed)
@@ -319,6 +337,8 @@ PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     "supported-shares": (partial(of_shares, name="supported share", supported=True), 0.1),
     "population": (of_population, 0.1),
     "supports": (of_supports, 0.1),
+    "known-totals": (of_known_totals, 0.2),
+    "totals-and-supports": (partial(of_known_totals, supported=True), 0.1),
     "exponential": (of_exponential, 0.1),
     "empty-rules": (partial(of_exponential, name="empty rules", empty=20), 0.05),
     "reports": (of_reports, 0.05),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts, Supports
+from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts, SizeBounds, Supports
 from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, KeptValue, Noise
 from shared.noise import RandomisedResponseNoise as Reports
 
@@ -19,6 +19,8 @@ def measured(
     noise: Noise = LAPLACE,
     kind: ComplementKind = "unfavourable",
     supports: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
+    *,
+    bounds: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
 ) -> Measurement:
     """A measurement of groups "group 0", "group 1", …: as many as the counts have columns, and at least two."""
     groups = tuple((f"group {k}",) for k in range(max(len(complement[0]), 2)))
@@ -28,4 +30,5 @@ def measured(
         NoisyCounts.of(complement, noise),
         kind,
         supports=None if supports is None else Supports(*supports),
+        bounds=None if bounds is None else SizeBounds(*bounds),
     )

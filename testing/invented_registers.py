@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor_client.estimation.measurements import ComplementKind, IntArray
+from auditor_client.estimation.measurements import COUNT_MAX, ComplementKind, IntArray, SizeBounds
 from auditor_client.estimation.size_rule import TWO_PERCENT, SizeRule
 from shared.amounts import parse_nano
 
@@ -86,6 +86,20 @@ class Register:
     def groups(self) -> tuple[tuple[str], ...]:
         """Their names."""
         return tuple((f"group {group}",) for group in range(len(self.rates)))
+
+    def bounds(self, seed: int, factor: float = 1.0) -> SizeBounds:
+        """What may be known of the sizes beforehand: exact, or within bounds of a tenth, or of some groups alone.
+
+        The factor makes it wrong.
+        """
+        rng = np.random.default_rng((seed, 2))
+        sizes = np.round(factor * self.sizes).astype(np.int64)
+        exact, some = seed % 3 == 0, seed % 3 == 2
+        room = np.zeros_like(sizes) if exact else np.ceil(sizes / 10).astype(np.int64)
+        least = np.maximum(sizes - rng.integers(0, room + 1), 0)
+        known = rng.random(len(sizes)) < 0.5 if some else np.ones(len(sizes), dtype=np.bool_)
+        most = np.where(known, np.maximum(least + room, sizes), COUNT_MAX)
+        return SizeBounds(tuple(np.where(known, least, 0).tolist()), tuple(most.tolist()))
 
     def parity(self) -> tuple[float, float]:
         """The true ratio and difference over the groups that have people."""

@@ -215,6 +215,7 @@ def flipped(measurement: Measurement, rule: int) -> Measurement:
         complement=complement if everybody else NoisyCounts(cells[~accepts], complement.noise),
         complement_is=measurement.complement_is,
         supports=supports,
+        bounds=measurement.bounds,
     )
 
 

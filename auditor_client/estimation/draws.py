@@ -9,6 +9,7 @@ the noise tables at quasi-random points, with twice the noise's tails so that a 
 with the answers still finds draws where it wants them. The weighted draws, sorted by rate, are then
 resampled to equal weights in a further quasi-random order, so draws of different groups combine freely.
 Where exact numbers of people over all groups are known, `fixed_margin_sampler` draws the groups together instead.
+Where a group's size is known, n is flat on what it may be, and proposals keep within it.
 
 Axes: T releases, K groups, M draws.
 """
@@ -26,7 +27,7 @@ from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.fixed_margin_sampler import fixed_margin_draws
 from auditor_client.estimation.intervals import RateDraws
 from auditor_client.estimation.local_model import Totals
-from auditor_client.estimation.measurements import IntArray
+from auditor_client.estimation.measurements import COUNT_MAX, IntArray, SizeBounds
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.priors import FlatPrior, PooledPrior, Prior
 from auditor_client.estimation.totals import BoolArray, CountedTotals
@@ -89,7 +90,7 @@ class DrawsWithBoundaryCases:
         if totals.known is not None:
             accepted, size = draws.accepted, draws.size
             more, more_refused = _missing_elsewhere(accepted, none), _missing_elsewhere(size - accepted, everyone)
-            if totals.complement_is == "everybody":
+            if totals.complement_is == "everybody" or totals.bounds is not None:  # then sizes stay as drawn
                 lower = Draws(np.maximum(accepted - more_refused, 0), size, draws.prior)
                 upper = Draws(np.minimum(accepted + more, size), size, draws.prior)
             else:
@@ -172,19 +173,31 @@ def _importance_draws(
     """Accepted and refused people under each prior, shape (T, K, M) each; the groups are drawn independently."""
     points = _quasi_random_points(2 + totals.accepted.estimate.shape[1], number, seed)
     nobody = np.zeros((1, 1, 1), dtype=np.int64)
-    accepted, log_weight = totals.accepted.propose(nobody, points[:, 0])
+    least, most = _size_range(totals.bounds)
     if totals.complement_is == "everybody":
-        everybody, of_complement = totals.complement.propose(accepted, points[:, 1])
+        accepted, log_weight = totals.accepted.propose(nobody, most, points[:, 0])
+        everybody, of_second = totals.complement.propose(np.maximum(accepted, least), most, points[:, 1])
         refused = everybody - accepted
     else:
-        refused, of_complement = totals.complement.propose(nobody, points[:, 1])
-    log_weight = log_weight + of_complement
+        # What is proposed first leaves a narrow range to the other where sizes are known: so the more exact one first.
+        turned = totals.bounds is not None and totals.complement.deviation < totals.accepted.deviation
+        parts = (totals.complement, totals.accepted) if turned else (totals.accepted, totals.complement)
+        first, log_weight = parts[0].propose(nobody, most, points[:, 0])
+        second, of_second = parts[1].propose(np.maximum(least - first, 0), most - first, points[:, 1])
+        accepted, refused = (second, first) if turned else (first, second)
+    log_weight = log_weight + of_second
     order = np.argsort(accepted / np.maximum(accepted + refused, 1), axis=-1)
     ranks = points[:, 2:].argsort(axis=0).argsort(axis=0).T
     chosen = [_resampled(log_weight + prior(accepted, refused), order, ranks) for prior in priors]
     return [
         (np.take_along_axis(accepted, draws, axis=-1), np.take_along_axis(refused, draws, axis=-1)) for draws in chosen
     ]
+
+
+def _size_range(bounds: SizeBounds | None) -> tuple[IntArray, IntArray]:
+    """How many people each group may have, at least and at most, shape (1, K, 1) each, or (1, 1, 1) for all alike."""
+    least, most = (np.zeros(1, np.int64), np.full(1, COUNT_MAX)) if bounds is None else bounds.arrays()
+    return least[None, :, None], most[None, :, None]
 
 
 def _resampled(log_weight: FloatArray, order: IntArray, ranks: IntArray) -> NDArray[np.intp]:

@@ -86,20 +86,21 @@ class ExponentialAnswers:
         """The standard deviation of a sum of answers that are far from both ends, in people."""
         return math.sqrt(self.cells * DiscreteLaplaceNoise(scale=self.noise.scale).variance)
 
-    def propose(self, minimum: IntArray, points: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Propose counts, shape (T, K, M), from the likelihood with tails twice as heavy; at least the minimum."""
+    def propose(self, minimum: IntArray, maximum: IntArray, points: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Propose counts, shape (T, K, M), from the likelihood with tails twice as heavy; as `AdditiveAnswers` does."""
         releases, groups, width = self.table.shape
         rows = np.arange(releases * groups).reshape(releases, groups, 1)
         whole = self.tempered[..., -1:]
         first = np.clip(minimum - self.start[..., None], 0, width - 1)
         below = np.where(first > 0, np.take_along_axis(self.tempered, np.maximum(first - 1, 0), axis=-1), 0.0)
-        mass = np.maximum(whole - below, np.finfo(np.float64).tiny)
+        last = np.clip(maximum - self.start[..., None], first, width - 1)
+        mass = np.maximum(np.take_along_axis(self.tempered, last, axis=-1) - below, np.finfo(np.float64).tiny)
         # One search over all rows at once: row r's cumulated shares lie in (r, r + 1].
         shares = (self.tempered / whole + rows).ravel()
         columns = np.searchsorted(shares, (below + points * mass) / whole + rows) - rows * width
-        columns = np.clip(columns, first, width - 1)
+        columns = np.clip(columns, first, last)
         log_weight = 0.5 * np.take_along_axis(self.table, columns, axis=-1) + np.log(mass)
-        return np.maximum(self.start[..., None] + columns, minimum), log_weight
+        return np.clip(self.start[..., None] + columns, minimum, maximum), log_weight
 
     def log_likelihood(self, counts: IntArray, groups: NDArray[np.intp]) -> FloatArray:
         """The log-likelihood of counts of some groups, shape (T, G, M); −∞ outside the table."""

@@ -48,4 +48,7 @@ def _large_enough(totals: Totals, rule: SizeRule, level: float) -> BoolArray:
     everybody = np.maximum((accepted + refused).sum(axis=1, keepdims=True), 0.0)
     least = float(rule.least) * (everybody if rule.of_all else np.ones_like(everybody))
     shown: BoolArray = totals.size_tails(least) <= (1 - level) / 2 / accepted.shape[1]
-    return shown
+    if totals.bounds is None:
+        return shown
+    known_least, known_most = totals.bounds.arrays()
+    return (shown | (known_least >= least)) & (known_most >= least)

@@ -32,14 +32,15 @@ class AdditiveAnswers:
         """The standard deviation of the noise, in people."""
         return self.noise.deviation
 
-    def propose(self, minimum: IntArray, points: FloatArray) -> tuple[IntArray, FloatArray]:
+    def propose(self, minimum: IntArray, maximum: IntArray, points: FloatArray) -> tuple[IntArray, FloatArray]:
         """Propose counts from the likelihood with tails twice as heavy.
 
-        An answer so far below the minimum that the table ends is taken to its end: the posterior of the count hardly
+        An answer so far outside that the table ends is taken to its end: the posterior of the count hardly
         depends on it then, and for a single Laplace noise not at all.
 
         Args:
             minimum: The smallest possible counts, shape (T, K, 1) or (T, K, M).
+            maximum: The largest, likewise; not below the smallest.
             points: Within (0, 1), shape (M,).
 
         Returns:
@@ -47,9 +48,12 @@ class AdditiveAnswers:
         """
         noise = self.noise
         largest = np.maximum(self.answers[..., None] - minimum, -noise.reach)
-        mass = noise.tempered[noise.index(largest)]
-        columns = np.searchsorted(noise.tempered, points * mass)
-        return minimum + largest + noise.reach - columns, 0.5 * noise.log_mass[columns] + np.log(mass)
+        last, first = noise.index(largest), noise.index(largest - (maximum - minimum))
+        below = np.where(first > 0, noise.tempered[first - 1], 0.0)
+        mass = np.maximum(noise.tempered[last] - below, np.finfo(np.float64).tiny)
+        columns = np.clip(np.searchsorted(noise.tempered, below + points * mass), first, last)
+        counts = np.minimum(minimum + largest + noise.reach - columns, maximum)
+        return counts, 0.5 * noise.log_mass[columns] + np.log(mass)
 
     def log_likelihood(self, counts: IntArray, groups: NDArray[np.intp]) -> FloatArray:
         """The log mass of the noise between answers and counts of some groups, shape (T, G, M)."""

@@ -13,9 +13,8 @@ import numpy as np
 from scipy.stats import norm
 
 from auditor_client.errors import EstimationRefused
-from auditor_client.estimation.measurements import ComplementKind, IntArray, Measurement
+from auditor_client.estimation.measurements import ComplementKind, IntArray, Measurement, SizeBounds
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.plausibility import check_supports
 from auditor_client.estimation.totals import CountedTotals, KnownTotals, TrueTotals
 
 _ROUNDING_VARIANCE: Final = 0.25
@@ -78,22 +77,22 @@ class LocalTotals:
 
     accepted: UnmixedCounts
     refused: UnmixedCounts
+    bounds: SizeBounds | None = None
 
     @classmethod
     def of(cls, measurement: Measurement) -> Self:
         """A measurement's totals over its cells.
 
         Raises:
-            EstimationRefused: The response probabilities or the supports do not fit the answer.
+            EstimationRefused: The response probabilities do not fit the answer.
         """
-        check_supports(measurement)
         response = measurement.response_probabilities()
         accepted, refused = (part.totals for part in measurement.completed())
         if measurement.complement_is == "everybody":
             refused = refused - accepted
         if not (np.all(accepted >= 0) and np.all(refused >= 0)):
             raise EstimationRefused("Exact counts of people are not negative: do not use the answer.")
-        return cls(UnmixedCounts.of(accepted, response), UnmixedCounts.of(refused, response))
+        return cls(UnmixedCounts.of(accepted, response), UnmixedCounts.of(refused, response), measurement.bounds)
 
     @property
     def complement_is(self) -> ComplementKind:

@@ -87,6 +87,34 @@ class Supports:
             raise EstimationRefused("The supports accept more people than there are.")
 
 
+@dataclass(frozen=True, slots=True)
+class SizeBounds:
+    """How many people each of K groups has at least and at most, known from outside; both inclusive.
+
+    Of a group of which nothing is known they are zero and `COUNT_MAX`.
+
+    Raises:
+        EstimationRefused: They are negative, or more at least than at most.
+    """
+
+    least: tuple[int, ...]
+    most: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        pairs = zip(self.least, self.most, strict=True)
+        if not all(0 <= least <= most <= COUNT_MAX for least, most in pairs):
+            raise EstimationRefused("A group has no fewer than nobody, and at least no more people than at most.")
+
+    @property
+    def exact(self) -> bool:
+        """Whether every group's number of people is known exactly."""
+        return self.least == self.most
+
+    def arrays(self) -> tuple[IntArray, IntArray]:
+        """Least and most as arrays, shape (K,) each."""
+        return np.array(self.least, dtype=np.int64), np.array(self.most, dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Measurement:
     """Noisy acceptance counts of K groups: of the accepted, and of the refused or everybody.
@@ -97,6 +125,7 @@ class Measurement:
             the first of two groups.
         complement: Histograms of the unfavourable cells, shape (R', K'), or of everybody, shape (1, K').
         supports: Exact numbers of people of each cell, if the auditor knows them; needed where K' is 1.
+        bounds: How many people each group has, if that is known beforehand, exactly or within bounds.
     """
 
     groups: tuple[Group, ...]
@@ -104,6 +133,7 @@ class Measurement:
     complement: NoisyCounts
     complement_is: ComplementKind
     supports: Supports | None = None
+    bounds: SizeBounds | None = None
 
     def __post_init__(self) -> None:
         if len(self.groups) < 2:
@@ -120,6 +150,8 @@ class Measurement:
             )
         if self.supports is not None:
             self.supports.check(self)
+        if self.bounds is not None and len(self.bounds.least) != len(self.groups):
+            raise EstimationRefused("Give the known number of people of each group, in the groups' order.")
         if self.is_local != isinstance(self.complement.noise, RandomisedResponseNoise):
             raise EstimationRefused("The answer mixes reported and true groups: do not use it.")
 

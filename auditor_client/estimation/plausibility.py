@@ -1,20 +1,32 @@
-"""Whether answers can be the mechanism's, and about as many people as the auditor's own data have (3-estimation §2).
+"""Whether answers can be about as many people as is known beforehand (3-estimation §2).
 
-Supports are exact constraints, so wrong ones would make confident nonsense. A cell's answers over all groups
-add up to its support plus noise of a known distribution. Supports are refused if noise alone would take a sum that far
-from them less often than once in a million.
+Supports and the groups' known sizes are constraints, so wrong ones would make confident nonsense. A cell's answers over
+all groups add up to its support plus noise of a known distribution, and a group's answers over all cells to its size.
+What is known is refused if noise alone would take a sum that far from it less often than once in a million.
 """
 
 from typing import Final
 
 import numpy as np
+from scipy.stats import norm
 
 from auditor_client.errors import EstimationRefused
-from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts
+from auditor_client.estimation.local_model import UnmixedCounts
+from auditor_client.estimation.measurements import COUNT_MAX, IntArray, Measurement, NoisyCounts, SizeBounds
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
-from shared.noise import DiscreteLaplaceNoise, ExponentialNoise, RandomisedResponseNoise
+from shared.noise import AdditiveNoise, DiscreteLaplaceNoise, ExponentialNoise, RandomisedResponseNoise
 
 IMPLAUSIBLE: Final = 1e-6
+
+
+def check_known(measurement: Measurement) -> None:
+    """Refuse what is known beforehand where the answers make it implausible, or where it contradicts itself.
+
+    Raises:
+        EstimationRefused: So it is.
+    """
+    check_supports(measurement)
+    check_bounds(measurement)
 
 
 def check_supports(measurement: Measurement) -> None:
@@ -43,7 +55,7 @@ def check_supports(measurement: Measurement) -> None:
 
 
 def _p_values(part: NoisyCounts, answers: IntArray, supports: IntArray, terms: int) -> FloatArray:
-    """How likely noise takes the sum over the groups as far from the support, shape (R,).
+    """How likely noise takes the sum over the groups as far from the support or farther, shape (R,).
 
     The answers, shape (R, K'), add up `terms` noises of the part each; the supports have shape (R,).
     """
@@ -54,9 +66,70 @@ def _p_values(part: NoisyCounts, answers: IntArray, supports: IntArray, terms: i
     if isinstance(noise, RandomisedResponseNoise):
         exact: FloatArray = (beyond == 0).astype(np.float64)
         return exact
+    return _two_sided(noise, beyond, counted * terms)
+
+
+def _two_sided(noise: AdditiveNoise | ExponentialNoise, beyond: IntArray, terms: int) -> FloatArray:
+    """How likely so many noises together go so far to either side, of the shape of `beyond`."""
     if isinstance(noise, ExponentialNoise):
         # A nearly empty cell is answered too high on average, by the scale at most.
-        beyond = beyond - int(np.ceil(counted * terms * noise.scale))
+        beyond = beyond - int(np.ceil(terms * noise.scale))
         noise = DiscreteLaplaceNoise(scale=noise.scale)
-    tail: FloatArray = np.minimum(2 * noise_sum(noise, counted * terms).at_least(np.maximum(beyond, 0)), 1.0)
+    tail: FloatArray = np.minimum(2 * noise_sum(noise, terms).at_least(np.maximum(beyond, 0)), 1.0)
     return tail
+
+
+def check_bounds(measurement: Measurement) -> None:
+    """Refuse sizes that the answers make implausible: of any one group, or of all whose size is known together.
+
+    Raises:
+        EstimationRefused: With p < 10⁻⁶ (two-sided, and divided by the number of groups); or supports or reports count
+            other people altogether.
+    """
+    bounds, people = measurement.bounds, _people(measurement)
+    if bounds is None:
+        return
+    if people is not None and not sum(bounds.least) <= people <= sum(bounds.most):
+        raise EstimationRefused(
+            f"The group totals do not fit {people} people, whom your own data or the reports have: they are of other "
+            "people. Give those of the people that this question is about, within bounds where they are not exact."
+        )
+    p_values = _size_p_values(measurement, bounds)
+    if not len(p_values) * float(p_values.min()) >= IMPLAUSIBLE:
+        raise EstimationRefused(
+            "The answers are not about as many people of each group as the group totals say (p < 0.000001): they are "
+            "of other people than the holder's records, or of another scope or time. Give bounds, or estimate without "
+            "group totals."
+        )
+
+
+def _people(measurement: Measurement) -> int | None:
+    """How many people there are altogether, where that is exact."""
+    everybody = measurement.complement_is == "everybody"
+    if measurement.is_local:
+        parts = [measurement.complement] if everybody else [measurement.favourable, measurement.complement]
+        return sum(int(part.counts.sum()) for part in parts)
+    supports = measurement.supports
+    return None if supports is None else sum(supports.complement) + (0 if everybody else sum(supports.favourable))
+
+
+def _size_p_values(measurement: Measurement, bounds: SizeBounds) -> FloatArray:
+    """How likely noise takes each group's size as far from its bounds or farther, shape (K,).
+
+    Where noise was added, the last of shape (K + 1,) is of all groups together whose size is known.
+    """
+    favourable, complement = measurement.completed()
+    parts = [complement] if measurement.complement_is == "everybody" else [favourable, complement]
+    answers = np.sum([part.totals for part in parts], axis=0)
+    least, most = bounds.arrays()
+    if measurement.is_local:
+        unmixed = UnmixedCounts.of(answers, measurement.response_probabilities())
+        outside = np.maximum(np.maximum(least - unmixed.estimate, unmixed.estimate - most), 0)
+        normal: FloatArray = 2 * norm.sf(outside / unmixed.deviations)
+        return normal
+    noises = [part.noise for part in parts if not isinstance(part.noise, RandomisedResponseNoise)]
+    noise, cells = max(noises, key=lambda noise: noise.scale), sum(part.cells for part in parts)
+    beyond, known = np.stack([least - answers, answers - most]), most < COUNT_MAX
+    apart = _two_sided(noise, np.maximum(beyond.max(axis=0), 0), cells)
+    together = np.maximum(beyond[:, known].sum(axis=1).max(keepdims=True), 0)
+    return np.append(apart, _two_sided(noise, together, cells * max(int(known.sum()), 1)))

@@ -20,7 +20,7 @@ from auditor_client.estimation.judged_groups import judged_groups, worst_among
 from auditor_client.estimation.local_model import LocalTotals, Totals
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.plausibility import check_supports
+from auditor_client.estimation.plausibility import check_known
 from auditor_client.estimation.results import (
     Estimate,
     GroupComparison,
@@ -56,7 +56,7 @@ class Posterior:
         """Draw from the posterior of a measurement.
 
         Raises:
-            EstimationRefused: The answers cannot be the mechanism's, or make the supports implausible.
+            EstimationRefused: The answers cannot be the mechanism's, or make what is known beforehand implausible.
         """
         totals = totals_of(measurement)
         flat, pooled = (
@@ -120,7 +120,8 @@ def estimate_parity(
         whom perhaps nobody is accepted has no upper end (infinity).
 
     Raises:
-        EstimationRefused: There is no group of the reference's name, or the answers fit no mechanism or no supports.
+        EstimationRefused: There is no group of the reference's name, or the answers fit no mechanism, or not what is
+            known beforehand.
         ValueError: Threshold or level out of range.
     """
     check_question(threshold, level)
@@ -200,11 +201,11 @@ def totals_of(measurement: Measurement) -> Totals:
     """A measurement's totals over its cells, as one release.
 
     Raises:
-        EstimationRefused: The answers cannot be the mechanism's, or make the supports implausible.
+        EstimationRefused: The answers cannot be the mechanism's, or make what is known beforehand implausible.
     """
+    check_known(measurement)
     if measurement.is_local:
         return LocalTotals.of(measurement)
-    check_supports(measurement)
     (favourable, complement), kind = measurement.completed(), measurement.complement_is
     supports, counted = measurement.supports, measurement.counted
     known = None if supports is None else KnownTotals.of(supports, kind, counted=counted)
@@ -214,6 +215,7 @@ def totals_of(measurement: Measurement) -> Totals:
             ExponentialAnswers.of(complement.counts[None], complement.noise),
             complement_is=kind,
             known=known,
+            bounds=measurement.bounds,
         )
     if not (isinstance(favourable.noise, AdditiveNoise) and isinstance(complement.noise, AdditiveNoise)):
         raise EstimationRefused("The answer's parts come from different mechanisms: ask all cells with one.")
@@ -224,6 +226,7 @@ def totals_of(measurement: Measurement) -> Totals:
         cells=(favourable.cells, complement.cells),
         complement_is=kind,
         known=known,
+        bounds=measurement.bounds,
     )
 
 
@@ -259,11 +262,11 @@ def _group(posterior: Posterior, k: int) -> GroupEstimate:
         hull([[of_prior.rates[k], of_prior.lower[k], of_prior.upper[k]] for of_prior in of_rates])
         for of_rates in (posterior.rates, posterior.population_rates)
     )
-    size, accepted = people("size"), people("accepted")
+    size, accepted, bounds = people("size"), people("accepted"), posterior.totals.bounds
     return GroupEstimate(
         group=posterior.groups[k],
         rate=rate,
-        size=size.stretched_to(0.0) if none and everyone else size,
+        size=size.stretched_to(bounds.least[k] if bounds else 0.0) if none and everyone else size,
         accepted=accepted.stretched_to(0.0) if none else accepted,
         population_rate=population_rate,
     )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers, ExponentialDifference, ExponentialSum
 from auditor_client.estimation.likelihoods import AdditiveAnswers
-from auditor_client.estimation.measurements import ComplementKind, IntArray, Supports
+from auditor_client.estimation.measurements import ComplementKind, IntArray, SizeBounds, Supports
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from shared.noise import AdditiveNoise
 
@@ -64,7 +64,8 @@ class CountedTotals:
     """Totals of groups that the holder counted, so that each group's answers have a likelihood of their own.
 
     `refused` is what the answers say about the refused: the complement, or everybody minus the accepted. `sizes` is
-    what they say about both together.
+    what they say about both together, and `bounds` what was known of that beforehand. `balance` is the accepted minus the
+    refused, where noise was added to either; None elsewhere.
     """
 
     accepted: CountLikelihood
@@ -73,6 +74,8 @@ class CountedTotals:
     sizes: NoisySizes
     complement_is: ComplementKind
     known: KnownTotals | None = None
+    bounds: SizeBounds | None = None
+    balance: AdditiveAnswers | None = None
 
     @classmethod
     def with_noise(
@@ -84,6 +87,7 @@ class CountedTotals:
         cells: tuple[int, int],
         complement_is: ComplementKind,
         known: KnownTotals | None = None,
+        bounds: SizeBounds | None = None,
     ) -> Self:
         """Totals of answers to which noise was added: noisy numbers of accepted and complement, shape (T, K) each.
 
@@ -91,14 +95,14 @@ class CountedTotals:
         total adds up.
         """
         answers = AdditiveAnswers(accepted, noise_sum(noises[0], cells[0]))
-        other = refused = sizes = AdditiveAnswers(complement, noise_sum(noises[1], cells[1]))
+        other = AdditiveAnswers(complement, noise_sum(noises[1], cells[1]))
         # Sum and difference carry both noises. A plan's two halves differ in scale by an odd nano at most.
         both = noise_sum(max(noises, key=lambda noise: noise.scale), sum(cells))
         if complement_is == "everybody":
             refused = AdditiveAnswers(complement - accepted, both)
-        else:
-            sizes = AdditiveAnswers(accepted + complement, both)
-        return cls(answers, other, refused, sizes, complement_is, known)
+            return cls(answers, other, refused, other, complement_is, known, bounds)
+        sizes, balance = AdditiveAnswers(accepted + complement, both), AdditiveAnswers(accepted - complement, both)
+        return cls(answers, other, other, sizes, complement_is, known, bounds, balance)
 
     @classmethod
     def of_exponential(
@@ -108,12 +112,13 @@ class CountedTotals:
         *,
         complement_is: ComplementKind,
         known: KnownTotals | None = None,
+        bounds: SizeBounds | None = None,
     ) -> Self:
         """Totals of the exponential mechanism's answers."""
         everybody = complement_is == "everybody"
         refused = ExponentialDifference(complement, accepted) if everybody else complement
         sizes = ExponentialSum((complement,) if everybody else (accepted, complement))
-        return cls(accepted, complement, refused, sizes, complement_is, known)
+        return cls(accepted, complement, refused, sizes, complement_is, known, bounds)
 
     @property
     def estimates(self) -> tuple[FloatArray, FloatArray]:
@@ -126,8 +131,20 @@ class CountedTotals:
         return self.accepted.deviation, self.refused.deviation
 
     def tail_probabilities(self) -> tuple[FloatArray, FloatArray]:
-        """How likely noise alone answers with at least as many accepted, and refused, of nobody; shape (T, K) each."""
-        return self.accepted.tail_probability(), self.refused.tail_probability()
+        """How likely noise alone answers with at least as many accepted, and refused, of nobody; shape (T, K) each.
+
+        Of a group whose size is known, nobody is accepted only if all of it are refused, which both answers tell.
+        """
+        accepted, refused = self.accepted.tail_probability(), self.refused.tail_probability()
+        if self.bounds is None or self.balance is None:
+            return accepted, refused
+        least, most = self.bounds.arrays()
+        known = most - least <= self.accepted.deviation  # better than the one answer, unless the range blurs it
+        noise, balance = self.balance.noise, self.balance.answers
+        return (
+            np.where(known, noise.at_least(least + balance), accepted),
+            np.where(known, noise.at_least(least - balance), refused),
+        )
 
     def size_tails(self, least: FloatArray) -> FloatArray:
         """How likely noise alone makes groups of so many people look as large as they do, shape (T, K).

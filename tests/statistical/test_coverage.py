@@ -50,6 +50,9 @@ OTHERS = [
     ("supports", 5, 300),
     ("supports", 6, 300),
     ("supports", 11, 400),
+    ("known-totals", 14, 300),
+    ("known-totals", 273, 300),
+    ("totals-and-supports", 21, 300),
     ("exponential", 9, 300),
     ("exponential", 11, 300),
     ("empty-rules", 8, 100),
@@ -65,6 +68,7 @@ NEGATIVE_CONTROLS = [
     ("odds", 9, 500),
     ("shares", 11, 500),
     ("supports", 5, 500),
+    ("known-totals", 273, 300),
     ("exponential", 11, 300),
     ("empty-rules", 11, 300),
     ("reports", 1, 100),
@@ -167,3 +171,12 @@ def test_single_intervals_that_are_called_joint_are_caught() -> None:
     together, _ = PARTS["joint"][0](Task(21, 100, joint=False))
 
     assert together.holding < stats.binom.ppf(FALSE_ALARM, 100, COVERAGE)
+
+
+def test_wrong_known_totals_are_caught() -> None:
+    """A fifth too many people in every group: the difference is then held in hardly any run."""
+    measure, _ = PARTS["known-totals"]
+
+    found = measure(Task(273, 300, totals_factor=1.2))
+
+    assert max(covered.holding for covered in found) < stats.binom.ppf(FALSE_ALARM, 300, COVERAGE)

@@ -93,7 +93,7 @@ def test_proposals_reach_the_least_possible_count_and_no_less() -> None:
     table = ExponentialAnswers.of(np.array([4])[None, :, None], NOISE)
     points = (np.arange(1_000) + 0.5) / 1_000
 
-    counts, log_weight = table.propose(np.full((1, 1, 1), 6), points)
+    counts, log_weight = table.propose(np.full((1, 1, 1), 6), np.full((1, 1, 1), 10**6), points)
 
     assert counts.min() == 6
     assert counts.max() <= 30

@@ -38,6 +38,9 @@ def enumerated(measurement: Measurement, prior: Prior, accepted: int, refused: i
                 log_mass = log_mass + reported(int(part.counts[0, 0]), shown, (accepted, refused)[side])
                 break
             log_mass = log_mass + part.noise.log_mass(part.counts[0, group] - shown)  # type: ignore[union-attr]
+    if measurement.bounds is not None:
+        for (a, b), least, most in zip(groups, measurement.bounds.least, measurement.bounds.most, strict=True):
+            log_mass = np.where((a + b >= least) & (a + b <= most), log_mass, -np.inf)
     some = first + other > 0
     rates, mass = first[some] / (first + other)[some], np.exp(log_mass - log_mass.max())[some]
     order = np.argsort(rates)
@@ -57,6 +60,22 @@ CASES = {
     "against everybody": (measured([[22, 30]], [[64, 50]], LAPLACE, "everybody", ((50,), (110,))), 50, 60),
     "answers beyond the people": (measured([[-8]], [[64]], LAPLACE, supports=((30,), (60,))), 30, 60),
     "reports": (measured([[22, 38]], [[40, 40]], REPORTS), 60, 80),
+    "sizes known": (
+        measured([[22, 30]], [[40, 12]], LAPLACE, supports=((50,), (60,)), bounds=((65, 45), (65, 45))),
+        50,
+        60,
+    ),
+    "sizes within bounds": (
+        measured([[22, 30]], [[40, 12]], GAUSSIAN, supports=((50,), (60,)), bounds=((66, 0), (72, 10**14))),
+        50,
+        60,
+    ),
+    "the first group counted, sizes known": (
+        measured([[22]], [[40]], GAUSSIAN, supports=((50,), (60,)), bounds=((65, 45), (65, 45))),
+        50,
+        60,
+    ),
+    "reports, sizes known": (measured([[22, 38]], [[40, 40]], REPORTS, bounds=((60, 70), (70, 80))), 60, 80),
 }
 
 
