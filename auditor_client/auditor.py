@@ -17,6 +17,7 @@ from auditor_client.asking.choice import choose_strategy, counted, rules_from
 from auditor_client.asking.mechanisms import mechanism_of
 from auditor_client.asking.question import Question, make_question
 from auditor_client.asking.request import AUTO, AuditRequest, PrivacyAmount
+from auditor_client.asking.totals_table import read_group_totals
 from auditor_client.audits.asking import Asking, LinkRequest, made
 from auditor_client.audits.comparing import (
     ModelComparison,
@@ -250,6 +251,10 @@ class Auditor:
                 supports: How many people of the auditor's own data each cell applies to, by the cell's id.
                 supports_from: Those data instead: a DataFrame or a CSV or Parquet file with the people's features,
                 without sensitive attributes. They do not leave this side.
+                group_totals: How many people each group has, where that is public: a mapping of groups to a number or a
+                pair, or a table, a DataFrame or a CSV or Parquet file, with a row for each group (`people`, or
+                `people_min` and `people_max`). The figures rest on them; they do not leave this side.
+                totals_source: Where they are from, for the report.
                 bands: Into how many bands those data cut a score.
                 reuse: Whether to read the answer from a kept receipt, at no cost, if one has it at least as exactly.
 
@@ -429,6 +434,9 @@ class Auditor:
         if any(taken.get(held.column.name, held).id != held.id for held in question.source.columns):
             columns = OwnColumns(auditor, {**columns.linked, **taken})
             question = make_question(model, description, request, columns)
+        if own.group_totals is not None:
+            known = _known_totals(asking, question)
+            request, question = request.changed(**known), question.changed(**known)
         data = _own_data(own.supports_from, question)
         if data is not None and not question.supportable:
             self._on_step(_NOT_COUNTED)
@@ -513,6 +521,15 @@ class Auditor:
             return self._holder.budget(dataset)
         except (HolderUnavailable, HolderRefused):
             return None
+
+
+def _known_totals(asking: Asking, question: Question) -> dict[str, Any]:
+    """What is known of the groups' sizes, as changes of the request: the assumption follows it too."""
+    if not asking.reading.has_intervals:
+        raise QuestionRefused("The plug-in estimator takes no group totals (`group_totals`): use posterior.")
+    own, request = asking.own, question.request
+    totals = read_group_totals(own.group_totals, own.totals_source, question.groups, request.sensitive)
+    return {"known_totals": totals, "assumption": totals.assumed(request.assumption)}
 
 
 def _own_data(table: Any, question: Question) -> "OwnData | None":

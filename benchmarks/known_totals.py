@@ -21,7 +21,7 @@ from auditor_client.estimation.totals import CountedTotals, KnownTotals
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.amounts import parse_nano
 from testing.invented_registers import Register, parity_of
-from testing.parity_ranges import released
+from testing.many_releases import released
 
 CASES: Final = {
     "two of 250, ε = 0.1": ([125, 100], [250, 250], "0.1"),

@@ -67,7 +67,7 @@ class Assumption(BaseModel):
         if len(given) != groups or len(self.rates or given) != groups:
             raise QuestionRefused(f"There are {groups} groups: give as many shares, and as many rates.")
         shares = [share / sum(given) for share in given]
-        lowest = shares.index(min(shares))
+        lowest = shares.index(min(share for share in shares if share > 0))  # known totals may be of nobody
         relative = self.rates or tuple(self.ratio if group == lowest else 1.0 for group in range(groups))
         highest = self.accepted / sum(share * part for share, part in zip(shares, relative, strict=True))
         sizes = tuple(round(self.supposed_people * share) for share in shares)

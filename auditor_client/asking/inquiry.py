@@ -88,6 +88,19 @@ class Inquiry:
                 "The dataset declares no label, and all figures but statistical-parity compare the decisions with one: "
                 "name a column that is one (`label`)."
             )
+        self._check_totals()
+
+    def _check_totals(self) -> None:
+        totals = self.request.known_totals
+        if totals is None:
+            return
+        if len(totals.people) != len(self.groups):
+            raise QuestionRefused(f"There are {len(self.groups)} groups: give what is known of each (`group_totals`).")
+        if not {PARITY, STABILITY} & set(self.metrics):
+            raise QuestionRefused(
+                "Group totals (`group_totals`) are of everybody in a group, and this figure is about those of one "
+                "label, or the accepted: ask for statistical-parity too, or leave them out."
+            )
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.group_totals import GroupTotals
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import no_such
 from shared.amounts import InvalidAmount, parse_nano
@@ -154,6 +155,9 @@ class AuditRequest(BaseModel):
     assumption: Assumption = Field(
         default=Assumption(), description="What is supposed of the people: strategy auto and forecasts rest on it."
     )
+
+    known_totals: GroupTotals | None = Field(default=None, exclude_if=_is_none)
+    """How many people each group has, where that is public: estimates rest on it. Not sent."""
 
     @model_validator(mode="after")
     def _check(self) -> "AuditRequest":

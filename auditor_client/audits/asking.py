@@ -24,8 +24,9 @@ class OnHand(BaseModel):
     """What the auditor has already; none of it is sent.
 
     `supports` are how many people of the auditor's own data each cell applies to, by the cell's id; `supports_from`
-    those data instead, a DataFrame or a file, and `bands` into how many bands they cut a score. `reuse`: whether a kept
-    receipt may answer.
+    those data instead, a DataFrame or a file, and `bands` into how many bands they cut a score. `group_totals` are how
+    many people each group has, as `asking.totals_table` reads them, and `totals_source` says where from. `reuse`:
+    whether a kept receipt may answer.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,6 +42,14 @@ class OnHand(BaseModel):
         ge=2,
         le=64,
         description="Into how many bands to cut a score, each with as many people of your own data.",
+    )
+    group_totals: Any = Field(
+        default=None,
+        description="Public totals: how many people each group has. CSV or Parquet, with a row for each group: the "
+        "sensitive columns, and people, or people_min and people_max. They are not sent.",
+    )
+    totals_source: str | None = Field(
+        default=None, description="Where these totals are from, for the report: Census 2021, table 7."
     )
     reuse: bool = Field(
         default=True, description="Answer from a kept receipt, at no cost, where one has it as exactly."

@@ -45,7 +45,7 @@ SPELLED: Final[Mapping[str, Flag]] = {
     "mechanism": Flag(panel=PRIVACY, completed=MECHANISMS),
     "missing": Flag(split=False),
     **dict.fromkeys(("delimiter", "decimal", "encoding"), Flag(kind=str)),
-    "supports_from": Flag(kind=Path),
+    **dict.fromkeys(("supports_from", "group_totals"), Flag(kind=Path)),
     "as_json": Flag("--json"),
     "joint": Flag("--joint"),
     "offline": Flag("--offline"),

@@ -51,4 +51,5 @@ def _large_enough(totals: Totals, rule: SizeRule, level: float) -> BoolArray:
     if totals.bounds is None:
         return shown
     known_least, known_most = totals.bounds.arrays()
-    return (shown | (known_least >= least)) & (known_most >= least)
+    known: BoolArray = (shown | (known_least >= least)) & (known_most >= least)
+    return known

@@ -105,12 +105,14 @@ def check_bounds(measurement: Measurement) -> None:
 
 def _people(measurement: Measurement) -> int | None:
     """How many people there are altogether, where that is exact."""
-    everybody = measurement.complement_is == "everybody"
-    if measurement.is_local:
-        parts = [measurement.complement] if everybody else [measurement.favourable, measurement.complement]
-        return sum(int(part.counts.sum()) for part in parts)
     supports = measurement.supports
-    return None if supports is None else sum(supports.complement) + (0 if everybody else sum(supports.favourable))
+    if supports is not None:
+        accepted, others = sum(supports.favourable), sum(supports.complement)
+    elif measurement.is_local:
+        accepted, others = int(measurement.favourable.counts.sum()), int(measurement.complement.counts.sum())
+    else:
+        return None
+    return others if measurement.complement_is == "everybody" else accepted + others
 
 
 def _size_p_values(measurement: Measurement, bounds: SizeBounds) -> FloatArray:

@@ -64,8 +64,8 @@ class CountedTotals:
     """Totals of groups that the holder counted, so that each group's answers have a likelihood of their own.
 
     `refused` is what the answers say about the refused: the complement, or everybody minus the accepted. `sizes` is
-    what they say about both together, and `bounds` what was known of that beforehand. `balance` is the accepted minus the
-    refused, where noise was added to either; None elsewhere.
+    what they say about both together, and `bounds` what was known of that beforehand. `balance` is the accepted minus
+    the refused, where noise was added to either; None elsewhere.
     """
 
     accepted: CountLikelihood

@@ -17,7 +17,7 @@ from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, PREDICTIVE,
 from auditor_client.errors import EstimationRefused, HolderLied
 from auditor_client.estimation.band_counts import BandCounts, histograms
 from auditor_client.estimation.crossed_measurements import CrossedMeasurement, Sides
-from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts, Supports
+from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts, SizeBounds, Supports
 from shared.plans import Plan
 from shared.releases import Release
 from shared.rules import Cell, Rule
@@ -53,6 +53,8 @@ RATES: Final[Mapping[str, tuple[Rate, ...]]] = {
     STABILITY: (Rate.STABLE,),
 }
 """The rates that each metric compares."""
+OF_EVERYBODY: Final = frozenset({Rate.ACCEPTANCE, Rate.STABLE})
+"""The rates that known totals of groups say something of: those of everybody within the scope."""
 
 _LABELS: Final = {Rate.TRUE_POSITIVE: LabelValue.POSITIVE, Rate.FALSE_POSITIVE: LabelValue.NEGATIVE}
 """Whom a rate is about, if not everybody."""
@@ -163,7 +165,14 @@ def read(release: Release, inquiry: Inquiry, *, supports: CountSupport | None = 
         known = None
         if supports is not None and merged is None:  # else a row is no whole cell
             known = Supports(*(tuple(map(supports, part.among(release.plan))) for part in parts))
-        measurement = Measurement(inquiry.groups, favourable, complement, location.complement_is, supports=known)
+        measurement = Measurement(
+            inquiry.groups,
+            favourable,
+            complement,
+            location.complement_is,
+            supports=known,
+            bounds=size_bounds(inquiry, rate),
+        )
         found[rate] = RateCounts(measurement, accepted, others)
     return found
 
@@ -195,6 +204,12 @@ def read_crossed(release: Release, inquiry: Inquiry, rate: Rate) -> CrossedMeasu
         counted.append(_answered_cells(release, where, merged)[0])
     first, second = (Sides(tuple(accepted[model]), tuple(refused[model])) for model in (0, 1))
     return CrossedMeasurement(inquiry.groups, tuple(counted), first, second)
+
+
+def size_bounds(inquiry: Inquiry, rate: Rate) -> SizeBounds | None:
+    """How many people of each group a rate is about, as far as the auditor knows it beforehand."""
+    totals = inquiry.request.known_totals
+    return None if totals is None or rate not in OF_EVERYBODY else totals.bounds
 
 
 def read_bands(release: Release, inquiry: Inquiry, edges: tuple[float, ...]) -> BandCounts:

@@ -57,7 +57,10 @@ def impact_ratios(finding: Finding) -> "dict[tuple[str, ...], tuple[ImpactRatio,
     question, asked = finding.question, finding.question.request.sensitive
     measured = {asked: finding.counts[Rate.ACCEPTANCE].measurement}
     for name in asked if len(asked) > 1 else ():
-        by_column = replace(question, request=question.request.changed(sensitive=(name,), reference=None))
+        totals = question.request.known_totals
+        merged = None if totals is None else totals.merged(question.groups, asked.index(name))
+        request = question.request.changed(sensitive=(name,), reference=None, known_totals=merged)
+        by_column = replace(question, request=request)
         measured[name,] = read(finding.release, by_column)[Rate.ACCEPTANCE].measurement
     level, rule = finding.reading.level, finding.reading.rule
     return {columns: impact.impact_ratios(one, level=level, rule=rule) for columns, one in measured.items()}

@@ -5,8 +5,10 @@ was assumed, and touches neither records nor budget: the noise follows from the 
 auditor's assumption, its own attribute-free data, or an audit's estimates.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -14,16 +16,25 @@ import numpy as np
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.choice import rules_from
+from auditor_client.asking.group_totals import GroupTotals
 from auditor_client.asking.question import Question
 from auditor_client.asking.request import STRATEGIES
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.size_rule import SizeRule
-from auditor_client.findings.answers import RATES, AskedCells, CountSupport, Rate, RateCounts
+from auditor_client.findings.answers import (
+    OF_EVERYBODY,
+    RATES,
+    AskedCells,
+    CountSupport,
+    Rate,
+    RateCounts,
+    size_bounds,
+)
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.reading import Reading
-from auditor_client.planning.forecasts import Chance, Expectation, Forecast, Outlook
+from auditor_client.planning.forecasts import Chance, Expectation, Forecast, Knowledge, Outlook
 from auditor_client.planning.simulated_audits import SimulatedAudits
 from auditor_client.planning.supposed import SupposedCounts, assumed_counts, estimated_counts
 from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN, NANO_PER_UNIT, format_nano
@@ -47,6 +58,11 @@ CHANCE_AUDITS_MAX: Final = 800
 CHANCE_GROUPS_MAX: Final = 4800
 CHANCE_ERROR: Final = 0.02
 """The standard error at which a chance is good enough; and how many audits, and groups' answers, it takes at most."""
+KNOWING_GROUPS: Final = 80
+KNOWING_GROUPS_MAX: Final = 20
+"""For how many groups' answers altogether it is simulated what knowledge buys, and with how many groups supports are
+supposed that nobody gave, which bind all groups together.
+"""
 OTHER_PEOPLE: Final = (1_000, 100_000)
 """For which numbers of people a forecast is made where theirs is not known, other than the supposed one."""
 
@@ -91,7 +107,34 @@ def forecast(question: Question, *, supports: CountSupport | None = None, readin
         None if known else {people: expected(_about(question, people)) for people in others},
         rules_from(asked) if question.strategy == "verdict" and not known else None,
         reading.rule,
+        knowing(question, chosen, supports=supports, reading=reading),
     )
+
+
+def knowing(
+    question: Question, chosen: Expectation, *, supports: CountSupport | None = None, reading: Reading = READING
+) -> dict[Knowledge, Expectation]:
+    """What the question would show by what is known beforehand: how many people groups have, or rules, or both.
+
+    The same answers about the same people are estimated each time, and compared with what is chosen. Group totals that
+    are not given are taken to be exact; they say nothing of rates of a part of the people.
+    """
+    groups, totals = len(question.groups), question.request.known_totals
+    people = _audits(question, supports, None, False, reading).people
+    if totals is None and OF_EVERYBODY.issuperset(RATES[question.metrics[0]]):
+        sizes = (people[0].accepted + people[0].refused).tolist()
+        totals = GroupTotals(people=tuple((size, size) for size in sizes))
+    supportable = question.supportable and (supports is not None or groups <= KNOWING_GROUPS_MAX)
+    found = {}
+    for supported, sized in itertools.product((False, True), dict.fromkeys((None, totals))):
+        if supportable if supported else not question.counts_first_group_alone:
+            audits = _audits(question.changed(known_totals=sized), None, people, supported, reading)
+            number = AUDITS_AT_ONCE if audits.local else max(KNOWING_GROUPS // groups, AUDITS_AT_ONCE)
+            ranges = audits.ranges(number, np.random.default_rng(0))
+            found[Knowledge(supported, sized is not None)] = _expected(question, audits, ranges, None)
+    same = found.get(Knowledge(supports is not None, question.request.known_totals is not None), chosen)
+    width, error = chosen.width / (same.width or 1.0), chosen.error / (same.error or 1.0)
+    return {known: replace(one, width=width * one.width, error=error * one.error) for known, one in found.items()}
 
 
 def smallest_epsilon(
@@ -154,8 +197,13 @@ def expectation(
     groups = len(question.groups) * len(audits.people)
     most = AUDITS_AT_ONCE if audits.slow else max(min(AUDITS_MAX, GROUPS_MAX // groups), AUDITS_AT_ONCE)
     ranges = _simulated(audits, AUDITS_AT_ONCE, most, _precise, seed)
-    (value, low, high), bar = ranges.T, reading.threshold_of(question.metrics[0])
-    true = min((counts.ratio(reading.rule) for counts in audits.people), default=np.nan)
+    return _expected(question, audits, ranges, reading.threshold_of(question.metrics[0]))
+
+
+def _expected(question: Question, audits: SimulatedAudits, ranges: FloatArray, bar: float | None) -> Expectation:
+    """What simulated audits show on average, with the threshold of the verdict, if there is to be one."""
+    value, low, high = ranges.T
+    true = min((counts.ratio(audits.rule) for counts in audits.people), default=np.nan)
     return Expectation(
         strategy=question.strategy,
         epsilon_nano=question.request.epsilon_nano,
@@ -222,10 +270,12 @@ def _audits(
 ) -> SimulatedAudits:
     """Audits that ask a question, for one of its metrics; by default the first."""
     metric, cells = metric or question.metrics[0], AskedCells(question.plan)
-    located = [cells.locate(question, rate) for rate in RATES[metric]]
-    locations = tuple(location for location in located if location is not None)
+    located = {rate: cells.locate(question, rate) for rate in RATES[metric]}
+    locations = tuple(location for location in located.values() if location is not None)
     people = people or [assumed_counts(question, metric, location, supports) for location in locations]
-    return SimulatedAudits(question, locations, people, supported or supports is not None, reading.level, reading.rule)
+    bounds = [size_bounds(question, rate) for rate, location in located.items() if location is not None]
+    known = supported or supports is not None
+    return SimulatedAudits(question, locations, people, bounds, known, reading.level, reading.rule)
 
 
 def _of_each(question: Question, supports: CountSupport | None, reading: Reading) -> Reading:

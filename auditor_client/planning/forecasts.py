@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.estimation.size_rule import SizeRule
@@ -62,6 +62,14 @@ class Chance:
 
 
 @dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What an auditor knows beforehand: how many people each rule applies to (own data), how many each group has."""
+
+    supports: bool
+    totals: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Forecast:
     """What could be expected of an audit before anything is spent.
 
@@ -75,6 +83,7 @@ class Forecast:
         other_people: Of the chosen strategy for other numbers of people; None where their number is known.
         rule: How large the groups are that would be judged; None for all.
         rules_from: From how many people on strategy auto would be "rules", where that is why it is not.
+        knowing: Of the chosen question, by what is known beforehand.
     """
 
     chosen: Expectation
@@ -86,6 +95,7 @@ class Forecast:
     other_people: Mapping[int, Expectation] | None = None
     rules_from: int | None = None
     rule: SizeRule | None = None
+    knowing: Mapping[Knowledge, Expectation] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ The answers are drawn from the plan's own noise and estimated as an audit's are.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -16,7 +16,7 @@ from auditor_client.errors import AuditorError
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
 from auditor_client.estimation.local_model import Totals
 from auditor_client.estimation.many_releases import parity_ranges
-from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
+from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, SizeBounds, Supports
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import totals_of
 from auditor_client.estimation.size_rule import SizeRule
@@ -41,6 +41,7 @@ class SimulatedAudits:
         question: With its plan.
         locations: Where the plan asks for each of the metric's rates.
         people: The people of each of them.
+        bounds: What is known of their groups' sizes, if anything is.
         supported: Whether the answers are estimated with the exact supports of their cells.
         level: Of each interval.
         rule: How large the groups are that are judged; None for all.
@@ -49,6 +50,7 @@ class SimulatedAudits:
     question: Question
     locations: tuple[Location, ...]
     people: Sequence[SupposedCounts]
+    bounds: Sequence[SizeBounds | None]
     supported: bool
     level: float
     rule: SizeRule | None = None
@@ -74,9 +76,12 @@ class SimulatedAudits:
         """Value, low and high of the ratio in T audits, shape (T, 3)."""
         if self.local and number > 1:
             return np.concatenate([self.ranges(1, rng) for _ in range(number)])
-        parts = list(zip(self.locations, self.people, strict=True))
+        parts = list(zip(self.locations, self.people, self.bounds, strict=True))
         try:
-            totals = [self._totals(location, counts, number, rng) for location, counts in parts]
+            totals = [
+                replace(self._totals(location, counts, number, rng), bounds=_holding(bounds, counts))
+                for location, counts, bounds in parts
+            ]
             found = [one.ratio for one in parity_ranges(*totals, level=self.level, draws=self._draws, rule=self.rule)]
         except AuditorError:
             if number == 1:
@@ -91,7 +96,10 @@ class SimulatedAudits:
 
     def measurements(self, rng: np.random.Generator) -> list[Measurement]:
         """The rates of one audit as they would be measured."""
-        return [self._measured(*part, rng) for part in zip(self.locations, self.people, strict=True)]
+        return [
+            replace(self._measured(location, counts, rng), bounds=_holding(bounds, counts))
+            for location, counts, bounds in zip(self.locations, self.people, self.bounds, strict=True)
+        ]
 
     def _measured(self, location: Location, counts: SupposedCounts, rng: np.random.Generator) -> Measurement:
         true = self._true(location, counts)
@@ -150,6 +158,14 @@ class SimulatedAudits:
         plan = self.question.plan
         schema, neighbouring = self.question.schema, self.question.dataset.neighbouring
         return expected_noise(plan.batches[asked.batch], neighbouring, schema, plan.sensitive)
+
+
+def _holding(bounds: SizeBounds | None, counts: SupposedCounts) -> SizeBounds | None:
+    """Bounds that hold the supposed people, who may be more or fewer than a table has."""
+    if bounds is None:
+        return None
+    sizes = (counts.accepted + counts.refused).tolist()
+    return SizeBounds(tuple(map(min, bounds.least, sizes)), tuple(map(max, bounds.most, sizes)))
 
 
 def _spread(total: IntArray, asked: BatchCells) -> IntArray:

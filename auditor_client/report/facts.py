@@ -6,6 +6,7 @@ from typing import Final
 from auditor_client.asking.inquiry import ModelDigest
 from auditor_client.asking.question import Question
 from auditor_client.report.formats import group_words, scope_words, sensitive_words
+from auditor_client.report.known_totals import totals_words
 from auditor_client.report.subject import subject
 from shared.wording import joined, listed, said
 
@@ -23,7 +24,7 @@ class Fact:
 
 def subject_facts(question: Question) -> tuple[Fact, ...]:
     """What was audited, about whom, compared by what."""
-    scope, reference = scope_words(question), question.reference
+    scope, reference, totals = scope_words(question), question.reference, totals_words(question)
     return (
         Fact(said("Audited"), subject(question).sentence),
         *model_facts(question),
@@ -34,6 +35,7 @@ def subject_facts(question: Question) -> tuple[Fact, ...]:
         Fact(said("Compared by"), listed(sensitive_words(question))),
         *([Fact(said("Within"), listed(scope))] if scope else []),
         *([Fact(said("Compared with"), joined(group_words(question, reference), ", "))] if reference else []),
+        *([Fact(said("Group totals"), totals)] if totals else []),
     )
 
 

@@ -66,6 +66,7 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         "model": {"rules_digest": finding.model.rules, "file_digest": finding.model.file},
         **_source(question),
         **_direct_use(finding, form),
+        **_known_totals(question),
         **({"about": finding.about.written} if finding.about.written else {}),
         "reused": finding.reused,
         "charge": release.charge.document(),
@@ -98,6 +99,18 @@ def _direct_use(finding: Finding, form: str) -> dict[str, Any]:
     """What the model looks at of what is sensitive; left out where that is nothing, as in earlier documents."""
     use = direct_use(finding)
     return {} if use is None else {"direct_use": _json(use, form)}
+
+
+def _known_totals(question: Question) -> dict[str, Any]:
+    """How many people each group was known to have; left out where that was not known, as in earlier documents."""
+    totals = question.request.known_totals
+    if totals is None:
+        return {}
+    people = [
+        {"group": list(group), "least": least, "most": most}
+        for group, (least, most) in zip(question.groups, totals.people, strict=True)
+    ]
+    return {"group_totals": {"source": totals.source, "groups": people}}
 
 
 def _scores(finding: Finding, form: str) -> dict[str, Any]:
@@ -166,6 +179,10 @@ def plan_document(
         "chances": [
             {**_members(one, FORMAT, "ratio", "meets", "fails", "undecided", "simulated"), "standard_error": one.error}
             for one in forecast.chances
+        ],
+        "knowing": [
+            {"supports": known.supports, "group_totals": known.totals, **_expected(expected)}
+            for known, expected in forecast.knowing.items()
         ],
         "other_people": [
             {"people": people, **_expected(expected)} for people, expected in (forecast.other_people or {}).items()

@@ -9,6 +9,7 @@ from auditor_client.planning.forecasts import Chance, Expectation, Forecast
 from auditor_client.report.facts import Fact, subject_facts
 from auditor_client.report.formats import whole
 from auditor_client.report.judged_words import judged_fact
+from auditor_client.report.known_totals import KnowingRow, knowing_rows
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import noise_words
 from auditor_client.report.widths import WidthCurve, planned_curve, width_words
@@ -59,6 +60,7 @@ class PlanData:
     rows: tuple[Expectation, ...]
     chosen: str
     gives: Mapping[str, str]
+    knowing: tuple[KnowingRow, ...]
     chances_title: str
     chances: tuple[ChanceRow, ...]
     curve: WidthCurve
@@ -103,6 +105,7 @@ def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budg
         rows=forecast.strategies,
         chosen=question.strategy,
         gives=_GIVES,
+        knowing=knowing_rows(forecast.knowing, question, supported=forecast.from_supports),
         chances_title=_chances_title(forecast),
         chances=tuple(map(_chance_row, forecast.chances)),
         curve=planned_curve(forecast),

@@ -9,6 +9,7 @@ from auditor_client.asking.request import PARITY
 from auditor_client.estimation.results import Estimate
 from auditor_client.findings.finding import Finding
 from auditor_client.report.formats import scope_words, threshold_percent, whole
+from auditor_client.report.known_totals import trusted_totals
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.subject import subject
 from shared.meaning import meaning, statements
@@ -159,9 +160,14 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
         _privacy_paragraph(result),
         Paragraph(
             said("What is taken on trust"),
-            said(
-                "That the holder’s records are right and that it counted them truly: its signature shows who answered, "
-                "not that the answer is true."
+            joined(
+                [
+                    said(
+                        "That the holder’s records are right and that it counted them truly: its signature shows who "
+                        "answered, not that the answer is true."
+                    ),
+                    *trusted_totals(result.question),
+                ]
             ),
         ),
     )

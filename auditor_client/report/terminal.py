@@ -105,6 +105,14 @@ def plan_lines(plan: PlanData) -> list[str]:
         f"{'  (chosen)' if row.strategy == plan.chosen else ''}"
         for row in plan.rows
     ]
+    if plan.knowing:
+        width = max(len(row.words) for row in plan.knowing)
+        lines += ["", "By what is known beforehand:"]
+        lines += [
+            f"  {row.words:<{width}}  interval {row.expected.width:>6.3f} wide  error {row.expected.error:>6.3f}"
+            f"{'  (given)' if row.given else ''}"
+            for row in plan.knowing
+        ]
     if plan.chances:
         rows = [("true ratio", "fails", "undecided", "meets")]
         rows += [(row.ratio, row.fails, row.undecided, row.meets) for row in plan.chances]

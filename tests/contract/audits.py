@@ -175,6 +175,17 @@ def audits_of_large_groups(auditor: Auditor, *_: object) -> Iterator[AuditResult
     yield auditor.audit(FOUR_LEAVES, "loans", ["sex"], "1", judged="2.0%", strategy="verdict")
 
 
+def audits_with_totals(auditor: Auditor, people: pd.DataFrame, _: Path) -> Iterator[AuditResult]:
+    """Audits that rest on public totals of groups, exact and within bounds, with own data and without."""
+    sizes = people.groupby(["origin", "sex"]).size()
+    exact = {group: int(size) for group, size in sizes.items()}
+    bounds = {group: (size - 9, size + 12) for group, size in list(exact.items())[:3]}
+    asked: dict[str, Any] = {"totals_source": "A census", "epsilon": "1", "dataset": "loans", "strategy": "rules"}
+    yield auditor.audit(FOUR_LEAVES, sensitive=["origin", "sex"], group_totals=exact, **asked)
+    own = people.drop(columns=["sex", "origin"])
+    yield auditor.audit(FOUR_LEAVES, sensitive=["origin", "sex"], group_totals=bounds, supports_from=own, **asked)
+
+
 def audits_of_stability(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
     """Audits of whose decision is stable."""
     asked: dict[str, Any] = {"metrics": STABILITY, "within": "age=2", "free": ["région"]}
@@ -235,6 +246,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "joint": audits_of_joint_readings,
     "large-groups": audits_of_large_groups,
     "comparisons": audits_of_comparisons,
+    "totals": audits_with_totals,
 }
 
 

@@ -1,0 +1,71 @@
+"""How many people each group has, as far as that is public: a census table, exactly or within bounds (3-estimation §2).
+
+Like the auditor's own data they are never sent: they limit what the estimates take for possible. They are kept with the
+request, so that whoever computes a figure again rests it on the same ones. `totals_table` reads them.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from auditor_client.asking.assumption import Assumption
+from auditor_client.errors import QuestionRefused
+from auditor_client.estimation.measurements import COUNT_MAX, SizeBounds
+from shared.schema import Group
+
+Range = tuple[int, int | None]
+"""How many people at least, and at most, if that is known."""
+UNKNOWN: Range = (0, None)
+
+
+class GroupTotals(BaseModel):
+    """How many people each group has, in the groups' order; `source` says where that is from.
+
+    Raises:
+        QuestionRefused: Nothing is known of any group, or a range holds no number of people.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    people: tuple[Range, ...]
+    source: str | None = None
+
+    def model_post_init(self, _: Any) -> None:
+        """Check the ranges."""
+        if all(one == UNKNOWN for one in self.people):
+            raise QuestionRefused("The group totals (`group_totals`) say nothing of any group.")
+        if not all(0 <= least <= (COUNT_MAX if most is None else most) <= COUNT_MAX for least, most in self.people):
+            raise QuestionRefused("A group's total is zero people or more, and at least no more than at most.")
+
+    @property
+    def bounds(self) -> SizeBounds:
+        """The same for estimates."""
+        mosts = tuple(COUNT_MAX if most is None else most for _, most in self.people)
+        return SizeBounds(tuple(least for least, _ in self.people), mosts)
+
+    def assumed(self, assumption: Assumption) -> Assumption:
+        """What is assumed, with the groups' sizes as they are known: of a range the middle."""
+        shares = assumption.shares or (1.0,) * len(self.people)
+        if len(shares) != len(self.people):
+            return assumption  # which is refused where it is used
+        sizes = tuple(
+            max(assumption.supposed_people * share / sum(shares), least) if most is None else (least + most) / 2
+            for (least, most), share in zip(self.people, shares, strict=True)
+        )
+        if sum(sizes) < 1:
+            return assumption
+        return assumption.model_copy(update={"people": round(sum(sizes)), "shares": sizes})
+
+    def merged(self, groups: Sequence[Group], column: int) -> "GroupTotals | None":
+        """Those of the groups by one of their columns alone, in order; None where that leaves nothing known."""
+        parts: dict[Any, list[Range]] = {}
+        for group, one in zip(groups, self.people, strict=True):
+            parts.setdefault(group[column], []).append(one)
+        people = tuple(map(_together, parts.values()))
+        return None if all(one == UNKNOWN for one in people) else self.model_copy(update={"people": people})
+
+
+def _together(parts: Sequence[Range]) -> Range:
+    mosts = [most for _, most in parts if most is not None]
+    return sum(least for least, _ in parts), sum(mosts) if len(mosts) == len(parts) else None
