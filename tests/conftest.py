@@ -63,22 +63,31 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return url
 
 
-@pytest.fixture
-def holder(tmp_path: Path, database_url: str) -> "Iterator[TestedHolder]":
+@pytest.fixture(scope="session")
+def set_up_holder(tmp_path_factory: pytest.TempPathFactory) -> "TestedHolder":
+    """A stopped holder with a small register and an auditor, on SQLite: tests get copies of it."""
+    from testing.holders import stopped_holder
+
+    return stopped_holder(tmp_path_factory.mktemp("set-up"))
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def holder(request: pytest.FixtureRequest, tmp_path: Path) -> "Iterator[TestedHolder]":
     """A real holder with a small register and an auditor; once on SQLite and once on PostgreSQL."""
+    if request.param == "sqlite":
+        yield request.getfixturevalue("sqlite_holder")
+        return
     from testing.holders import running_holder
 
-    with running_holder(tmp_path, database_url) as tested:
+    with running_holder(tmp_path, request.getfixturevalue("postgres_url")) as tested:
         yield tested
 
 
 @pytest.fixture
-def sqlite_holder(tmp_path: Path) -> "Iterator[TestedHolder]":
+def sqlite_holder(set_up_holder: "TestedHolder", tmp_path: Path) -> "Iterator[TestedHolder]":
     """The same on SQLite alone, where the database makes no difference to what is tested."""
-    from testing.holders import running_holder
-
-    with running_holder(tmp_path) as tested:
-        yield tested
+    with set_up_holder.copied(tmp_path) as copy:
+        yield copy
 
 
 @pytest.fixture(scope="module")
