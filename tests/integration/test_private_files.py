@@ -4,7 +4,6 @@ import os
 import shlex
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -21,22 +20,24 @@ from testing.holders import running_holder, serving
 from testing.registers import DECLARATION, register_csv
 from testing.waits import wait_until
 
-HOLDER: Final = (sys.executable, "-c", "from holder_service.cli import app; app()")
+READABLE: Final = 0o022
 MODE_OF_OTHERS: Final = 0o077
 
 
 @pytest.fixture
 def careless() -> Iterator[None]:
     """A machine where new files are readable by everybody unless somebody sees to it."""
-    before = os.umask(0o022)
+    before = os.umask(READABLE)
     yield
     os.umask(before)
 
 
-def run(settings: Settings, *arguments: str, key: str = "") -> "subprocess.CompletedProcess[str]":
-    """A command in a process of its own."""
-    env = {**os.environ, **environment(settings, key=key)}
-    return subprocess.run([*HOLDER, *arguments], env=env, capture_output=True, text=True, check=False)
+def run(settings: Settings, *arguments: str, key: str = "") -> str:
+    """A command where new files are readable by everybody unless it sees to it; gives what it prints."""
+    os.umask(READABLE)
+    done = CliRunner(env=environment(settings, key=key)).invoke(holder_command, arguments)
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
 
 
 def environment(settings: Settings, *, key: str = "") -> dict[str, str]:
@@ -64,7 +65,7 @@ def test_nothing_that_a_holder_writes_is_readable_by_others(tmp_path: Path) -> N
     """The home was there before, open and empty, as `install --directory` and systemd make it."""
     settings = settings_in(tmp_path)
     settings.home.mkdir(mode=0o755)
-    key = run(settings, "init").stdout.splitlines()[-1]
+    key = run(settings, "init").splitlines()[-1]
     admin = {"Authorization": f"Bearer {key}", "Content-Type": "text/csv"}
     seen: list[str] = []
 
@@ -84,13 +85,9 @@ def test_nothing_that_a_holder_writes_is_readable_by_others(tmp_path: Path) -> N
         assert loaded.status_code == 200, loaded.text
         seen += open_to_others(settings.home)
         backup, report, export = tmp_path / "backup", tmp_path / "report.html", tmp_path / "ledger.csv"
-        for arguments in (
-            ("backup", str(backup)),
-            ("report", "register", str(report)),
-            ("admin", "export-ledger", str(export)),
-        ):
-            done = run(settings, *arguments, key=key)
-            assert done.returncode == 0, done.stderr
+        run(settings, "backup", str(backup))
+        run(settings, "report", "register", str(report))
+        run(settings, "admin", "export-ledger", str(export), key=key)
 
     assert seen == []
     assert open_to_others(settings.home, backup, report, export) == []
