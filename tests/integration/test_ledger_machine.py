@@ -332,7 +332,7 @@ def run(examples: int, steps: int) -> None:
 
 
 def test_the_ledger_is_what_fractions_say_under_some_orders_of_events() -> None:
-    run(examples=12, steps=40)
+    run(examples=6, steps=40)
 
 
 @pytest.mark.statistical
