@@ -541,7 +541,8 @@ def test_what_is_not_known_is_no_number_anywhere() -> None:
     ratio_document = result.to_document()["metrics"][PARITY]["ratio"]
     assert (ratio_document["value"], ratio_document["known"]) == (0.857, False)
     assert result.by_group["known"].tolist() == [False, False]
-    changed = compare_results(result, result)
+    other = invented_audit(rates, ratio=(0.857, 0.2, 1.0), difference=(0.123, 0.0, 0.7), epsilon="0.4")
+    changed = compare_results(result, other)
     assert "The ratio changed by" in changed.view.data.headline
     assert changed.view.data.figures[0].change == "unknown"
 
