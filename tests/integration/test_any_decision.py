@@ -288,7 +288,8 @@ def test_two_models_of_different_makers_are_compared(
 
     assert "LightGBM" in page
     assert "XGBoost" in page
-    assert comparison.first.plan.columns != comparison.second.plan.columns
+    assert set(comparison.first.plan.columns or ()) == {"score", "score-2"}, "one question names both models' scores"
+    assert comparison.first.release == comparison.second.release
     bundle = write_bundle(tmp_path / "both.zip", [comparison.first, comparison.second], auditor.receipts)
     assert [check.fault for check in check_bundle(bundle).checks] == [None, None]
 
