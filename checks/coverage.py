@@ -23,7 +23,8 @@ and every release is estimated:
 - `exponential`, `empty-rules` and `reports`: the exponential mechanism's answers, the same with twenty empty rules
   in addition to the others, and randomised responses;
 - `comparisons`: the change of ratio and difference from one model to another that one question asked about, of
-  registers of 2 to 16 groups of 1 to 5 000 people.
+  registers of 2 to 16 groups of 1 to 5 000 people;
+- `scores` and `strata`: what bands of a score say, and conditional parity, one by one and together.
 
 A line has the least and the mean coverage over the registers, which of them was worst, and how many are
 below 93 % by more than chance (p < 0.001, binomial).
@@ -50,6 +51,7 @@ from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.totals import CountedTotals, KnownTotals
+from checks import coverage_of_strata
 from checks.coverage_of_scores import figures_of, held, releases, scored
 from checks.coverage_together import PopulationOfGroups, jointly_held
 from holder_service.mechanisms.exponential import ExponentialMechanism
@@ -63,6 +65,7 @@ from shared.noise import (
 from testing.invented_pairs import DECISIONS, PairRegister
 from testing.invented_registers import Register, judged_register, parity_of
 from testing.invented_scores import ScoredRegister
+from testing.invented_strata import StratifiedRegister
 from testing.many_releases import released
 
 LEVEL: Final = 0.95
@@ -319,6 +322,18 @@ def of_joint(task: Task) -> list[Covered]:
     ]
 
 
+def of_strata(task: Task) -> list[Covered]:
+    """Every figure of conditional parity, one by one or together."""
+    register = StratifiedRegister.invented(task.seed)
+    mechanism = additive(task.seed, parse_nano(register.epsilon))
+    noise = mechanism.noise.model_copy(update=task.change(mechanism.scale))
+    found: dict[str, list[bool]] = {}
+    for run, measured in enumerate(coverage_of_strata.releases(register, mechanism, noise, task.runs)):
+        for name, held_here in coverage_of_strata.held(register, measured, level=LEVEL, seed=run).items():
+            found.setdefault(name, []).extend(held_here)
+    return [Covered(f"{name} {task.seed}", sum(of_name), len(of_name), np.nan) for name, of_name in found.items()]
+
+
 PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     "registers": (of_registers, 1.0),
     "scattered": (
@@ -345,6 +360,7 @@ PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     "scores": (of_scores, 0.05),
     "joint": (of_joint, 0.15),
     "comparisons": (of_comparisons, 1.0),
+    "strata": (of_strata, 0.2),
 }
 """What is measured, and on what part of the registers: some take a hundred times as long as others."""
 

@@ -37,6 +37,8 @@ def banded(request: AuditRequest, tree: Tree, schema: Schema) -> tuple[AuditRequ
     Raises:
         QuestionRefused: The tree tests something else, there are too many edges, or the strategy puts bands together.
     """
+    if request.by is not None:
+        raise QuestionRefused("Bands of a score are asked of everybody: leave `by` or the bands out.")
     if request.strategy not in (AUTO, RULES):
         raise QuestionRefused(f"Bands have a cell each: leave `strategy` {request.strategy!r} out.")
     if PARITY not in request.metrics:

@@ -74,7 +74,8 @@ def _strategy_for(inquiry: Inquiry, people: int) -> str:
     changed = inquiry.dataset.neighbouring.counts_that_change(groups, moved=inquiry.names_sensitive)
     variance = count_variance(str(request.mechanism), loss, changed)
     leaves = len(inquiry.leaves(favourable=True)), len(inquiry.leaves(favourable=False))
-    assumption = request.assumption.model_copy(update={"people": people})
+    # Where groups are compared within strata, the figures of one of them are the least exact.
+    assumption = request.assumption.model_copy(update={"people": max(people // len(inquiry.parts), 1)})
     together, apart = (expected_error(cells, variance, groups, assumption) for cells in ((1, 1), leaves))
     # Errors are at most 1: where the ratio is lost in the noise anyway, both are, which says nothing for rules.
     return "rules" if apart < 1 and apart <= max(WORTH_IT * together, GOOD_ENOUGH) else "verdict"

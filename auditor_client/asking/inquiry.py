@@ -13,6 +13,7 @@ from auditor_client.asking.crossing import Decisions, crossed_rules
 from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, STABILITY, AuditRequest
 from auditor_client.asking.scope import scope_predicates
 from auditor_client.asking.source import TREE, RuleSource, column_named, extended_schema
+from auditor_client.asking.strata import Stratum, strata
 from auditor_client.dataset_words import DatasetWords
 from auditor_client.errors import QuestionRefused
 from auditor_client.models.tree import DecisionRule
@@ -82,7 +83,7 @@ class Inquiry:
     against: tuple[DecisionRule, ...] = ()
 
     def __post_init__(self) -> None:
-        _ = self.scope, self.groups, self.reference, self.label  # refuses what the dataset lacks
+        _ = self.scope, self.groups, self.reference, self.label, self.strata  # refuses what the dataset lacks
         if self.labelled and self.label is None:
             raise QuestionRefused(
                 "The dataset declares no label, and all figures but statistical-parity compare the decisions with one: "
@@ -111,6 +112,42 @@ class Inquiry:
     def scope(self) -> tuple[Predicate, ...]:
         """Predicates that restrict every cell; none for everybody in the register."""
         return tuple(dict.fromkeys((*self.source.decided, *scope_predicates(self.request.where, self.schema))))
+
+    @cached_property
+    def strata(self) -> tuple[Stratum, ...]:
+        """Within which the groups are compared too; none where that was not asked for."""
+        if self.request.by is None:
+            return ()
+        found = strata(self.request.by, self.schema, self.scope)
+        splitting = [
+            *self.request.sensitive,
+            self.request.decision,
+            self.label.name if self.label and self.labelled else None,
+        ]
+        if found[0].column in splitting:
+            raise QuestionRefused(
+                f"Column {found[0].column!r} is compared already: it cannot be what groups are compared within (`by`)."
+            )
+        return found
+
+    @cached_property
+    def parts(self) -> tuple["Inquiry", ...]:
+        """The same about each stratum alone, as a scope of it would ask; without strata the inquiry itself.
+
+        Known totals of groups are those of everybody, so they say nothing of a stratum.
+        """
+        if not self.strata:
+            return (self,)
+        return tuple(
+            Inquiry(
+                self.dataset,
+                self.request.changed(by=None, known_totals=None, where=(*self.request.where, stratum.scope)),
+                self.rules,
+                self.model,
+                self.source,
+            )
+            for stratum in self.strata
+        )
 
     @cached_property
     def schema(self) -> Schema:
@@ -228,8 +265,24 @@ class Inquiry:
         return Rule(id=rule.id, all_of=(*rule.all_of, *more)) if more else rule
 
 
+def stratum_cell(cell: str, number: int) -> str:
+    """The id of a cell's people in one stratum, by its number from 1."""
+    return f"{cell}, stratum {number}"
+
+
+def stratum_of(cell: str, inquiry: Inquiry) -> tuple[str, Stratum | None]:
+    """The id of a cell without its stratum, and that; None where it names none."""
+    named = (
+        (cell.removesuffix(suffix), stratum)
+        for number, stratum in enumerate(inquiry.strata, start=1)
+        if cell.endswith(suffix := stratum_cell("", number))
+    )
+    return next(named, (cell, None))
+
+
 def leaf_of(cell: str, inquiry: Inquiry) -> str:
-    """The leaf whose people a cell counts: its id without the label's value."""
+    """The leaf whose people a cell counts: its id without stratum and value of the label."""
+    cell, _ = stratum_of(cell, inquiry)
     if inquiry.labelled:
         for value in LabelValue:
             cell = cell.removesuffix(f", {value.value}")

@@ -99,6 +99,12 @@ class AuditRequest(BaseModel):
         default=(),
         description='Restrict the audit: "age >= 18", "region in (North, South)". Given several times, all hold.',
     )
+    by: str | None = Field(
+        default=None,
+        exclude_if=_is_none,
+        description="Compare within each value of this public column too, such as region; of numbers with where bands "
+        "begin: age=25,45. At the same charge.",
+    )
     reference: Annotated[str | Group | None, BeforeValidator(_plain)] = Field(
         default=None, description="The group to compare the others with, such as Female,White."
     )
@@ -174,6 +180,8 @@ class AuditRequest(BaseModel):
             raise QuestionRefused(
                 f"The metric {STABILITY} goes with a distance (`within`, such as age=2) or a `free` column."
             )
+        if self.by is not None and self.edges is not None:
+            raise QuestionRefused("Bands of a score are asked of everybody: leave `edges` or `by` out.")
         if self.edges is not None and not (self.edges and all(map(math.isfinite, self.edges))):
             raise QuestionRefused("Edges of bands (`edges`) are finite numbers.")
         return self

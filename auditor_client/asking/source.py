@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from auditor_client.asking.request import AuditRequest
 from auditor_client.asking.scope import scope_predicates
+from auditor_client.asking.strata import column_and_bands
 from auditor_client.errors import ModelRefused, QuestionRefused
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel, above, decided, of_values
@@ -77,7 +78,8 @@ def read_source(
     known = {**own.linked, **scores}
     scope = scope_predicates(request.where, extended_schema(dataset, known.values()))
     predicates = itertools.chain(scope, *(rule.rule.all_of for rule in read.tree.merged().rules()))
-    named = [*scores, request.label, *(predicate.column for predicate in predicates)]
+    by = None if request.by is None else column_and_bands(request.by, schema.by_name)[0]
+    named = [*scores, request.label, by, *(predicate.column for predicate in predicates)]
     source = RuleSource(
         columns=tuple(known[name] for name in dict.fromkeys(named) if name in known),
         decided=read.decided,

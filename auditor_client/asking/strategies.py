@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from auditor_client.asking.crossing import Decisions
-from auditor_client.asking.inquiry import EVERYBODY, Inquiry, LabelValue, LeafRules
+from auditor_client.asking.inquiry import EVERYBODY, Inquiry, LabelValue, LeafRules, stratum_cell
 from auditor_client.asking.mechanisms import batch, halves
 from auditor_client.asking.request import AUTO, PREDICTIVE, STRATEGIES
 from auditor_client.errors import EstimationRefused, QuestionRefused
@@ -100,13 +100,15 @@ def _pafer(inquiry: Inquiry) -> Iterator[Batch]:
 
 
 def _cells(inquiry: Inquiry, leaves: Iterable[LeafRules], label_values: Iterable[LabelValue | None]) -> list[Cell]:
-    """A cell for each leaf and value of the label."""
+    """A cell for each stratum, leaf and value of the label."""
     leaves = [leaf for leaf in leaves if leaf.rules]
+    asked = [(leaf, value) for value in label_values for leaf in leaves]
+    names = [leaf.name if value is None else f"{leaf.name}, {value.value}" for leaf, value in asked]
     return [
         Cell(
-            id=leaf.name if value is None else f"{leaf.name}, {value.value}",
-            any_of=tuple(inquiry.restricted(rule, value) for rule in leaf.rules),
+            id=stratum_cell(name, number) if inquiry.strata else name,
+            any_of=tuple(part.restricted(rule, value) for rule in leaf.rules),
         )
-        for value in label_values
-        for leaf in leaves
+        for number, part in enumerate(inquiry.parts, start=1)
+        for name, (leaf, value) in zip(names, asked, strict=True)
     ]

@@ -132,6 +132,11 @@ class Asking:
             reading = made(Reading, read)
         elif read:
             raise QuestionRefused(f"{min(read)!r} is part of the reading: change it there.")
+        if request.by is not None and (reading.joint or reading.judged is not None):
+            raise QuestionRefused(
+                "With `by` the report has figures of every value, which `joint` and `judged` do not cover: leave "
+                "one of them out. The verdicts on all values hold together anyway, and are about all groups."
+            )
         if about is None:
             about = made(About, written)
         elif written:

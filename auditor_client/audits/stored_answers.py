@@ -114,6 +114,8 @@ def finding(
     of_each = reading.of_each(
         counts, question.reference, rules=rule_counts(question, counts, reading), bands=bands, chosen=chosen
     )
+    strata, parts = question.strata, question.parts if question.strata else ()
+    of_parts = [read(stored.release, part, supports=supports) for part in parts]
     return AuditResult(
         question=question,
         stored=stored,
@@ -124,6 +126,11 @@ def finding(
         budget=budget,
         versions=program_versions(),
         scores=None if bands is None else of_each.scores(bands, chosen, question.reference),
+        by_stratum={
+            metric: reading.conditional(metric, strata, of_parts, question.reference)
+            for metric in question.metrics
+            if strata
+        },
         about=about,
     )
 
@@ -207,7 +214,8 @@ def _noise(plan: Plan, question: Question) -> float:
         everybody = location.complement_is == "everybody"
         return (2 if everybody else 1) * of(location.favourable) + of(location.complement)
 
-    locations = [cells.locate(question, rate) for metric in question.metrics for rate in RATES[metric]]
+    wanted = (question, *question.parts) if question.strata else (question,)
+    locations = [cells.locate(one, rate) for one in wanted for metric in question.metrics for rate in RATES[metric]]
     known = [location for location in locations if location is not None]
     if len(known) < len(locations):
         raise EstimationRefused("The plan does not ask for what the question needs.")

@@ -162,10 +162,10 @@ def judged_of(
     (large,) = judged_groups([posterior.totals for posterior in posteriors], rule or TWO_PERCENT, level)
     kept = [index for index in large if of_groups[index] not in but]
     left_out = tuple(group for index, group in enumerate(of_groups) if index not in kept)
-    over_all = _worst_of(posteriors, range(len(of_groups)), threshold=threshold, rule=None)
+    over_all = worst_of(posteriors, range(len(of_groups)), threshold=threshold, rule=None)
     if not left_out:
         return replace(over_all, rule=rule)
-    among = _worst_of(posteriors, kept, threshold=threshold, rule=rule or TWO_PERCENT, left_out=left_out)
+    among = worst_of(posteriors, kept, threshold=threshold, rule=rule or TWO_PERCENT, left_out=left_out)
     return replace(over_all, other=among) if rule is None else replace(among, other=over_all)
 
 
@@ -174,7 +174,7 @@ def members(figures: JudgedFigures, warnings: tuple[str, ...]) -> dict[str, Any]
     return {**{field.name: getattr(figures, field.name) for field in fields(figures)}, "warnings": warnings}
 
 
-def _worst_of(posteriors: Sequence[Posterior], groups: Sequence[int], **of_whom: Any) -> JudgedFigures:
+def worst_of(posteriors: Sequence[Posterior], groups: Sequence[int], **of_whom: Any) -> JudgedFigures:
     """The worst of one or two comparisons of some groups, by their indices."""
     level = posteriors[0].level
     ratio, difference = _in_hull([posterior.rates for posterior in posteriors], groups, level)

@@ -235,6 +235,48 @@ class OddsEstimate(JudgedFigures):
 
 
 @dataclass(frozen=True, slots=True)
+class StandardisedRate:
+    """One group's rate if it had everybody's mix of strata, within [0, 1]."""
+
+    group: Group
+    rate: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandardisedFigures(JudgedFigures):
+    """The groups' rates with the same mix of strata in every group, compared; among the people in the data.
+
+    Attributes:
+        groups: One for each group, in the release's order.
+        weights: Of each stratum that is not left out, its share of everybody in those; they add up to 1.
+        strata_left_out: The indices of strata in which the answers do not show people of every group: such a group has
+            no rate there. The rates are of the other strata alone.
+        comparisons: Every other group against the reference group, if one was named.
+    """
+
+    groups: tuple[StandardisedRate, ...]
+    weights: tuple[Estimate, ...]
+    strata_left_out: tuple[int, ...]
+    comparisons: tuple[GroupComparison, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StrataFigures:
+    """What holds over all strata of a metric.
+
+    Attributes:
+        together: Ratio and difference of each stratum; their intervals hold together.
+        every: The smallest ratio and the largest difference over the strata: the ratio of *every* stratum is at least
+            the lower end of the former.
+        standardised: Of each of the metric's rates: one, or two for equalized odds.
+    """
+
+    together: tuple[JudgedFigures, ...]
+    every: JudgedFigures
+    standardised: tuple[StandardisedFigures, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RuleShare:
     """What one favourable rule contributes to the disparity of two groups.
 

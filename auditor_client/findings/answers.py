@@ -290,16 +290,23 @@ def _answered_cells(
 def _alternatives(
     inquiry: Inquiry, rules: Sequence[Rule], label_value: LabelValue | None, *, restrict: bool = True
 ) -> list[list[Rule]]:
-    """The sets of rules that count the same people: whatever their label, also label by label."""
-    scoped = [inquiry.restricted(rule, label_value) for rule in rules] if restrict else list(rules)
+    """The sets of rules that count the same people: also by strata, and whatever their label also by labels."""
+    if not restrict:
+        scoped = [list(rules)]
+    else:
+        parts = ((inquiry,), inquiry.parts) if inquiry.strata else ((inquiry,),)
+        scoped = [[part.restricted(rule, label_value) for part in of_all for rule in rules] for of_all in parts]
     if label_value is not None or inquiry.label is None:
-        return [scoped]
+        return scoped
     label = inquiry.label.name
     split = [
-        Rule(id=rule.id, all_of=(*rule.all_of, value.predicate(label)))
-        for rule, value in itertools.product(scoped, inquiry.every_label_value())
+        [
+            Rule(id=rule.id, all_of=(*rule.all_of, value.predicate(label)))
+            for rule, value in itertools.product(whole, inquiry.every_label_value())
+        ]
+        for whole in scoped
     ]
-    return [scoped, split]
+    return [*scoped, *split]
 
 
 def _key(rule: Rule, ids: Mapping[str, str]) -> RuleKey:

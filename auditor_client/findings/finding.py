@@ -15,6 +15,7 @@ from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, Verdict
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.answers import Rate, RateCounts
+from auditor_client.findings.conditional import ConditionalParity
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import DecisionRule
 from shared.datasets import Budget
@@ -55,6 +56,7 @@ class Finding:
         counts: What was answered, as the estimators saw it, by rate.
         estimates: The figures of each metric that was asked for, in that order.
         scores: What bands of a score say beside that; None without bands, or without intervals.
+        by_stratum: What was found within each stratum and over them, by metric; empty without strata.
         holder_url: Who answered.
         budget: The auditor's account after the audit; None if the holder did not answer.
         versions: Names and versions of the programs that computed the figures.
@@ -70,6 +72,7 @@ class Finding:
     budget: Budget | None
     versions: Mapping[str, str]
     scores: "ScoreFigures | None" = None
+    by_stratum: Mapping[str, ConditionalParity] = field(default_factory=dict, repr=False)
     about: About = NOTHING
 
     @property

@@ -42,7 +42,8 @@ def _distinguishes_rules(question: Question, counts: Mapping[Rate, RateCounts], 
         return False  # bands of one score, of which `finding.scores` says more; or another model's decisions
     cells = counts[rate].favourable
     whole = len(set(cells)) == len(cells)  # merged groups repeat their cell
-    return whole and len(cells) > 1 and reading.has_intervals and rate is not Rate.PRECISION
+    leaves = {leaf_of(name, question) for name in cells}
+    return whole and len(leaves) > 1 and reading.has_intervals and rate is not Rate.PRECISION
 
 
 def impact_ratios(finding: Finding) -> "dict[tuple[str, ...], tuple[ImpactRatio, ...]]":
@@ -136,7 +137,8 @@ def leaf_names(finding: Finding, rate: str | None = None) -> dict[str, bool]:
 def leaf_shares(finding: Finding) -> "dict[str, tuple[Estimate, ...]]":
     """Of each leaf that was counted by itself, the share of each group's people in it; the groups as `finding.parity`.
 
-    Empty where the answer does not count rule by rule, or a count has no interval by itself. No further budget.
+    Empty where the answer does not count rule by rule, counts a leaf in parts (labels, strata), or a count has no
+    interval by itself. No further budget.
     """
     if PARITY not in finding.metrics or not has_rules(finding, Rate.ACCEPTANCE):
         return {}
@@ -150,7 +152,8 @@ def leaf_shares(finding: Finding) -> "dict[str, tuple[Estimate, ...]]":
     for names, counted in parts:
         shares = cell_shares(counted, sizes)
         found |= zip(names, shares, strict=True) if shares is not None else ()
-    return {leaf_of(name, finding.question): of_leaf for name, of_leaf in found.items()}
+    shares_of = {leaf_of(name, finding.question): of_leaf for name, of_leaf in found.items()}
+    return shares_of if len(shares_of) == len(found) else {}
 
 
 def parity_of(estimate: MetricEstimate, rate: Rate) -> ParityEstimate:

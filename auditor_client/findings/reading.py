@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY
+from auditor_client.asking.strata import Stratum
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.findings.answers import RATES, Rate, RateCounts
+from auditor_client.findings.conditional import ConditionalParity, StratumFigures
 from auditor_client.text import no_such
 from shared.schema import Group
 
@@ -192,6 +194,37 @@ class Reading(BaseModel):
             reference=reference,
             joint=self.joint,
             rule=self.rule,
+        )
+
+    def conditional(
+        self,
+        metric: str,
+        strata: Sequence[Stratum],
+        counts: Sequence[Mapping[Rate, RateCounts]],
+        reference: Group | None,
+    ) -> ConditionalParity:
+        """The figures of one metric within each stratum, and over all of them; `counts` are of each stratum.
+
+        Raises:
+            EstimationRefused: The answers do not allow it.
+            QuestionRefused: The estimator does not make this figure.
+        """
+        each = [self.estimate(metric, of_stratum, reference) for of_stratum in counts]
+        if not self.has_intervals:
+            return ConditionalParity(
+                tuple(StratumFigures(stratum, one, None) for stratum, one in zip(strata, each, strict=True))
+            )
+        from auditor_client.estimation.strata import estimate_strata  # noqa: PLC0415 - see above
+
+        over = estimate_strata(
+            [[of_stratum[rate].measurement for rate in RATES[metric]] for of_stratum in counts],
+            threshold=self.threshold_of(metric),
+            level=self.level,
+            reference=reference,
+        )
+        found = zip(strata, each, over.together, strict=True)
+        return ConditionalParity(
+            tuple(StratumFigures(*of_stratum) for of_stratum in found), over.every, over.standardised
         )
 
     def estimate(

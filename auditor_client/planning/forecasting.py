@@ -34,7 +34,7 @@ from auditor_client.findings.answers import (
 )
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.reading import Reading
-from auditor_client.planning.forecasts import Chance, Expectation, Forecast, Knowledge, Outlook
+from auditor_client.planning.forecasts import Chance, Expectation, Forecast, Knowledge, Outlook, StrataForecast
 from auditor_client.planning.simulated_audits import SimulatedAudits
 from auditor_client.planning.supposed import SupposedCounts, assumed_counts, estimated_counts
 from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN, NANO_PER_UNIT, format_nano
@@ -108,6 +108,19 @@ def forecast(question: Question, *, supports: CountSupport | None = None, readin
         rules_from(asked) if question.strategy == "verdict" and not known else None,
         reading.rule,
         knowing(question, chosen, supports=supports, reading=reading),
+        _of_strata(question, supports, reading) if question.strata else None,
+    )
+
+
+def _of_strata(question: Question, supports: CountSupport | None, reading: Reading) -> StrataForecast:
+    """What one of the strata would show, and everybody without them."""
+    whole, number = question.changed(by=None), len(question.strata)
+    people = max(question.request.assumption.supposed_people // number, 1)
+    return StrataForecast(
+        number,
+        people,
+        within=expectation(_about(whole.changed(known_totals=None), people), reading=reading),
+        without=expectation(whole, supports=supports, reading=reading),
     )
 
 

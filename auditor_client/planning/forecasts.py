@@ -62,6 +62,23 @@ class Chance:
 
 
 @dataclass(frozen=True, slots=True)
+class StrataForecast:
+    """What comparing within strata costs and gives, at the same ε.
+
+    Attributes:
+        number: Of the strata.
+        people: Of one of them, if all have as many.
+        within: Of one of them.
+        without: Of everybody, if no strata were asked for: their sum has the noise of all of them.
+    """
+
+    number: int
+    people: int
+    within: Expectation
+    without: Expectation
+
+
+@dataclass(frozen=True, slots=True)
 class Knowledge:
     """What an auditor knows beforehand: how many people each rule applies to (own data), how many each group has."""
 
@@ -84,6 +101,7 @@ class Forecast:
         rule: How large the groups are that would be judged; None for all.
         rules_from: From how many people on strategy auto would be "rules", where that is why it is not.
         knowing: Of the chosen question, by what is known beforehand.
+        strata: Where groups are to be compared within strata.
     """
 
     chosen: Expectation
@@ -96,6 +114,7 @@ class Forecast:
     rules_from: int | None = None
     rule: SizeRule | None = None
     knowing: Mapping[Knowledge, Expectation] = field(default_factory=dict)
+    strata: StrataForecast | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from auditor_client.report.rule_bars import RuleBars, rule_bars
 from auditor_client.report.rule_lines import RuleLine, rule_lines
 from auditor_client.report.rule_tree import TreeNode, rule_tree
 from auditor_client.report.score_pictures import ImpactRow, ScoreData, impact_row, score_data
+from auditor_client.report.strata_data import StrataData, strata_data
 from auditor_client.report.subject import Subject, subject
 from auditor_client.report.widths import WidthCurve, remaining_curve
 from auditor_client.text import loss_words
@@ -52,6 +53,7 @@ class AuditData:
     sensitive: tuple[str, ...]
     direct_use: str
     sections: tuple[MetricSection, ...]
+    strata: StrataData | None
     impact: tuple[tuple[str, tuple[ImpactRow, ...]], ...]
     scores: ScoreData | None
     bars: RuleBars | None
@@ -87,6 +89,7 @@ def audit_data(finding: Finding) -> AuditData:
         sensitive=sensitive_words(finding.question),
         direct_use=direct_use_words(finding),
         sections=tuple(metric_section(finding, metric) for metric in finding.metrics),
+        strata=strata_data(finding),
         impact=tuple(
             (
                 said("By {columns}", columns=listed(words.columns(columns))),

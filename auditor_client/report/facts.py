@@ -34,6 +34,7 @@ def subject_facts(question: Question) -> tuple[Fact, ...]:
         ),
         Fact(said("Compared by"), listed(sensitive_words(question))),
         *([Fact(said("Within"), listed(scope))] if scope else []),
+        *(Fact(said("Within each value of"), question.words.column(one.column)) for one in question.strata[:1]),
         *([Fact(said("Compared with"), joined(group_words(question, reference), ", "))] if reference else []),
         *([Fact(said("Group totals"), totals)] if totals else []),
     )

@@ -131,7 +131,7 @@ def metric_section(finding: Finding, metric: str) -> MetricSection:
     return MetricSection(
         key=metric,
         words=words,
-        rates=tuple(_rates(finding.question, rate, parity) for rate, parity in parities),
+        rates=tuple(rate_table(finding.question, rate, parity) for rate, parity in parities),
         ratio=_ratio_picture(finding, words.within, estimate),
         figures=_figures(metric, words.title, estimate),
         judged=judged_sentences(finding, metric),
@@ -148,7 +148,8 @@ def _compared_row(group: tuple[str, ...], one: GroupComparison) -> ComparedRow:
     return ComparedRow(group, known(one.ratio, ratio), of_ratio, known(one.difference, points), of_difference)
 
 
-def _rates(question: Inquiry, rate: Rate, parity: ParityEstimate) -> RateTable:
+def rate_table(question: Inquiry, rate: Rate, parity: ParityEstimate) -> RateTable:
+    """The groups' rates of one comparison."""
     ends = [end for group in parity.groups for end in _ends(group) if math.isfinite(end)]
     upper = next((end for end in _PARTS if max(ends, default=1.0) <= end), 1.0)
     axis = LinearAxis(0.0, upper, _PARTS[upper], lambda value: plain(100 * value, 3))

@@ -46,6 +46,7 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         **({} if form == FORMATS[0] else {"reading": finding.reading.model_dump(mode="json")}),
         "metrics": {metric: estimate_document(estimate, form) for metric, estimate in finding.estimates.items()},
         **_scores(finding, form),
+        **_strata(finding, form),
         "attribution": attribution,
         "attribution_refused": refused,
         "dataset": release.dataset,
@@ -124,6 +125,46 @@ def _scores(finding: Finding, form: str) -> dict[str, Any]:
     }
 
 
+def _strata(finding: Finding, form: str) -> dict[str, Any]:
+    """What was found within each stratum and over them; without strata nothing, as in earlier documents."""
+    if not finding.by_stratum:
+        return {}
+    return {
+        "by": finding.question.request.by,
+        "strata": {
+            metric: {
+                "strata": [
+                    {
+                        "value": one.stratum.value,
+                        "all_of": [
+                            predicate.model_dump(mode="json", exclude_none=True) for predicate in one.stratum.all_of
+                        ],
+                        "verdict": one.verdict.value,
+                        "estimate": estimate_document(one.estimate, form),
+                        "together": None
+                        if one.together is None
+                        else _members(one.together, form, *_FIGURES, "threshold"),
+                    }
+                    for one in found.strata
+                ],
+                "every": None
+                if found.every is None
+                else {"verdict": found.every.verdict.value, **_members(found.every, form, *_FIGURES, "threshold")},
+                "standardised": [
+                    {
+                        "verdict": one.verdict.value,
+                        **_members(
+                            one, form, "ratio", "difference", "groups", "weights", "strata_left_out", "comparisons"
+                        ),
+                    }
+                    for one in found.standardised
+                ],
+            }
+            for metric, found in finding.by_stratum.items()
+        },
+    }
+
+
 def estimate_document(estimate: MetricEstimate, form: str = FORMAT) -> dict[str, Any]:
     """The figures of one metric as JSON values."""
     document = _figures_document(estimate, form)
@@ -184,6 +225,7 @@ def plan_document(
             {"supports": known.supports, "group_totals": known.totals, **_expected(expected)}
             for known, expected in forecast.knowing.items()
         ],
+        **_strata_forecast(forecast),
         "other_people": [
             {"people": people, **_expected(expected)} for people, expected in (forecast.other_people or {}).items()
         ],
@@ -194,6 +236,20 @@ def plan_document(
             "from_supports": forecast.from_supports,
         },
         "budget": budget.model_dump(mode="json"),
+    }
+
+
+def _strata_forecast(forecast: Forecast) -> dict[str, Any]:
+    """What comparing within strata gives and costs; left out without any."""
+    strata = forecast.strata
+    if strata is None:
+        return {}
+    return {
+        "strata": {
+            **_members(strata, FORMAT, "number", "people"),
+            "within": _expected(strata.within),
+            "without": _expected(strata.without),
+        }
     }
 
 

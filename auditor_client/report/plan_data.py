@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from auditor_client.asking.question import Question
-from auditor_client.planning.forecasts import Chance, Expectation, Forecast
+from auditor_client.planning.forecasts import Chance, Expectation, Forecast, StrataForecast
 from auditor_client.report.facts import Fact, subject_facts
 from auditor_client.report.formats import whole
 from auditor_client.report.judged_words import judged_fact
@@ -31,6 +31,11 @@ _CHANCES: Final = sentence(
     "Of 100 audits so many would give each verdict, by what the ratio truly is (simulated {fewest} to {most} times "
     "each, standard error at most {error} in 100):"
 )
+_STRATA: Final = sentence(
+    "Within {number} values of {column} at the same charge: in one of them, with {people} people, the interval is "
+    "expected to be {within} wide. Over all the {number} noises add up: asked without them, the interval of everybody "
+    "would be {without} wide."
+)
 _SUPPOSES: Final = sentence("This supposes {assumption}.")
 _OWN_DATA: Final = sentence("This supposes {assumption}; the numbers of people are your own data’s.")
 
@@ -50,9 +55,11 @@ class PlanData:
     """Everything that is shown of a plan.
 
     `supposed` says what is not known of the people and what difference that makes; it is empty if their number is.
+    `strata` says what comparing within strata gives and costs; it is empty without any.
     """
 
     supposed: str
+    strata: str
     headline: str
     enough: bool
     facts: tuple[Fact, ...]
@@ -82,6 +89,7 @@ def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budg
     metric = METRIC_WORDS[question.metrics[0]].within
     return PlanData(
         supposed=_supposed(forecast),
+        strata="" if forecast.strata is None else _strata(question, forecast.strata),
         headline=said(_ENOUGH if enough else _NOT_ENOUGH, metric=metric, width=width_words(forecast.chosen.width)),
         enough=enough,
         facts=(
@@ -124,6 +132,17 @@ def _supposed(forecast: Forecast) -> str:
     if forecast.rules_from is not None:
         sentences.append(said(_RULES_FROM, people=whole(forecast.rules_from)))
     return joined(sentences)
+
+
+def _strata(question: Question, strata: StrataForecast) -> str:
+    return said(
+        _STRATA,
+        number=strata.number,
+        column=said("“{column}”", column=question.words.column(question.strata[0].column)),
+        people=whole(strata.people),
+        within=width_words(strata.within.width),
+        without=width_words(strata.without.width),
+    )
 
 
 def _chances_title(forecast: Forecast) -> str:

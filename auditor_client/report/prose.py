@@ -127,6 +127,7 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
         *_population_paragraph(result, level),
         *_judged_paragraph(result),
         *_verdict_paragraphs(result, level),
+        *_strata_paragraph(result, level),
         Paragraph(
             said("Whom the figures are about"),
             joined(
@@ -252,6 +253,29 @@ def _judged_paragraph(result: Finding) -> tuple[Paragraph, ...]:
                 "City’s Local Law 144 lets bias audits leave out groups of less than 2 % of the people (6 RCNY § 5-301 "
                 "(d)). Who is left out is named, with the bounds of their number; that says nothing of how they are "
                 "treated."
+            ),
+        ),
+    )
+
+
+def _strata_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
+    """What figures within strata say; nothing where there are none."""
+    strata = result.question.strata
+    if not strata:
+        return ()
+    column = said("“{column}”", column=result.question.words.column(strata[0].column))
+    return (
+        Paragraph(
+            said("Within each value"),
+            said(
+                "Groups may differ over all because they are spread differently over the values of {column}, and yet "
+                "be treated alike within each, or the reverse: that is Simpson’s paradox. Standardised rates give "
+                "every group the same spread. Intervals “together” hold for all values at once, in {level} of audits. "
+                "Whether {column} is a fair reason for a difference is not for figures to say. Over all, the noises "
+                "of the values add up: the same question without them would give the figures of everybody more "
+                "exactly.",
+                column=column,
+                level=level,
             ),
         ),
     )

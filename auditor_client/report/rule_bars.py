@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from auditor_client.asking.inquiry import Inquiry, LabelValue, leaf_of
+from auditor_client.asking.inquiry import Inquiry, LabelValue, leaf_of, stratum_of
 from auditor_client.errors import AuditorError
 from auditor_client.estimation.results import Attribution, ParityEstimate, Verdict
 from auditor_client.findings.answers import RATES, Rate
@@ -132,9 +132,11 @@ def rule_bars(finding: Finding) -> RuleBars | None:
 
 
 def _people(question: Inquiry, name: str) -> str:
-    """Whom of a rule's people a cell counts, where they are counted label by label."""
+    """Whom of a rule's people a cell counts, where they are counted label by label, or by strata."""
+    name, stratum = stratum_of(name, question)
     found = (words for value, words in _LABELLED.items() if question.labelled and name.endswith(f", {value.value}"))
-    return next(found, "")
+    of_stratum = [] if stratum is None else [question.words.value(stratum.column, stratum.value)]
+    return joined([*of_stratum, *itertools.islice(found, 1)], ", ")
 
 
 def _flips(finding: Finding, rate: Rate, now: float) -> tuple[Flip, ...]:

@@ -7,6 +7,7 @@ from auditor_client.report.history_data import HistoryData
 from auditor_client.report.plan_data import PlanData
 from auditor_client.report.rule_bars import RuleBars
 from auditor_client.report.score_pictures import ScoreData
+from auditor_client.report.strata_data import strata_lines
 from auditor_client.rule_words import Condition
 
 
@@ -19,6 +20,8 @@ def audit_lines(report: AuditData) -> list[str]:
         lines.append(report.reused)
     for section in report.sections:
         lines += _section_lines(section, report.level, titled=len(report.sections) > 1)
+    if report.strata is not None:
+        lines += strata_lines(report.strata)
     if report.scores is not None:
         lines += _score_lines(report.scores)
     if report.bars is not None:
@@ -98,7 +101,7 @@ def _rules_text(rules: tuple[tuple[Condition, ...], ...]) -> str:
 
 def plan_lines(plan: PlanData) -> list[str]:
     """A planned audit in a few lines."""
-    lines = [*([plan.supposed] if plan.supposed else []), plan.headline]
+    lines = [*([plan.supposed] if plan.supposed else []), plan.headline, *([plan.strata] if plan.strata else [])]
     lines += [*(f"{fact.term}: {fact.text}" for fact in plan.facts), "", plan.table_title]
     lines += [
         f"  {row.strategy:<8}  interval {row.width:>6.3f} wide  error {row.error:>6.3f}"

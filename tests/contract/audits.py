@@ -186,6 +186,16 @@ def audits_with_totals(auditor: Auditor, people: pd.DataFrame, _: Path) -> Itera
     yield auditor.audit(FOUR_LEAVES, sensitive=["origin", "sex"], group_totals=bounds, supports_from=own, **asked)
 
 
+def audits_of_strata(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
+    """Audits within each value of a column: of a tree, by bands of a number, and of decisions."""
+    yield auditor.audit(
+        FOUR_LEAVES, "loans", ["sex"], "2", by="région", metrics=["statistical-parity", "equalized-odds"]
+    )
+    yield auditor.audit(FOUR_LEAVES, "loans", ["sex"], "2", by="age=25,45", strategy="rules", reference="Male")
+    asked: dict[str, Any] = {"decision": "hours", "above": 20.5, "estimator": "plug-in"}
+    yield auditor.audit(None, "loans", ["origin"], "1", by="région", **asked)
+
+
 def audits_of_stability(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
     """Audits of whose decision is stable."""
     asked: dict[str, Any] = {"metrics": STABILITY, "within": "age=2", "free": ["région"]}
@@ -247,6 +257,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "large-groups": audits_of_large_groups,
     "comparisons": audits_of_comparisons,
     "totals": audits_with_totals,
+    "strata": audits_of_strata,
 }
 
 

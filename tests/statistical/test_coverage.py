@@ -180,3 +180,18 @@ def test_wrong_known_totals_are_caught() -> None:
     found = measure(Task(273, 300, totals_factor=1.2))
 
     assert max(covered.holding for covered in found) < stats.binom.ppf(FALSE_ALARM, 300, COVERAGE)
+
+
+def least_of_strata(scale_factor: float) -> float:
+    """The least share that any figure of conditional parity holds, of 100 releases of 2 strata with 16 groups."""
+    return min(covered.coverage for covered in PARTS["strata"][0](Task(43, 100, scale_factor=scale_factor)))
+
+
+def test_figures_within_and_over_strata_hold_one_by_one_and_together() -> None:
+    """Several intervals of one release count as one: so many releases are as many as are independent."""
+    assert least_of_strata(1.0) >= stats.binom.ppf(FALSE_ALARM, 100, COVERAGE) / 100
+
+
+def test_half_the_noise_is_caught_within_and_over_strata() -> None:
+    """The negative control: intervals of both strata hold together in 58 % of releases, beyond the bar once in 10⁴."""
+    assert least_of_strata(0.5) < stats.binom.ppf(FALSE_ALARM, 100, COVERAGE) / 100

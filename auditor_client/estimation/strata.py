@@ -1,0 +1,207 @@
+"""Figures of several strata, whose people are disjoint and whose noises are independent: conditional parity.
+
+Three statements come from the same answers. *Of every stratum*: the smallest ratio and the largest difference over the
+strata, as of the two comparisons of equalized odds; "in every stratum the ratio is at least …" is the lower end of one
+figure, and needs no correction. *Of several strata together*: intervals of S strata hold together at a level if each
+holds at its S-th root, because their noises are independent (Šidák 1967, *JASA* 62). *Standardised*: each group's rate
+if it had everybody's mix of strata, Σ_s w_s·p_{k,s} with w_s = n_s/n (direct standardisation: Breslow and Day 1987,
+*Statistical Methods in Cancer Research* II, ch. 2). Post-processing: no budget.
+
+Axes: S strata, K groups, M draws.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Final
+
+import numpy as np
+
+from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.draws import Draws, DrawsWithBoundaryCases
+from auditor_client.estimation.intervals import RateDraws, quantile_estimate, undefined, worst_parity
+from auditor_client.estimation.measurements import Measurement
+from auditor_client.estimation.noise_sums import FloatArray
+from auditor_client.estimation.posterior import DRAWS, Posterior, check_question, worst_of
+from auditor_client.estimation.results import (
+    Estimate,
+    GroupComparison,
+    JudgedFigures,
+    StandardisedFigures,
+    StandardisedRate,
+    StrataFigures,
+)
+from shared.schema import Group
+
+IN_TAIL: Final = 16
+"""How many draws are to lie beyond either end of an interval that holds together with others."""
+DRAWS_MAX: Final = 2**16
+
+
+def level_together(level: float, strata: int) -> float:
+    """The level of each of some strata's intervals at which all of them hold together at `level`."""
+    return float(level ** (1 / strata))
+
+
+def estimate_strata(
+    measured: Sequence[Sequence[Measurement]],
+    *,
+    threshold: float | None = 0.8,
+    level: float = 0.95,
+    seed: int = 0,
+    reference: Group | None = None,
+) -> StrataFigures:
+    """What holds over all strata: in every one of them, and with the same mix of them in every group.
+
+    Args:
+        measured: Of each stratum the comparisons of a metric: one, or two for equalized odds. All of the same groups.
+        threshold: What the verdicts on ratios are about, within (0, 1]; None for no verdict.
+        level: Of each interval, within (0, 1).
+        seed: Of the draws.
+        reference: A group to compare every other's standardised rate with.
+
+    Raises:
+        EstimationRefused: There is no stratum, the groups differ, or the answers fit no mechanism or no supports.
+        ValueError: Threshold or level out of range.
+    """
+    check_question(threshold, level)
+    if not measured or len({one.groups for of_stratum in measured for one in of_stratum}) != 1:
+        raise EstimationRefused("The strata describe different groups: they cannot be compared.")
+    posteriors = _posteriors(measured, level, seed, DRAWS)
+    of_each = level_together(level, len(measured))
+    return StrataFigures(
+        together=tuple(
+            _worst(of_stratum, threshold) for of_stratum in _posteriors(measured, of_each, seed, _draws_for(of_each))
+        ),
+        every=_worst([one for of_stratum in posteriors for one in of_stratum], threshold),
+        standardised=tuple(_standardised(of_rate, threshold, reference) for of_rate in zip(*posteriors, strict=True)),
+    )
+
+
+def _worst(posteriors: Sequence[Posterior], threshold: float | None) -> JudgedFigures:
+    """The smallest ratio and the largest difference over independent comparisons, of all groups."""
+    return worst_of(posteriors, range(len(posteriors[0].groups)), threshold=threshold)
+
+
+def _posteriors(
+    measured: Sequence[Sequence[Measurement]], level: float, seed: int, draws: int
+) -> list[list[Posterior]]:
+    """Of every stratum those of its comparisons, all independent of each other."""
+    return [
+        [
+            _shuffled(Posterior.of(one, level=level, seed=seed + len(of_stratum) * stratum + index, draws=draws))
+            for index, one in enumerate(of_stratum)
+        ]
+        for stratum, of_stratum in enumerate(measured)
+    ]
+
+
+def _draws_for(level: float) -> int:
+    """As many draws, a power of two, as leave some beyond an interval of this level."""
+    wanted = math.ceil(math.log2(2 * IN_TAIL / (1 - level)))
+    return int(min(max(2**wanted, DRAWS), DRAWS_MAX))
+
+
+def _shuffled(posterior: Posterior) -> Posterior:
+    """The same draws in an order of their own: quasi-random points of two seeds depend on each other by their index."""
+    order = np.random.default_rng((posterior.seed, 5)).permutation(posterior.rates[0].rates.shape[1])
+
+    def reordered(draws: Draws) -> Draws:
+        return Draws(draws.accepted[..., order], draws.size[..., order], draws.prior)
+
+    def of_prior(drawn: DrawsWithBoundaryCases) -> DrawsWithBoundaryCases:
+        draws = reordered(drawn.draws)
+        lower, upper = (
+            draws if boundary is drawn.draws else reordered(boundary) for boundary in (drawn.lower, drawn.upper)
+        )
+        return replace(drawn, draws=draws, lower=lower, upper=upper)
+
+    flat, pooled = map(of_prior, posterior.draws_by_prior)
+    return replace(posterior, draws_by_prior=(flat, pooled))
+
+
+def _standardised(
+    posteriors: Sequence[Posterior], threshold: float | None, reference: Group | None
+) -> StandardisedFigures:
+    """Each group's rate with everybody's mix of the strata in which the answers show people of every group."""
+    first = posteriors[0]
+    groups, level = first.groups, first.level
+    kept = [posterior for posterior in posteriors if not _may_lack_a_group(posterior)]
+    left_out = tuple(index for index, posterior in enumerate(posteriors) if _may_lack_a_group(posterior))
+    if not kept:
+        none = undefined(level)
+        return StandardisedFigures(
+            ratio=none, difference=none, threshold=threshold, strata_left_out=left_out,
+            groups=tuple(StandardisedRate(group, none) for group in groups), weights=(),
+        )  # fmt: skip
+    weights = [_weights([posterior.draws_by_prior[prior] for posterior in kept]) for prior in range(2)]
+    flat, pooled = (
+        _mixed([posterior.rates[prior] for posterior in kept], of_prior) for prior, of_prior in enumerate(weights)
+    )
+    ratio, difference = (
+        one.hull(other) for one, other in zip(*(worst_parity([one], level) for one in (pooled, flat)), strict=True)
+    )
+    return StandardisedFigures(
+        ratio=ratio,
+        difference=difference,
+        threshold=threshold,
+        groups=tuple(
+            StandardisedRate(group, _rate(pooled, k, level).hull(_rate(flat, k, level)))
+            for k, group in enumerate(groups)
+        ),
+        weights=tuple(quantile_estimate(of_stratum, level) for of_stratum in weights[1]),
+        strata_left_out=left_out,
+        comparisons=() if reference is None else _comparisons(groups, first.index(reference), (flat, pooled), level),
+    )
+
+
+def _may_lack_a_group(posterior: Posterior) -> bool:
+    """Whether noise alone may have answered what was answered of some group: there is perhaps nobody to compare."""
+    flat = posterior.draws_by_prior[0]
+    return bool((flat.none_possible[0] & flat.all_possible[0]).any())
+
+
+def _weights(strata: Sequence[DrawsWithBoundaryCases]) -> FloatArray:
+    """Each stratum's share of everybody, shape (S, M)."""
+    sizes = np.stack([drawn.draws.size[0].sum(axis=0) for drawn in strata])
+    weights: FloatArray = sizes / sizes.sum(axis=0)
+    return weights
+
+
+def _mixed(strata: Sequence[RateDraws], weights: FloatArray) -> RateDraws:
+    """Rates with the same mix of strata in every group, in every draw; `weights` has shape (S, M)."""
+
+    def of(rows: str, if_empty: float | None) -> FloatArray:
+        parts = [_filled(getattr(stratum, rows), if_empty) for stratum in strata]
+        mixed: FloatArray = np.einsum("sm,skm->km", weights, np.stack(parts))
+        return mixed
+
+    return RateDraws(of("rates", None), of("lower", 0.0), of("upper", 1.0))
+
+
+def _filled(rates: FloatArray, value: float | None) -> FloatArray:
+    """Rates of shape (K, M), in whose few draws without people another rate stands: a value, or the group's median."""
+    filled: FloatArray = np.where(
+        np.isnan(rates), np.nanmedian(rates, axis=1, keepdims=True) if value is None else value, rates
+    )
+    return filled
+
+
+def _rate(draws: RateDraws, k: int, level: float) -> Estimate:
+    """One group's rate, in the hull of what boundary cases make of it."""
+    return reduce(
+        Estimate.hull, (quantile_estimate(rows[k], level) for rows in (draws.rates, draws.lower, draws.upper))
+    )
+
+
+def _comparisons(
+    groups: Sequence[Group], reference: int, draws: tuple[RateDraws, RateDraws], level: float
+) -> tuple[GroupComparison, ...]:
+    """Every other group against the reference."""
+    flat, pooled = (of_prior.against(reference, level) for of_prior in draws)
+    return tuple(
+        GroupComparison(group, pooled[0][k].hull(flat[0][k]), pooled[1][k].hull(flat[1][k]))
+        for k, group in enumerate(groups)
+        if k != reference
+    )

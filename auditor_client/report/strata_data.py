@@ -1,0 +1,237 @@
+"""Conditional parity as data: a ratio for each stratum, the rates in it, and the rates with the same mix of strata."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from auditor_client.asking.strata import Stratum
+from auditor_client.estimation.results import JudgedFigures, StandardisedFigures, Verdict
+from auditor_client.findings.answers import RATES
+from auditor_client.findings.conditional import ConditionalParity, StratumFigures
+from auditor_client.findings.finding import Finding
+from auditor_client.findings.insight import parity_of
+from auditor_client.report import prose
+from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
+from auditor_client.report.figures import RateTable, rate_table
+from auditor_client.report.formats import group_words, known, percent, points, ratio, sensitive_words
+from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS, RateWords
+from shared.wording import joined, listed, said, sentence
+
+_RATIOS: Final = LinearAxis(0.0, 1.0, 5)
+_RATES: Final = LinearAxis(0.0, 1.0, 5, lambda value: f"{100 * value:.3g}")
+_EVERY: Final = {
+    Verdict.MEETS: sentence(
+        "Within every value of {column} the {metric} ratio is at least {low} (the smallest of them lies between {low} "
+        "and {high}, {level} interval): each meets {rule}."
+    ),
+    Verdict.FAILS: sentence(
+        "Within at least one value of {column} the {metric} ratio is at most {high} (the smallest of them lies between "
+        "{low} and {high}, {level} interval): it fails {rule}."
+    ),
+    Verdict.UNDECIDED: sentence(
+        "The smallest {metric} ratio within a value of {column} lies between {low} and {high} ({level} interval): it "
+        "is undecided whether every value meets {rule}."
+    ),
+    Verdict.NONE: sentence(
+        "The smallest {metric} ratio within a value of {column} lies between {low} and {high} ({level} interval), and "
+        "the largest difference between {less} and {more} percentage points."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StratumRow:
+    """One stratum: its ratio and difference, by themselves and together with all others, and the rates within it."""
+
+    name: str
+    ratio: str
+    mark: Mark
+    interval: str
+    together: str
+    difference: str
+    differences_together: str
+    verdict: str
+    rates: tuple[RateTable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StandardisedRow:
+    """One group's standardised rate."""
+
+    values: tuple[str, ...]
+    rate: str
+    interval: str
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class StandardisedTable:
+    """Rates with the same mix of strata in every group, highest first."""
+
+    words: RateWords
+    conclusion: str
+    left_out: str
+    rows: tuple[StandardisedRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StrataSection:
+    """One metric by strata."""
+
+    key: str
+    title: str
+    conclusion: str
+    rows: tuple[StratumRow, ...]
+    ticks: tuple[Tick, ...]
+    threshold: float | None
+    threshold_text: str
+    standardised: tuple[StandardisedTable, ...]
+    rate_ticks: tuple[Tick, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StrataData:
+    """Everything that a report says within the values of a column."""
+
+    column: str
+    groups: tuple[str, ...]
+    level: str
+    sections: tuple[StrataSection, ...]
+
+
+def strata_data(finding: Finding) -> StrataData | None:
+    """The strata of an audit; None without any."""
+    if not finding.by_stratum:
+        return None
+    return StrataData(
+        column=strata_column(finding),
+        groups=sensitive_words(finding.question),
+        level=prose.level_words(finding.ratio),
+        sections=tuple(_section(finding, metric, of_metric) for metric, of_metric in finding.by_stratum.items()),
+    )
+
+
+def strata_column(finding: Finding) -> str:
+    """The title of the column whose values are the strata."""
+    return finding.question.words.column(finding.question.strata[0].column)
+
+
+def stratum_name(finding: Finding, stratum: Stratum) -> str:
+    """A stratum's value as people read it."""
+    return finding.question.words.value(stratum.column, stratum.value)
+
+
+def _section(finding: Finding, metric: str, found: ConditionalParity) -> StrataSection:
+    threshold = finding.reading.threshold_of(metric)
+    tables = zip(RATES[metric], found.standardised, strict=False)
+    return StrataSection(
+        key=metric,
+        title=METRIC_WORDS[metric].title,
+        conclusion="" if found.every is None else _conclusion(finding, metric, found.every),
+        rows=tuple(_row(finding, metric, one) for one in found.strata),
+        ticks=_RATIOS.ticks,
+        threshold=None if threshold is None else 100 * threshold,
+        threshold_text="" if threshold is None else said("threshold"),
+        standardised=tuple(_standardised(finding, found, RATE_WORDS[rate], one) for rate, one in tables),
+        rate_ticks=_RATES.ticks,
+    )
+
+
+def _conclusion(finding: Finding, metric: str, every: JudgedFigures) -> str:
+    """What holds in every stratum."""
+    if not every.ratio.defined:
+        return said("The answers show no accepted people in any stratum, so there is no ratio.")
+    return said(
+        _EVERY[every.verdict],
+        column=said("“{column}”", column=strata_column(finding)),
+        metric=METRIC_WORDS[metric].within,
+        low=ratio(every.ratio.low, apart_from=every.threshold),
+        high=ratio(every.ratio.high, apart_from=every.threshold),
+        less=points(every.difference.low),
+        more=points(every.difference.high),
+        level=prose.level_words(every.ratio),
+        rule="" if every.threshold is None else prose.threshold_name(every.threshold, metric),
+    )
+
+
+def _row(finding: Finding, metric: str, found: StratumFigures) -> StratumRow:
+    estimate, together = found.estimate, found.together
+
+    def ratio_words(number: float) -> str:
+        return ratio(number, apart_from=estimate.threshold)
+
+    return StratumRow(
+        name=stratum_name(finding, found.stratum),
+        ratio=known(estimate.ratio, ratio_words),
+        mark=_RATIOS.mark(estimate.ratio, None if together is None else together.ratio),
+        interval=interval_text(estimate.ratio, ratio_words),
+        together="" if together is None else interval_text(together.ratio, ratio_words),
+        difference=known(estimate.difference, points),
+        differences_together="" if together is None else interval_text(together.difference, points),
+        verdict=found.verdict.value if estimate.ratio.defined else "undefined",
+        rates=tuple(rate_table(finding.question, rate, parity_of(estimate, rate)) for rate in RATES[metric]),
+    )
+
+
+def _standardised(
+    finding: Finding, found: ConditionalParity, words: RateWords, figures: StandardisedFigures
+) -> StandardisedTable:
+    column = said("“{column}”", column=strata_column(finding))
+    if figures.ratio.defined:
+        conclusion = said(
+            "If every group had the mix of {column} that all people together have, the lowest {rate} would be {ratio} "
+            "of the highest ({level} interval {interval}), and {difference} percentage points below it ({points}).",
+            column=column,
+            rate=words.name,
+            ratio=percent(figures.ratio.value, apart_from=figures.threshold),
+            level=prose.level_words(figures.ratio),
+            interval=interval_text(figures.ratio, percent),
+            difference=points(figures.difference.value),
+            points=interval_text(figures.difference, points),
+        )
+    else:
+        conclusion = said(
+            "There are no rates with the same mix of {column}: no value of it has people of every group, as far as "
+            "the answers show.",
+            column=column,
+        )
+    ordered = sorted(figures.groups, key=lambda one: -one.rate.value if one.rate.defined else math.inf)
+    left_out = [said("“{column}”", column=stratum_name(finding, one)) for one in found.left_out(figures)]
+    return StandardisedTable(
+        words=words,
+        conclusion=conclusion,
+        left_out=""
+        if not left_out or not figures.ratio.defined
+        else said(
+            "Left out of that is {values}: the answers do not show people of every group there. The shares of the "
+            "others are those among themselves.",
+            values=listed(left_out),
+        ),
+        rows=tuple(
+            StandardisedRow(
+                values=group_words(finding.question, one.group),
+                rate=known(one.rate, percent),
+                interval=interval_text(one.rate, percent),
+                mark=_RATES.mark(one.rate),
+            )
+            for one in ordered
+            if figures.ratio.defined
+        ),
+    )
+
+
+def strata_lines(data: StrataData) -> list[str]:
+    """The same for a terminal."""
+    lines: list[str] = []
+    for section in data.sections:
+        lines += ["", f"{section.title} within each value of “{data.column}”:"]
+        width = max(len(row.name) for row in section.rows)
+        for row in section.rows:
+            interval = f"  ({data.level} together: {row.together})" if row.together else ""
+            verdict = "" if row.verdict in ("none", "undefined") else f"  {row.verdict}"
+            lines.append(f"  {row.name:<{width}}  {row.ratio:>9}{interval}{verdict}")
+        lines += [section.conclusion] if section.conclusion else []
+        lines += [
+            joined([table.conclusion, *([table.left_out] if table.left_out else [])]) for table in section.standardised
+        ]
+    return lines
