@@ -26,11 +26,9 @@ Indices = NDArray[np.intp]
 Ends = tuple[float, float]
 
 METHOD: Final = "posterior"
-CONTENDER_PROBABILITY: Final = 0.004
-"""Divided by K: a group contends for the smallest (largest) rate if it is beyond the apparent one so often.
-
-Small, because a group that is wrongly left out takes its pair's end along (docs/adr/0031-contenders.md)."""
-PAIRS_MAX: Final = 256
+CONTENDER_PROBABILITY: Final = 0.04
+"""Divided by K: a group contends for the smallest (largest) rate if it is beyond the apparent one so often."""
+PAIRS_MAX: Final = 64
 """Beyond so many contending pairs their ends are bounded group by group: wider, and much cheaper."""
 
 
