@@ -12,7 +12,7 @@ from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.estimation.measurements import IntArray, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.results import Estimate
-from auditor_client.estimation.score_bands import ScoreFigures, ThresholdCurve, estimate_scores
+from auditor_client.estimation.score_bands import ScoreEstimator, ScoreFigures, ThresholdCurve
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.noise import AdditiveNoise
@@ -71,7 +71,7 @@ def held(register: ScoredRegister, figures: ScoreFigures) -> dict[str, list[bool
 
 def figures_of(register: ScoredRegister, bands: BandCounts, *, seed: int, draws: int) -> ScoreFigures:
     """All figures of one release; decisions are made at the middle edge."""
-    return estimate_scores(bands, chosen=register.edges[len(register.edges) // 2], seed=seed, draws=draws)
+    return ScoreEstimator(bands, seed=seed, draws=draws).figures(register.edges[len(register.edges) // 2])
 
 
 def _curve(curve: ThresholdCurve, shares: FloatArray) -> list[bool]:

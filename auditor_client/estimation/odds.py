@@ -27,7 +27,6 @@ def estimate_equalized_odds(
     *,
     threshold: float | None = 0.8,
     level: float = 0.95,
-    seed: int = 0,
     reference: Group | None = None,
     draws: int = DRAWS,
     rule: SizeRule | None = None,
@@ -48,7 +47,7 @@ def estimate_equalized_odds(
     if positive.groups != negative.groups:
         raise EstimationRefused("The two measurements describe different groups: they cannot be compared.")
     posteriors = [
-        Posterior.of(measurement, level=level, seed=2 * seed + index, draws=draws)
+        Posterior.of(measurement, level=level, seed=index, draws=draws)
         for index, measurement in enumerate((positive, negative))
     ]
     worst = judged_of(posteriors, threshold, rule, but)

@@ -87,24 +87,12 @@ class ScoreFigures:
         return self.acceptance.parities[self.median]
 
 
-def estimate_scores(
-    bands: BandCounts,
-    *,
-    chosen: float | None = None,
-    threshold: float = 0.8,
-    labelled_threshold: float | None = None,
-    level: float = 0.95,
-    seed: int = 0,
-    draws: int = DRAWS,
-    reference: Group | None = None,
-    joint: bool = False,
-    rule: SizeRule | None = None,
-) -> ScoreFigures:
-    """Everything that bands of a score say, with honest intervals.
+@dataclass(frozen=True, slots=True)
+class ScoreEstimator:
+    """Makes the figures of some bands, with honest intervals.
 
-    Args:
+    Attributes:
         bands: Noisy counts.
-        chosen: The edge that decisions are made at; None if there is none.
         threshold: What the verdicts on ratios of acceptance rates are about.
         labelled_threshold: What those among people of one value of the label are about; None for no verdicts.
         level: Of each statement, whether of one figure or of several together.
@@ -115,49 +103,54 @@ def estimate_scores(
         rule: How large the groups are that are compared with each other; None for all.
 
     Raises:
-        EstimationRefused: The chosen threshold is no edge, or there is no group of the reference's name.
         ValueError: Threshold or level out of range.
     """
-    check_question(threshold, level)
-    check_question(labelled_threshold, level)
-    if chosen is not None and chosen not in bands.edges:
-        raise EstimationRefused(f"The threshold {chosen} is no edge of the bands: name it among the edges.")
-    figures = _Figures(bands, threshold, labelled_threshold, level, seed, draws, reference, joint, rule)
-    acceptance, median = figures.curve("everybody"), median_edge(bands)
-    return ScoreFigures(
-        groups=bands.groups,
-        edges=bands.edges,
-        acceptance=acceptance,
-        distribution=figures.distribution(),
-        median=median,
-        impact=figures.impact(median if chosen is None else bands.edges.index(chosen)),
-        true_positive=figures.curve("positive") if bands.labelled else None,
-        false_positive=figures.curve("negative") if bands.labelled else None,
-        calibration=figures.calibration() if bands.labelled else None,
-        auc=figures.auc() if bands.labelled else None,
-        level=level,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Figures:
-    """How figures of some bands are made."""
 
     bands: BandCounts
-    threshold: float
-    labelled_threshold: float | None
-    level: float
-    seed: int
-    draws: int
-    reference: Group | None
-    joint: bool
-    rule: SizeRule | None
+    threshold: float = 0.8
+    labelled_threshold: float | None = None
+    level: float = 0.95
+    seed: int = 0
+    draws: int = DRAWS
+    reference: Group | None = None
+    joint: bool = False
+    rule: SizeRule | None = None
+
+    def __post_init__(self) -> None:
+        check_question(self.threshold, self.level)
+        check_question(self.labelled_threshold, self.level)
+
+    def figures(self, chosen: float | None = None) -> ScoreFigures:
+        """Everything that the bands say; `chosen` is the edge that decisions are made at, if there is one.
+
+        Raises:
+            EstimationRefused: The chosen threshold is no edge, or there is no group of the reference's name.
+        """
+        edges, labelled = self.bands.edges, self.bands.labelled
+        if chosen is not None and chosen not in edges:
+            raise EstimationRefused(f"The threshold {chosen} is no edge of the bands: name it among the edges.")
+        acceptance, median = self.curve("everybody"), median_edge(self.bands)
+        return ScoreFigures(
+            groups=self.bands.groups,
+            edges=edges,
+            acceptance=acceptance,
+            distribution=self.distribution(),
+            median=median,
+            impact=self.impact(median if chosen is None else edges.index(chosen)),
+            true_positive=self.curve("positive") if labelled else None,
+            false_positive=self.curve("negative") if labelled else None,
+            calibration=self.calibration() if labelled else None,
+            auc=self.auc() if labelled else None,
+            level=self.level,
+        )
 
     def curve(self, of: Population) -> ThresholdCurve:
+        """The comparison at every threshold, among some people."""
         accepted = np.array([self.bands.accepted(edge) for edge in range(len(self.bands.edges))])
         return ThresholdCurve(of, self.bands.edges, self._together(of, accepted), self.level)
 
     def distribution(self) -> tuple[tuple[Estimate, ...], ...]:
+        """The share of each band in each group."""
         parities = self._together("everybody", np.eye(len(self.bands.edges) + 1, dtype=bool))
         return tuple(zip(*([group.rate for group in parity.groups] for parity in parities), strict=True))
 
@@ -167,6 +160,7 @@ class _Figures:
         return impact_ratios(measured, level=self.level, seed=self.seed, draws=self.draws, rule=self.rule)
 
     def calibration(self) -> tuple[ParityEstimate, ...]:
+        """Of each band how often its people turn out positive, compared between the groups."""
         bands = len(self.bands.edges) + 1
         positive, negative = (self.bands.counts(of) for of in ("positive", "negative"))
         measured = [

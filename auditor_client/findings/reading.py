@@ -182,11 +182,10 @@ class Reading(BaseModel):
             chosen: The edge at which decisions are made; None if there is none, or there are several.
             reference: The group to compare others with.
         """
-        from auditor_client.estimation.score_bands import estimate_scores  # noqa: PLC0415 - see above
+        from auditor_client.estimation.score_bands import ScoreEstimator  # noqa: PLC0415 - see above
 
-        return estimate_scores(
+        return ScoreEstimator(
             bands,
-            chosen=chosen,
             threshold=self.selection_threshold,
             labelled_threshold=self.threshold_of(OPPORTUNITY),
             level=self.level,
@@ -194,7 +193,7 @@ class Reading(BaseModel):
             reference=reference,
             joint=self.joint,
             rule=self.rule,
-        )
+        ).figures(chosen)
 
     def conditional(
         self,

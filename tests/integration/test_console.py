@@ -87,8 +87,8 @@ def test_too_many_failures_are_slowed_down_by_address(
         assert later.path == "/console"
 
 
-def test_the_cookie_goes_to_no_script_no_other_site_and_no_plain_connection(lasting_holder: TestedHolder) -> None:
-    with httpx.Client(base_url=lasting_holder.client.base_url) as client:
+def test_the_cookie_goes_to_no_script_no_other_site_and_no_plain_connection(sqlite_holder: TestedHolder) -> None:
+    with httpx.Client(base_url=sqlite_holder.client.base_url) as client:
         for host, name, secure in (
             ("127.0.0.1", "holder-session", False),
             ("holder.org", "__Host-holder-session", True),
@@ -97,7 +97,7 @@ def test_the_cookie_goes_to_no_script_no_other_site_and_no_plain_connection(last
             cookies = {"Cookie": "; ".join(one.partition(";")[0] for one in page.answer.headers.get_list("set-cookie"))}
             answer = client.post(
                 "/console/log-in", headers={"Host": host, **cookies},
-                data={"key": lasting_holder.admin_key, "form_token": page.values["form_token"]},
+                data={"key": sqlite_holder.admin_key, "form_token": page.values["form_token"]},
             )  # fmt: skip
             cookie = answer.headers["set-cookie"]
 
@@ -105,7 +105,7 @@ def test_the_cookie_goes_to_no_script_no_other_site_and_no_plain_connection(last
             assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(cookie.split("; "))
             assert ("Secure" in cookie) == secure
             assert "Domain" not in cookie
-            assert lasting_holder.admin_key not in cookie
+            assert sqlite_holder.admin_key not in cookie
             assert ("does not look encrypted" in page.text) == secure
 
 
@@ -159,14 +159,14 @@ def test_a_session_ends_by_itself_and_by_logging_out(sqlite_holder: TestedHolder
         assert thief.get("/console").path == "/console/log-in"
 
 
-def test_the_way_back_after_a_log_in_leads_nowhere_else(lasting_holder: TestedHolder) -> None:
+def test_the_way_back_after_a_log_in_leads_nowhere_else(sqlite_holder: TestedHolder) -> None:
     for then, path in (
         ("/console/ledger", "/console/ledger"),
         ("https://evil.example/", "/console"),
         ("//evil", "/console"),
     ):
-        with visitor(lasting_holder, logged_in=False) as visits:
-            fields = {"key": lasting_holder.admin_key, "then": then}
+        with visitor(sqlite_holder, logged_in=False) as visits:
+            fields = {"key": sqlite_holder.admin_key, "then": then}
 
             assert visits.send("/console/log-in", fields).path == path
 

@@ -10,7 +10,7 @@ from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.estimation.impact import ImpactRatio, impact_ratios
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts
 from auditor_client.estimation.results import Verdict
-from auditor_client.estimation.score_bands import estimate_scores
+from auditor_client.estimation.score_bands import ScoreEstimator
 from auditor_client.estimation.score_levels import level_of_sums
 from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
 from testing.invented_scores import ScoredRegister
@@ -33,7 +33,7 @@ def bands_of(register: ScoredRegister, noise: Noise = SLIGHT, *, labelled: bool 
 @pytest.mark.parametrize("seed", range(3))
 def test_without_noise_every_figure_is_that_of_the_people(seed: int) -> None:
     register = ScoredRegister.invented(seed)
-    figures = estimate_scores(bands_of(register), chosen=register.edges[0], draws=256)
+    figures = ScoreEstimator(bands_of(register), draws=256).figures(register.edges[0])
 
     above = register.shares(register.everybody)
     for edge, parity in enumerate(figures.acceptance.parities):
@@ -52,7 +52,7 @@ def test_without_noise_every_figure_is_that_of_the_people(seed: int) -> None:
 
 def test_thresholds_that_meet_the_rule_are_those_whose_whole_interval_does() -> None:
     register = ScoredRegister.invented(1)
-    curve = estimate_scores(bands_of(register, labelled=False)).acceptance
+    curve = ScoreEstimator(bands_of(register, labelled=False)).figures().acceptance
 
     expected = [edge for edge, parity in zip(register.edges, curve.parities, strict=True) if parity.ratio.low >= 0.8]
     assert curve.meeting() == tuple(expected)
@@ -63,7 +63,7 @@ def test_the_median_edge_halves_the_people() -> None:
     counts = np.array([[10, 10], [20, 20], [40, 40], [5, 5]])
     bands = BandCounts((("a",), ("b",)), (0.1, 0.2, 0.3), unlabelled=(NoisyCounts(counts, SLIGHT),))
 
-    assert estimate_scores(bands).median == 1
+    assert ScoreEstimator(bands).figures().median == 1
 
 
 @pytest.mark.parametrize("noise", [DiscreteLaplaceNoise(scale=10.0), DiscreteGaussianNoise(scale=10.0)])
@@ -88,7 +88,7 @@ def test_what_cannot_be_read_is_refused() -> None:
     bands = bands_of(register)
 
     with pytest.raises(EstimationRefused, match="is no edge"):
-        estimate_scores(bands, chosen=123.0)
+        ScoreEstimator(bands).figures(123.0)
     with pytest.raises(EstimationRefused, match="Edges ascend"):
         BandCounts(register.groups, register.edges[::-1], unlabelled=(NoisyCounts(register.everybody, SLIGHT),))
     with pytest.raises(EstimationRefused, match="adds noise"):
@@ -109,7 +109,7 @@ def test_auc_of_a_group_that_noise_swallows_is_not_given() -> None:
         negative=(NoisyCounts(counts[::-1], noise),),
     )
 
-    few, many = estimate_scores(bands, draws=512).auc or ()
+    few, many = ScoreEstimator(bands, draws=512).figures().auc or ()
 
     assert not few.defined
     assert (few.low, few.high) == (0.0, 1.0)
@@ -119,7 +119,9 @@ def test_auc_of_a_group_that_noise_swallows_is_not_given() -> None:
 def test_where_low_scores_are_favourable_the_rates_are_those_below() -> None:
     register = ScoredRegister.invented(1)
     above, below = (
-        estimate_scores(replace(bands_of(register, labelled=False), upward=upward), draws=256).acceptance.parities
+        ScoreEstimator(replace(bands_of(register, labelled=False), upward=upward), draws=256)
+        .figures()
+        .acceptance.parities
         for upward in (True, False)
     )
 

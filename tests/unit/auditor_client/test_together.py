@@ -16,7 +16,7 @@ from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.estimation.measurements import NoisyCounts
 from auditor_client.estimation.posterior import Posterior
 from auditor_client.estimation.results import Estimate, OddsEstimate
-from auditor_client.estimation.score_bands import estimate_scores
+from auditor_client.estimation.score_bands import ScoreEstimator
 from auditor_client.estimation.together import draws_at, level_of_report, level_together, needed_by
 from auditor_client.findings.reading import Reading
 from auditor_client.planning.forecasting import forecast, outlook
@@ -152,7 +152,7 @@ def test_what_a_score_says_is_part_of_what_holds_together() -> None:
 
     alone = level_of_report([at_edge], bands=None, edge=None, **asked)
     with_bands = level_of_report([at_edge], bands=bands, edge=2, **asked)
-    figures = estimate_scores(bands, level=with_bands, joint=True, draws=1024)
+    figures = ScoreEstimator(bands, level=with_bands, joint=True, draws=1024).figures()
 
     assert alone < with_bands
     assert {parity.ratio.level for parity in figures.acceptance.parities} == {with_bands}
