@@ -1,5 +1,6 @@
 """Every kind of report in a real browser: read by axe-core, on a phone, on paper, in forced colours."""
 
+import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,14 +16,20 @@ PHONE: dict[str, Any] = {"viewport": {"width": PHONE_PX, "height": 844}, "is_mob
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The file of each kind of report."""
-    folder = tmp_path_factory.mktemp("reports")
-    with report_pages(tmp_path_factory.mktemp("holder")) as reports:
-        for kind, page in reports.pages.items():
-            (folder / f"{kind}.html").write_text(page, encoding="utf-8")
-    return {kind: folder / f"{kind}.html" for kind in KINDS}
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> dict[str, Path]:
+    """The file of each kind of report; the first of a run's workers makes them, and the others wait for it."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "reports"
+    folder.mkdir(exist_ok=True)
+    made = {kind: folder / f"{kind}.html" for kind in KINDS}
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not all(path.exists() for path in made.values()):
+            with report_pages(tmp_path_factory.mktemp("holder")) as reports:
+                for kind, path in made.items():
+                    path.write_text(reports.pages[kind], encoding="utf-8")
+    return made
 
 
 @contextmanager
