@@ -20,11 +20,11 @@ def with_epsilon(pair: Neighbours, batch: Batch, factor: float) -> Mechanism:
 
 
 def count_large_registers_slowly() -> None:
-    """Have this process take 50 ms longer to count more records than one chunk holds, whatever the machine."""
+    """Have this process take 150 ms longer to count more records than one chunk holds, whatever the machine."""
 
     def slowly(records: Records, *rest: Any) -> TrueCounts:
         if len(records.chunks) > 1:
-            time.sleep(0.05)
+            time.sleep(0.15)
         return count_cells(records, *rest)
 
     vars(releases)["count_cells"] = slowly

@@ -93,7 +93,7 @@ def test_a_running_holder_keeps_to_its_charges(tmp_path: Path) -> None:
 
 
 def watched(quantum_ms: int) -> dict[str, LossBound]:
-    """What times and texts show of two registers of which the holder counts one 50 ms longer than the other."""
+    """What times and texts show of two registers of which the holder counts one 150 ms longer than the other."""
     with holder_under_audit(quantum_ms=quantum_ms, fault=count_large_registers_slowly) as holder:
         watcher = Watcher(holder, EVERYTHING)
         watcher.watch(runs=WARM_UP, watched=False)
@@ -110,11 +110,9 @@ def test_no_time_and_no_text_shows_how_long_a_count_took() -> None:
 
 
 def test_without_a_quantum_times_show_it() -> None:
-    """The negative control: of 50 pairs of times nearly all have to be apart.
+    """The negative control: of 50 pairs of times nearly all have to be apart."""
+    found = watched(quantum_ms=0)
 
-    Other work of the machine may take longer than the 50 ms that are looked for: one of three attempts has to see
-    them, and them alone.
-    """
-    attempts = (watched(quantum_ms=0) for _ in range(3))
-
-    assert any(found["text"].holds and not (found["latency"].holds or found["created"].holds) for found in attempts)
+    assert not found["latency"].holds
+    assert not found["created"].holds
+    assert found["text"].holds
