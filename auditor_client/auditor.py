@@ -7,68 +7,36 @@ after the question was sent loses nothing: the same plan is answered again at no
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Self
 
-from auditor_client.asking.bands import score_of
-from auditor_client.asking.choice import choose_strategy, counted, rules_from
 from auditor_client.asking.mechanisms import mechanism_of
-from auditor_client.asking.question import Question, make_question
-from auditor_client.asking.request import AUTO, AuditRequest, PrivacyAmount
-from auditor_client.asking.totals_table import read_group_totals
+from auditor_client.asking.request import AuditRequest, PrivacyAmount
+from auditor_client.audits.answering import Answering
 from auditor_client.audits.asking import Asking, LinkRequest, made
 from auditor_client.audits.comparing import (
     ModelComparison,
-    compare_results,
+    compare_models,
     counting_nothing_else,
-    half_of,
     require_comparable,
-    together,
 )
 from auditor_client.audits.history import History, stored_history
 from auditor_client.audits.planned import PlannedAudit
+from auditor_client.audits.questioning import NOT_COUNTED, Questioning, Step
 from auditor_client.audits.result import AuditResult
-from auditor_client.audits.stored_answers import (
-    asked_before,
-    cell_supports,
-    finding,
-    reusable_answer,
-    shares_cells,
-    stored_supports,
-)
-from auditor_client.errors import HolderLied, HolderRefused, HolderUnavailable, QuestionRefused, ReceiptsDamaged
+from auditor_client.errors import QuestionRefused
 from auditor_client.exchange.calls import HttpClient
-from auditor_client.exchange.columns import (
-    HeldColumn,
-    LinkedColumn,
-    LinkedColumns,
-    OwnColumns,
-    require_ready,
-    send_values,
-)
+from auditor_client.exchange.columns import LinkedColumn, LinkedColumns, send_values
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
-from auditor_client.exchange.verification import check_quote, verified_release
 from auditor_client.findings.about import NOTHING, About
-from auditor_client.findings.finding import StoredAnswer
-from auditor_client.findings.notes import Note, Notes
+from auditor_client.findings.notes import Notes
 from auditor_client.findings.reading import Reading
 from auditor_client.settings import AuditorSettings, load_settings
-from auditor_client.text import loss_words
-from shared.amounts import NO_LOSS
 from shared.columns import ColumnDescription
 from shared.datasets import Budget, DatasetDescription
-from shared.plans import Quote
-
-if TYPE_CHECKING:
-    from auditor_client.asking.own_data import OwnData
-
-Step = Callable[[str], None]
-"""Takes a few words about what is being done, to show progress."""
-
-_NOT_COUNTED: Final = "Rules that name a sensitive column cannot be counted in your own data."
 
 
 class Auditor:
@@ -120,10 +88,11 @@ class Auditor:
             allow_plain_http=settings.allow_plain_http,
         )
         self._receipts = Receipts(settings.receipts)
-        self._notes = Notes(settings.receipts)
         self._linked = LinkedColumns(settings.receipts)
-        self._about = about.over(made(About, {"organisation": settings.organisation, "author": settings.author}))
         self._on_step = on_step
+        about = about.over(made(About, {"organisation": settings.organisation, "author": settings.author}))
+        self._questioning = Questioning(self._linked, on_step)
+        self._answering = Answering(self._holder, self._receipts, Notes(settings.receipts), about, on_step)
 
     @classmethod
     def from_settings(cls, settings: AuditorSettings, *, on_step: Step = lambda _: None) -> Self:
@@ -198,14 +167,15 @@ class Auditor:
             raise QuestionRefused("Give either `epsilon` or the width that the interval is to have (`target_width`).")
         budget = self._holder.budget(description.name)
         asked = asking.request if target_width is None else asking.request.changed(epsilon="1")
-        question, data = self._question(model, description, replace(asking, request=asked), budget.auditor)
+        posed = self._questioning.posed(model, description, replace(asking, request=asked), budget.auditor)
+        question, data = posed.question, posed.data
         from auditor_client.planning.forecasting import forecast, smallest_epsilon  # noqa: PLC0415 - see Reading
 
         people = None if data is None or not question.supportable else data.count
         if target_width is not None:
             if question.request.assumption.people is None:
                 other = (
-                    " or your own data about them (`supports_from`)." if question.supportable else f". {_NOT_COUNTED}"
+                    " or your own data about them (`supports_from`)." if question.supportable else f". {NOT_COUNTED}"
                 )
                 raise QuestionRefused(
                     "The epsilon that a width needs follows from how many people there are: give their number "
@@ -213,7 +183,7 @@ class Auditor:
                 )
             self._on_step("Looking for the smallest epsilon")
             question = smallest_epsilon(question, target_width, supports=people, reading=asking.reading)
-        quote = self._quote(question)
+        quote = self._answering.quote(question)
         self._on_step("Simulating the audit")
         return PlannedAudit(
             question=question,
@@ -268,7 +238,10 @@ class Auditor:
             HolderUnavailable: No answer; asking again costs nothing more.
             HolderLied: The answer cannot be trusted; it is kept as evidence.
         """
-        return self._audit(model, dataset, Asking.of(request, epsilon, reading, keywords, about))
+        asking = Asking.of(request, epsilon, reading, keywords, about)
+        description = self._description(dataset)
+        auditor = self._holder.budget(description.name).auditor
+        return self._answering.answered(self._questioning.posed(model, description, asking, auditor), asking)
 
     def link(self, data: Any, dataset: str, request: LinkRequest | None = None, **keywords: Any) -> LinkedColumn:
         """Send values of the auditor's own, one for each person key; charges nothing, and shows the auditor nothing.
@@ -339,20 +312,9 @@ class Auditor:
         asking = counting_nothing_else(asking)
         description = self._description(dataset)
         auditor = self._holder.budget(description.name).auditor
-        one, data = self._question(first, description, asking, auditor)
-        other, _ = self._question(second, description, asking, auditor, beside=one.source.columns)
-        if all(self._is_kept(question, data, asking, auditor) for question in (one, other)):
-            return compare_results(*(self._answered(question, data, asking, auditor) for question in (one, other)))
-        pair = together(one, other)
-        if isinstance(pair, str):
-            if not shares_cells(one, other):
-                halved = (question.changed(**half_of(question.request)) for question in (one, other))
-                apart = None if one.request.epsilon is None else pair
-                return compare_results(*(self._answered(each, data, asking, auditor) for each in halved), apart=apart)
-            pair = one, other
-        data = _own_data(asking.own.supports_from, pair[0])
-        before = self._answered(pair[0], data, asking, auditor)
-        return compare_results(before, self._found(pair[1], replace(before.stored, reused=True), asking))
+        one = self._questioning.posed(first, description, asking, auditor)
+        other = self._questioning.posed(second, description, asking, auditor, beside=one.question.source.columns)
+        return compare_models(one, other, self._answering, asking)
 
     def history(self, dataset: str | None = None, *, model: str | None = None) -> History:
         """The kept audits in the order of their answers, every figure computed again from its receipt.
@@ -371,172 +333,7 @@ class Auditor:
         self._on_step("Checking the receipts")
         return check_receipts(self._receipts, self._holder)
 
-    def _audit(self, model: Any, dataset: str | None, asking: Asking) -> AuditResult:
-        """Read the model, ask, and estimate."""
-        description = self._description(dataset)
-        auditor = self._holder.budget(description.name).auditor
-        question, data = self._question(model, description, asking, auditor)
-        return self._answered(question, data, asking, auditor)
-
-    def _answered(self, question: Question, data: "OwnData | None", asking: Asking, auditor: str) -> AuditResult:
-        """Ask or find the answer, keep what it was about, and only then estimate."""
-        known = cell_supports(question, asking.own.supports, data)
-        count = None if data is None else data.count
-        # Supports that were given by cell are of the question's own cells, not of a kept answer's.
-        wanted = asking.own.reuse and asking.own.supports is None
-        stored = reusable_answer(self._receipts, question, auditor, count) if wanted else None
-        if stored is None:
-            stored = self._release(question, self._quote(question), auditor)
-        else:
-            self._receipts.pin(self._holder.keys())  # a holder whose key changed is noticed here too
-            known = None if data is None else stored_supports(stored, question, data)
-        return self._found(question, replace(stored, supports=known), asking)
-
-    def _found(self, question: Question, stored: StoredAnswer, asking: Asking) -> AuditResult:
-        """What an answer says, once it is kept what it was about."""
-        self._on_step("Estimating")
-        reading, about = asking.reading.settled(question.metrics), asking.about.over(self._about)
-        self._notes.keep(Note.of(question, stored, reading, about))
-        budget_now = self._budget_now(question.dataset.name)
-        return finding(question, stored, reading, holder_url=self._holder.url, budget=budget_now, about=about)
-
-    def _is_kept(self, question: Question, data: "OwnData | None", asking: Asking, auditor: str) -> bool:
-        """Whether a question has an answer already, so that nothing would be spent on it."""
-        count = None if data is None else data.count
-        return asking.own.reuse and (
-            asked_before(self._receipts, question, auditor)
-            or reusable_answer(self._receipts, question, auditor, count) is not None
-        )
-
     def _description(self, dataset: str | None) -> DatasetDescription:
         if dataset is None:
             raise QuestionRefused("Name the `dataset`; `Auditor.datasets` lists them.")
         return self._holder.dataset(dataset)
-
-    def _question(
-        self,
-        model: Any,
-        description: DatasetDescription,
-        asking: Asking,
-        auditor: str,
-        *,
-        beside: Sequence[HeldColumn] = (),
-    ) -> "tuple[Question, OwnData | None]":
-        """A model or decisions, made into a plan; and the auditor's own data about the same people.
-
-        Columns of another model, `beside` which it is asked about, keep their names.
-        """
-        request, own = asking.request, asking.own
-        self._on_step("Reading the model" if request.decision is None else "Making the plan")
-        columns = OwnColumns(auditor, self._linked.of(description.name))
-        question = make_question(model, description, request, columns)
-        taken = {held.column.name: held for held in beside}
-        if any(taken.get(held.column.name, held).id != held.id for held in question.source.columns):
-            columns = OwnColumns(auditor, {**columns.linked, **taken})
-            question = make_question(model, description, request, columns)
-        if own.group_totals is not None:
-            known = _known_totals(asking, question)
-            request, question = request.changed(**known), question.changed(**known)
-        data = _own_data(own.supports_from, question)
-        if data is not None and not question.supportable:
-            self._on_step(_NOT_COUNTED)
-        elif data is not None:
-            question = question.changed(assumption=counted(question, data.count))
-            if request.strategy == AUTO and request.edges is None:
-                question = question.changed(strategy=choose_strategy(question))
-        if own.bands is not None:
-            if data is None or request.edges is not None:
-                raise QuestionRefused("Bands are cut by your own data (`supports_from`), or at `edges` that you name.")
-            edges = data.edges(score_of(question.rules, question.schema), own.bands)
-            request = request.changed(edges=edges, assumption=question.request.assumption)
-            question = make_question(model, description, request, columns)
-        if request.strategy == AUTO and question.request.edges is None:
-            self._say_choice(question)
-        return question, data
-
-    def _say_choice(self, question: Question) -> None:
-        """Say it where strategy auto would ask otherwise if it knew how many people there are."""
-        people = rules_from(question)
-        if people is not None:
-            self._on_step(
-                "Asking by strategy verdict, as it is not known how many people there are (`people`): from "
-                f"{people} on it would be rule by rule"
-            )
-
-    def _quote(self, question: Question) -> Quote:
-        """The price of a question, if it is the one that was meant; what it needs is made first."""
-        for held in question.source.columns:
-            require_ready(self._holder, question.dataset.name, held, self._on_step)
-        self._on_step("Asking for the price")
-        quote = self._holder.quote(question.dataset.name, question.plan)
-        check_quote(quote, plan=question.plan, dataset=question.dataset, schema=question.schema)
-        meant = sum((batch.loss for batch in question.plan.batches), NO_LOSS)
-        if quote.charge == meant:
-            return quote
-        raise QuestionRefused(
-            f"The holder would charge {loss_words(quote.charge)} for a plan that was meant to cost "
-            f"{loss_words(meant)}: it does not find the model's rules disjoint. Nothing was spent. Lower epsilon, or "
-            "report it to the holder's administrator."
-        )
-
-    def _release(self, question: Question, quote: Quote, auditor: str) -> StoredAnswer:
-        """Ask, verify, keep the receipt: in this order, and nothing is used before."""
-        plan = question.plan
-        keys = self._receipts.pin(self._holder.keys())
-        self._on_step("Waiting for the answer")
-        try:
-            unverified = self._holder.release(question.dataset.name, plan)
-        except HolderUnavailable as error:
-            raise HolderUnavailable(
-                f"{error} The plan was made for version {plan.version} of the records: pin it if you ask again later."
-            ) from error
-        try:
-            if all(key.id != unverified.document.get("key") for key in keys.keys):
-                keys = self._receipts.pin(self._holder.keys())  # signed with a key that was made in between
-            release = verified_release(
-                unverified.document,
-                keys=keys,
-                plan=plan,
-                quote=quote,
-                dataset=question.dataset,
-                auditor=auditor,
-                schema=question.schema,
-            )
-            receipt = self._receipts.keep(release.id, unverified.body)
-        except HolderLied as error:
-            raise HolderLied(f"{error} {self._evidence(unverified.body)}") from error
-        key = next(key for key in keys.keys if key.id == release.key)
-        return StoredAnswer(release, unverified.document, receipt, key)
-
-    def _evidence(self, body: bytes) -> str:
-        """Keep a false answer, and say where; a failure to keep it must not hide that it is false."""
-        try:
-            return f"The answer is kept as evidence in {self._receipts.keep_refused(body)}."
-        except ReceiptsDamaged as error:
-            return f"The answer could not be kept as evidence: {error}"
-
-    def _budget_now(self, dataset: str) -> Budget | None:
-        """The account after an audit; None if the holder does not answer: the finding does not depend on it."""
-        try:
-            return self._holder.budget(dataset)
-        except (HolderUnavailable, HolderRefused):
-            return None
-
-
-def _known_totals(asking: Asking, question: Question) -> dict[str, Any]:
-    """What is known of the groups' sizes, as changes of the request: the assumption follows it too."""
-    if not asking.reading.has_intervals:
-        raise QuestionRefused("The plug-in estimator takes no group totals (`group_totals`): use posterior.")
-    own, request = asking.own, question.request
-    totals = read_group_totals(own.group_totals, own.totals_source, question.groups, request.sensitive)
-    return {"known_totals": totals, "assumption": totals.assumed(request.assumption)}
-
-
-def _own_data(table: Any, question: Question) -> "OwnData | None":
-    if table is None:
-        return None
-    # pandas takes a second to import, and only counting needs it.
-    from auditor_client.asking.own_data import OwnData  # noqa: PLC0415
-
-    scores = {one.column.name: one.score for one in question.source.columns if one.score is not None}
-    return OwnData(table, question.schema, scores)

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 from auditor_client.asking.mechanisms import halves
 from auditor_client.asking.question import Question, crossed_questions
 from auditor_client.asking.request import AUTO, ODDS, STABILITY, VERDICT, AuditRequest
+from auditor_client.audits.answering import Answering
 from auditor_client.audits.asking import Asking
+from auditor_client.audits.questioning import PosedQuestion, own_data
 from auditor_client.audits.result import AuditResult
+from auditor_client.audits.stored_answers import shares_cells
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Comparison, ParityEstimate
 from auditor_client.findings.answers import RATES, read_crossed
@@ -93,6 +96,33 @@ def together(first: Question, second: Question) -> tuple[Question, Question] | s
     if any(question.counts_first_group_alone for question in crossed):
         return said("the holder counts one of two groups alone")
     return crossed
+
+
+def compare_models(
+    first: PosedQuestion, second: PosedQuestion, answering: Answering, asking: Asking
+) -> ModelComparison:
+    """Have two models' questions answered at the price of one, and compare.
+
+    By kept answers where both have one; else by one answer about both; else one by one, each at half of the loss.
+
+    Raises:
+        QuestionRefused: They cannot be asked; nothing is spent.
+    """
+    if all(answering.is_kept(posed, asking) for posed in (first, second)):
+        return compare_results(*(answering.answered(posed, asking) for posed in (first, second)))
+    one, other = first.question, second.question
+    pair = together(one, other)
+    if isinstance(pair, str):
+        if not shares_cells(one, other):
+            halved = (
+                replace(first, question=question.changed(**half_of(question.request))) for question in (one, other)
+            )
+            apart = None if one.request.epsilon is None else pair
+            return compare_results(*(answering.answered(posed, asking) for posed in halved), apart=apart)
+        pair = one, other
+    posed = replace(first, question=pair[0], data=own_data(asking.own.supports_from, pair[0]))
+    before = answering.answered(posed, asking)
+    return compare_results(before, answering.found(pair[1], replace(before.stored, reused=True), asking))
 
 
 def compare_results(first: AuditResult, second: AuditResult, *, apart: str | None = None) -> ModelComparison:

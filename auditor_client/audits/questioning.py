@@ -1,0 +1,125 @@
+"""From a model and what was asked about it to a question, with the auditor's own data about the same people."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor_client.asking.bands import score_of
+from auditor_client.asking.choice import choose_strategy, counted, rules_from
+from auditor_client.asking.question import Question, make_question
+from auditor_client.asking.request import AUTO
+from auditor_client.asking.totals_table import read_group_totals
+from auditor_client.audits.asking import Asking
+from auditor_client.errors import QuestionRefused
+from auditor_client.exchange.columns import HeldColumn, LinkedColumns, OwnColumns
+from shared.datasets import DatasetDescription
+
+if TYPE_CHECKING:
+    from auditor_client.asking.own_data import OwnData
+
+Step = Callable[[str], None]
+"""Takes a few words about what is being done, to show progress."""
+
+NOT_COUNTED: Final = "Rules that name a sensitive column cannot be counted in your own data."
+
+
+@dataclass(frozen=True, slots=True)
+class PosedQuestion:
+    """A question as one auditor asks it.
+
+    Attributes:
+        question: What is asked.
+        data: The auditor's own data about the same people, which are not sent; None if there are none.
+        auditor: Who asks, by the holder's own name for it.
+    """
+
+    question: Question
+    data: "OwnData | None"
+    auditor: str
+
+
+class Questioning:
+    """Makes questions that may name the auditor's linked columns; sends nothing."""
+
+    def __init__(self, linked: LinkedColumns, on_step: Step) -> None:
+        self._linked = linked
+        self._on_step = on_step
+
+    def posed(
+        self,
+        model: Any,
+        description: DatasetDescription,
+        asking: Asking,
+        auditor: str,
+        *,
+        beside: Sequence[HeldColumn] = (),
+    ) -> PosedQuestion:
+        """A model or decisions, made into a plan.
+
+        Args:
+            model: What `Auditor.audit` takes.
+            description: Whom to ask about.
+            asking: What is asked, and what is on hand.
+            auditor: Who asks, by the holder's own name for it.
+            beside: The columns of another model that is asked about too; they keep their names.
+
+        Raises:
+            ModelRefused: The model cannot be read exactly.
+            QuestionRefused: What is asked does not fit the dataset or the auditor's own data.
+        """
+        request, own = asking.request, asking.own
+        self._on_step("Reading the model" if request.decision is None else "Making the plan")
+        columns = OwnColumns(auditor, self._linked.of(description.name))
+        question = make_question(model, description, request, columns)
+        taken = {held.column.name: held for held in beside}
+        if any(taken.get(held.column.name, held).id != held.id for held in question.source.columns):
+            columns = OwnColumns(auditor, {**columns.linked, **taken})
+            question = make_question(model, description, request, columns)
+        if own.group_totals is not None:
+            known = _known_totals(asking, question)
+            request, question = request.changed(**known), question.changed(**known)
+        data = own_data(own.supports_from, question)
+        if data is not None and not question.supportable:
+            self._on_step(NOT_COUNTED)
+        elif data is not None:
+            question = question.changed(assumption=counted(question, data.count))
+            if request.strategy == AUTO and request.edges is None:
+                question = question.changed(strategy=choose_strategy(question))
+        if own.bands is not None:
+            if data is None or request.edges is not None:
+                raise QuestionRefused("Bands are cut by your own data (`supports_from`), or at `edges` that you name.")
+            edges = data.edges(score_of(question.rules, question.schema), own.bands)
+            request = request.changed(edges=edges, assumption=question.request.assumption)
+            question = make_question(model, description, request, columns)
+        if request.strategy == AUTO and question.request.edges is None:
+            self._say_choice(question)
+        return PosedQuestion(question, data, auditor)
+
+    def _say_choice(self, question: Question) -> None:
+        """Say it where strategy auto would ask otherwise if it knew how many people there are."""
+        people = rules_from(question)
+        if people is not None:
+            self._on_step(
+                "Asking by strategy verdict, as it is not known how many people there are (`people`): from "
+                f"{people} on it would be rule by rule"
+            )
+
+
+def _known_totals(asking: Asking, question: Question) -> dict[str, Any]:
+    """What is known of the groups' sizes, as changes of the request: the assumption follows it too."""
+    if not asking.reading.has_intervals:
+        raise QuestionRefused("The plug-in estimator takes no group totals (`group_totals`): use posterior.")
+    own, request = asking.own, question.request
+    totals = read_group_totals(own.group_totals, own.totals_source, question.groups, request.sensitive)
+    return {"known_totals": totals, "assumption": totals.assumed(request.assumption)}
+
+
+def own_data(table: Any, question: Question) -> "OwnData | None":
+    """The auditor's own data, if there are any, with the scores that a question names."""
+    if table is None:
+        return None
+    # pandas takes a second to import, and only counting needs it.
+    from auditor_client.asking.own_data import OwnData  # noqa: PLC0415
+
+    scores = {one.column.name: one.score for one in question.source.columns if one.score is not None}
+    return OwnData(table, question.schema, scores)
