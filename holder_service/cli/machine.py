@@ -75,7 +75,7 @@ def report(
 def list_overlaps(as_json: AsJson = False) -> None:
     """List which populations share people, and exactly how many: derived from records, so keep it to yourself."""
     with clear_errors(), own_holder() as own:
-        found = asdict(find_overlaps(own.store, own.files))
+        found = asdict(find_overlaps(own.store, own.engine, own.files))
     show_overlaps(found, found["overlaps"], as_json)
 
 

@@ -3,18 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Final
 
 from holder_service.domain.errors import (
     AlreadyCharged,
     Conflict,
     InvalidRequest,
     NotFound,
-    VersionGone,
 )
 from holder_service.domain.ledger import Balance, Event
 from holder_service.domain.sensitive_columns import require_one_set
-from holder_service.records.encoded import Records
+from holder_service.records.engines import DerivedFile, EncodedVersion
 from holder_service.records.faults import FAULTS_MAX
 from holder_service.records.files import RecordFiles
 from holder_service.services.column_jobs import delete_unfit, remove_files
@@ -30,9 +28,6 @@ from shared.datasets import DatasetDeclaration
 from shared.metadata import DatasetMetadata
 from shared.relations import NeighbouringRelation
 from shared.schema import Schema
-
-EXTENDED_MAX: Final = 32
-"""So many combinations of a dataset's records with derived columns stay mapped."""
 
 
 def require_dataset(connection: Connection, name: str, *, or_retired: bool = False) -> Dataset:
@@ -260,49 +255,10 @@ def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
     store.commit(work)
 
 
-class OpenRecords:
-    """The encoded records that this process has mapped: one version for each dataset, and some derived columns."""
-
-    def __init__(self, files: RecordFiles) -> None:
-        self._files = files
-        self._open: dict[str, tuple[str, Records]] = {}
-        self._extended: dict[tuple[str | None, ...], Records] = {}
-
-    def of(self, dataset: Dataset, columns: Sequence[StoredColumn] = ()) -> Records:
-        """The current records of a dataset, with derived columns whose values are there.
-
-        Raises:
-            VersionGone: They were replaced, or a derived column was taken away, just now.
-        """
-        if not columns:
-            return self._declared(dataset)
-        names = dataset.records_file, *(column.values_file for column in columns)
-        extended = self._extended.get(names)
-        if extended is None:
-            extended = self._declared(dataset)
-            for column in columns:
-                try:
-                    extended = extended.with_column(
-                        column.definition.column, self._files.derived / str(column.values_file)
-                    )
-                except FileNotFoundError:
-                    raise VersionGone("A derived column was made anew or taken away just now; ask again.") from None
-            if len(self._extended) >= EXTENDED_MAX:
-                self._extended.clear()
-            self._extended[names] = extended
-        return extended
-
-    def _declared(self, dataset: Dataset) -> Records:
-        if dataset.records_file is None:
-            raise VersionGone("The dataset's records were taken away.")
-        held = self._open.get(dataset.name)
-        if held is None or held[0] != dataset.records_file:
-            try:
-                held = dataset.records_file, Records.open(self._files.records / dataset.records_file, dataset.schema)
-            except FileNotFoundError:
-                raise VersionGone("The records were replaced by a new version; ask again for that one.") from None
-            self._open[dataset.name] = held
-        return held[1]
+def encoded_version(dataset: Dataset, columns: Sequence[StoredColumn] = ()) -> EncodedVersion:
+    """The current records of a dataset with some of its derived columns, as an engine finds them."""
+    derived = tuple(DerivedFile(column.definition.column, str(column.values_file)) for column in columns)
+    return EncodedVersion(dataset.name, dataset.records_file, dataset.schema, derived)
 
 
 def _write(transaction: Transaction, actor: str, dataset: Dataset, words: DatasetMetadata) -> None:

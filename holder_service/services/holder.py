@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from holder_service.domain.errors import Conflict, Unavailable
 from holder_service.domain.ledger import COMMAND_LINE
 from holder_service.private_files import make_home, require_closed
+from holder_service.records.engines import Engine
 from holder_service.records.files import RecordFiles
+from holder_service.records.local_engine import LocalEngine
 from holder_service.records.person_keys import PersonSecret
 from holder_service.services import access
 from holder_service.services.access import IssuedKey
 from holder_service.services.apart import Apart
 from holder_service.services.column_jobs import Pace
-from holder_service.services.datasets import OpenRecords
 from holder_service.services.key_rotation import Signer, publish_first, replace_lost
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.services.preparation import Preparation
@@ -40,6 +41,8 @@ class Holder:
     """Everything that answering needs; one for each process.
 
     Attributes:
+        engine: Encodes and counts records.
+        files: What leads to them.
         preparation: Makes the values of derived columns.
         reading: Where what auditors send for derived columns is read.
     """
@@ -47,7 +50,7 @@ class Holder:
     settings: Settings
     store: LedgerStore
     signing: Signer
-    records: OpenRecords
+    engine: Engine
     files: RecordFiles
     pace: Pace
     preparation: Preparation
@@ -77,13 +80,15 @@ class Holder:
             raise
         store = LedgerStore(database, Anchor(settings.anchor))
         pace = Pace(factors, settings.release_quantum_ms)
-        preparation = Preparation(store, files, pace)
-        return cls(settings, store, signer, OpenRecords(files), files, pace, preparation, Apart())
+        engine = LocalEngine(files)
+        preparation = Preparation(store, engine, files, pace)
+        return cls(settings, store, signer, engine, files, pace, preparation, Apart())
 
     def close(self) -> None:
         """Finish what is being written, break off what can be done again, and let go of the database."""
         self.preparation.close()
         self.reading.close()
+        self.engine.close()
         self.store.database.close()
 
     def public_keys(self) -> SigningKeys:

@@ -1,16 +1,12 @@
 """Loads of records: all of a file as a new version, or nothing and the version before stays (2-privacy §2)."""
 
 import secrets
-import tempfile
 from dataclasses import replace
-from pathlib import Path
-from typing import NamedTuple
 
 from holder_service.domain.errors import Conflict, Unavailable
 from holder_service.domain.ledger import Event
-from holder_service.records.encoded import load_records
+from holder_service.records.engines import Engine, Upload
 from holder_service.records.files import RecordFiles
-from holder_service.records.formats import STRICT, RecordFormat
 from holder_service.services.column_jobs import Pace, begin_again
 from holder_service.services.datasets import read_dataset, require_dataset
 from holder_service.services.ledger_store import LedgerStore, Transaction
@@ -19,21 +15,7 @@ from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
 
 
-class Upload(NamedTuple):
-    """A file of records as it was sent.
-
-    Attributes:
-        path: Where it is kept for the time of the load.
-        media_type: "text/csv" or "application/vnd.apache.parquet".
-        form: How it is written.
-    """
-
-    path: Path
-    media_type: str
-    form: RecordFormat = STRICT
-
-
-def check(store: LedgerStore, *, name: str, upload: Upload, files: RecordFiles) -> None:
+def check(store: LedgerStore, *, name: str, upload: Upload, engine: Engine) -> None:
     """Check a file as `load` does, and keep nothing.
 
     Raises:
@@ -41,22 +23,20 @@ def check(store: LedgerStore, *, name: str, upload: Upload, files: RecordFiles) 
         InvalidRecords: The file does not fit the declaration.
     """
     dataset = read_dataset(store, name)
-    files.incoming.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=files.incoming, ignore_cleanup_errors=True) as folder:
-        load_records(
-            upload.path, upload.media_type, dataset.schema, dataset.records_max, Path(folder) / "encoded",
-            secret=files.secret, form=upload.form,
-        )  # fmt: skip
+    engine.check(upload, dataset.schema, records_max=dataset.records_max)
 
 
-def load(store: LedgerStore, *, actor: str, name: str, upload: Upload, files: RecordFiles, pace: Pace) -> int:
+def load(
+    store: LedgerStore, *, actor: str, name: str, upload: Upload, engine: Engine, files: RecordFiles, pace: Pace
+) -> int:
     """Load records as a new version: all of them, or none and the version before stays.
 
     The caller has the values of derived columns made for them (`services.preparation`).
 
     Args:
         upload: The uploaded file.
-        files: Where encoded records are kept; the caller holds `files.in_use()`.
+        engine: Encodes them.
+        files: What leads to them; the caller holds `files.in_use()`.
         pace: Of this machine.
 
     Returns:
@@ -68,17 +48,11 @@ def load(store: LedgerStore, *, actor: str, name: str, upload: Upload, files: Re
         Conflict: The declaration changed while the file was read.
     """
     dataset = read_dataset(store, name)
-    for folder in (files.records, files.incoming):
-        folder.mkdir(parents=True, exist_ok=True)
     encoded, people = secrets.token_hex(16), ""
-    hashes = files.incoming / secrets.token_hex(16)
     try:
-        load_records(
-            upload.path, upload.media_type, dataset.schema, dataset.records_max, files.records / encoded,
-            secret=files.secret, hashes=hashes, form=upload.form,
-        )  # fmt: skip
+        engine.load(upload, dataset.schema, records_max=dataset.records_max, name=encoded)
         with files.joining():
-            people = files.join(hashes, read_dataset(store, name).people_file)
+            people = engine.join(encoded, read_dataset(store, name).people_file)
             version, replaced, derived = store.commit(
                 lambda transaction: _record_version(
                     transaction, actor, dataset, encoded=encoded, people=people, pace=pace
@@ -92,7 +66,7 @@ def load(store: LedgerStore, *, actor: str, name: str, upload: Upload, files: Re
             files.remove(records=encoded, people=people)
         raise
     finally:
-        hashes.unlink(missing_ok=True)
+        engine.forget(encoded)
     return version
 
 

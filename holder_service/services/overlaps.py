@@ -14,14 +14,13 @@ both, as an auditor's question would be.
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import Final
 
 from holder_service.domain.errors import Conflict
 from holder_service.domain.ledger import Event
 from holder_service.mechanisms.laplace import LaplaceMechanism
+from holder_service.records.engines import Engine
 from holder_service.records.files import RecordFiles
-from holder_service.records.person_keys import count_shared
 from holder_service.services.datasets import unmerged
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import datasets, ledger
@@ -77,14 +76,14 @@ class OverlapReport:
     not_compared: tuple[str, ...]
 
 
-def find_overlaps(store: LedgerStore, files: RecordFiles) -> OverlapReport:
+def find_overlaps(store: LedgerStore, engine: Engine, files: RecordFiles) -> OverlapReport:
     """Compare every two populations that were not merged: exactly, so for the holder's own machine alone."""
     with files.joining():  # nobody replaces a file meanwhile
         with store.database.read() as connection:
             populations = [one for one in datasets.every_population(connection) if one.merged_into is None]
         people, not_compared = _people(store, files)
         found = [
-            _overlap(one, other, people)
+            _overlap(one, other, people, engine)
             for one, other in combinations(populations, 2)
             if people[one.name] and people[other.name]
         ]
@@ -92,7 +91,9 @@ def find_overlaps(store: LedgerStore, files: RecordFiles) -> OverlapReport:
     return OverlapReport(tuple(found), tuple(name for names in not_compared.values() for name in names))
 
 
-def look_at_overlap(store: LedgerStore, files: RecordFiles, *, actor: str, one: str, other: str) -> OverlapLook:
+def look_at_overlap(
+    store: LedgerStore, engine: Engine, files: RecordFiles, *, actor: str, one: str, other: str
+) -> OverlapLook:
     """Look whether two populations share people, for an administrator who is not at the holder's own machine.
 
     One person more or less, or replaced by another, moves the count by one at most: discrete Laplace noise of
@@ -126,7 +127,7 @@ def look_at_overlap(store: LedgerStore, files: RecordFiles, *, actor: str, one: 
         pair = store.commit(charge)
         people, not_compared = _people(store, files)
         mechanism = LaplaceMechanism.calibrated(epsilon_nano=LOOK_LOSS.epsilon_nano, sensitivity=1)
-        exact = _overlap(*pair, people)
+        exact = _overlap(*pair, people, engine)
         low, high = _band(mechanism.release([exact.people])[0])
     missing = tuple(name for population in pair for name in not_compared[population.name])
     return OverlapLook(
@@ -143,25 +144,25 @@ def _band(noisy: int) -> tuple[int, int]:
     return low, 10 * low
 
 
-def _people(store: LedgerStore, files: RecordFiles) -> tuple[dict[str, list[Path]], dict[str, list[str]]]:
+def _people(store: LedgerStore, files: RecordFiles) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """By population, the files of hashes of its people, and the names of the datasets whose file is not here."""
     with store.database.read() as connection:
         loaded = [one for one in datasets.every(connection) if one.version_last > 0]
-    people: defaultdict[str, list[Path]] = defaultdict(list)
+    people: defaultdict[str, list[str]] = defaultdict(list)
     not_compared: defaultdict[str, list[str]] = defaultdict(list)
     for dataset in loaded:
         path = files.people_of(dataset.people_file)
         if path is None:
             not_compared[dataset.population].append(dataset.name)
         else:
-            people[dataset.population].append(path)
+            people[dataset.population].append(path.name)
     return people, not_compared
 
 
-def _overlap(one: Population, other: Population, people: dict[str, list[Path]]) -> Overlap:
+def _overlap(one: Population, other: Population, people: dict[str, list[str]], engine: Engine) -> Overlap:
     return Overlap(
         (one.name, other.name),
         (one.person_key, other.person_key),
-        count_shared(tuple(people[one.name]), tuple(people[other.name])),
+        engine.count_shared(people[one.name], people[other.name]),
         (one.relation, one.person_key) == (other.relation, other.person_key),
     )

@@ -8,39 +8,32 @@ decided by its public time alone (`services.column_jobs.readiness`).
 """
 
 import logging
-import os
 import threading
-import time
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from holder_service.domain.errors import HolderError, Unavailable
-from holder_service.records.encoded import Records, encode_column
+from holder_service.records.engines import DerivedValues, Engine
 from holder_service.records.files import RecordFiles
-from holder_service.records.linked import LinkedValues
-from holder_service.records.scoring import score_values
 from holder_service.services.apart import MAKING, Apart, WorkFailed
 from holder_service.services.column_jobs import Pace, to_be_made
+from holder_service.services.datasets import encoded_version
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import columns, datasets
 from holder_service.storage.columns import StoredColumn
-from shared.columns import DerivedColumn, ScoreOrigin
-from shared.schema import Schema
 
 LOOKED_AGAIN_S: Final = 0.2
 FAILED_WAITS_S: Final = 30.0
-ENDED_AFTER_S: Final = 1.0
-"""What a file's time is later than the end of the work on it, so that it has its name by its public time."""
 _log = logging.getLogger(__name__)
 
 
 class Preparation:
     """Makes what is to be made, in a thread that comes and goes with the work."""
 
-    def __init__(self, store: LedgerStore, files: RecordFiles, pace: Pace) -> None:
+    def __init__(self, store: LedgerStore, engine: Engine, files: RecordFiles, pace: Pace) -> None:
         self._store = store
+        self._engine = engine
         self._files = files
         self._pace = pace
         self._apart = Apart(niceness=MAKING)
@@ -139,16 +132,9 @@ class Preparation:
             document = columns.document(connection, column.id)
         if dataset is None or dataset.version != column.version or dataset.records_file is None or document is None:
             return True
-        self._files.derived.mkdir(exist_ok=True)
+        values = DerivedValues(document, column.linked_file, str(column.values_file))
         try:
-            self._apart.run(
-                make_values,
-                self._files.records / dataset.records_file,
-                dataset.schema,
-                document,
-                None if column.linked_file is None else self._files.linked / column.linked_file,
-                self._files.derived / str(column.values_file),
-            )
+            self._engine.make_column(encoded_version(dataset), values, apart=self._apart.run)
         except (Unavailable, WorkFailed) as error:
             if not self._closed.is_set() and self._is_named(column):
                 _log.error("derived column could not be made", extra={"error": type(error).__name__})
@@ -170,24 +156,3 @@ def _begun_anew(transaction: Transaction, column: StoredColumn, pace: Pace) -> N
     if now is not None and dataset is not None and now.values_file == column.values_file:
         anew = to_be_made(transaction, now, dataset, pace)
         columns.change(transaction.connection, replace(anew, values_file=now.values_file))
-
-
-def make_values(records_file: Path, schema: Schema, document: str, linked: Path | None, destination: Path) -> None:
-    """Make the file of a derived column's values; done apart.
-
-    The file appears under its name all at once, with the time at which that was.
-
-    Raises:
-        FileNotFoundError: The records, or the linked values, were taken away.
-    """
-    records = Records.open(records_file, schema)
-    asked = DerivedColumn.model_validate_json(document)
-    unnamed = destination.with_name(f".{destination.name}.unnamed")
-    unnamed.unlink(missing_ok=True)
-    if linked is not None:
-        LinkedValues.open(linked, asked.column).join(records, unnamed)
-    elif isinstance(asked.origin, ScoreOrigin):
-        encode_column(asked.column, score_values(asked.origin.score, asked.column, records), unnamed)
-    ended_s = time.time() + ENDED_AFTER_S
-    os.utime(unnamed, (ended_s, ended_s))
-    unnamed.replace(destination)

@@ -18,10 +18,10 @@ from holder_service.domain.errors import (
     VersionGone,
 )
 from holder_service.domain.ledger import Event
-from holder_service.records.counting import count_cells
+from holder_service.records.engines import Engine
 from holder_service.records.files import RecordFiles
 from holder_service.services import access, columns
-from holder_service.services.datasets import OpenRecords, relation_of, require_dataset
+from holder_service.services.datasets import encoded_version, relation_of, require_dataset
 from holder_service.services.key_rotation import Signer
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.services.priced import AskedPlan, PricedPlan
@@ -120,7 +120,7 @@ class EnteredRelease:
     new: bool
 
 
-def draw(asked: AskedPlan, *, records: OpenRecords) -> DrawnRelease:
+def draw(asked: AskedPlan, *, engine: Engine) -> DrawnRelease:
     """Count and add noise. Nothing is written, so a draw that is never entered was never seen.
 
     How long this takes depends on the noise and may depend on the records: call `enter` at the public deadline.
@@ -138,7 +138,7 @@ def draw(asked: AskedPlan, *, records: OpenRecords) -> DrawnRelease:
         nonce=nonces.draw_nonce(),
         plan=priced.plan,
         charge=priced.charge,
-        batches=_noisy_batches(priced, records),
+        batches=_noisy_batches(priced, engine),
     )
     return DrawnRelease(asked, SerialisedAnswer.of(answer, plan=asked.document))
 
@@ -260,13 +260,13 @@ def _require_free_share(connection: Connection, asked: AskedPlan) -> None:
         )
 
 
-def _noisy_batches(priced: PricedPlan, records: OpenRecords) -> tuple[ReleasedBatch, ...]:
+def _noisy_batches(priced: PricedPlan, engine: Engine) -> tuple[ReleasedBatch, ...]:
     """Count every batch and add its noise."""
-    opened = records.of(priced.dataset, priced.columns)
+    version = encoded_version(priced.dataset, priced.columns)
     released = []
     for batch in priced.batches:
         cells, groups = batch.batch.cells, len(batch.counted_groups or priced.groups)
-        true_counts = count_cells(opened, cells, batch.classes, priced.plan.sensitive)
+        true_counts = engine.count(version, cells, batch.classes, priced.plan.sensitive)
         noisy = batch.mechanism.release(true_counts.reveal_to_mechanism()[:, :groups].ravel().tolist())
         answered = tuple(
             ReleasedCell(id=cell.id, counts=tuple(noisy[index * groups : (index + 1) * groups]))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from holder_service.domain.deadlines import PlanSize, Work
-from holder_service.records.counting import count_cells
+from holder_service.records.engines import Upload
 from holder_service.services import access, budgets, datasets, loads, releases
 from holder_service.services.holder import Holder, initialise
 from holder_service.settings import Settings
@@ -104,12 +104,13 @@ def _run(holder: Holder, plan: Plan, dataset: str) -> tuple[PlanSize, Work]:
     priced = asked.priced
     clock_s.append(time.perf_counter())
     for batch in priced.batches:
-        count_cells(holder.records.of(priced.dataset), batch.batch.cells, batch.classes, plan.sensitive)
+        version = datasets.encoded_version(priced.dataset)
+        holder.engine.count(version, batch.batch.cells, batch.classes, plan.sensitive)
     clock_s.append(time.perf_counter())
     for batch in priced.batches:
         batch.mechanism.release([0] * (len(batch.batch.cells) * len(priced.groups)))
     clock_s.append(time.perf_counter())
-    releases.draw(asked, records=holder.records)
+    releases.draw(asked, engine=holder.engine)
     clock_s.append(time.perf_counter())
     pricing, counting, noise, drawing = (1000 * (end - start) for start, end in itertools.pairwise(clock_s))
     return priced.size, Work(pricing, counting, noise, writing=max(drawing - counting - noise, 0), pauses=0)
@@ -131,8 +132,8 @@ def _load(holder: Holder, name: str, people: int, source: Path) -> None:
             file.write(f"{person},{','.join(values)},{rng.choice('ABCDEFGH')}\n")
     with holder.files.in_use():
         loads.load(
-            holder.store, actor=AUDITOR, name=name, upload=loads.Upload(source, "text/csv"), files=holder.files,
-            pace=holder.pace,
+            holder.store, actor=AUDITOR, name=name, upload=Upload(source, "text/csv"), engine=holder.engine,
+            files=holder.files, pace=holder.pace,
         )  # fmt: skip
     grant = BudgetGrant.model_validate(AMPLE)
     budgets.set_limit(holder.store, actor=AUDITOR, dataset=name, auditor=AUDITOR, grant=grant)

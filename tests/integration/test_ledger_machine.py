@@ -25,8 +25,8 @@ from hypothesis.stateful import (
 
 from holder_service.domain.errors import BudgetExhausted, CapExhausted, Conflict, HolderError, NoRecords, NotFound
 from holder_service.domain.ledger import Balance, Replay
+from holder_service.records.engines import Upload
 from holder_service.services import access, budgets, datasets, ledger_reading, loads, releases
-from holder_service.services.datasets import OpenRecords
 from holder_service.services.holder import Holder, initialise
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage import ledger as stored_ledger
@@ -106,7 +106,6 @@ class LedgerMachine(RuleBasedStateMachine):
     def open(self) -> None:
         self.holder = Holder.open(settings_in(self.home))
         self.store = LedgerStore(self.holder.store.database, self.holder.store.anchor, clock=lambda: self.now)
-        self.opened = OpenRecords(self.holder.files)
 
     def teardown(self) -> None:
         found = ledger_reading.verify(self.store)
@@ -151,8 +150,8 @@ class LedgerMachine(RuleBasedStateMachine):
                 source = self.holder.files.incoming / "records.csv"
                 source.write_bytes(RECORDS)
                 return loads.load(
-                    self.store, actor="administrator", name=name, upload=loads.Upload(source, "text/csv"),
-                    files=self.holder.files, pace=self.holder.pace,
+                    self.store, actor="administrator", name=name, upload=Upload(source, "text/csv"),
+                    engine=self.holder.engine, files=self.holder.files, pace=self.holder.pace,
                 )  # fmt: skip
 
         loaded = self.expect(None if offered else NotFound, call)
@@ -295,7 +294,7 @@ class LedgerMachine(RuleBasedStateMachine):
             REFUSALS.get(outcome),
             lambda: releases.enter(
                 self.store,
-                drawn=releases.draw(prepared, records=self.opened),
+                drawn=releases.draw(prepared, engine=self.holder.engine),
                 key_id=self.key_ids[auditor],
                 signing=self.holder.signing,
             ),

@@ -196,7 +196,7 @@ def test_a_back_up_is_put_back_and_the_restore_recorded(tmp_path: Path) -> None:
         after.declare()
         assert after.release(plan(draw=1)).content == kept.content
         assert after.release(plan(draw=99)).json()["ledger"] != lost["ledger"]
-        assert find_overlaps(after.holder.store, after.holder.files).not_compared == ()
+        assert find_overlaps(after.holder.store, after.holder.engine, after.holder.files).not_compared == ()
         assert after.admin("POST", "/ledger/verify").json()["reason"] is None
     with pytest.raises(FileExistsError):
         back_up(Holder.open(settings), tmp_path / "backup")

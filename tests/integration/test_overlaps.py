@@ -27,7 +27,7 @@ def people(first: int, last: int, *, prefix: str = "p") -> bytes:
 
 def report(holder: TestedHolder) -> OverlapReport:
     """What `holder overlaps` finds on the holder's own machine."""
-    return find_overlaps(holder.holder.store, holder.holder.files)
+    return find_overlaps(holder.holder.store, holder.holder.engine, holder.holder.files)
 
 
 def overlaps(holder: TestedHolder) -> dict[tuple[str, ...], int]:
@@ -190,10 +190,13 @@ def test_hashes_under_a_lost_secret_are_reported_and_made_anew_by_the_next_load(
     other = PersonSecret.forgotten()
     files = replace(sqlite_holder.holder.files, secret=other)
 
-    found = find_overlaps(sqlite_holder.holder.store, files)
+    engine = sqlite_holder.holder.engine
+    found = find_overlaps(sqlite_holder.holder.store, engine, files)
 
     assert (found.overlaps, found.not_compared) == ((), ("later", "register"))
-    seen = look_at_overlap(sqlite_holder.holder.store, files, actor="administrator", one="later", other="register")
+    seen = look_at_overlap(
+        sqlite_holder.holder.store, engine, files, actor="administrator", one="later", other="register"
+    )
     assert seen.not_compared == ("later", "register")
 
 

@@ -170,7 +170,12 @@ def merge(visit: Visitor, form: CheckedForm) -> Response:
 def look(visit: Visitor, form: CheckedForm) -> Response:
     """Look whether two populations share people."""
     found = look_at_overlap(
-        visit.store, visit.holder.files, actor=visit.actor, one=form.text("one"), other=form.text("other")
+        visit.store,
+        visit.holder.engine,
+        visit.holder.files,
+        actor=visit.actor,
+        one=form.text("one"),
+        other=form.text("other"),
     )
     both = " and ".join(found.populations)
     shared = f"{found.people_from} to {found.people_below} person keys" if found.people_from else "few keys or none"

@@ -13,6 +13,7 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import TooLargeBody, TooSlow, Unavailable, UnsupportedMediaType
+from holder_service.records.engines import Upload
 from holder_service.records.formats import STRICT, RecordFormat
 from holder_service.services import datasets, loads
 from holder_service.services.holder import Holder
@@ -54,12 +55,19 @@ async def load_upload(holder: Holder, *, actor: str, dataset: str, receive: Rece
     """
     declared = await run_in_threadpool(datasets.read_dataset, holder.store, dataset)
     async with received(holder, receive, bytes_max=RECORD_BYTES_MAX * declared.records_max) as (path, came):
-        upload = loads.Upload(path, came.media_type, came.form)
+        upload = Upload(path, came.media_type, came.form)
         if came.check:
-            await run_in_threadpool(loads.check, holder.store, name=dataset, upload=upload, files=holder.files)
+            await run_in_threadpool(loads.check, holder.store, name=dataset, upload=upload, engine=holder.engine)
             return None
         version = await run_in_threadpool(
-            loads.load, holder.store, actor=actor, name=dataset, upload=upload, files=holder.files, pace=holder.pace
+            loads.load,
+            holder.store,
+            actor=actor,
+            name=dataset,
+            upload=upload,
+            engine=holder.engine,
+            files=holder.files,
+            pace=holder.pace,
         )
     holder.preparation.wake()
     return version

@@ -211,7 +211,9 @@ def look_at_populations(holder: TheHolder, caller: Administrator, pair: Populati
 
     Exact figures are shown on the holder's own machine alone, by `holder overlaps`.
     """
-    return look_at_overlap(holder.store, holder.files, actor=caller.name, one=pair.population, other=pair.other)
+    return look_at_overlap(
+        holder.store, holder.engine, holder.files, actor=caller.name, one=pair.population, other=pair.other
+    )
 
 
 @router.put(

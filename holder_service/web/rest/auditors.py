@@ -105,7 +105,7 @@ async def release_plan(
         deadline_s = slots.draws.deadline_s(begun_s=begun_s, work_s=work_s, quantum_ms=quantum_ms)
         try:
             async with slots.draws.turn:
-                drawn = await run_in_threadpool(releases.draw, prepared, records=holder.records)
+                drawn = await run_in_threadpool(releases.draw, prepared, engine=holder.engine)
         finally:
             due_s, overran = await wait_until_public(begun_s, deadline_s)
             _note_deadline(deadline_s, overran=overran)

@@ -1,0 +1,152 @@
+"""The local engine: encoded records in files of the holder's home, counted by this process."""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from holder_service.domain.errors import VersionGone
+from holder_service.records.counting import TrueCounts, count_cells
+from holder_service.records.encoded import Records, encode_column, load_records
+from holder_service.records.engines import DerivedValues, EncodedVersion, Upload
+from holder_service.records.files import RecordFiles
+from holder_service.records.linked import LinkedValues
+from holder_service.records.person_keys import count_shared
+from holder_service.records.scoring import score_values
+from shared.columns import DerivedColumn, ScoreOrigin
+from shared.rules import Cell
+from shared.schema import Schema
+
+EXTENDED_MAX: Final = 32
+"""So many combinations of a dataset's records with derived columns stay mapped."""
+ENDED_AFTER_S: Final = 1.0
+"""What a file's time is later than the end of the work on it, so that it has its name by its public time."""
+
+
+class LocalEngine:
+    """Counts files that this process has mapped: one version for each dataset, and some derived columns."""
+
+    def __init__(self, files: RecordFiles) -> None:
+        self._files = files
+        self._open: dict[str, tuple[str, Records]] = {}
+        self._extended: dict[tuple[str | None, ...], Records] = {}
+
+    def start(self) -> None:
+        """There is nothing to start."""
+
+    def close(self) -> None:
+        """There is nothing to let go of that does not go with the process."""
+
+    def is_ready(self) -> bool:
+        """Whether it would count now: always."""
+        return True
+
+    def check(self, upload: Upload, schema: Schema, *, records_max: int) -> None:
+        """Encode a file into a folder that goes."""
+        self._files.incoming.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self._files.incoming, ignore_cleanup_errors=True) as folder:
+            load_records(
+                upload.path, upload.media_type, schema, records_max, Path(folder) / "encoded",
+                secret=self._files.secret, form=upload.form,
+            )  # fmt: skip
+
+    def load(self, upload: Upload, schema: Schema, *, records_max: int, name: str) -> None:
+        """Encode a file into one of the home, its hashes into another until they are joined."""
+        for folder in (self._files.records, self._files.incoming):
+            folder.mkdir(parents=True, exist_ok=True)
+        load_records(
+            upload.path, upload.media_type, schema, records_max, self._files.records / name,
+            secret=self._files.secret, hashes=self._hashes(name), form=upload.form,
+        )  # fmt: skip
+
+    def join(self, name: str, earlier: str | None) -> str:
+        """Join the hashes that `load` left."""
+        return self._files.join(self._hashes(name), earlier)
+
+    def forget(self, name: str) -> None:
+        """Take the hashes of new records alone away."""
+        self._hashes(name).unlink(missing_ok=True)
+
+    def count(
+        self, version: EncodedVersion, cells: Sequence[Cell], classes: Sequence[Sequence[int]], sensitive: Sequence[str]
+    ) -> TrueCounts:
+        """Count in threads of this process."""
+        return count_cells(self.records_of(version), cells, classes, sensitive)
+
+    def make_column(self, version: EncodedVersion, values: DerivedValues, *, apart: Callable[..., None]) -> None:
+        """Write one more file, in a process of its own."""
+        if version.name is None:
+            raise VersionGone("The dataset's records were taken away.")
+        self._files.derived.mkdir(exist_ok=True)
+        apart(
+            make_values,
+            self._files.records / version.name,
+            version.schema,
+            values.document,
+            None if values.linked is None else self._files.linked / values.linked,
+            self._files.derived / values.name,
+        )
+
+    def count_shared(self, one: Sequence[str], other: Sequence[str]) -> int:
+        """Compare sorted files."""
+        return count_shared(*(tuple(self._files.people / name for name in names) for names in (one, other)))
+
+    def records_of(self, version: EncodedVersion) -> Records:
+        """The records of a version, with its derived columns.
+
+        Raises:
+            VersionGone: They were replaced, or a derived column was taken away, just now.
+        """
+        if not version.derived:
+            return self._declared(version)
+        names = version.name, *(one.name for one in version.derived)
+        extended = self._extended.get(names)
+        if extended is None:
+            extended = self._declared(version)
+            for column, name in version.derived:
+                try:
+                    extended = extended.with_column(column, self._files.derived / name)
+                except FileNotFoundError:
+                    raise VersionGone("A derived column was made anew or taken away just now; ask again.") from None
+            if len(self._extended) >= EXTENDED_MAX:
+                self._extended.clear()
+            self._extended[names] = extended
+        return extended
+
+    def _declared(self, version: EncodedVersion) -> Records:
+        if version.name is None:
+            raise VersionGone("The dataset's records were taken away.")
+        held = self._open.get(version.dataset)
+        if held is None or held[0] != version.name:
+            try:
+                held = version.name, Records.open(self._files.records / version.name, version.schema)
+            except FileNotFoundError:
+                raise VersionGone("The records were replaced by a new version; ask again for that one.") from None
+            self._open[version.dataset] = held
+        return held[1]
+
+    def _hashes(self, name: str) -> Path:
+        return self._files.incoming / f"{name}-hashes"
+
+
+def make_values(records_file: Path, schema: Schema, document: str, linked: Path | None, destination: Path) -> None:
+    """Make the file of a derived column's values; done apart.
+
+    The file appears under its name all at once, with the time at which that was.
+
+    Raises:
+        FileNotFoundError: The records, or the linked values, were taken away.
+    """
+    records = Records.open(records_file, schema)
+    asked = DerivedColumn.model_validate_json(document)
+    unnamed = destination.with_name(f".{destination.name}.unnamed")
+    unnamed.unlink(missing_ok=True)
+    if linked is not None:
+        LinkedValues.open(linked, asked.column).join(records, unnamed)
+    elif isinstance(asked.origin, ScoreOrigin):
+        encode_column(asked.column, score_values(asked.origin.score, asked.column, records), unnamed)
+    ended_s = time.time() + ENDED_AFTER_S
+    os.utime(unnamed, (ended_s, ended_s))
+    unnamed.replace(destination)
