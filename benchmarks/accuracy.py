@@ -29,22 +29,20 @@ from auditor_client.asking.inquiry import EVERYBODY
 from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.measurements import IntArray, Supports
 from auditor_client.estimation.plug_in import Policy, plug_in_counts
-from auditor_client.estimation.totals import CountedTotals
+from auditor_client.estimation.results import Verdict
 from benchmarks.published_trees import PUBLISHED_TREES, PublishedTree
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from holder_service.records.counting import count_cells
-from holder_service.records.encoded import Records, load_records
-from pafer_demo.open_data import LOADERS
 from shared.amounts import parse_nano
 from shared.rules import Cell
-from testing.many_releases import released
+from testing.many_releases import released, released_totals
+from testing.truths import holds, is_wrong, true_parity
 
 EPSILONS: Final = ("0.05", "0.1", "0.15", "0.25", "0.5")
 THRESHOLD: Final = 0.8
 LEVEL: Final = 0.95
 DRAWS: Final = 512
-RUNS_AT_ONCE: Final = 50
 
 GRID_SMALL_GROUPS: Final = (12, 20, 40, 60)
 GRID_PARITIES: Final = (0.3, 0.5, 0.7)
@@ -78,12 +76,12 @@ class Case:
     @property
     def ratio(self) -> float:
         """The true SP."""
-        return float(self._rates.min() / self._rates.max())
+        return true_parity(self._rates)[0]
 
     @property
     def difference(self) -> float:
         """The true difference of the largest and the smallest rate."""
-        return float(self._rates.max() - self._rates.min())
+        return true_parity(self._rates)[1]
 
     @property
     def _rates(self) -> NDArray[np.float64]:
@@ -149,33 +147,30 @@ def grid_cases() -> list[Case]:
 def measure(case: Case, epsilon: str, runs: int) -> Row:
     """Release a case many times either way, and estimate each."""
     found = list(_posterior_ranges(case, parse_nano(epsilon), runs))
-    value, low, high = np.array([(of.ratio.value, of.ratio.low, of.ratio.high) for of in found]).T
+    ratios = [of.ratio for of in found]
+    verdicts = [ratio.against(THRESHOLD) for ratio in ratios]
     truth = case.ratio
     published = _published_ratios(case, parse_nano(epsilon), runs)
-    meets, fails = low >= THRESHOLD, high < THRESHOLD
     return Row(
         name=case.name,
         epsilon=epsilon,
         truth=truth,
         # An undefined ratio (nobody accepted) is no estimate, so it is no error either.
         published_error=float(np.nanmean(np.abs(published - truth))),
-        error=float(np.abs(value - truth).mean()),
-        coverage=float(((low <= truth) & (truth <= high)).mean()),
-        difference_coverage=sum(of.difference.low <= case.difference <= of.difference.high for of in found) / runs,
-        width=float((high - low).mean()),
-        wrong=float((fails if truth >= THRESHOLD else meets).mean()),
-        undecided=float((~meets & ~fails).mean()),
+        error=float(np.mean([abs(ratio.value - truth) for ratio in ratios])),
+        coverage=sum(holds(ratio, truth) for ratio in ratios) / runs,
+        difference_coverage=sum(holds(of.difference, case.difference) for of in found) / runs,
+        width=float(np.mean([ratio.width for ratio in ratios])),
+        wrong=sum(is_wrong(verdict, truth, THRESHOLD) for verdict in verdicts) / runs,
+        undecided=verdicts.count(Verdict.UNDECIDED) / runs,
     )
 
 
 def _posterior_ranges(case: Case, epsilon_nano: int, runs: int) -> Iterator[ParityRange]:
     """What the posterior makes of strategy `verdict`."""
     mechanism = LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=1)
-    answers = released(mechanism, np.stack([case.accepted, case.sizes - case.accepted]), runs)
-    for start in range(0, runs, RUNS_AT_ONCE):
-        part = answers[start : start + RUNS_AT_ONCE]
-        noises = mechanism.noise, mechanism.noise
-        totals = CountedTotals.with_noise(part[:, 0], part[:, 1], noises, cells=(1, 1), complement_is="unfavourable")
+    parts = case.accepted[None], (case.sizes - case.accepted)[None]
+    for totals in released_totals(parts, mechanism, runs):
         yield from parity_ranges(totals, level=LEVEL, draws=DRAWS)
 
 
@@ -192,17 +187,12 @@ def _published_ratios(case: Case, epsilon_nano: int, runs: int) -> NDArray[np.fl
 
 
 def _counted(published: PublishedTree, folder: Path) -> Iterator[Case]:
-    data = LOADERS[published.dataset](None)
-    schema = data.declaration.table
-    source, destination = folder / f"{data.name}.csv", folder / data.name
-    data.write_csv(source)
-    load_records(source, "text/csv", schema, data.declaration.records_max, destination)
-    records = Records.open(destination, schema)
+    records, schema = published.opened(folder)
     rules = [rule.rule for rule in published.tree.merged().rules() if rule.favourable]
     cells = [EVERYBODY, *(Cell(id=f"rule-{number}", any_of=(rule,)) for number, rule in enumerate(rules))]
     for sensitive in published.parity:
         counts = count_cells(records, cells, disjoint_classes(cells, schema), sensitive).reveal_to_mechanism()
-        yield Case(f"{data.name} {'-'.join(sensitive)}", counts[1:], counts[0])
+        yield Case(f"{published.dataset} {'-'.join(sensitive)}", counts[1:], counts[0])
 
 
 def _summary(rows: Sequence[Row], *, gain_least: float, gain_mean: float) -> Iterator[str]:

@@ -21,29 +21,23 @@ from numpy.typing import NDArray
 
 from auditor_client.asking.crossing import crossed_rules
 from auditor_client.estimation.comparison import change_of
-from auditor_client.estimation.crossed_counts import CrossedCounts, changed_figures
-from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.many_releases import parity_ranges
 from auditor_client.estimation.measurements import IntArray
-from auditor_client.estimation.noise_sums import noise_sum
 from auditor_client.estimation.results import Estimate
-from auditor_client.estimation.totals import CountedTotals
 from auditor_client.models.tree import Branch, Leaf, Node, Tree
 from benchmarks.published_trees import PUBLISHED_TREES, PublishedTree
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from holder_service.records.counting import count_cells
-from holder_service.records.encoded import Records, load_records
-from pafer_demo.open_data import LOADERS
 from shared.amounts import parse_nano
 from shared.rules import Cell
 from testing.invented_pairs import DECISIONS, PairRegister
-from testing.many_releases import released
+from testing.many_releases import released_changes, released_totals
+from testing.truths import holds
 
 EPSILONS: Final = ("0.1", "0.25", "0.5")
 LEVEL: Final = 0.95
 DRAWS: Final = 1024
-RUNS_AT_ONCE: Final = 50
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,9 +51,9 @@ class Measured:
     @classmethod
     def of(cls, changes: Sequence[Estimate], truth: float) -> "Measured":
         """Of every run's change."""
-        value, low, high = np.array([(one.value, one.low, one.high) for one in changes]).T
-        held = ((low - 1e-12 <= truth) & (truth <= high + 1e-12)) | np.isnan(low)
-        return cls(float(held.mean()), float(np.nanmean(high - low)), float(np.nanmean(np.abs(value - truth))))
+        errors, widths = np.array([(abs(one.value - truth), one.width) for one in changes]).T
+        held = sum(holds(one, truth) for one in changes) / len(changes)
+        return cls(held, float(np.nanmean(widths)), float(np.nanmean(errors)))
 
 
 def cases() -> Iterator[tuple[str, IntArray]]:
@@ -72,13 +66,7 @@ def cases() -> Iterator[tuple[str, IntArray]]:
 def together(register: PairRegister, runs: int) -> list[Estimate]:
     """The change of the ratio by one question at the whole of ε."""
     mechanism = LaplaceMechanism.calibrated(epsilon_nano=parse_nano(register.epsilon), sensitivity=1)
-    noise, answers = noise_sum(mechanism.noise, 1), released(mechanism, register.cells, runs)
-    found = []
-    for start in range(0, runs, RUNS_AT_ONCE):
-        cells = np.moveaxis(answers[start : start + RUNS_AT_ONCE], 1, 0)
-        crossed = CrossedCounts(tuple(AdditiveAnswers(cell, noise) for cell in cells), *DECISIONS)
-        found += [one.ratio for one in changed_figures(crossed, level=LEVEL, draws=DRAWS, seed=start)]
-    return found
+    return [one.ratio for one in released_changes(register, mechanism, runs, level=LEVEL, draws=DRAWS)]
 
 
 def apart(register: PairRegister, runs: int) -> list[Estimate]:
@@ -86,27 +74,14 @@ def apart(register: PairRegister, runs: int) -> list[Estimate]:
     mechanism = LaplaceMechanism.calibrated(epsilon_nano=parse_nano(register.epsilon) // 2, sensitivity=1)
     audits = []
     for sides in DECISIONS:
-        totals = np.stack([register.cells[list(part)].sum(axis=0) for part in (sides.accepted, sides.refused)])
-        answers, noises = released(mechanism, totals, runs), (mechanism.noise, mechanism.noise)
-        audits.append(
-            parity_ranges(
-                CountedTotals.with_noise(
-                    answers[:, 0], answers[:, 1], noises, cells=(1, 1), complement_is="unfavourable"
-                ),
-                level=LEVEL,
-                draws=DRAWS,
-            )
-        )
+        accepted, refused = (register.cells[list(part)].sum(axis=0) for part in (sides.accepted, sides.refused))
+        answered = released_totals((accepted[None], refused[None]), mechanism, runs)
+        audits.append([one for totals in answered for one in parity_ranges(totals, level=LEVEL, draws=DRAWS)])
     return [change_of(after.ratio, before.ratio) for before, after in zip(*audits, strict=True)]
 
 
 def _counted(published: PublishedTree, folder: Path) -> Iterator[tuple[str, IntArray]]:
-    data = LOADERS[published.dataset](None)
-    schema = data.declaration.table
-    source, destination = folder / f"{data.name}.csv", folder / data.name
-    data.write_csv(source)
-    load_records(source, "text/csv", schema, data.declaration.records_max, destination)
-    records = Records.open(destination, schema)
+    records, schema = published.opened(folder)
     for name, other in _others(published.tree):
         crossed = crossed_rules(published.tree.merged().rules(), other.merged().rules(), schema)
         asked = {decisions: rules for decisions, rules in crossed.items() if rules}
@@ -115,7 +90,10 @@ def _counted(published: PublishedTree, folder: Path) -> Iterator[tuple[str, IntA
             counts = count_cells(records, cells, disjoint_classes(cells, schema), sensitive).reveal_to_mechanism()
             found = dict(zip(asked, counts, strict=True))
             none = np.zeros_like(counts[0])
-            yield f"{data.name} {'-'.join(sensitive)}: {name}", np.stack([found.get(one, none) for one in crossed])
+            yield (
+                f"{published.dataset} {'-'.join(sensitive)}: {name}",
+                np.stack([found.get(one, none) for one in crossed]),
+            )
 
 
 def _others(tree: Tree) -> Iterator[tuple[str, Tree]]:

@@ -10,18 +10,19 @@ supports and exact sizes.
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from auditor_client.estimation.many_releases import parity_ranges
 from auditor_client.estimation.measurements import IntArray, SizeBounds
-from auditor_client.estimation.totals import CountedTotals, KnownTotals
+from auditor_client.estimation.totals import KnownTotals
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.amounts import parse_nano
-from testing.invented_registers import Register, parity_of
-from testing.many_releases import released
+from testing.invented_registers import Register
+from testing.many_releases import released_totals
+from testing.truths import holds, true_parity
 
 CASES: Final = {
     "two of 250, ε = 0.1": ([125, 100], [250, 250], "0.1"),
@@ -31,7 +32,6 @@ CASES: Final = {
     "eight of 200, ε = 0.25": ([100] * 7 + [70], [200] * 8, "0.25"),
 }
 DRAWS: Final = 512
-RUNS_AT_ONCE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class Row:
 def measured(accepted: IntArray, sizes: IntArray, epsilon: str, runs: int) -> Iterator[Row]:
     """A row for each way of knowing, from the same answers about people of shape (K,)."""
     mechanism = LaplaceMechanism.calibrated(epsilon_nano=parse_nano(epsilon), sensitivity=1)
-    refused, (true, _) = sizes - accepted, parity_of(accepted / sizes)
-    answers = released(mechanism, np.stack([accepted, refused]), runs)
+    refused, (true, _) = sizes - accepted, true_parity(accepted / sizes)
+    answered = list(released_totals((accepted[None], refused[None]), mechanism, runs))
     tenth = np.ceil(sizes / 10).astype(np.int64) // 2
     exact, about = (
         SizeBounds(tuple(np.maximum(sizes - off, 0).tolist()), tuple((sizes + off).tolist()))
@@ -63,21 +63,14 @@ def measured(accepted: IntArray, sizes: IntArray, epsilon: str, runs: int) -> It
     }
     for name, (supported, bounds) in known.items():
         found = []
-        for part in np.split(answers, range(RUNS_AT_ONCE, runs, RUNS_AT_ONCE)):
-            margins = KnownTotals(np.full(len(part), accepted.sum()), np.full(len(part), refused.sum()), len(sizes))
-            totals = CountedTotals.with_noise(
-                part[:, 0],
-                part[:, 1],
-                (mechanism.noise, mechanism.noise),
-                cells=(1, 1),
-                complement_is="unfavourable",
-                known=margins if supported else None,
-                bounds=bounds,
-            )
-            found += [one.ratio for one in parity_ranges(totals, level=0.95, draws=DRAWS)]
-        ends = np.array([(one.value, one.low, one.high) for one in found if one.defined])
-        held = (ends[:, 1] - 1e-12 <= true) & (true <= ends[:, 2] + 1e-12)
-        yield Row(name, np.abs(ends[:, 0] - true).mean(), (ends[:, 2] - ends[:, 1]).mean(), held.mean())
+        for totals in answered:
+            releases = len(totals.estimates[0])
+            margins = KnownTotals(np.full(releases, accepted.sum()), np.full(releases, refused.sum()), len(sizes))
+            known_here = replace(totals, known=margins if supported else None, bounds=bounds)
+            found += [one.ratio for one in parity_ranges(known_here, level=0.95, draws=DRAWS)]
+        errors, widths = np.array([(abs(one.value - true), one.width) for one in found]).T
+        held = sum(holds(one, true) for one in found) / runs
+        yield Row(name, float(np.nanmean(errors)), float(np.nanmean(widths)), held)
 
 
 def invented(registers: int, runs: int) -> Iterator[Row]:

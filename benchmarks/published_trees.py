@@ -1,10 +1,14 @@
 """The three trees that the paper's experiment 1 arrived at, over the columns of the public data (1-method §5)."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree
+from holder_service.records.encoded import Records, load_records
+from pafer_demo.open_data import LOADERS
 from shared.rules import Predicate
+from shared.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,15 @@ class PublishedTree:
     dataset: str
     tree: Tree
     parity: dict[tuple[str, ...], float]
+
+    def opened(self, folder: Path) -> tuple[Records, Schema]:
+        """The test part of its open data, loaded by the holder's own code into a folder."""
+        data = LOADERS[self.dataset](None)
+        schema = data.declaration.table
+        source, destination = folder / f"{self.dataset}.csv", folder / self.dataset
+        data.write_csv(source)
+        load_records(source, "text/csv", schema, data.declaration.records_max, destination)
+        return Records.open(destination, schema), schema
 
 
 def _accept(name: str) -> Leaf:

@@ -17,7 +17,7 @@ and every release is estimated:
 - `joint`: all intervals of a joint report at once, and all its verdicts, of registers of 2 to 16 groups of 1 to 5 000
   people;
 - `judged`: ratio and difference of the groups that are large enough, with groups right at the cut, as
-  `checks.coverage_of_judged` invents them; the truth is that of the groups which are judged in the same release;
+  `testing.invented_registers.judged_register` makes them; the truth is that of the groups judged in the same release;
 - `known-totals`: with the groups' sizes known, exactly or within bounds or of some groups, K = 2 to 16 of 1 to 5 000
   people; and with exact supports too;
 - `exponential`, `empty-rules` and `reports`: the exponential mechanism's answers, the same with twenty empty rules
@@ -32,7 +32,7 @@ below 93 % by more than chance (p < 0.001, binomial).
 
 import argparse
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -42,37 +42,38 @@ import numpy as np
 from scipy import stats
 
 from auditor_client.estimation.attribution import attribute
-from auditor_client.estimation.crossed_counts import CrossedCounts, changed_figures
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
-from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.many_releases import ParityRange, parity_ranges
-from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
-from auditor_client.estimation.noise_sums import FloatArray, noise_sum
+from auditor_client.estimation.measurements import Measurement, NoisyCounts, Supports
+from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.results import Estimate
-from auditor_client.estimation.totals import CountedTotals, KnownTotals
+from auditor_client.estimation.totals import CountedTotals
 from checks import coverage_of_strata
 from checks.coverage_of_scores import figures_of, held, releases, scored
 from checks.coverage_together import PopulationOfGroups, jointly_held
 from holder_service.mechanisms.exponential import ExponentialMechanism
-from holder_service.mechanisms.gaussian import GaussianMechanism
-from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import Loss, parse_nano
-from shared.noise import (
-    KeptValue,
-    RandomisedResponseNoise,
-)
-from testing.invented_pairs import DECISIONS, PairRegister
-from testing.invented_registers import Register, judged_register, parity_of
+from shared.amounts import parse_nano
+from shared.noise import AdditiveNoise, KeptValue, RandomisedResponseNoise
+from testing.invented_pairs import PairRegister
+from testing.invented_registers import Register, judged_register
 from testing.invented_scores import ScoredRegister
 from testing.invented_strata import StratifiedRegister
-from testing.many_releases import released
+from testing.many_releases import (
+    RUNS_AT_ONCE,
+    AdditiveMechanism,
+    additive,
+    released,
+    released_changes,
+    released_strata,
+    released_sums,
+    released_totals,
+)
+from testing.truths import holds, true_parity
 
 LEVEL: Final = 0.95
 BAR: Final = 0.93
 DRAWS: Final = 512
-RUNS_AT_ONCE: Final = 50
-DELTA_NANO: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,10 @@ class Task:
         """How the noise that the estimator hears of differs from a noise of this scale."""
         return {"scale": self.scale_factor * scale}
 
+    def supposed(self, mechanism: AdditiveMechanism) -> AdditiveNoise:
+        """The noise that the estimator hears of."""
+        return mechanism.noise.model_copy(update=self.change(mechanism.scale))
+
 
 @dataclass(frozen=True, slots=True)
 class Covered:
@@ -111,13 +116,6 @@ class Covered:
     def coverage(self) -> float:
         """Share of the runs."""
         return self.holding / self.runs
-
-
-def additive(seed: int, epsilon_nano: int) -> LaplaceMechanism | GaussianMechanism:
-    """Laplace noise for every second register, Gaussian for the others."""
-    if seed % 2:
-        return GaussianMechanism.calibrated(loss=Loss(epsilon_nano, DELTA_NANO), squared_sensitivity=1)
-    return LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=1)
 
 
 def of_registers(
@@ -196,7 +194,7 @@ def of_population(task: Task) -> list[Covered]:
             accepted[None], (register.sizes - accepted)[None], register.rates, register.epsilon, "verdict"
         )
         found.append(estimate_parity(next(_measurements(sample, Task(task.seed, 1, task.scale_factor))), level=LEVEL))
-    ratio, difference = parity_of(register.rates)
+    ratio, difference = true_parity(register.rates)
     return [
         _covered("population ratio", task.seed, [figure.population_ratio for figure in found], ratio),
         _covered("population difference", task.seed, [figure.population_difference for figure in found], difference),
@@ -207,19 +205,23 @@ def of_supports(task: Task) -> list[Covered]:
     """Ratio and difference with exact numbers of people; every second time one of two groups is counted."""
     counted = 1 if task.seed % 4 < 2 else 0
     register = Register.invented(task.seed, groups_max=2 if counted else 4)
-    parts = register.parts()
+    mechanism, parts = additive(task.seed, register.epsilon_nano()), register.parts()
+    noise = task.supposed(mechanism)
     found = []
-    for answers in _answered(register, task):
-        known = KnownTotals(
-            np.full(len(answers[0]), register.accepted.sum()),
-            np.full(len(answers[0]), register.unfavourable.sum()),
-            1 if counted else len(register.sizes),
-        )
+    for answers in released_sums(parts, mechanism, task.runs):
+        known = replace(register.known(len(answers[0])), counted=counted or len(register.sizes))
         accepted, complement = (
             np.stack([part[:, 0], exact.sum() - part[:, 0]], axis=1) if counted else part
             for part, exact in zip(answers, parts, strict=True)
         )
-        totals = _with_noise(register, task, accepted, complement, known)
+        totals = CountedTotals.with_noise(
+            accepted,
+            complement,
+            (noise, noise),
+            cells=(len(parts[0]), len(parts[1])),
+            complement_is=register.complement_is,
+            known=known,
+        )
         found += parity_ranges(totals, level=LEVEL, draws=DRAWS)
     return _parity_covered("supports", task, found, register.parity())
 
@@ -229,11 +231,9 @@ def of_known_totals(task: Task, *, supported: bool = False) -> list[Covered]:
     register = Register.invented(task.seed, groups_max=4 if supported else 16, people_min=1)
     bounds = register.bounds(task.seed, task.totals_factor)
     found = []
-    for accepted, complement in _answered(register, task):
-        people, refused = (np.full(len(accepted), part.sum()) for part in (register.accepted, register.unfavourable))
-        known = KnownTotals(people, refused, len(register.sizes)) if supported else None
-        totals = _with_noise(register, task, accepted, complement, known)
-        found += parity_ranges(replace(totals, bounds=bounds), level=LEVEL, draws=DRAWS)
+    for totals in totals_of_releases(register, task):
+        known = register.known(len(totals.estimates[0])) if supported else None
+        found += parity_ranges(replace(totals, known=known, bounds=bounds), level=LEVEL, draws=DRAWS)
     name = "totals and supports" if supported else "known totals"
     return _parity_covered(name, task, found, register.parity())
 
@@ -282,13 +282,7 @@ def of_comparisons(task: Task) -> list[Covered]:
     """What changes in ratio and difference from one model to another."""
     register = PairRegister.invented(task.seed)
     mechanism = additive(task.seed, parse_nano(register.epsilon))
-    noise = noise_sum(mechanism.noise.model_copy(update=task.change(mechanism.scale)), 1)
-    answers = released(mechanism, register.cells, task.runs)
-    found = []
-    for start in range(0, task.runs, RUNS_AT_ONCE):
-        cells = np.moveaxis(answers[start : start + RUNS_AT_ONCE], 1, 0)
-        crossed = CrossedCounts(tuple(AdditiveAnswers(cell, noise) for cell in cells), *DECISIONS)
-        found += changed_figures(crossed, level=LEVEL, draws=DRAWS, seed=start)
+    found = released_changes(register, mechanism, task.runs, level=LEVEL, draws=DRAWS, noise=task.supposed(mechanism))
     truths = register.change()
     return [
         _covered("change of ratio", task.seed, [figures.ratio for figures in found], truths[0]),
@@ -300,25 +294,29 @@ def of_scores(task: Task) -> list[Covered]:
     """Every figure of a score's bands, one by one or together."""
     register = ScoredRegister.invented(task.seed)
     mechanism = additive(task.seed, parse_nano(register.epsilon))
-    noise = mechanism.noise.model_copy(update=task.change(mechanism.scale))
-    found: dict[str, list[bool]] = {}
-    for run, answers in enumerate(releases(register, mechanism, task.runs)):
-        figures = figures_of(register, scored(register, answers, noise), seed=run, draws=4 * DRAWS)
-        for name, held_here in held(register, figures).items():
-            found.setdefault(name, []).extend(held_here)
-    return [Covered(f"{name} {task.seed}", sum(of_name), len(of_name), np.nan) for name, of_name in found.items()]
+    noise = task.supposed(mechanism)
+    return _held_covered(
+        task,
+        (
+            held(register, figures_of(register, scored(register, answers, noise), seed=run, draws=4 * DRAWS))
+            for run, answers in enumerate(releases(register, mechanism, task.runs))
+        ),
+    )
 
 
 def of_joint(task: Task) -> list[Covered]:
     """All intervals of a joint report at once, and all its verdicts."""
     population = PopulationOfGroups.invented(task.seed)
     mechanism = additive(task.seed, parse_nano(population.epsilon))
-    noise = mechanism.noise.model_copy(update=task.change(mechanism.scale))
-    found = list(jointly_held(population, mechanism, noise, task.runs, joint=task.joint))
+    noise = task.supposed(mechanism)
+    found = list(jointly_held(population, mechanism, noise, task.runs, seed=task.seed, joint=task.joint))
     width = float(np.nanmean([one.width for one in found]))
     return [
-        Covered(f"together {task.seed}", sum(one.intervals for one in found), task.runs, width),
-        Covered(f"verdicts together {task.seed}", sum(one.verdicts for one in found), task.runs, width),
+        Covered(f"{name} {task.seed}", sum(holding), task.runs, width)
+        for name, holding in (
+            ("together", [one.intervals for one in found]),
+            ("verdicts together", [one.verdicts for one in found]),
+        )
     ]
 
 
@@ -326,12 +324,11 @@ def of_strata(task: Task) -> list[Covered]:
     """Every figure of conditional parity, one by one or together."""
     register = StratifiedRegister.invented(task.seed)
     mechanism = additive(task.seed, parse_nano(register.epsilon))
-    noise = mechanism.noise.model_copy(update=task.change(mechanism.scale))
-    found: dict[str, list[bool]] = {}
-    for run, measured in enumerate(coverage_of_strata.releases(register, mechanism, noise, task.runs)):
-        for name, held_here in coverage_of_strata.held(register, measured, level=LEVEL, seed=run).items():
-            found.setdefault(name, []).extend(held_here)
-    return [Covered(f"{name} {task.seed}", sum(of_name), len(of_name), np.nan) for name, of_name in found.items()]
+    answered = released_strata(register, mechanism, task.runs, noise=task.supposed(mechanism))
+    return _held_covered(
+        task,
+        (coverage_of_strata.held(register, measured, level=LEVEL, seed=run) for run, measured in enumerate(answered)),
+    )
 
 
 PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
@@ -365,37 +362,15 @@ PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
 """What is measured, and on what part of the registers: some take a hundred times as long as others."""
 
 
-def _answered(register: Register, task: Task) -> Iterator[tuple[IntArray, IntArray]]:
-    """Noisy totals of the accepted and of the complement, some releases at once: shape (T, K) each."""
-    mechanism = additive(task.seed, register.epsilon_nano())
-    favourable, complement = register.parts()
-    for start in range(0, task.runs, RUNS_AT_ONCE):
-        number = min(RUNS_AT_ONCE, task.runs - start)
-        yield (
-            released(mechanism, favourable, number).sum(axis=1),
-            released(mechanism, complement, number).sum(axis=1),
-        )
-
-
 def totals_of_releases(register: Register, task: Task) -> Iterator[CountedTotals]:
     """What some releases at once say, with the noise that the estimator supposes."""
-    for accepted, complement in _answered(register, task):
-        yield _with_noise(register, task, accepted, complement)
-
-
-def _with_noise(
-    register: Register, task: Task, accepted: IntArray, complement: IntArray, known: KnownTotals | None = None
-) -> CountedTotals:
     mechanism = additive(task.seed, register.epsilon_nano())
-    noise = mechanism.noise.model_copy(update=task.change(mechanism.scale))
-    favourable, other = register.parts()
-    return CountedTotals.with_noise(
-        accepted,
-        complement,
-        (noise, noise),
-        cells=(len(favourable), len(other)),
+    return released_totals(
+        register.parts(),
+        mechanism,
+        task.runs,
+        noise=task.supposed(mechanism),
         complement_is=register.complement_is,
-        known=known,
     )
 
 
@@ -403,7 +378,7 @@ def _measurements(register: Register, task: Task) -> Iterator[Measurement]:
     """Releases one by one."""
     mechanism = additive(task.seed, register.epsilon_nano())
     favourable, complement = (released(mechanism, part, task.runs) for part in register.parts())
-    noise = mechanism.noise.model_copy(update=task.change(mechanism.scale))
+    noise = task.supposed(mechanism)
     for first, second in zip(favourable, complement, strict=True):
         yield Measurement(
             register.groups,
@@ -426,11 +401,22 @@ def _parity_covered(
 def _covered(
     name: str, seed: int, figures: "list[Estimate] | list[Estimate | None]", truth: float | FloatArray
 ) -> Covered:
-    ends = np.array([(figure.low, figure.high) for figure in figures if figure is not None])
-    # An undefined figure claims nothing, so it is not wrong, nor is one of a truth that is none; rounding is no error.
-    low, high = np.nan_to_num(ends[:, 0], nan=-np.inf) - 1e-12, np.nan_to_num(ends[:, 1], nan=np.inf) + 1e-12
-    width = float(np.nanmean(ends[:, 1] - ends[:, 0])) if not np.isnan(ends).all() else np.nan
-    return Covered(f"{name} {seed}", int((~(low > truth) & ~(high < truth)).sum()), len(ends), width)
+    claimed = [figure for figure in figures if figure is not None]
+    widths = [figure.width for figure in claimed if not np.isnan(figure.width)]
+    holding = sum(map(holds, claimed, np.broadcast_to(truth, len(claimed))))
+    return Covered(f"{name} {seed}", holding, len(claimed), float(np.mean(widths)) if widths else np.nan)
+
+
+def _held_covered(task: Task, found: Iterable[dict[str, list[bool]]]) -> list[Covered]:
+    """Of every figure how many intervals held, from those of each release."""
+    by_name: dict[str, list[list[bool]]] = {}
+    for of_release in found:
+        for name, held_here in of_release.items():
+            by_name.setdefault(name, []).append(held_here)
+    return [
+        Covered(f"{name} {task.seed}", sum(map(sum, of_name)), sum(map(len, of_name)), np.nan)
+        for name, of_name in by_name.items()
+    ]
 
 
 def _line(name: str, covered: list[Covered]) -> str:

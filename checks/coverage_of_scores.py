@@ -11,15 +11,13 @@ import numpy as np
 from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.estimation.measurements import IntArray, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.score_bands import ScoreEstimator, ScoreFigures, ThresholdCurve
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.noise import AdditiveNoise
 from testing.invented_scores import ScoredRegister
 from testing.many_releases import released
-
-Truths = Iterable[tuple[Estimate, float]]
+from testing.truths import all_hold, holds, true_parity
 
 
 def scored(register: ScoredRegister, answers: tuple[IntArray, ...], noise: AdditiveNoise) -> BandCounts:
@@ -46,12 +44,12 @@ def held(register: ScoredRegister, figures: ScoreFigures) -> dict[str, list[bool
     chosen = above[len(register.edges) // 2]
     found = {
         "impact ratio": [
-            _holds(one.ratio, true) for one, true in zip(figures.impact, chosen / chosen.max(), strict=True)
+            holds(one.ratio, true) for one, true in zip(figures.impact, chosen / chosen.max(), strict=True)
         ],
         "rates together": _curve(figures.acceptance, above),
         "ratios together": [_ratios(figures.acceptance, above)],
         "distribution together": [
-            _all((figures.distribution[k][b], shares[b, k]) for b in range(bands)) for k in range(groups)
+            all_hold((figures.distribution[k][b], shares[b, k]) for b in range(bands)) for k in range(groups)
         ],
     }
     if figures.true_positive and figures.false_positive and figures.calibration and figures.auc:
@@ -62,10 +60,10 @@ def held(register: ScoredRegister, figures: ScoreFigures) -> dict[str, list[bool
         with np.errstate(invalid="ignore"):
             positive = register.positive / register.everybody
         found["calibration together"] = [
-            _all((of_band.groups[k].rate, positive[b, k]) for b, of_band in enumerate(figures.calibration))
+            all_hold((of_band.groups[k].rate, positive[b, k]) for b, of_band in enumerate(figures.calibration))
             for k in range(groups)
         ]
-        found["AUC"] = [_holds(auc, true) for auc, true in zip(figures.auc, register.auc(), strict=True)]
+        found["AUC"] = [holds(auc, true) for auc, true in zip(figures.auc, register.auc(), strict=True)]
     return found
 
 
@@ -76,23 +74,11 @@ def figures_of(register: ScoredRegister, bands: BandCounts, *, seed: int, draws:
 
 def _curve(curve: ThresholdCurve, shares: FloatArray) -> list[bool]:
     return [
-        _all((parity.groups[k].rate, shares[edge, k]) for edge, parity in enumerate(curve.parities))
+        all_hold((parity.groups[k].rate, shares[edge, k]) for edge, parity in enumerate(curve.parities))
         for k in range(shares.shape[1])
     ]
 
 
 def _ratios(curve: ThresholdCurve, shares: FloatArray) -> bool:
-    with np.errstate(invalid="ignore"):
-        ratios = shares.min(axis=1) / shares.max(axis=1)
-    return _all(zip((parity.ratio for parity in curve.parities), ratios, strict=True))
-
-
-def _all(figures: Truths) -> bool:
-    return all(_holds(estimate, truth) for estimate, truth in figures)
-
-
-def _holds(estimate: Estimate, truth: float) -> bool:
-    """An undefined figure claims nothing, and an undefined truth is claimed by none; rounding is no error."""
-    if np.isnan(truth) or np.isnan(estimate.low):
-        return True
-    return bool(estimate.low - 1e-9 <= truth <= estimate.high + 1e-9)
+    ratios = (true_parity(of_edge)[0] for of_edge in shares)
+    return all_hold(zip((parity.ratio for parity in curve.parities), ratios, strict=True))

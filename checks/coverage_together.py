@@ -17,7 +17,7 @@ from auditor_client.asking.request import ODDS, PARITY
 from auditor_client.estimation import attribution
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.results import Estimate, ParityEstimate, ParityFigures, Verdict
+from auditor_client.estimation.results import ParityEstimate, ParityFigures
 from auditor_client.findings.answers import RATES, Rate, RateCounts
 from auditor_client.findings.finding import MetricEstimate
 from auditor_client.findings.insight import parity_of
@@ -28,6 +28,7 @@ from shared.noise import AdditiveNoise
 from shared.schema import Group
 from testing.invented_registers import EPSILONS
 from testing.many_releases import released
+from testing.truths import all_hold, holds, is_wrong, true_parity
 
 GROUPS_MAX: Final = 16
 PEOPLE_MAX: Final = 5_000
@@ -101,10 +102,14 @@ def jointly_held(
     noise: AdditiveNoise,
     runs: int,
     *,
+    seed: int,
     joint: bool = True,
 ) -> Iterator[JointlyHeld]:
-    """Of each release what holds; `joint` is False for the fault of single intervals that are called joint."""
-    rng = np.random.default_rng(len(population.groups))
+    """Of each release what holds, with people drawn by a seed.
+
+    `joint` is False for the fault of single intervals that are called joint.
+    """
+    rng = np.random.default_rng((seed, 1))
     reading = Reading(threshold=THRESHOLD, joint=joint)
     for _ in range(runs):
         people = population.people(rng)
@@ -161,15 +166,15 @@ def _by_name(overall: FloatArray, by_label: FloatArray) -> dict[Rate, FloatArray
 def _held(parity: ParityEstimate, true: FloatArray, of_population: FloatArray) -> bool:
     """Whether all intervals of one comparison hold."""
     groups = zip(parity.groups, true, of_population, strict=True)
-    held = [_holds(one.rate, rate) and _holds(one.population_rate, other) for one, rate, other in groups]
-    held += [_extremes_held(parity, _extremes(true), _extremes(of_population))]
+    held = [holds(one.rate, rate) and holds(one.population_rate, other) for one, rate, other in groups]
+    held += [_extremes_held(parity, true_parity(true), true_parity(of_population))]
     if parity.reference is not None:
         of_group = dict(zip((group.group for group in parity.groups), true, strict=True))
         reference = of_group[parity.reference]
         for one in parity.comparisons:
             rate = of_group[one.group]
             ratio = rate / reference if reference > 0 else np.nan
-            held.append(_holds(one.ratio, ratio) and _holds(one.difference, rate - reference))
+            held.append(holds(one.ratio, ratio) and holds(one.difference, rate - reference))
     return all(held)
 
 
@@ -182,7 +187,7 @@ def _worst_held(
 
 def _extremes_held(figures: ParityFigures, true: tuple[float, float], of_population: tuple[float, float]) -> bool:
     found = (figures.ratio, figures.difference, figures.population_ratio, figures.population_difference)
-    return all(map(_holds, found, (*true, *of_population)))
+    return all_hold(zip(found, (*true, *of_population), strict=True))
 
 
 def _verdicts_hold(
@@ -191,22 +196,13 @@ def _verdicts_hold(
     """Whether neither verdict on a metric is wrong."""
     ratios = _worst(true, metric)[0], _worst(of_population, metric)[0]
     verdicts = estimate.verdict, estimate.population_verdict
-    return not any(
-        (verdict is Verdict.MEETS and ratio < THRESHOLD) or (verdict is Verdict.FAILS and ratio >= THRESHOLD)
-        for verdict, ratio in zip(verdicts, ratios, strict=True)
-    )
+    return not any(is_wrong(verdict, ratio, THRESHOLD) for verdict, ratio in zip(verdicts, ratios, strict=True))
 
 
 def _worst(rates: Mapping[Rate, FloatArray], metric: str) -> tuple[float, float]:
     """The smallest ratio and the largest difference of a metric's rates."""
-    found = [_extremes(rates[rate]) for rate in RATES[metric]]
+    found = [true_parity(rates[rate]) for rate in RATES[metric]]
     return float(np.fmin.reduce([ratio for ratio, _ in found])), max(difference for _, difference in found)
-
-
-def _extremes(rates: FloatArray) -> tuple[float, float]:
-    """Ratio and difference of the rates that there are; the ratio is NaN where all are zero."""
-    smallest, largest = float(np.nanmin(rates)), float(np.nanmax(rates))
-    return smallest / largest if largest > 0 else np.nan, largest - smallest
 
 
 def _shares_held(
@@ -220,14 +216,7 @@ def _shares_held(
     shares = parts[:, 0] - parts[:, 1]
     second = parts[:, 1].sum()
     held = [
-        _holds(one.share, 100 * share) and _holds(one.ratio_share, share / second if second > 0 else np.nan)
+        holds(one.share, 100 * share) and holds(one.ratio_share, share / second if second > 0 else np.nan)
         for one, share in zip(found.shares, shares, strict=True)
     ]
-    return all(held) and _holds(found.difference, 100 * shares.sum())
-
-
-def _holds(estimate: Estimate | None, truth: float) -> bool:
-    """An undefined figure claims nothing, and an undefined truth is claimed by none; rounding is no error."""
-    if estimate is None or np.isnan(truth) or np.isnan(estimate.low):
-        return True
-    return bool(estimate.low - 1e-9 <= truth <= estimate.high + 1e-9)
+    return all(held) and holds(found.difference, 100 * shares.sum())

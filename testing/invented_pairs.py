@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from auditor_client.estimation.crossed_measurements import Sides
 from auditor_client.estimation.measurements import IntArray
+from testing.truths import true_parity
 
 EPSILONS: Final = ("0.05", "0.1", "0.25", "0.5", "1")
 DECISIONS: Final = (Sides((0, 1), (2, 3)), Sides((0, 2), (1, 3)))
@@ -74,8 +75,5 @@ class PairRegister:
 
     def change(self) -> tuple[float, float]:
         """The second model's true ratio and difference, less those of the first."""
-        first, second = self.rates
-        return (
-            float(second.min() / second.max() - first.min() / first.max()),
-            float(np.ptp(second) - np.ptp(first)),
-        )
+        (first, less), (second, more) = map(true_parity, self.rates)
+        return second - first, more - less

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from auditor_client.estimation.measurements import COUNT_MAX, ComplementKind, IntArray, SizeBounds
 from auditor_client.estimation.size_rule import TWO_PERCENT, SizeRule
+from auditor_client.estimation.totals import KnownTotals
 from shared.amounts import parse_nano
+from testing.truths import true_parity
 
 JUDGED_GROUPS_MAX: Final = 16
 JUDGED_KINDS: Final = 4
@@ -101,9 +103,14 @@ class Register:
         most = np.where(known, np.maximum(least + room, sizes), COUNT_MAX)
         return SizeBounds(tuple(np.where(known, least, 0).tolist()), tuple(most.tolist()))
 
+    def known(self, releases: int) -> KnownTotals:
+        """The exact numbers of people over all groups, of so many releases."""
+        people, refused = (np.full(releases, part.sum()) for part in (self.accepted, self.unfavourable))
+        return KnownTotals(people, refused, len(self.sizes))
+
     def parity(self) -> tuple[float, float]:
         """The true ratio and difference over the groups that have people."""
-        return parity_of(self.accepted / self.sizes)
+        return true_parity(self.accepted / self.sizes)
 
     def among(self, groups: Sequence[int]) -> "Register":
         """The same about some groups, by their indices; one that is named twice is there twice."""
@@ -163,13 +170,6 @@ def _with_single_people(register: Register, rng: np.random.Generator) -> Registe
         unfavourable=_in_rules(sizes - accepted, len(register.unfavourable), rng),
         rates=rates,
     )
-
-
-def parity_of(rates: NDArray[np.float64]) -> tuple[float, float]:
-    """Ratio and difference of the smallest and the largest rate; NaN where nobody is accepted."""
-    if not rates.any():
-        return np.nan, 0.0
-    return float(rates.min() / rates.max()), float(rates.max() - rates.min())
 
 
 def _in_rules(people: IntArray, rules: int, rng: np.random.Generator) -> IntArray:

@@ -1,6 +1,6 @@
 """How far off a ratio's value is, by the width of its interval: where it says nothing, it is not shown (ADR 0032).
 
-`python -m checks.known_values [--registers 120] [--runs 25]`
+`python -m benchmarks.known_values [--registers 120] [--runs 25]`
 
 On invented registers, half of which have rates near each other, as the pooled prior supposes; and on registers with a
 small group of 12 to 60 people beside thousands, accepted at .3, .5 or .7 of the others' rate. A line has the value's
@@ -15,9 +15,11 @@ from typing import Final
 import numpy as np
 
 from auditor_client.estimation.many_releases import parity_ranges
-from checks.coverage import DRAWS, LEVEL, Task, totals_of_releases
 from testing.invented_registers import EPSILONS, Register
+from testing.many_releases import additive, released_totals
 
+LEVEL: Final = 0.95
+DRAWS: Final = 512
 WIDTHS: Final = (0.0, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
 
 
@@ -39,11 +41,12 @@ def unfair_register(seed: int) -> Register:
 KINDS: Final[dict[str, Callable[[int], Register]]] = {"any": any_register, "small and unfair": unfair_register}
 
 
-def errors(register: Register, task: Task) -> list[tuple[float, float, float]]:
+def errors(register: Register, seed: int, runs: int) -> list[tuple[float, float, float]]:
     """Of every release the width of the interval, the error of the value, and that of the interval's middle."""
     truth, _ = register.parity()
+    mechanism = additive(seed, register.epsilon_nano())
     found = []
-    for totals in totals_of_releases(register, task):
+    for totals in released_totals(register.parts(), mechanism, runs, complement_is=register.complement_is):
         ratios = [one.ratio for one in parity_ranges(totals, level=LEVEL, draws=DRAWS) if one.ratio.defined]
         found += [(one.width, one.value - truth, (one.low + one.high) / 2 - truth) for one in ratios]
     return found
@@ -57,8 +60,8 @@ def main() -> None:
     arguments = parser.parse_args()
     print(f"{'registers':<16} {'width':>9} {'of':>5} {'error':>6} {'signed':>6} {'middle':>6}")
     for kind, invented in KINDS.items():
-        tasks = [Task(seed, arguments.runs) for seed in range(arguments.registers)]
-        width, value, middle = np.array([row for task in tasks for row in errors(invented(task.seed), task)]).T
+        rows = [row for seed in range(arguments.registers) for row in errors(invented(seed), seed, arguments.runs)]
+        width, value, middle = np.array(rows).T
         for low, high in pairwise(WIDTHS):
             here = (width >= low) & (width < high)
             if here.any():

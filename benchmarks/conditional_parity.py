@@ -1,6 +1,6 @@
 """What conditional parity gives for the demonstration's tree and register, against asking each stratum alone.
 
-`python -m checks.conditional_parity [--by hours_per_week=15,30,36] [--epsilon 0.5] [--runs 200]`
+`python -m benchmarks.conditional_parity [--by hours_per_week=15,30,36] [--epsilon 0.5] [--runs 200]`
 
 First what is true of the register: the groups' rates over all, within each stratum, and with the same mix of strata.
 Then, over as many releases by the holder's own mechanism, the mean absolute error of the ratio within the strata and
@@ -14,7 +14,7 @@ import numpy as np
 
 from auditor_client.asking.question import Question, make_question
 from auditor_client.asking.request import AuditRequest
-from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts
+from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.posterior import estimate_parity
 from auditor_client.estimation.strata import estimate_strata
 from holder_service.mechanisms.laplace import LaplaceMechanism
@@ -25,8 +25,9 @@ from shared.amounts import parse_nano
 from shared.datasets import DatasetDescription
 from shared.rules import Cell
 from testing.invented_strata import StratifiedRegister
-from testing.many_releases import released
+from testing.many_releases import released_strata
 from testing.registers import REGISTER
+from testing.truths import true_parity
 
 
 def asked(data: OpenData, sensitive: str, by: str, epsilon: str) -> Question:
@@ -63,25 +64,6 @@ def true_counts(question: Question, data: OpenData) -> StratifiedRegister:
     )
 
 
-def measured(true: StratifiedRegister, epsilon_nano: int, runs: int) -> list[list[Measurement]]:
-    """Of so many releases the measurement of every stratum."""
-    mechanism = LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=1)
-    groups = tuple((f"group {group}",) for group in range(true.sizes.shape[1]))
-    answers = zip(*(released(mechanism, part, runs) for part in (true.accepted, true.refused)), strict=True)
-    return [
-        [
-            Measurement(
-                groups,
-                NoisyCounts(accepted[None], mechanism.noise),
-                NoisyCounts(refused[None], mechanism.noise),
-                "unfavourable",
-            )
-            for accepted, refused in zip(*parts, strict=True)
-        ]
-        for parts in answers
-    ]
-
-
 def main() -> None:
     """Print what is true, and a line for each way of asking."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -102,18 +84,19 @@ def main() -> None:
         *zip(names, true.rates, true.sizes, strict=True),
         ("same mix", true.standardised(()), true.sizes.sum(axis=0)),
     ):
-        print(f"{name:<16}{''.join(f'{rate:16.3f}' for rate in rates)}{rates.min() / rates.max():16.3f}  {sizes}")
-    ratios = true.rates.min(axis=1) / true.rates.max(axis=1)
+        print(f"{name:<16}{''.join(f'{rate:16.3f}' for rate in rates)}{true_parity(rates)[0]:16.3f}  {sizes}")
+    ratios = np.array([true_parity(rates)[0] for rates in true.rates])
+    same_mix, _ = true_parity(true.standardised(()))
     nano = parse_nano(options.epsilon)
     for words, of_each in (("all strata at once", nano), ("each alone at ε/S", nano // len(names))):
-        releases = measured(true, of_each, options.runs)
+        mechanism = LaplaceMechanism.calibrated(epsilon_nano=of_each, sensitivity=1)
+        releases = list(released_strata(true, mechanism, options.runs))
         found = [[estimate_parity(one).ratio for one in strata] for strata in releases]
         error = np.array([[one.value for one in strata] for strata in found]) - ratios
         width = np.array([[one.width for one in strata] for strata in found])
         print(f"{words}: mean error {np.abs(error).mean():.4f}, mean width {width.mean():.4f}")
         figures = [estimate_strata([[one] for one in strata]) for strata in releases[: options.runs // 4]]
-        same_mix = true.standardised(())
-        miss = [abs(one.standardised[0].ratio.value - same_mix.min() / same_mix.max()) for one in figures]
+        miss = [abs(one.standardised[0].ratio.value - same_mix) for one in figures]
         wide = [one.standardised[0].ratio.width for one in figures]
         print(f"  standardised ratio: mean error {np.mean(miss):.4f}, mean width {np.mean(wide):.4f}")
 

@@ -1,6 +1,6 @@
 """Verdicts about the groups that are large enough: how often right, and how many more than about all groups (ADR 0032).
 
-`python -m checks.coverage_of_judged [--runs 2000] [--registers 200] [--workers 2]`
+`python -m checks.verdicts_of_judged [--runs 2000] [--registers 200] [--workers 2]`
 
 Registers are invented: 2 to 16 groups of 1 to 5 000 people, rates from nobody to everybody, one ε of .05 to .5, one
 strategy. Rules are by turns 2 %; the true size of one of the groups, which so lies right at the cut; that of half of
@@ -23,6 +23,7 @@ from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.results import Verdict
 from checks.coverage import DRAWS, LEVEL, Task, totals_of_releases
 from testing.invented_registers import Register, judged_register
+from testing.truths import holds, is_wrong
 
 THRESHOLD: Final = 0.8
 KINDS: Final = ("2 %", "one at the cut", "half at the cut", "single people")
@@ -61,10 +62,8 @@ def verdicts(task: Task) -> Verdicts:
 def _outcome(register: Register, judged: ParityRange) -> tuple[bool, bool, bool]:
     """Whether one release's interval holds the truth, its verdict is undecided, and it is wrong."""
     ratio, truth = judged.ratio, register.truth(judged.groups)[0]
-    holds = not (ratio.low - 1e-12 > truth or ratio.high + 1e-12 < truth)
     verdict = ratio.against(THRESHOLD)
-    wrong = (verdict is Verdict.MEETS and truth < THRESHOLD) or (verdict is Verdict.FAILS and truth >= THRESHOLD)
-    return holds, verdict is Verdict.UNDECIDED, wrong
+    return holds(ratio, truth), verdict is Verdict.UNDECIDED, is_wrong(verdict, truth, THRESHOLD)
 
 
 def lines(found: list[Verdicts]) -> Iterator[str]:
