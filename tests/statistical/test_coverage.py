@@ -17,7 +17,8 @@ from auditor_client.estimation.measurements import ComplementKind
 from auditor_client.estimation.posterior import DRAWS
 from auditor_client.estimation.totals import CountedTotals
 from auditor_client.findings.reading import LEVEL_MAX
-from checks.coverage import PARTS, Task
+from checks.coverage import PARTS, Covered, Task, main
+from checks.verdicts_of_judged import verdicts
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.amounts import parse_nano
 from shared.noise import DiscreteLaplaceNoise
@@ -171,6 +172,27 @@ def test_single_intervals_that_are_called_joint_are_caught() -> None:
     together, _ = PARTS["joint"][0](Task(21, 100, joint=False))
 
     assert together.holding < stats.binom.ppf(FALSE_ALARM, 100, COVERAGE)
+
+
+def test_intervals_of_one_release_count_as_one() -> None:
+    """Nine of ten intervals are fewer than 93 % by more than chance if a thousand releases say so, not if twenty do."""
+    assert Covered("of 1 000", 900, 1_000, 1_000, np.nan).below
+    assert not Covered("of 20", 900, 1_000, 20, np.nan).below
+
+
+def test_the_checks_fail_where_a_register_is_below_the_bar() -> None:
+    """With half the noise 71 to 75 % are held, which passes less than once in 10⁶ times.
+
+    Without the fault it is 96 to 97 %: a false alarm less than once in 10⁸.
+    """
+    one = ["--only", "known-totals", "--first", "273", "--registers", "1", "--runs", "300", "--workers", "1"]
+    main(one)
+
+    with pytest.raises(SystemExit, match="2 figures of registers are below 93%"):
+        main([*one, "--scale-factor", "0.5"])
+
+    assert not verdicts(Task(3, 300)).fails
+    assert verdicts(Task(3, 300, scale_factor=0.5)).fails
 
 
 def test_wrong_known_totals_are_caught() -> None:
