@@ -11,7 +11,8 @@ left out of the canonical document, and so of the identity. A default that is *f
 every identity and can neither be added to nor changed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictInt, model_validator
@@ -19,9 +20,10 @@ from pydantic import Field, StrictInt, model_validator
 from shared import canonical, limits
 from shared.amounts import NANO_PER_UNIT, Delta, Epsilon, Loss
 from shared.noise import Noise
-from shared.problems import InvalidPlan, TooLarge, UnknownColumn
+from shared.problems import InvalidPlan, PlanRefused, TooLarge, UnknownColumn
+from shared.repeated_predicates import counted, read_alike_once
 from shared.request_model import ContractModel, RequestModel
-from shared.rules import Cell
+from shared.rules import Cell, Predicate
 from shared.schema import Group, Schema
 from shared.text import ColumnId, Name, Text
 
@@ -93,10 +95,20 @@ class Batch(RequestModel):
     def names_sensitive(self, schema: Schema) -> bool:
         """Whether a rule names a sensitive column, or one that follows from it: a change may move a person then."""
         return any(
-            schema.follows_sensitive(predicate.column)
-            for cell in self.cells
-            for rule in cell.any_of
-            for predicate in rule.all_of
+            schema.follows_sensitive(column) for column in {predicate.column for predicate, _ in self.predicates}
+        )
+
+    @cached_property
+    def predicates(self) -> Sequence[tuple[Predicate, int]]:
+        """Each predicate object of its rules once, in reading order, and how often it is there."""
+        return counted(rule for cell in self.cells for rule in cell.any_of)
+
+    def first_with(self, predicate: Predicate) -> int:
+        """The index of the first cell that has a predicate, itself and not one that is equal."""
+        return next(
+            index
+            for index, cell in enumerate(self.cells)
+            if any(one is predicate for rule in cell.any_of for one in rule.all_of)
         )
 
     @model_validator(mode="after")
@@ -131,6 +143,13 @@ class Plan(RequestModel):
     """Your derived columns that rules of the plan name: the id of each by its name."""
     batches: tuple[Batch, ...] = Field(min_length=1, max_length=limits.BATCHES_PER_PLAN_MAX, fail_fast=True)
     """What is asked; the losses of all batches add up."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_alike_once(cls, data: Any) -> Any:
+        if type(data) is not dict or type(data.get("batches")) is not list:
+            return data
+        return {**data, "batches": read_alike_once(data["batches"])}
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -181,10 +200,12 @@ class Plan(RequestModel):
         counts = schema.group_count(self.sensitive) * sum(len(batch.cells) for batch in self.batches)
         if counts > limits.COUNTS_PER_PLAN_MAX:
             raise TooLarge(what="counts (cells times groups)", limit=limits.COUNTS_PER_PLAN_MAX)
-        for path, cell in _cells_by_path(self):
-            for rule in cell.any_of:
-                for predicate in rule.all_of:
-                    predicate.check(schema, path)
+        for index, batch in enumerate(self.batches):
+            for predicate, _ in batch.predicates:
+                try:
+                    predicate.check(schema, "")
+                except PlanRefused:
+                    predicate.check(schema, f"batches[{index}].cells[{batch.first_with(predicate)}]")
 
     def _check_responses(self, schema: Schema) -> None:
         """Refuse to count without noise by a column that was not perturbed at its source."""
@@ -268,11 +289,12 @@ def check_size(plan: Plan) -> None:
         TooLarge: Naming the limit.
     """
     cells = rules = predicates = values = 0
-    for _, cell in _cells_by_path(plan):
-        cells += 1
-        rules += len(cell.any_of)
-        predicates += sum(len(rule.all_of) for rule in cell.any_of)
-        values += sum(len(predicate.values or ()) for rule in cell.any_of for predicate in rule.all_of)
+    for batch in plan.batches:
+        cells += len(batch.cells)
+        rules += sum(len(cell.any_of) for cell in batch.cells)
+        for predicate, times in batch.predicates:
+            predicates += times
+            values += times * len(predicate.values or ())
     for what, number, limit in (
         ("cells", cells, limits.CELLS_PER_PLAN_MAX),
         ("rules", rules, limits.RULES_PER_PLAN_MAX),
@@ -281,12 +303,6 @@ def check_size(plan: Plan) -> None:
     ):
         if number > limit:
             raise TooLarge(what=what, limit=limit)
-
-
-def _cells_by_path(plan: Plan) -> Iterator[tuple[str, Cell]]:
-    for b, batch in enumerate(plan.batches):
-        for c, cell in enumerate(batch.cells):
-            yield f"batches[{b}].cells[{c}]", cell
 
 
 def _refuse_repeats(names: Any, what: str) -> None:

@@ -7,7 +7,8 @@ megabytes hold millions of errors. So a request model refuses an object with too
 every list in one stops at its first bad item (`fail_fast`).
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -25,6 +26,13 @@ class ContractModel(BaseModel):
     """The base of every type that the interface shows."""
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy, with other values for some fields; what was worked out of the former ones does not go with it."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in vars(copied).keys() - type(self).model_fields:
+            del vars(copied)[name]
+        return copied
 
 
 class RequestModel(ContractModel):

@@ -7,15 +7,25 @@ count and the disjointness proof must agree with it on every record.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field, GetJsonSchemaHandler, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import (
+    Field,
+    GetJsonSchemaHandler,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from shared import limits
 from shared.problems import InvalidPlan, SensitiveColumn, UnknownColumn
-from shared.request_model import RequestModel
+from shared.request_model import RequestModel, refuse_many_fields
 from shared.schema import Column, Schema, Value
 from shared.text import Text, normalise
 
@@ -62,8 +72,9 @@ class Predicate(RequestModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_value_is_no_list(cls, data: Any) -> Any:
-        """Rewrite `in` and `not_in` with a single distinct value before the fields are read."""
+    def _few_fields(cls, data: Any) -> Any:
+        """Refuse many fields; rewrite `in` and `not_in` with a single distinct value before the fields are read."""
+        refuse_many_fields(data)
         if isinstance(data, dict) and data.get("op") in ("in", "not_in"):
             values = data.get("values")
             if isinstance(values, list | tuple) and values and _all_readable(values):
@@ -91,8 +102,10 @@ class Predicate(RequestModel):
             if not 1 <= len(self.value) <= limits.TEXT_CHARACTERS_MAX:
                 raise ValueError(f"A category has 1 to {limits.TEXT_CHARACTERS_MAX} characters.")
             object.__setattr__(self, "value", normalise(self.value))
-        elif isinstance(self.value, int | float) and not isinstance(self.value, bool):
-            object.__setattr__(self, "value", _canonical_number(self.value))
+        elif isinstance(self.value, (int, float)) and not isinstance(self.value, bool):
+            number = _canonical_number(self.value)
+            if number is not self.value:
+                object.__setattr__(self, "value", number)
         return self
 
     @property
@@ -183,12 +196,26 @@ def require_nameable(name: str, schema: Schema, path: str) -> None:
         raise SensitiveColumn(column=name, path=path, perturbed=perturbed)
 
 
+def _unless_read(all_of: Any, read: ValidatorFunctionWrapHandler) -> tuple[Predicate, ...]:
+    """What is read already (`shared.repeated_predicates`) is valid; to look at each again took most of the time."""
+    is_read = type(all_of) is tuple and len(all_of) <= limits.PREDICATES_PER_RULE_MAX and {*map(type, all_of)} == _READ
+    predicates: tuple[Predicate, ...] = all_of if is_read else read(all_of)
+    return predicates
+
+
+_READ: Final = {Predicate}
+
+
 class Rule(RequestModel):
     """A conjunction of predicates, as a path of a tree is; without predicates it applies to everybody."""
 
     id: Text | None = None
     """Your name for it."""
-    all_of: tuple[Predicate, ...] = Field(max_length=limits.PREDICATES_PER_RULE_MAX, fail_fast=True)
+    all_of: Annotated[
+        tuple[Predicate, ...],
+        Field(max_length=limits.PREDICATES_PER_RULE_MAX, fail_fast=True),
+        WrapValidator(_unless_read),
+    ]
     """The comparisons, all of which have to match; none at all match everybody."""
 
     def matches(self, record: Record) -> bool:

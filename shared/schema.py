@@ -226,9 +226,15 @@ class Schema(RequestModel):
 
     def may_be_named(self, name: str) -> bool:
         """Whether rules may compare a column, as far as it is sensitive, follows from that, or was perturbed."""
-        if self.by_name[name].randomised_response is not None:
-            return False
-        return self.sensitive_in_rules or not self.follows_sensitive(name)
+        return name in self._nameable
+
+    @cached_property
+    def _nameable(self) -> frozenset[str]:
+        return frozenset(
+            name
+            for name, column in self.by_name.items()
+            if column.randomised_response is None and (self.sensitive_in_rules or not self.follows_sensitive(name))
+        )
 
     def groups(self, sensitive: Sequence[str]) -> tuple[Group, ...]:
         """The K groups of some sensitive columns.

@@ -47,6 +47,20 @@ def tree(leaves: int, *, columns: int = 16, fixed_ends: int = 0) -> dict[str, An
     return plan([[path] for path in paths])
 
 
+def balanced_tree(depth: int, *, columns: int = 16) -> dict[str, Any]:
+    """The leaves of a random tree over some numbers, all of one depth."""
+    rng = random.Random(depth)
+    paths: list[Predicates] = [[]]
+    for _ in range(depth):
+        tests = [{"column": f"x{rng.randrange(columns)}", "value": rng.random()} for _ in paths]
+        paths = [
+            [*path, {**test, **side}]
+            for path, test in zip(paths, tests, strict=True)
+            for side in ({"op": "le", "or_missing": True}, {"op": "gt"})
+        ]
+    return plan([[path] for path in paths])
+
+
 def _grouped(rules: Sequence[Predicates]) -> list[Sequence[Predicates]]:
     """Rules as the largest number of cells."""
     each = -(-len(rules) // limits.CELLS_PER_PLAN_MAX)

@@ -355,6 +355,27 @@ BUGS: Final = (
         ("tests/unit/holder_service/test_disjointness.py",),
     ),
     Bug(
+        "rules part by comparisons of two columns",
+        (Edit("holder_service/domain/disjointness.py", "return len(columns) == 1 and all(", "return all("),),
+        ("tests/unit/holder_service/test_disjointness.py",),
+    ),
+    Bug(
+        "rules part by comparisons that meet",
+        (Edit("holder_service/domain/disjointness.py", "all(end <= start for", "all(end <= start + 1 for"),),
+        ("tests/unit/holder_service/test_disjointness.py",),
+    ),
+    Bug(
+        "predicates are alike if they are equal",
+        (
+            Edit(
+                "shared/repeated_predicates.py",
+                "map(marshal.dumps, one, itertools.repeat(2))",
+                "(repr(each).replace('True', '1').encode() for each in one)",
+            ),
+        ),
+        ("tests/unit/shared/test_repeated_predicates.py",),
+    ),
+    Bug(
         "one class for overlapping rules",
         (
             Edit(

@@ -65,14 +65,16 @@ class PlanSize:
         sizes: Counter[str] = Counter()
         for priced in price.batches:
             batch = priced.batch
-            rules = [rule for cell in batch.cells for rule in cell.any_of]
-            predicates = [predicate for rule in rules for predicate in rule.all_of]
-            columns = len({predicate.column for predicate in predicates})
-            words = -(-len(rules) // WORD_RULES)
+            rules = sum(len(cell.any_of) for cell in batch.cells)
+            predicates = batch.predicates
+            columns = len({predicate.column for predicate, _ in predicates})
+            words = -(-rules // WORD_RULES)
             counts[batch.mechanism.name] += len(batch.cells) * groups
             sizes.update(
-                rules=len(rules), predicates=len(predicates), values=sum(len(one.values or ()) for one in predicates),
-                cuts=columns + 2 * len(_thresholds(predicates)) + sum(band_cuts), columns=columns + len(band_cuts),
+                rules=rules, predicates=sum(times for _, times in predicates),
+                values=sum(times * len(one.values or ()) for one, times in predicates),
+                cuts=columns + 2 * len(_thresholds(one for one, _ in predicates)) + sum(band_cuts),
+                columns=columns + len(band_cuts),
                 classes=len(priced.classes),
                 gaussians=int(batch.mechanism.name == "gaussian"), words=words, word_columns=words * columns,
             )  # fmt: skip

@@ -5,14 +5,18 @@ Two rules are disjoint if the sets that they admit on some column do not meet. A
 set matches nobody and is disjoint from every rule. Two cells are disjoint if all their rules are
 pairwise; rules of one cell may overlap, because a cell counts nobody twice.
 
-All pairs are compared, but never one by one: a set of rules is an `int` with a bit for each, and a few
-operations on these sets give all rules that a rule meets on a column. So the proof is exact for any plan,
-in path order or not, and its time is bounded by the public limits on a plan's size.
+Paths of a tree come with their proof: where two of them part, the comparisons exclude each other. Rules that part so
+are followed from comparison to comparison, and nothing more is to be shown of them. All other pairs are compared, but
+never one by one: a set of rules is an `int` with a bit for each, and a few operations on these sets give all rules that
+a rule meets on a column. So the proof is exact for any plan, in path order or not, and its time is bounded by the
+public limits on a plan's size.
 """
 
+import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from holder_service.domain.admitted import Partition, Runs, admitted_sets, admitting_rules
+from holder_service.domain.admitted import Comparisons, Partition, Runs, admitting_rules
 from shared.rules import Cell, Rule
 from shared.schema import Schema
 
@@ -41,7 +45,11 @@ def disjoint_classes(cells: Sequence[Cell], schema: Schema) -> tuple[tuple[int, 
         cell_at[flag] = index
         fill |= (1 << flag) - (1 << first)
         flags |= 1 << flag
-    overlaps = _overlaps(rules, schema)
+    compared = Comparisons.of(rules, schema)
+    groups = list(_parted(compared))
+    if len(groups) == len(rules):
+        return (tuple(range(len(cells))),) if cells else ()
+    overlaps = _overlaps(compared, groups)
     conflicts: dict[int, int] = {}
     for flag, index in cell_at.items():
         met = 0
@@ -70,18 +78,60 @@ def _first_fit(conflicts: Mapping[int, int], waiting: int) -> list[list[int]]:
     return classes
 
 
-def _overlaps(rules: Mapping[int, Rule], schema: Schema) -> dict[int, int]:
-    """By rule number, the set of rules that are not provably disjoint from it; itself too, unless it matches nobody."""
-    everyone = _union(rules)
-    overlaps = dict.fromkeys(rules, everyone)
-    for partition, sets in admitted_sets(rules, schema):
+def _overlaps(compared: Comparisons, groups: Iterable[Sequence[int]]) -> dict[int, int]:
+    """By rule number, the set of rules that are not provably disjoint from it; itself too, unless it matches nobody.
+
+    Args:
+        compared: What the rules compare with.
+        groups: All of them, so that rules of two groups are disjoint.
+    """
+    overlaps: dict[int, int] = {}
+    together: list[int] = []
+    for group in groups:
+        union = _union(group)
+        for number in group:
+            overlaps[number] = union
+        if len(group) > 1:
+            together += group
+    everyone = _union(together)
+    for partition, sets in compared.sets(together):
         undecided = [number for number in sets if overlaps[number] & ~(1 << number)]
         if undecided:
             meeting = _Meeting(partition, sets, everyone)
             for number in undecided:
                 overlaps[number] &= meeting.rules(sets[number])
-    nobody = _union(number for number, overlap in overlaps.items() if not overlap)
+    nobody = _union(number for number in together if not overlaps[number])
     return {number: overlap & ~nobody for number, overlap in overlaps.items()}
+
+
+def _parted(compared: Comparisons) -> Iterator[list[int]]:
+    """Groups of rules, so that rules of two groups are disjoint; of a tree's paths each is a group by itself.
+
+    Rules that agree so far part by their next comparisons if these, of one column, exclude each other.
+    """
+    lengths = {number: len(path) for number, path in compared.paths.items()}
+    waiting = [(list(lengths), 0)] if lengths else []
+    while waiting:
+        group, agreed = waiting.pop()
+        parts: defaultdict[int, list[int]] = defaultdict(list)
+        if len(group) > 1 and min(map(lengths.__getitem__, group)) > agreed:
+            for number in group:
+                parts[compared.paths[number][agreed]].append(number)
+        if parts and _exclude_each_other(compared, parts):
+            waiting += [(part, agreed + 1) for part in parts.values()]
+        else:
+            yield group
+
+
+def _exclude_each_other(compared: Comparisons, comparisons: Iterable[int]) -> bool:
+    """Whether no value satisfies two of some comparisons, which have to be of one column to show it."""
+    runs: list[tuple[int, int]] = []
+    columns = set()
+    for one in comparisons:
+        runs += compared.admitted[one]
+        columns.add(compared.columns[one])
+    runs.sort()
+    return len(columns) == 1 and all(end <= start for (_, end), (start, _) in itertools.pairwise(runs))
 
 
 class _Meeting:

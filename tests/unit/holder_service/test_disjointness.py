@@ -75,6 +75,19 @@ def test_a_contradiction_is_disjoint_from_everything_and_itself() -> None:
     assert disjoint_classes([cell(), nobody, nobody], NUMBERS) == ((0, 1, 2),)
 
 
+def test_rules_part_only_where_their_comparisons_exclude_each_other() -> None:
+    """Not those of two columns, not where they meet, and not where one of the rules goes no further."""
+    low, high = Predicate(column="x0", op="le", value=5), Predicate(column="x0", op="gt", value=5)
+    beyond, touching = Predicate(column="x1", op="gt", value=5), Predicate(column="x0", op="ge", value=5)
+
+    assert disjoint_classes([cell(low), cell(high)], NUMBERS) == ((0, 1),)
+    for other in (beyond, touching):
+        assert disjoint_classes([cell(low), cell(other)], NUMBERS) == ((0,), (1,))
+        assert disjoint_classes([cell(beyond, low), cell(beyond, other)], NUMBERS) == ((0,), (1,))
+    assert disjoint_classes([cell(low), cell(low, beyond), cell(high)], NUMBERS) == ((0, 2), (1,))
+    assert disjoint_classes([cell(low), cell(high), cell()], NUMBERS) == ((0, 1), (2,))
+
+
 def test_no_cells_have_no_classes() -> None:
     assert disjoint_classes([], NUMBERS) == ()
 
