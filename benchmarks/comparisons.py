@@ -6,7 +6,9 @@ The models are the paper's trees on the open data (`benchmarks.published_trees`)
 leaf's decision reversed, leaf by leaf, and beside its first test alone; by every grouping of the paper. The cells are
 counted by the holder's own code and released by its Laplace mechanism. A row has the true change of the ratio; how
 often the 95 % intervals hold it, their mean width and the mean absolute error of their values, of one question and of
-two audits whose changes are compared by variance recovery (`estimation.comparison`).
+two audits whose changes are compared by variance recovery (`estimation.comparison`). Below the rows stand, for every
+analysis, data set and all of them, geometric means of the width and the error over those of two audits, and the least
+and the mean coverage of one question.
 """
 
 import argparse
@@ -36,6 +38,8 @@ from testing.many_releases import released_changes, released_totals
 from testing.truths import holds
 
 EPSILONS: Final = ("0.1", "0.25", "0.5")
+NARROW: Final = 0.3
+REVERSED: Final = "reversed"
 LEVEL: Final = 0.95
 DRAWS: Final = 1024
 
@@ -56,8 +60,18 @@ class Measured:
         return cls(held, float(np.nanmean(widths)), float(np.nanmean(errors)))
 
 
-def cases() -> Iterator[tuple[str, IntArray]]:
-    """True counts of both decisions, shape (4, K), by the name of the case."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """One case at one ε, asked either way: of a data set and grouping, beside another model."""
+
+    analysis: str
+    other: str
+    together: Measured
+    apart: Measured
+
+
+def cases() -> Iterator[tuple[str, str, IntArray]]:
+    """Analysis, what its tree is compared with, and true counts of both decisions, shape (4, K)."""
     with tempfile.TemporaryDirectory() as folder:
         for published in PUBLISHED_TREES:
             yield from _counted(published, Path(folder))
@@ -80,7 +94,7 @@ def apart(register: PairRegister, runs: int) -> list[Estimate]:
     return [change_of(after.ratio, before.ratio) for before, after in zip(*audits, strict=True)]
 
 
-def _counted(published: PublishedTree, folder: Path) -> Iterator[tuple[str, IntArray]]:
+def _counted(published: PublishedTree, folder: Path) -> Iterator[tuple[str, str, IntArray]]:
     records, schema = published.opened(folder)
     for name, other in _others(published.tree):
         crossed = crossed_rules(published.tree.merged().rules(), other.merged().rules(), schema)
@@ -90,16 +104,14 @@ def _counted(published: PublishedTree, folder: Path) -> Iterator[tuple[str, IntA
             counts = count_cells(records, cells, disjoint_classes(cells, schema), sensitive).reveal_to_mechanism()
             found = dict(zip(asked, counts, strict=True))
             none = np.zeros_like(counts[0])
-            yield (
-                f"{published.dataset} {'-'.join(sensitive)}: {name}",
-                np.stack([found.get(one, none) for one in crossed]),
-            )
+            cells_of_both = np.stack([found.get(one, none) for one in crossed])
+            yield f"{published.dataset} {'-'.join(sensitive)}", name, cells_of_both
 
 
 def _others(tree: Tree) -> Iterator[tuple[str, Tree]]:
     """The same tree with one leaf's decision reversed; and its first test alone."""
     for rule in tree.rules():
-        yield f"{rule.leaf.id} reversed", Tree(_reversed(tree.root, rule.leaf))
+        yield f"{rule.leaf.id} {REVERSED}", Tree(_reversed(tree.root, rule.leaf))
     if not isinstance(tree.root, Leaf):
         leaves = [Leaf("yes", "accepted", favourable=True), Leaf("no", "refused", favourable=False)]
         branches = zip(tree.root.branches, leaves, strict=True)
@@ -119,30 +131,47 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.exp(np.log(positive).mean()))
 
 
+def summary(rows: Sequence[Row]) -> Iterator[str]:
+    """A line for every analysis, every data set, some of them together, and all rows."""
+    by_name: dict[str, list[Row]] = {}
+    for row in rows:
+        by_name.setdefault(row.analysis, []).append(row)
+    for row in rows:
+        by_name.setdefault(row.analysis.split()[0], []).append(row)
+    by_name["adult and compas"] = [row for row in rows if row.analysis.startswith(("adult", "compas"))]
+    by_name[f"one leaf {REVERSED}, two audits' interval below {NARROW}"] = [
+        row for row in rows if row.other.endswith(REVERSED) and row.apart.width < NARROW
+    ]
+    by_name["all"] = list(rows)
+    yield f"{'rows':<58} {'of':>5} {'width':>7} {'error':>7} {'least':>8} {'mean':>8}"
+    for name, of_name in by_name.items():
+        width = _mean([row.together.width / row.apart.width for row in of_name])
+        error = _mean([row.together.error / row.apart.error for row in of_name])
+        held = [row.together.coverage for row in of_name]
+        yield f"{name:<58} {len(held):>5} {width:>7.2f} {error:>7.2f} {min(held):>8.1%} {np.mean(held):>8.1%}"
+
+
 def main() -> None:
     """Print a row for each case and ε, and the geometric means."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--runs", type=int, default=200, help="releases of each case at each ε, either way")
     arguments = parser.parse_args()
     print(f"{'case':<58} {'ε':>5} {'change':>7}  {'one question':>21}  {'two audits':>21}")
-    rows: list[tuple[Measured, Measured]] = []
-    for name, counts in cases():
+    rows: list[Row] = []
+    for analysis, other, counts in cases():
         for epsilon in EPSILONS:
             register = PairRegister(counts, epsilon, "")
             truth, _ = register.change()
             if np.isnan(truth):
                 continue
-            row = (
-                Measured.of(together(register, arguments.runs), truth),
-                Measured.of(apart(register, arguments.runs), truth),
-            )
+            answers = together(register, arguments.runs), apart(register, arguments.runs)
+            row = Row(analysis, other, *(Measured.of(changes, truth) for changes in answers))
             rows.append(row)
-            figures = "  ".join(f"{one.coverage:7.1%} {one.width:6.3f} {one.error:6.3f}" for one in row)
-            print(f"{name:<58} {epsilon:>5} {truth:7.3f}  {figures}", flush=True)
-    width, error = (_mean([getattr(a, name) / getattr(b, name) for a, b in rows]) for name in ("width", "error"))
-    least, mean = min(one.coverage for one, _ in rows), float(np.mean([one.coverage for one, _ in rows]))
-    print(f"{len(rows)} rows: width {width:.2f} and error {error:.2f} of two audits in the geometric mean;")
-    print(f"coverage at least {least:.1%}, {mean:.1%} in the mean")
+            either = "  ".join(
+                f"{one.coverage:7.1%} {one.width:6.3f} {one.error:6.3f}" for one in (row.together, row.apart)
+            )
+            print(f"{f'{analysis}: {other}':<58} {epsilon:>5} {truth:7.3f}  {either}", flush=True)
+    print(*summary(rows), sep="\n")
 
 
 if __name__ == "__main__":

@@ -6,9 +6,10 @@ Registers are invented: 2 to 16 groups of 1 to 5 000 people, rates from nobody t
 strategy. Rules are by turns 2 %; the true size of one of the groups, which so lies right at the cut; that of half of
 the groups, which are alike; and 30 people, where there are three large groups and thirteen of one person. The truth is
 that of the groups that are judged in the same release. A line is about all groups or about those judged. It has the
-least and the mean coverage of the ratio, how many releases end undecided about the threshold of .8, and in how many the
-verdict is wrong, in the mean and at most. A ratio that does not exist is undecided. The check fails if a register's
-coverage is below 93 %, or its share of wrong verdicts above 5 %, by more than chance (p < 0.001, binomial).
+least and the mean coverage of the ratio, how many releases end undecided about the threshold of .8, in how many the
+verdict is wrong, in the mean and at most, and in which register intervals hold least. A ratio that does not exist is
+undecided. The check fails if a register's coverage is below 93 %, or its share of wrong verdicts above 5 %, by more
+than chance (p < 0.001, binomial).
 """
 
 import argparse
@@ -39,8 +40,9 @@ class Verdicts:
     `holding` are the intervals that hold the truth; `judged` is how many of the groups are judged.
     """
 
-    groups: int
+    seed: int
     runs: int
+    groups: int
     rule: str
     holding: NDArray[np.float64]
     undecided: NDArray[np.float64]
@@ -68,7 +70,7 @@ def verdicts(task: Task) -> Verdicts:
         judged += [len(one.groups) for one in among]
     holding, undecided, wrong = np.array(found).mean(axis=1).T
     kind = KINDS[task.seed % len(KINDS)]
-    return Verdicts(len(register.sizes), task.runs, kind, holding, undecided, wrong, float(np.mean(judged)))
+    return Verdicts(task.seed, task.runs, len(register.sizes), kind, holding, undecided, wrong, float(np.mean(judged)))
 
 
 def _outcome(register: Register, judged: ParityRange) -> tuple[bool, bool, bool]:
@@ -80,8 +82,8 @@ def _outcome(register: Register, judged: ParityRange) -> tuple[bool, bool, bool]
 
 def lines(found: list[Verdicts]) -> Iterator[str]:
     """Two of every kind of rule, and of all registers: over all groups, and over those that are large enough."""
-    names = ("least", "mean", "undecided", "wrong", "most")
-    yield f"{'rule':<16} {'over':<6} {'of':>4} {'groups':>6} {'{:>7} {:>7} {:>9} {:>6} {:>6}'.format(*names)}"
+    names = ("least", "mean", "undecided", "wrong", "most", "worst")
+    yield f"{'rule':<16} {'over':<6} {'of':>4} {'groups':>6} {'{:>7} {:>7} {:>9} {:>6} {:>6} {:>6}'.format(*names)}"
     for rule in (*dict.fromkeys(one.rule for one in found), "any"):
         of_rule = [one for one in found if rule in (one.rule, "any")]
         for index, over in enumerate(("all", "judged")):
@@ -91,7 +93,7 @@ def lines(found: list[Verdicts]) -> Iterator[str]:
             groups = np.mean([one.judged if index else one.groups for one in of_rule])
             yield (
                 f"{rule:<16} {over:<6} {len(of_rule):>4} {groups:6.1f} {holding.min():7.1%} {holding.mean():7.1%} "
-                f"{undecided.mean():9.1%} {wrong.mean():6.2%} {wrong.max():6.2%}"
+                f"{undecided.mean():9.1%} {wrong.mean():6.2%} {wrong.max():6.2%} {of_rule[holding.argmin()].seed:>6}"
             )
 
 
@@ -113,9 +115,9 @@ def main(given: Sequence[str] | None = None) -> None:
         found = list(processes.map(verdicts, tasks, chunksize=2))
     for line in lines(found):
         print(line)
-    failing = [seed for seed, one in zip(seeds, found, strict=True) if one.fails]
+    failing = [str(one.seed) for one in found if one.fails]
     if failing:
-        raise SystemExit(f"Beyond a bar by more than chance: registers {', '.join(map(str, failing))}.")
+        raise SystemExit(f"Beyond a bar by more than chance: registers {', '.join(failing)}.")
 
 
 if __name__ == "__main__":
