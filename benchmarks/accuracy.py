@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.asking.inquiry import EVERYBODY
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.measurements import IntArray, Supports
 from auditor_client.estimation.plug_in import Policy, plug_in_counts
@@ -171,7 +172,7 @@ def _posterior_ranges(case: Case, epsilon_nano: int, runs: int) -> Iterator[Pari
     mechanism = LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=1)
     parts = case.accepted[None], (case.sizes - case.accepted)[None]
     for totals in released_totals(parts, mechanism, runs):
-        yield from parity_ranges(totals, level=LEVEL, draws=DRAWS)
+        yield from parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS))
 
 
 def _published_ratios(case: Case, epsilon_nano: int, runs: int) -> NDArray[np.float64]:

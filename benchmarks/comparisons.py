@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from auditor_client.asking.crossing import crossed_rules
 from auditor_client.estimation.comparison import change_of
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.many_releases import parity_ranges
 from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.results import Estimate
@@ -90,7 +91,9 @@ def apart(register: PairRegister, runs: int) -> list[Estimate]:
     for sides in DECISIONS:
         accepted, refused = (register.cells[list(part)].sum(axis=0) for part in (sides.accepted, sides.refused))
         answered = released_totals((accepted[None], refused[None]), mechanism, runs)
-        audits.append([one for totals in answered for one in parity_ranges(totals, level=LEVEL, draws=DRAWS)])
+        audits.append(
+            [one for totals in answered for one in parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS))]
+        )
     return [change_of(after.ratio, before.ratio) for before, after in zip(*audits, strict=True)]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from auditor_client.estimation import noise_sums
 from auditor_client.estimation.attribution import attribute, flipped
 from auditor_client.estimation.comparison import compare_estimates
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
 from auditor_client.estimation.odds import estimate_equalized_odds
 from auditor_client.estimation.posterior import estimate_parity
@@ -75,7 +76,9 @@ def main() -> None:
         "equalized odds": partial(estimate_equalized_odds, plain, plain),
         "shares of the rules": partial(attribute, plain),
         "a rule reversed": lambda: estimate_parity(flipped(plain, 0)),
-        "two models compared": lambda: compare_estimates(estimate_parity(plain), estimate_parity(plain, seed=1)),
+        "two models compared": lambda: compare_estimates(
+            estimate_parity(plain), estimate_parity(plain, drawing=Drawing(seed=1))
+        ),
     }
     print(f"{given.rules} rules, {given.groups} groups; seconds of one core\n{'figure':<32} {'first':>7} {'then':>7}")
     for name, task in work.items():

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.many_releases import parity_ranges
 from auditor_client.estimation.measurements import IntArray, SizeBounds
 from auditor_client.estimation.totals import KnownTotals
@@ -67,7 +68,7 @@ def measured(accepted: IntArray, sizes: IntArray, epsilon: str, runs: int) -> It
             releases = len(totals.estimates[0])
             margins = KnownTotals(np.full(releases, accepted.sum()), np.full(releases, refused.sum()), len(sizes))
             known_here = replace(totals, known=margins if supported else None, bounds=bounds)
-            found += [one.ratio for one in parity_ranges(known_here, level=0.95, draws=DRAWS)]
+            found += [one.ratio for one in parity_ranges(known_here, level=0.95, drawing=Drawing(DRAWS))]
         errors, widths = np.array([(abs(one.value - true), one.width) for one in found]).T
         held = sum(holds(one, true) for one in found) / runs
         yield Row(name, float(np.nanmean(errors)), float(np.nanmean(widths)), held)

@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.many_releases import parity_ranges
 from testing.invented_registers import EPSILONS, Register
 from testing.many_releases import additive, released_totals
@@ -47,7 +48,7 @@ def errors(register: Register, seed: int, runs: int) -> list[tuple[float, float,
     mechanism = additive(seed, register.epsilon_nano())
     found = []
     for totals in released_totals(register.parts(), mechanism, runs, complement_is=register.complement_is):
-        ratios = [one.ratio for one in parity_ranges(totals, level=LEVEL, draws=DRAWS) if one.ratio.defined]
+        ratios = [one.ratio for one in parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS)) if one.ratio.defined]
         found += [(one.width, one.value - truth, (one.low + one.high) / 2 - truth) for one in ratios]
     return found
 

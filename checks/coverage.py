@@ -44,6 +44,7 @@ import numpy as np
 from scipy import stats
 
 from auditor_client.estimation.attribution import attribute
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
 from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.measurements import Measurement, NoisyCounts, Supports
@@ -144,7 +145,7 @@ def of_registers(
     found = [
         figure
         for totals in totals_of_releases(register, task)
-        for figure in parity_ranges(totals, level=LEVEL, draws=draws)
+        for figure in parity_ranges(totals, level=LEVEL, drawing=Drawing(draws))
     ]
     return _parity_covered(name, task, found, register.parity())
 
@@ -155,7 +156,7 @@ def of_judged(task: Task) -> list[Covered]:
     found = [
         figure
         for totals in totals_of_releases(register, task)
-        for figure in parity_ranges(totals, level=LEVEL, draws=DRAWS, rule=rule)
+        for figure in parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS), rule=rule)
     ]
     ratios, differences = np.array([register.truth(figure.groups) for figure in found]).T
     return _parity_covered("judged", task, found, (ratios, differences))
@@ -173,7 +174,7 @@ def of_odds(task: Task) -> list[Covered]:
     found = [
         figure
         for both in zip(totals_of_releases(positive, task), totals_of_releases(negative, task), strict=True)
-        for figure in parity_ranges(*both, level=LEVEL, draws=DRAWS)
+        for figure in parity_ranges(*both, level=LEVEL, drawing=Drawing(DRAWS))
     ]
     (first, less), (second, more) = positive.parity(), negative.parity()
     return _parity_covered("odds", task, found, (float(np.fmin(first, second)), max(less, more)))
@@ -240,7 +241,7 @@ def of_supports(task: Task) -> list[Covered]:
             complement_is=register.complement_is,
             known=known,
         )
-        found += parity_ranges(totals, level=LEVEL, draws=DRAWS)
+        found += parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS))
     return _parity_covered("supports", task, found, register.parity())
 
 
@@ -251,7 +252,7 @@ def of_known_totals(task: Task, *, supported: bool = False) -> list[Covered]:
     found = []
     for totals in totals_of_releases(register, task):
         known = register.known(len(totals.estimates[0])) if supported else None
-        found += parity_ranges(replace(totals, known=known, bounds=bounds), level=LEVEL, draws=DRAWS)
+        found += parity_ranges(replace(totals, known=known, bounds=bounds), level=LEVEL, drawing=Drawing(DRAWS))
     name = "totals and supports" if supported else "known totals"
     return _parity_covered(name, task, found, register.parity())
 
@@ -271,7 +272,7 @@ def of_exponential(task: Task, *, name: str = "exponential", empty: int = 0) -> 
     for start in range(0, task.runs, RUNS_AT_ONCE):
         accepted, complement = (ExponentialAnswers.of(part[start : start + RUNS_AT_ONCE], noise) for part in answers)
         totals = CountedTotals.of_exponential(accepted, complement, complement_is=register.complement_is)
-        found += parity_ranges(totals, level=LEVEL, draws=DRAWS)
+        found += parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS))
     return _parity_covered(name, task, found, register.parity())
 
 
@@ -292,7 +293,7 @@ def of_reports(task: Task) -> list[Covered]:
             for part in (register.favourable, register.unfavourable)
         )
         totals = totals_of(Measurement(register.groups, favourable, unfavourable, "unfavourable"))
-        found += parity_ranges(totals, level=LEVEL, draws=DRAWS)
+        found += parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS))
     return _parity_covered("reports", task, found, register.parity())
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from auditor_client.estimation.band_counts import BandCounts
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.measurements import IntArray, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.score_bands import ScoreEstimator, ScoreFigures, ThresholdCurve
@@ -69,7 +70,7 @@ def held(register: ScoredRegister, figures: ScoreFigures) -> dict[str, list[bool
 
 def figures_of(register: ScoredRegister, bands: BandCounts, *, seed: int, draws: int) -> ScoreFigures:
     """All figures of one release; decisions are made at the middle edge."""
-    return ScoreEstimator(bands, seed=seed, draws=draws).figures(register.edges[len(register.edges) // 2])
+    return ScoreEstimator(bands, drawing=Drawing(draws, seed)).figures(register.edges[len(register.edges) // 2])
 
 
 def _curve(curve: ThresholdCurve, shares: FloatArray) -> list[bool]:

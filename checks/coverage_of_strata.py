@@ -6,6 +6,7 @@ What holds together counts as held if all of it is held: the ratios of all strat
 
 import numpy as np
 
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.strata import estimate_strata
 from testing.invented_strata import StratifiedRegister
@@ -17,7 +18,7 @@ def held(
 ) -> dict[str, list[bool]]:
     """What of a register's truth the intervals of one release hold, by figure."""
     ratios, differences = np.array([true_parity(of_stratum) for of_stratum in register.rates]).T
-    figures = estimate_strata([[one] for one in measured], level=level, seed=seed)
+    figures = estimate_strata([[one] for one in measured], level=level, drawing=Drawing(seed=seed))
     (standardised,) = figures.standardised
     true = register.standardised(standardised.strata_left_out)
     ratio, difference = true_parity(true)

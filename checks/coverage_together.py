@@ -15,6 +15,7 @@ import numpy as np
 
 from auditor_client.asking.request import ODDS, PARITY
 from auditor_client.estimation import attribution
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.results import ParityEstimate, ParityFigures
@@ -209,7 +210,9 @@ def _shares_held(
     measurement: Measurement, each: Reading, reference: Group | None, people: tuple[IntArray, IntArray]
 ) -> bool:
     """Whether all intervals of the rules' shares hold."""
-    found = attribution.attribute(measurement, reference=reference, level=each.level, draws=attribution.JOINT_DRAWS)
+    found = attribution.attribute(
+        measurement, reference=reference, level=each.level, drawing=Drawing(attribution.JOINT_DRAWS)
+    )
     pair = [measurement.groups.index(group) for group in (found.first, found.second)]
     rules = people[0].reshape(-1, people[0].shape[-1])[:, pair]
     parts = rules / (rules.sum(axis=0) + people[1].sum(axis=(0, 1))[pair])

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.results import Verdict
 from checks.coverage import BAR, CHANCE, DRAWS, LEVEL, Task, totals_of_releases
@@ -64,7 +65,9 @@ def verdicts(task: Task) -> Verdicts:
     found: list[list[tuple[bool, bool, bool]]] = [[], []]
     judged = []
     for totals in totals_of_releases(register, task):
-        over_all, among = (parity_ranges(totals, level=LEVEL, draws=DRAWS, rule=asked) for asked in (None, rule))
+        over_all, among = (
+            parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS), rule=asked) for asked in (None, rule)
+        )
         for outcomes, ranges in zip(found, (over_all, among), strict=True):
             outcomes.extend(_outcome(register, one) for one in ranges)
         judged += [len(one.groups) for one in among]

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from auditor_client.estimation.crossed_counts import ChangedFigures, CrossedCounts, changed_figures
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.measurements import ComplementKind, IntArray, Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import noise_sum
@@ -93,7 +94,7 @@ def released_changes(
     for start in range(0, runs, RUNS_AT_ONCE):
         cells = np.moveaxis(answers[start : start + RUNS_AT_ONCE], 1, 0)
         crossed = CrossedCounts(tuple(AdditiveAnswers(cell, supposed) for cell in cells), *DECISIONS)
-        found += changed_figures(crossed, level=level, draws=draws, seed=start)
+        found += changed_figures(crossed, level=level, drawing=Drawing(draws, start))
     return found
 
 

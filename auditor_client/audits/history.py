@@ -24,7 +24,7 @@ class History(Shown):
     """Kept audits, the earliest first.
 
     Attributes:
-        audits: Each as it would be shown today: the same answer, today's estimators.
+        audits: Each as it would be shown today: the same answer, by the edition of the estimator that its note names.
         unreadable: How many notes have no receipt that can be read; `auditor verify` says more.
     """
 

@@ -10,13 +10,14 @@ negative: what the noise made of empty rules is taken from all rules equally, as
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import numpy as np
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation import caveats
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.draws import DrawsWithBoundaryCases
 from auditor_client.estimation.intervals import METHOD, quantile_estimate, undefined
 from auditor_client.estimation.judged_groups import judged_groups
@@ -35,6 +36,7 @@ JOINT_DRAWS: Final = 16384
 """Where the shares are to hold together with other figures; a power of two."""
 JOINT_DRAWS_A_RULE: Final = 8
 """Of the draws outside all intervals, how many are needed for each rule, whose share has two ends: four at each."""
+_DRAWING: Final = Drawing(DRAWS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,8 +96,7 @@ def attribute(
     reference: Group | None = None,
     but: Collection[Group] = (),
     level: float = 0.95,
-    seed: int = 0,
-    draws: int = DRAWS,
+    drawing: Drawing = _DRAWING,
 ) -> Attribution:
     """Share the disparity of two groups out among the favourable rules.
 
@@ -107,8 +108,7 @@ def attribute(
         reference: Group j, if no pair is given; i is then the group whose rate is farthest from it.
         but: Groups that are not compared unless they are named.
         level: Of each single interval, within (0, 1).
-        seed: Of the draws.
-        draws: How many.
+        drawing: How draws are made.
 
     Raises:
         EstimationRefused: The groups do not exist or are the same, or the exponential mechanism answered.
@@ -116,7 +116,7 @@ def attribute(
     """
     check_question(1.0, level)
     rule_noise(measurement)
-    posterior = Posterior.of(measurement, level=level, seed=seed, draws=draws)
+    posterior = Posterior.of(measurement, level, drawing)
     first, second = _pair(posterior, pair, reference, but)
     priors = _rates_by_prior(measurement, posterior, (first, second))
     rates = _mean_rates(priors[1])
@@ -138,7 +138,7 @@ def attribute(
 
 
 def needed_by_shares(
-    measurement: Measurement, *, reference: Group | None, level: float, seed: int = 0, rule: SizeRule | None = None
+    measurement: Measurement, drawing: Drawing, *, reference: Group | None, level: float, rule: SizeRule | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """What the shares of `JOINT_DRAWS` draws need to hold together, under either prior (`together`).
 
@@ -147,8 +147,8 @@ def needed_by_shares(
     """
     require_joint(measurement, level)
     rule_noise(measurement)
-    posterior = Posterior.of(measurement, level=level, seed=seed, draws=JOINT_DRAWS)
-    (judged,) = judged_groups([posterior.totals], rule, level)
+    posterior = Posterior.of(measurement, level, replace(drawing, number=JOINT_DRAWS))
+    (judged,) = judged_groups([posterior.totals], rule, posterior.level_of_sizes)
     but = [group for index, group in enumerate(posterior.groups) if index not in judged]
     pair = _pair(posterior, None, reference, but)
     flat, pooled = (_needed(prior) for prior in _rates_by_prior(measurement, posterior, pair))
@@ -176,8 +176,7 @@ def _needed(prior: _Rates) -> FloatArray:
 
 def _rates_by_prior(measurement: Measurement, posterior: Posterior, pair: tuple[int, int]) -> list[_Rates]:
     """Two groups' rates and rules under either prior."""
-    flat = posterior.draws_by_prior[0].draws
-    rules = rule_counts(measurement, pair, draws=flat.size.shape[-1], seed=posterior.seed)
+    rules = rule_counts(measurement, pair, draws=posterior.drawing.number, seed=posterior.drawing.seed)
     return [_Rates.of(prior, rules, list(pair)) for prior in posterior.draws_by_prior]
 
 

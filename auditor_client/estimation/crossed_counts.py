@@ -27,10 +27,10 @@ from auditor_client.estimation import caveats
 from auditor_client.estimation.changed_extremes import changes
 from auditor_client.estimation.comparison import compare_estimates, unchanged
 from auditor_client.estimation.crossed_measurements import CrossedMeasurement, Sides
+from auditor_client.estimation.drawing import DRAWING, Drawing
 from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.measurements import IntArray, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
-from auditor_client.estimation.posterior import DRAWS
 from auditor_client.estimation.results import Comparison, Estimate, ParityEstimate, ParityFigures
 from shared.noise import AdditiveNoise
 
@@ -90,28 +90,25 @@ def compare_crossed(first: ParityEstimate, second: ParityEstimate, measurement: 
     judged = measurement.without({*first.left_out, *second.left_out})
     if len(judged.groups) < 2:
         return compare_estimates(first, second, same_answer=True)
-    changed = changed_figures(CrossedCounts.of(judged), level=min(first.ratio.level, second.ratio.level), draws=DRAWS)[
-        0
-    ]
+    changed = changed_figures(CrossedCounts.of(judged), level=min(first.ratio.level, second.ratio.level))[0]
     figures = {figure: getattr(changed, figure) for figure in ParityFigures.__slots__}
     return Comparison(first=first, second=second, notes=tuple(caveats.of_crossed(changed.ratio)), **figures)
 
 
-def changed_figures(crossed: CrossedCounts, *, level: float, draws: int, seed: int = 0) -> list[ChangedFigures]:
+def changed_figures(crossed: CrossedCounts, *, level: float, drawing: Drawing = DRAWING) -> list[ChangedFigures]:
     """What changed, of every release.
 
     Args:
         crossed: Counts of both decisions.
         level: Of each interval.
-        draws: How many from the posterior under either prior.
-        seed: Of the draws.
+        drawing: How draws are made from the posterior under either prior.
 
     Returns:
         One for each release: medians under the second prior, in the hull of both priors' equal-tailed intervals. A
         figure that most draws do not have is undefined.
     """
-    rng = np.random.default_rng(seed)
-    proposed = _proposed(crossed.cells, draws, rng)
+    rng = np.random.default_rng(drawing.seed)
+    proposed = _proposed(crossed.cells, drawing.number, rng)
     found = [list(_of_prior(crossed, proposed, weight, level, rng)) for weight in CELL_WEIGHTS]
     return [
         ChangedFigures(*(sparse.hull(flat) for flat, sparse in zip(*figures, strict=True)))

@@ -15,7 +15,7 @@ Axes: T releases, K groups, M draws.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Self
 
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.stats import qmc
 
 from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.fixed_margin_sampler import fixed_margin_draws
 from auditor_client.estimation.intervals import RateDraws
 from auditor_client.estimation.local_model import Totals
@@ -43,6 +44,7 @@ class Draws:
     accepted: FloatArray
     size: FloatArray
     prior: Prior
+    drawing: Drawing
 
     def rates(self) -> FloatArray:
         """Acceptance rates, shape (T, K, M), within [0, 1]; NaN where a draw's group is empty: it has no rate."""
@@ -55,9 +57,9 @@ class Draws:
             overall: FloatArray = self.accepted.sum(axis=1) / self.size.sum(axis=1)
         return overall
 
-    def population_rates(self, seed: int) -> FloatArray:
+    def population_rates(self) -> FloatArray:
         """Rates of the population that the people represent, shape (T, K, M); NaN where a draw's group is empty."""
-        rng = np.random.default_rng((seed, 1))  # another stream than the counts came from
+        rng = np.random.default_rng((self.drawing.seed, 1))  # another stream than the counts came from
         rates = self.prior.population_rates(self.accepted, self.size - self.accepted, rng)
         return np.where(self.size > 0, rates, np.nan)
 
@@ -91,27 +93,28 @@ class DrawsWithBoundaryCases:
             accepted, size = draws.accepted, draws.size
             more, more_refused = _missing_elsewhere(accepted, none), _missing_elsewhere(size - accepted, everyone)
             if totals.complement_is == "everybody" or totals.bounds is not None:  # then sizes stay as drawn
-                lower = Draws(np.maximum(accepted - more_refused, 0), size, draws.prior)
-                upper = Draws(np.minimum(accepted + more, size), size, draws.prior)
+                lower = replace(draws, accepted=np.maximum(accepted - more_refused, 0))
+                upper = replace(draws, accepted=np.minimum(accepted + more, size))
             else:
-                lower = Draws(accepted, size + more_refused, draws.prior)
-                upper = Draws(accepted + more, size + more, draws.prior)
+                lower = replace(draws, size=size + more_refused)
+                upper = replace(draws, accepted=accepted + more, size=size + more)
         return cls(draws, lower, upper, none, everyone)
 
     def rates(self) -> list[RateDraws]:
         """Rates of the people in the data, of every release."""
-        return self._rate_draws(lambda draws: draws.rates())
+        return self._rate_draws(Draws.rates)
 
-    def population_rates(self, seed: int) -> list[RateDraws]:
+    def population_rates(self) -> list[RateDraws]:
         """Rates of the population that they represent, of every release."""
-        return self._rate_draws(lambda draws: draws.population_rates(seed))
+        return self._rate_draws(Draws.population_rates)
 
     def _rate_draws(self, rates_of: Callable[[Draws], FloatArray]) -> list[RateDraws]:
         rates = rates_of(self.draws)
         lower, upper = (rates if draws is self.draws else rates_of(draws) for draws in (self.lower, self.upper))
         lower = np.where(self.none_possible[..., None], 0.0, lower)
         upper = np.where(self.all_possible[..., None], 1.0, upper)
-        return [RateDraws(*of_release) for of_release in zip(rates, lower, upper, strict=True)]
+        edition = self.draws.drawing.edition
+        return [RateDraws(*of_release, edition) for of_release in zip(rates, lower, upper, strict=True)]
 
 
 def _missing_elsewhere(people: FloatArray, may_be_none: BoolArray) -> FloatArray:
@@ -127,18 +130,17 @@ def _missing_elsewhere(people: FloatArray, may_be_none: BoolArray) -> FloatArray
     return part
 
 
-def posterior_draws(totals: Totals, *, number: int, seed: int) -> tuple[Draws, Draws]:
-    """Draw M times, a power of two, from the posterior under the flat prior and under the pooled one.
-
-    The same seed gives the same draws.
-    """
+def posterior_draws(totals: Totals, drawing: Drawing) -> tuple[Draws, Draws]:
+    """Draw from the posterior under the flat prior and under the pooled one."""
+    number, seed = drawing.number, drawing.seed
     priors: tuple[Prior, Prior] = FlatPrior(), PooledPrior(pooled_rates(totals))
     if isinstance(totals, CountedTotals) and totals.known is None:
         counts = _importance_draws(totals, priors, number=number, seed=seed)
     else:
         counts = [fixed_margin_draws(totals, prior, number=number, seed=seed) for prior in priors]
+    order = np.random.default_rng((seed, 5)).permutation(number) if drawing.edition.shuffled else slice(None)
     flat, pooled = (
-        Draws(accepted.astype(np.float64), (accepted + refused).astype(np.float64), prior)
+        Draws(accepted[..., order].astype(float), (accepted + refused)[..., order].astype(float), prior, drawing)
         for (accepted, refused), prior in zip(counts, priors, strict=True)
     )
     return flat, pooled

@@ -7,10 +7,11 @@ may have it, and its interval holds that.
 
 from dataclasses import dataclass
 
+from auditor_client.estimation.drawing import DRAWING, Drawing
 from auditor_client.estimation.intervals import undefined
 from auditor_client.estimation.judged_groups import GROUPS_MIN, judged_groups
 from auditor_client.estimation.measurements import Measurement
-from auditor_client.estimation.posterior import DRAWS, Posterior, group_estimates
+from auditor_client.estimation.posterior import Posterior, group_estimates
 from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.size_rule import SizeRule
 from shared.schema import Group
@@ -30,8 +31,7 @@ def impact_ratios(
     measurement: Measurement,
     *,
     level: float = 0.95,
-    seed: int = 0,
-    draws: int = DRAWS,
+    drawing: Drawing = DRAWING,
     rule: SizeRule | None = None,
 ) -> tuple[ImpactRatio, ...]:
     """Every group's rate over the highest.
@@ -39,8 +39,7 @@ def impact_ratios(
     Args:
         measurement: Noisy counts of K groups.
         level: Of each interval.
-        seed: Of the draws.
-        draws: How many.
+        drawing: How draws are made.
         rule: How large the groups are that are compared with each other; None for all.
 
     Returns:
@@ -50,8 +49,8 @@ def impact_ratios(
     Raises:
         EstimationRefused: The answers cannot be the mechanism's.
     """
-    posterior = Posterior.of(measurement, level=level, seed=seed, draws=draws)
-    (judged,) = judged_groups([posterior.totals], rule, level)
+    posterior = Posterior.of(measurement, level, drawing)
+    (judged,) = judged_groups([posterior.totals], rule, posterior.level_of_sizes)
     ratios = {}
     if len(judged) >= GROUPS_MIN:
         flat, pooled = (of_prior.among(judged).over_highest(level) for of_prior in posterior.rates)

@@ -19,6 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor_client.estimation.drawing import EDITIONS, LATEST, Edition
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.results import Estimate
 
@@ -26,10 +27,6 @@ Indices = NDArray[np.intp]
 Ends = tuple[float, float]
 
 METHOD: Final = "posterior"
-CONTENDER_PROBABILITY: Final = 0.04
-"""Divided by K: a group contends for the smallest (largest) rate if it is beyond the apparent one so often."""
-PAIRS_MAX: Final = 64
-"""Beyond so many contending pairs their ends are bounded group by group: wider, and much cheaper."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,11 +37,13 @@ class RateDraws:
         rates: As drawn; a row is a group, a column a draw of all of them.
         lower: For lower ends, row by row: with truths on the boundary where the answers do not speak against them.
         upper: For upper ends, likewise.
+        edition: Of the estimator: which groups contend for the extremes.
     """
 
     rates: FloatArray
     lower: FloatArray
     upper: FloatArray
+    edition: Edition = EDITIONS[LATEST]
 
     def against(self, reference: int, level: float) -> tuple[list[Estimate], list[Estimate]]:
         """Every group's rate divided by one group's, and minus it: medians and intervals, K of each."""
@@ -73,7 +72,7 @@ class RateDraws:
     def among(self, groups: Sequence[int]) -> "RateDraws":
         """Of some groups alone, by their indices."""
         index = np.array(groups, dtype=np.intp)
-        return RateDraws(self.rates[index], self.lower[index], self.upper[index])
+        return RateDraws(self.rates[index], self.lower[index], self.upper[index], self.edition)
 
     def extremes(self) -> tuple[FloatArray, FloatArray]:
         """The ratio and the difference in each draw, shape (M,); NaN where there is none."""
@@ -83,7 +82,8 @@ class RateDraws:
 
     def contenders(self) -> tuple[Indices, Indices]:
         """The indices of the groups that may have the smallest rate, and of those that may have the largest."""
-        return _contenders(self.rates), _contenders(-self.rates)
+        at_least = self.edition.contender_probability / len(self.rates)
+        return _contenders(self.rates, at_least), _contenders(-self.rates, at_least)
 
     def pairs(self, low: Indices, high: Indices) -> "Pairs":
         """All pairs of a group of `low` and another of `high`, both indices."""
@@ -149,7 +149,7 @@ def worst_parity(parts: Sequence[RateDraws], level: float) -> tuple[Estimate, Es
     if _mostly_undefined(difference):
         return undefined(level), undefined(level)
     contenders = [part.contenders() for part in parts]
-    if sum(len(low) * len(high) for low, high in contenders) <= PAIRS_MAX:
+    if sum(len(low) * len(high) for low, high in contenders) <= parts[0].edition.pairs_max:
         pairs = [part.pairs(*of_part) for part, of_part in zip(parts, contenders, strict=True)]
         stacked = [np.concatenate([getattr(of_part, rows) for of_part in pairs]) for rows in Pairs.__slots__]
         ratio_ends, difference_ends = Pairs(*stacked).ends(tail)
@@ -183,13 +183,13 @@ def _between(draws: FloatArray, lower: FloatArray, upper: FloatArray, level: flo
     return Estimate(value, low, high, level, METHOD)
 
 
-def _contenders(rates: FloatArray) -> Indices:
-    """The groups that may have the smallest rate; rates of shape (K, M)."""
+def _contenders(rates: FloatArray, at_least: float) -> Indices:
+    """The groups that have the smallest rate with some probability at least; rates of shape (K, M)."""
     or_infinite = np.where(np.isnan(rates), np.inf, rates)
     apparent = or_infinite[np.sort(or_infinite, axis=1)[:, rates.shape[1] // 2].argmin()]
     # An empty group is below none; where the apparent one is empty, every group with people is below it.
     beyond = ~np.isnan(rates) & (or_infinite <= apparent)
-    return np.flatnonzero(beyond.mean(axis=1) >= CONTENDER_PROBABILITY / len(rates))
+    return np.flatnonzero(beyond.mean(axis=1) >= at_least)
 
 
 def _median_within(draws: FloatArray, ends: Ends, level: float) -> Estimate:

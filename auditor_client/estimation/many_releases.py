@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.draws import DrawsWithBoundaryCases, posterior_draws
 from auditor_client.estimation.judged_groups import judged_groups, worst_among
 from auditor_client.estimation.local_model import Totals
@@ -19,7 +20,7 @@ class ParityRange:
 
 
 def parity_ranges(
-    *comparisons: Totals, level: float, draws: int, seed: int = 0, rule: SizeRule | None = None
+    *comparisons: Totals, level: float, drawing: Drawing, rule: SizeRule | None = None
 ) -> list[ParityRange]:
     """Estimate T releases of K groups.
 
@@ -27,8 +28,7 @@ def parity_ranges(
         comparisons: One, or two comparisons of the same groups (equalized odds), of which the smaller ratio and the
             larger difference are estimated.
         level: Of each interval.
-        draws: How many from each posterior; a power of two.
-        seed: Of the draws.
+        drawing: How draws are made from each posterior.
         rule: How large the groups are that are judged; None for all.
 
     Returns:
@@ -37,11 +37,11 @@ def parity_ranges(
     of_comparisons = [
         [
             DrawsWithBoundaryCases.of(of_prior, totals, level).rates()
-            for of_prior in posterior_draws(totals, number=draws, seed=seed + index)
+            for of_prior in posterior_draws(totals, drawing.at(drawing.seed + index))
         ]
         for index, totals in enumerate(comparisons)
     ]
-    judged = judged_groups(comparisons, rule, level)
+    judged = judged_groups(comparisons, rule, drawing.edition.level_of_sizes or level)
     flat, pooled = (
         [worst_among(parts, groups, level) for groups, *parts in zip(judged, *of_prior, strict=True)]
         for of_prior in zip(*of_comparisons, strict=True)

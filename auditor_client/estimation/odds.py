@@ -10,8 +10,9 @@ from collections.abc import Collection
 from typing import Final
 
 from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.drawing import DRAWING, Drawing
 from auditor_client.estimation.measurements import Measurement
-from auditor_client.estimation.posterior import DRAWS, Posterior, check_question, judged_of, members, parity_of
+from auditor_client.estimation.posterior import Posterior, check_question, judged_of, members, parity_of
 from auditor_client.estimation.results import OddsEstimate
 from auditor_client.estimation.size_rule import SizeRule
 from shared.schema import Group
@@ -27,8 +28,8 @@ def estimate_equalized_odds(
     *,
     threshold: float | None = 0.8,
     level: float = 0.95,
+    drawing: Drawing = DRAWING,
     reference: Group | None = None,
-    draws: int = DRAWS,
     rule: SizeRule | None = None,
     but: Collection[Group] = (),
 ) -> OddsEstimate:
@@ -47,7 +48,7 @@ def estimate_equalized_odds(
     if positive.groups != negative.groups:
         raise EstimationRefused("The two measurements describe different groups: they cannot be compared.")
     posteriors = [
-        Posterior.of(measurement, level=level, seed=index, draws=draws)
+        Posterior.of(measurement, level, drawing.at(drawing.seed + index))
         for index, measurement in enumerate((positive, negative))
     ]
     worst = judged_of(posteriors, threshold, rule, but)

@@ -9,10 +9,11 @@ population come from draws of p given those people, and hold the noise of sampli
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
-from typing import Any, Final
+from typing import Any
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation import caveats
+from auditor_client.estimation.drawing import DRAWING, Drawing
 from auditor_client.estimation.draws import DrawsWithBoundaryCases, posterior_draws
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
 from auditor_client.estimation.intervals import RateDraws, quantile_estimate
@@ -34,8 +35,6 @@ from auditor_client.estimation.totals import CountedTotals, KnownTotals
 from shared.noise import AdditiveNoise, ExponentialNoise
 from shared.schema import Group
 
-DRAWS: Final = 4096
-
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
@@ -48,11 +47,11 @@ class Posterior:
     totals: Totals
     draws_by_prior: tuple[DrawsWithBoundaryCases, DrawsWithBoundaryCases]
     level: float
-    seed: int
+    drawing: Drawing
     summed: int = 0
 
     @classmethod
-    def of(cls, measurement: Measurement, *, level: float, seed: int, draws: int = DRAWS) -> "Posterior":
+    def of(cls, measurement: Measurement, level: float, drawing: Drawing = DRAWING) -> "Posterior":
         """Draw from the posterior of a measurement.
 
         Raises:
@@ -60,12 +59,16 @@ class Posterior:
         """
         totals = totals_of(measurement)
         flat, pooled = (
-            DrawsWithBoundaryCases.of(of_prior, totals, level)
-            for of_prior in posterior_draws(totals, number=draws, seed=seed)
+            DrawsWithBoundaryCases.of(of_prior, totals, level) for of_prior in posterior_draws(totals, drawing)
         )
         parts = measurement.favourable, measurement.complement
         summed = max(part.cells if isinstance(part.noise, ExponentialNoise) else 0 for part in parts)
-        return cls(measurement.groups, totals, (flat, pooled), level, seed, summed)
+        return cls(measurement.groups, totals, (flat, pooled), level, drawing, summed)
+
+    @property
+    def level_of_sizes(self) -> float:
+        """How sure a group's size is to be for a size rule to leave it in."""
+        return self.drawing.edition.level_of_sizes or self.level
 
     @cached_property
     def rates(self) -> list[RateDraws]:
@@ -75,7 +78,7 @@ class Posterior:
     @cached_property
     def population_rates(self) -> list[RateDraws]:
         """Rates of the population, under either prior."""
-        return [draws.population_rates(self.seed)[0] for draws in self.draws_by_prior]
+        return [draws.population_rates()[0] for draws in self.draws_by_prior]
 
     def index(self, group: Group) -> int:
         """A group's index.
@@ -94,23 +97,21 @@ def estimate_parity(
     *,
     threshold: float | None = 0.8,
     level: float = 0.95,
-    seed: int = 0,
+    drawing: Drawing = DRAWING,
     reference: Group | None = None,
-    draws: int = DRAWS,
     rule: SizeRule | None = None,
     but: Collection[Group] = (),
 ) -> ParityEstimate:
     """Compare the groups' rates, with honest intervals: any figure of 1-method §3 but equalized odds.
 
-    Post-processing: spends no budget. The same measurement and seed give the same figures.
+    Post-processing: spends no budget. The same measurement and drawing give the same figures.
 
     Args:
         measurement: Noisy counts of K groups.
         threshold: What the verdict on the ratio is about, within (0, 1]; None for no verdict.
         level: Of each single interval, within (0, 1).
-        seed: Of the draws.
+        drawing: How draws are made.
         reference: A group to compare every other with, in addition to the comparison of the extremes.
-        draws: How many, a power of two.
         rule: How large the groups are that ratio and difference are about; None for all groups.
         but: Groups that a rule leaves out, however large they are.
 
@@ -125,7 +126,7 @@ def estimate_parity(
         ValueError: Threshold or level out of range.
     """
     check_question(threshold, level)
-    posterior = Posterior.of(measurement, level=level, seed=seed, draws=draws)
+    posterior = Posterior.of(measurement, level, drawing)
     return parity_of(posterior, judged_of([posterior], threshold, rule, but), reference=reference)
 
 
@@ -158,7 +159,7 @@ def judged_of(
 
     They are about all groups; with a rule about those that are large enough in each comparison, but for some.
     """
-    of_groups, level = posteriors[0].groups, posteriors[0].level
+    of_groups, level = posteriors[0].groups, posteriors[0].level_of_sizes
     (large,) = judged_groups([posterior.totals for posterior in posteriors], rule or TWO_PERCENT, level)
     kept = [index for index in large if of_groups[index] not in but]
     left_out = tuple(group for index, group in enumerate(of_groups) if index not in kept)

@@ -16,13 +16,15 @@ import numpy as np
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.band_counts import BandCounts, Population
+from auditor_client.estimation.drawing import DRAWING, Drawing
 from auditor_client.estimation.impact import ImpactRatio, impact_ratios
 from auditor_client.estimation.intervals import quantile_estimate, undefined
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.posterior import DRAWS, Posterior, check_question, judged_of, parity_of
+from auditor_client.estimation.posterior import Posterior, check_question, judged_of, parity_of
 from auditor_client.estimation.results import Estimate, ParityEstimate, Verdict
 from auditor_client.estimation.score_levels import NOISE_DRAWS, auc_draws, level_of_sums, median_edge, noises
+from auditor_client.estimation.simultaneous import level_of_independent
 from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.estimation.totals import BoolArray
 from shared.schema import Group
@@ -96,8 +98,7 @@ class ScoreEstimator:
         threshold: What the verdicts on ratios of acceptance rates are about.
         labelled_threshold: What those among people of one value of the label are about; None for no verdicts.
         level: Of each statement, whether of one figure or of several together.
-        seed: Of the draws.
-        draws: How many, of each posterior.
+        drawing: How draws are made, of each posterior.
         reference: A group to compare every other with.
         joint: Whether the level is of each interval, so high that all hold together (`together`).
         rule: How large the groups are that are compared with each other; None for all.
@@ -110,8 +111,7 @@ class ScoreEstimator:
     threshold: float = 0.8
     labelled_threshold: float | None = None
     level: float = 0.95
-    seed: int = 0
-    draws: int = DRAWS
+    drawing: Drawing = DRAWING
     reference: Group | None = None
     joint: bool = False
     rule: SizeRule | None = None
@@ -157,7 +157,7 @@ class ScoreEstimator:
     def impact(self, edge: int) -> tuple[ImpactRatio, ...]:
         """Each group's rate over the highest."""
         measured = self.bands.split("everybody", self.bands.accepted(edge))
-        return impact_ratios(measured, level=self.level, seed=self.seed, draws=self.draws, rule=self.rule)
+        return impact_ratios(measured, level=self.level, drawing=self.drawing, rule=self.rule)
 
     def calibration(self) -> tuple[ParityEstimate, ...]:
         """Of each band how often its people turn out positive, compared between the groups."""
@@ -173,12 +173,12 @@ class ScoreEstimator:
             for band in range(bands)
         ]
         # Bands have noises of their own, so all of a group's hold together if each holds at the root of the level.
-        level = self.level if self.joint else self.level ** (1 / bands)
+        level = self.level if self.joint else level_of_independent(self.level, bands)
         return tuple(self._parity(measurement, level, self.labelled_threshold) for measurement in measured)
 
     def auc(self) -> tuple[Estimate, ...]:
         """Draws of the counts are the answers less noise: unbiased, so that sums over many bands are."""
-        rng = np.random.default_rng((self.seed, 4))
+        rng = np.random.default_rng((self.drawing.seed, 4))
         positive, negative = self._drawn("positive", rng), self._drawn("negative", rng)
         return tuple(map(self._auc, auc_draws(positive, negative)))
 
@@ -199,10 +199,10 @@ class ScoreEstimator:
         """Comparisons whose intervals hold together; `sets` says which bands are accepted, shape (figures, B)."""
         level = self.level
         if not self.joint:
-            level = level_of_sums(self.bands, of, sets, level=level, seed=self.seed)
+            level = level_of_sums(self.bands, of, sets, level=level, seed=self.drawing.seed)
         threshold = self.threshold if of == "everybody" else self.labelled_threshold
         return tuple(self._parity(self.bands.split(of, accepted), level, threshold) for accepted in sets.tolist())
 
     def _parity(self, measurement: Measurement, level: float, threshold: float | None) -> ParityEstimate:
-        posterior = Posterior.of(measurement, level=level, seed=self.seed, draws=self.draws)
+        posterior = Posterior.of(measurement, level, self.drawing)
         return parity_of(posterior, judged_of([posterior], threshold, self.rule), reference=self.reference)

@@ -13,12 +13,17 @@ have at least the product of their probabilities together (Royen 2014, *Far East
 Axes: F figures, M draws.
 """
 
+import math
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.estimation.noise_sums import FloatArray
+
+DRAWS_MAX: Final = 2**16
+"""Of one posterior."""
 
 
 def simultaneous_level(measurements: Sequence[FloatArray], level: float) -> float:
@@ -42,6 +47,17 @@ def simultaneous_level(measurements: Sequence[FloatArray], level: float) -> floa
     enough = np.flatnonzero(held >= level - 1e-12)
     found = candidates[enough[0]] if enough.size else 1.0
     return float(max(level, min(found, (number - 1) / number)))
+
+
+def level_of_independent(level: float, number: int) -> float:
+    """The level of each of some intervals that depend on nothing in common, at which all hold together at `level`."""
+    return float(level ** (1 / number))
+
+
+def draws_for(level: float, *, beyond: int, least: int) -> int:
+    """How many draws, a power of two, leave some beyond either end of an interval of a level; up to `DRAWS_MAX`."""
+    wanted = 2 ** math.ceil(math.log2(2 * beyond / (1 - level)))
+    return int(min(max(wanted, least), DRAWS_MAX))
 
 
 def levels_needed(draws: FloatArray) -> FloatArray:

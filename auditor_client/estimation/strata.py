@@ -10,7 +10,6 @@ if it had everybody's mix of strata, Σ_s w_s·p_{k,s} with w_s = n_s/n (direct 
 Axes: S strata, K groups, M draws.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
@@ -19,11 +18,12 @@ from typing import Final
 import numpy as np
 
 from auditor_client.errors import EstimationRefused
-from auditor_client.estimation.draws import Draws, DrawsWithBoundaryCases
+from auditor_client.estimation.drawing import DRAWING, Drawing
+from auditor_client.estimation.draws import DrawsWithBoundaryCases
 from auditor_client.estimation.intervals import RateDraws, quantile_estimate, undefined, worst_parity
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.posterior import DRAWS, Posterior, check_question, worst_of
+from auditor_client.estimation.posterior import Posterior, check_question, worst_of
 from auditor_client.estimation.results import (
     Estimate,
     GroupComparison,
@@ -32,16 +32,11 @@ from auditor_client.estimation.results import (
     StandardisedRate,
     StrataFigures,
 )
+from auditor_client.estimation.simultaneous import draws_for, level_of_independent
 from shared.schema import Group
 
 IN_TAIL: Final = 16
 """How many draws are to lie beyond either end of an interval that holds together with others."""
-DRAWS_MAX: Final = 2**16
-
-
-def level_together(level: float, strata: int) -> float:
-    """The level of each of some strata's intervals at which all of them hold together at `level`."""
-    return float(level ** (1 / strata))
 
 
 def estimate_strata(
@@ -49,7 +44,7 @@ def estimate_strata(
     *,
     threshold: float | None = 0.8,
     level: float = 0.95,
-    seed: int = 0,
+    drawing: Drawing = DRAWING,
     reference: Group | None = None,
 ) -> StrataFigures:
     """What holds over all strata: in every one of them, and with the same mix of them in every group.
@@ -58,7 +53,7 @@ def estimate_strata(
         measured: Of each stratum the comparisons of a metric: one, or two for equalized odds. All of the same groups.
         threshold: What the verdicts on ratios are about, within (0, 1]; None for no verdict.
         level: Of each interval, within (0, 1).
-        seed: Of the draws.
+        drawing: How draws are made; those of several strata never depend on each other.
         reference: A group to compare every other's standardised rate with.
 
     Raises:
@@ -68,12 +63,11 @@ def estimate_strata(
     check_question(threshold, level)
     if not measured or len({one.groups for of_stratum in measured for one in of_stratum}) != 1:
         raise EstimationRefused("The strata describe different groups: they cannot be compared.")
-    posteriors = _posteriors(measured, level, seed, DRAWS)
-    of_each = level_together(level, len(measured))
+    posteriors = _posteriors(measured, level, drawing)
+    of_each = level_of_independent(level, len(measured))
+    together = replace(drawing, number=draws_for(of_each, beyond=IN_TAIL, least=drawing.number))
     return StrataFigures(
-        together=tuple(
-            _worst(of_stratum, threshold) for of_stratum in _posteriors(measured, of_each, seed, _draws_for(of_each))
-        ),
+        together=tuple(_worst(of_stratum, threshold) for of_stratum in _posteriors(measured, of_each, together)),
         every=_worst([one for of_stratum in posteriors for one in of_stratum], threshold),
         standardised=tuple(_standardised(of_rate, threshold, reference) for of_rate in zip(*posteriors, strict=True)),
     )
@@ -84,41 +78,16 @@ def _worst(posteriors: Sequence[Posterior], threshold: float | None) -> JudgedFi
     return worst_of(posteriors, range(len(posteriors[0].groups)), threshold=threshold)
 
 
-def _posteriors(
-    measured: Sequence[Sequence[Measurement]], level: float, seed: int, draws: int
-) -> list[list[Posterior]]:
+def _posteriors(measured: Sequence[Sequence[Measurement]], level: float, drawing: Drawing) -> list[list[Posterior]]:
     """Of every stratum those of its comparisons, all independent of each other."""
+    shuffled = replace(drawing, edition=replace(drawing.edition, shuffled=True))
     return [
         [
-            _shuffled(Posterior.of(one, level=level, seed=seed + len(of_stratum) * stratum + index, draws=draws))
+            Posterior.of(one, level, shuffled.at(drawing.seed + len(of_stratum) * stratum + index))
             for index, one in enumerate(of_stratum)
         ]
         for stratum, of_stratum in enumerate(measured)
     ]
-
-
-def _draws_for(level: float) -> int:
-    """As many draws, a power of two, as leave some beyond an interval of this level."""
-    wanted = math.ceil(math.log2(2 * IN_TAIL / (1 - level)))
-    return int(min(max(2**wanted, DRAWS), DRAWS_MAX))
-
-
-def _shuffled(posterior: Posterior) -> Posterior:
-    """The same draws in an order of their own: quasi-random points of two seeds depend on each other by their index."""
-    order = np.random.default_rng((posterior.seed, 5)).permutation(posterior.rates[0].rates.shape[1])
-
-    def reordered(draws: Draws) -> Draws:
-        return Draws(draws.accepted[..., order], draws.size[..., order], draws.prior)
-
-    def of_prior(drawn: DrawsWithBoundaryCases) -> DrawsWithBoundaryCases:
-        draws = reordered(drawn.draws)
-        lower, upper = (
-            draws if boundary is drawn.draws else reordered(boundary) for boundary in (drawn.lower, drawn.upper)
-        )
-        return replace(drawn, draws=draws, lower=lower, upper=upper)
-
-    flat, pooled = map(of_prior, posterior.draws_by_prior)
-    return replace(posterior, draws_by_prior=(flat, pooled))
 
 
 def _standardised(

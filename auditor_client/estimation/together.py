@@ -9,9 +9,9 @@ and its interval is made from those of the pairs that may be the extreme ones: i
 pairs that are drawn. Every interval is the hull of two priors', so the level is the larger of what either needs.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -19,20 +19,24 @@ import numpy as np
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.attribution import needed_by_shares
 from auditor_client.estimation.band_counts import BandCounts
+from auditor_client.estimation.drawing import DRAWING, Drawing
 from auditor_client.estimation.intervals import RateDraws
 from auditor_client.estimation.judged_groups import GROUPS_MIN, judged_groups
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import Posterior
 from auditor_client.estimation.score_levels import median_edge, needed_by_bands
-from auditor_client.estimation.simultaneous import levels_needed, simultaneous_level
+from auditor_client.estimation.simultaneous import (
+    DRAWS_MAX,
+    draws_for,
+    level_of_independent,
+    levels_needed,
+    simultaneous_level,
+)
 from auditor_client.estimation.size_rule import TWO_PERCENT, SizeRule
 from shared.schema import Group
 from shared.wording import said
 
-DRAWS_MIN: Final = 4096
-DRAWS_MAX: Final = 65536
-"""Of each posterior; powers of two."""
 FIGURES_A_GROUP: Final = 4
 """So many independent figures need about the level that a group's rates, its pairs and its population's need."""
 PAIRS_MAX: Final = 8
@@ -59,6 +63,7 @@ def level_of_report(
     edge: int | None,
     level: float,
     rule: SizeRule | None = None,
+    drawing: Drawing = DRAWING,
 ) -> float:
     """The level of each interval at which all intervals of one report hold together.
 
@@ -72,6 +77,7 @@ def level_of_report(
         edge: The index of the edge at which its rates are divided by the highest; by default the median's.
         level: Of all together, within (0, 1).
         rule: How large the groups are that are judged; None for all. The others' ratio and difference hold too.
+        drawing: How draws are made, but for how many.
 
     Raises:
         EstimationRefused: An answer allows no estimate, or the figures are too many.
@@ -79,14 +85,15 @@ def level_of_report(
     of_others: list[NeededByPrior] = []
     if shares is not None:
         with suppress(EstimationRefused):
-            of_others.append(needed_by_shares(shares, reference=reference, level=level, rule=rule))
+            of_others.append(needed_by_shares(shares, drawing, reference=reference, level=level, rule=rule))
     if bands is not None:
         of_bands = needed_by_bands(bands, median_edge(bands) if edge is None else edge)
         of_others.append((of_bands, of_bands))
 
     figures = FIGURES_A_GROUP * sum(len(measurement.groups) for measurement in measurements)
-    for draws in (draws_at(level ** (1 / figures)), DRAWS_MAX):
-        posteriors = [Posterior.of(measured, level=level, seed=0, draws=draws) for measured in measurements]
+    for number in (draws_at(level_of_independent(level, figures)), DRAWS_MAX):
+        drawn = replace(drawing, number=number)
+        posteriors = [Posterior.of(measured, level, drawn) for measured in measurements]
         found = level_together(
             [*(needed_by(posterior, reference, rule) for posterior in posteriors), *of_others], level
         )
@@ -97,8 +104,7 @@ def level_of_report(
 
 def draws_at(level: float) -> int:
     """How many draws of a posterior an interval of some level is made from, a power of two."""
-    wanted = 2 * DRAWS_BEYOND / (1 - level)
-    return int(min(max(2 ** math.ceil(math.log2(wanted)), DRAWS_MIN), DRAWS_MAX))
+    return draws_for(level, beyond=DRAWS_BEYOND, least=DRAWING.number)
 
 
 def level_together(needed: Sequence[NeededByPrior], level: float) -> float | None:
@@ -114,7 +120,7 @@ def level_together(needed: Sequence[NeededByPrior], level: float) -> float | Non
 def needed_by(posterior: Posterior, reference: Group | None, rule: SizeRule | None = None) -> NeededByPrior:
     """What the figures of one posterior need."""
     index = None if reference is None else posterior.index(reference)
-    (judged,) = judged_groups([posterior.totals], rule or TWO_PERCENT, posterior.level)
+    (judged,) = judged_groups([posterior.totals], rule or TWO_PERCENT, posterior.level_of_sizes)
     flat, pooled = (_needed(posterior, prior, index, judged) for prior in range(2))
     return flat, pooled
 

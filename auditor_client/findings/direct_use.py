@@ -7,6 +7,7 @@ say: direct use, as opposed to a difference that follows from other columns.
 from dataclasses import dataclass
 
 from auditor_client.asking.question import Question
+from auditor_client.estimation.drawing import DRAWS
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.results import GroupEstimate
 from auditor_client.findings.answers import Rate, RateCounts
@@ -74,7 +75,8 @@ def _shares(finding: Finding) -> tuple[GroupEstimate, ...]:
 
     named, others = (NoisyCounts.of(rows, measured.favourable.noise) for rows in parts)
     by_use = Measurement(measured.groups, named, others, "unfavourable")
-    return estimate_parity(by_use, threshold=None, level=finding.reading.level).groups
+    reading = finding.reading
+    return estimate_parity(by_use, threshold=None, level=reading.level, drawing=reading.drawing(DRAWS)).groups
 
 
 def _parted(finding: Finding, counts: RateCounts) -> tuple[list[list[int]], list[list[int]]] | None:

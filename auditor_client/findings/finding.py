@@ -102,7 +102,7 @@ class Finding:
 
     @property
     def estimator(self) -> str:
-        """How the figures were made: "posterior", or "plug-in (uniform, uniform)"."""
+        """How the figures were made: "posterior (edition 2)", or "plug-in (uniform, uniform)"."""
         return str(self.reading)
 
     @property

@@ -11,6 +11,7 @@ from auditor_client.asking.inquiry import group_named, leaf_of
 from auditor_client.asking.question import Question
 from auditor_client.asking.request import PARITY
 from auditor_client.errors import QuestionRefused
+from auditor_client.estimation.drawing import DRAWS
 from auditor_client.estimation.results import OddsEstimate, ParityEstimate
 from auditor_client.findings.answers import RATES, Rate, RateCounts, read
 from auditor_client.findings.finding import Finding, MetricEstimate
@@ -19,8 +20,9 @@ from auditor_client.text import no_such
 from shared.schema import Group
 
 if TYPE_CHECKING:
+    from auditor_client.estimation.drawing import DRAWS
     from auditor_client.estimation.impact import ImpactRatio
-    from auditor_client.estimation.results import Attribution, Estimate
+from auditor_client.estimation.results import Attribution, Estimate
 
 RULES_SHOWN_MAX: Final = 12
 """How many rules a report ranks and flips; `AuditResult.attribution` has all."""
@@ -63,8 +65,11 @@ def impact_ratios(finding: Finding) -> "dict[tuple[str, ...], tuple[ImpactRatio,
         request = question.request.changed(sensitive=(name,), reference=None, known_totals=merged)
         by_column = replace(question, request=request)
         measured[name,] = read(finding.release, by_column)[Rate.ACCEPTANCE].measurement
-    level, rule = finding.reading.level, finding.reading.rule
-    return {columns: impact.impact_ratios(one, level=level, rule=rule) for columns, one in measured.items()}
+    reading = finding.reading
+    return {
+        columns: impact.impact_ratios(one, level=reading.level, drawing=reading.drawing(DRAWS), rule=reading.rule)
+        for columns, one in measured.items()
+    }
 
 
 def attribution(
@@ -86,12 +91,12 @@ def attribution(
     from auditor_client.estimation import attribution as estimation  # noqa: PLC0415 - takes a second to import
 
     measured, reference, but = counts.measurement, finding.question.reference, finding.first.left_out
+    level, draws = finding.reading.level, estimation.DRAWS
     if finding.reading.joint and pair is None and rate in (None, RATES[finding.metrics[0]][0]):
-        estimation.require_joint(measured, finding.reading.level)
-        return estimation.attribute(
-            measured, reference=reference, but=but, level=finding.ratio.level, draws=estimation.JOINT_DRAWS
-        )
-    return estimation.attribute(measured, pair=named, reference=reference, but=but, level=finding.reading.level)
+        estimation.require_joint(measured, level)
+        level, draws = finding.ratio.level, estimation.JOINT_DRAWS
+    drawing = finding.reading.drawing(draws)
+    return estimation.attribute(measured, pair=named, reference=reference, but=but, level=level, drawing=drawing)
 
 
 def flipped(finding: Finding, rule: str, rate: str | None = None) -> ParityEstimate:
@@ -121,6 +126,7 @@ def flipped(finding: Finding, rule: str, rate: str | None = None) -> ParityEstim
         measurement,
         threshold=_threshold(finding, _rate(finding, rate)),
         level=finding.reading.level,
+        drawing=finding.reading.drawing(DRAWS),
         reference=finding.question.reference,
         rule=finding.reading.rule,
     )

@@ -12,9 +12,9 @@ another format, and both are read.
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from auditor_client.asking.inquiry import ModelDigest
 from auditor_client.asking.question import Question
@@ -32,6 +32,11 @@ from shared.plans import Plan
 from shared.rules import Rule
 
 FORMAT: Final = "pafer-question/1"
+
+
+def _of_an_edition(noted: Any) -> Any:
+    """A reading as a note has it: of the first edition of the estimator where it names none."""
+    return {"edition": 1, **noted} if isinstance(noted, dict) else noted
 
 
 class NotedRule(BaseModel):
@@ -78,7 +83,7 @@ class Note(BaseModel):
     dataset: DatasetDescription
     request: AuditRequest
     plan: Plan
-    reading: Reading
+    reading: Annotated[Reading, BeforeValidator(_of_an_edition)]
     model: ModelDigest
     rules: tuple[NotedRule, ...]
     supports: dict[str, int] | None

@@ -10,6 +10,7 @@ from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY
 from auditor_client.asking.strata import Stratum
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.band_counts import BandCounts
+from auditor_client.estimation.drawing import DRAWS, EDITIONS, LATEST, Drawing
 from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.findings.answers import RATES, Rate, RateCounts
 from auditor_client.findings.conditional import ConditionalParity, StratumFigures
@@ -73,8 +74,19 @@ class Reading(BaseModel):
         description="Judge the groups that are shown to have at least so many people, or such a share: 30, 2% [all].",
     )
 
+    edition: int = Field(
+        default=LATEST,
+        exclude_if=lambda edition: edition == 1,
+        description="Of the estimator: an earlier one gives the figures of an earlier audit again.",
+    )
+
     @model_validator(mode="after")
     def _check(self) -> "Reading":
+        if self.edition not in EDITIONS:
+            raise QuestionRefused(
+                f"The figures are of edition {self.edition} of the estimator; this version knows {min(EDITIONS)} to "
+                f"{LATEST}: use the version that made them."
+            )
         if not (self.threshold is None or 0 < self.threshold <= 1):
             raise QuestionRefused(f"The threshold of the ratio lies above 0 and at most at 1; not at {self.threshold}.")
         if not 0.5 <= self.level <= LEVEL_MAX:
@@ -130,7 +142,9 @@ class Reading(BaseModel):
             raise QuestionRefused("The plug-in estimator gives no verdict: use posterior.")
 
     def __str__(self) -> str:
-        return self.estimator if self.has_intervals else f"{self.estimator} ({self.negative}, {self.too_large})"
+        if not self.has_intervals:
+            return f"{self.estimator} ({self.negative}, {self.too_large})"
+        return self.estimator if self.edition == 1 else f"{self.estimator} (edition {self.edition})"
 
     def of_each(
         self,
@@ -164,15 +178,17 @@ class Reading(BaseModel):
             edge=None if bands is None or chosen is None else bands.edges.index(chosen),
             level=self.level,
             rule=self.rule,
+            drawing=self.drawing(),
         )
         return self.model_copy(update={"level": level})
 
-    @property
-    def _draws(self) -> int:
-        """How many draws an interval of this level is made from."""
-        from auditor_client.estimation import posterior, together  # noqa: PLC0415 - see above
+    def drawing(self, number: int | None = None) -> Drawing:
+        """How draws are made, by default as many as an interval of this level is made from."""
+        if number is None and self.joint:
+            from auditor_client.estimation import together  # noqa: PLC0415 - see above
 
-        return together.draws_at(self.level) if self.joint else posterior.DRAWS
+            number = together.draws_at(self.level)
+        return Drawing(number or DRAWS, edition=EDITIONS[self.edition])
 
     def scores(self, bands: BandCounts, chosen: float | None, reference: Group | None) -> "ScoreFigures":
         """What bands of a score say.
@@ -189,7 +205,7 @@ class Reading(BaseModel):
             threshold=self.selection_threshold,
             labelled_threshold=self.threshold_of(OPPORTUNITY),
             level=self.level,
-            draws=self._draws,
+            drawing=self.drawing(),
             reference=reference,
             joint=self.joint,
             rule=self.rule,
@@ -219,6 +235,7 @@ class Reading(BaseModel):
             [[of_stratum[rate].measurement for rate in RATES[metric]] for of_stratum in counts],
             threshold=self.threshold_of(metric),
             level=self.level,
+            drawing=self.drawing(DRAWS),
             reference=reference,
         )
         found = zip(strata, each, over.together, strict=True)
@@ -244,11 +261,13 @@ class Reading(BaseModel):
             return plug_in.estimate_parity(
                 measured[0], negative=self.negative, too_large=self.too_large, threshold=threshold
             )
-        how: dict[str, Any] = {
-            "threshold": threshold, "level": self.level, "reference": reference, "draws": self._draws,
-            "rule": self.rule, "but": but,
-        }  # fmt: skip
-        if metric == ODDS:
-            positive, negative = measured
-            return odds.estimate_equalized_odds(positive, negative, **how)
-        return posterior.estimate_parity(measured[0], **how)
+        estimate = odds.estimate_equalized_odds if metric == ODDS else posterior.estimate_parity
+        return estimate(
+            *measured,
+            threshold=threshold,
+            level=self.level,
+            drawing=self.drawing(),
+            reference=reference,
+            rule=self.rule,
+            but=but,
+        )

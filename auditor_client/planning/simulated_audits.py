@@ -3,7 +3,6 @@
 The answers are drawn from the plan's own noise and estimated as an audit's are. Axes: T audits, R cells, K groups.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,12 +12,14 @@ import numpy as np
 
 from auditor_client.asking.question import Question
 from auditor_client.errors import AuditorError
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
 from auditor_client.estimation.local_model import Totals
 from auditor_client.estimation.many_releases import parity_ranges
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, SizeBounds, Supports
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import totals_of
+from auditor_client.estimation.simultaneous import draws_for
 from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.estimation.totals import CountedTotals, KnownTotals
 from auditor_client.exchange.expected_noise import expected_noise
@@ -28,6 +29,8 @@ from auditor_client.planning.supposed import SupposedCounts
 from shared.noise import AdditiveNoise, ExponentialNoise, Noise
 
 DRAWS: Final = 512
+BEYOND: Final = 2
+"""So many draws at least lie beyond either end of an interval."""
 """Of each posterior; a power of two, and more for levels that are nearer to 1."""
 NOTHING: Final = (0.5, 0.0, 1.0)
 """A ratio that the answers leave undefined counts as an interval from 0 to 1, which says as little."""
@@ -76,23 +79,19 @@ class SimulatedAudits:
         """Value, low and high of the ratio in T audits, shape (T, 3)."""
         if self.local and number > 1:
             return np.concatenate([self.ranges(1, rng) for _ in range(number)])
+        drawing = Drawing(draws_for(self.level, beyond=BEYOND, least=DRAWS))
         parts = list(zip(self.locations, self.people, self.bounds, strict=True))
         try:
             totals = [
                 replace(self._totals(location, counts, number, rng), bounds=_holding(bounds, counts))
                 for location, counts, bounds in parts
             ]
-            found = [one.ratio for one in parity_ranges(*totals, level=self.level, draws=self._draws, rule=self.rule)]
+            found = [one.ratio for one in parity_ranges(*totals, level=self.level, drawing=drawing, rule=self.rule)]
         except AuditorError:
             if number == 1:
                 return np.array([NOTHING])
             return np.concatenate([self.ranges(1, rng) for _ in range(number)])
         return np.array([(one.value, one.low, one.high) if one.defined else NOTHING for one in found])
-
-    @property
-    def _draws(self) -> int:
-        """As many as leave at least two beyond either end of an interval."""
-        return max(DRAWS, int(2 ** math.ceil(math.log2(4 / (1 - self.level)))))
 
     def measurements(self, rng: np.random.Generator) -> list[Measurement]:
         """The rates of one audit as they would be measured."""

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.many_releases import parity_ranges
 from auditor_client.estimation.measurements import IntArray, Supports
 from auditor_client.estimation.plug_in import Policy, plug_in_counts
@@ -83,6 +84,6 @@ def by_posterior(favourable: IntArray, unfavourable: IntArray, noise: DiscreteLa
     totals = CountedTotals.with_noise(
         favourable, unfavourable, (noise, noise), cells=(1, 1), complement_is="unfavourable"
     )
-    ranges = parity_ranges(totals, level=LEVEL, draws=DRAWS)
+    ranges = parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS))
     value, low, high = np.array([(found.ratio.value, found.ratio.low, found.ratio.high) for found in ranges]).T
     return Estimates(value, low, high, np.zeros_like(value))

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from auditor_client.estimation.drawing import DRAWS, Drawing
 from auditor_client.estimation.many_releases import parity_ranges
 from auditor_client.estimation.measurements import ComplementKind
-from auditor_client.estimation.posterior import DRAWS
 from auditor_client.estimation.totals import CountedTotals
 from auditor_client.findings.reading import LEVEL_MAX
 from checks.coverage import PARTS, Covered, Task, main
@@ -110,7 +110,7 @@ def covering(
     )
     rates = np.divide(accepted, sizes)
     ratio, difference = rates.min() / rates.max(), rates.max() - rates.min()
-    found = parity_ranges(totals, level=level, draws=draws)
+    found = parity_ranges(totals, level=level, drawing=Drawing(draws))
     return (
         sum(parity.ratio.low <= ratio <= parity.ratio.high for parity in found),
         sum(parity.difference.low <= difference <= parity.difference.high for parity in found),

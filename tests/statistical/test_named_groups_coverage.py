@@ -11,6 +11,7 @@ if the noise were half as large, fewer than that do.
 import numpy as np
 import pytest
 
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import discrete_laplace
 from auditor_client.estimation.posterior import estimate_parity
@@ -37,7 +38,7 @@ def covered(said: float) -> float:
             for counts in (FAVOURABLE, UNFAVOURABLE)
         )
         measured = Measurement((("Female",), ("Male",)), accepted_counts, refused_counts, "unfavourable")
-        ratio = estimate_parity(measured, seed=release).ratio
+        ratio = estimate_parity(measured, drawing=Drawing(seed=release)).ratio
         held += ratio.low <= truth <= ratio.high
     return held / RELEASES
 

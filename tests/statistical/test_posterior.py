@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.draws import posterior_draws
 from auditor_client.estimation.measurements import ComplementKind, IntArray
 from auditor_client.estimation.totals import CountedTotals
@@ -49,7 +50,7 @@ def p_values(kind: ComplementKind, cells: int, *, scale_factor: float = 1.0) -> 
     totals = CountedTotals.with_noise(
         of_accepted[seen], of_complement[seen], (noise, noise), cells=(cells, 1), complement_is=kind
     )
-    found, _ = posterior_draws(totals, number=512, seed=0)
+    found, _ = posterior_draws(totals, Drawing(512))
     values = []
     for draws, truth in ((found.size, sizes), (found.accepted, accepted)):
         below = (draws[:, 0] < truth[seen, None]).mean(axis=1)

@@ -7,6 +7,7 @@ import pytest
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.band_counts import BandCounts
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.impact import ImpactRatio, impact_ratios
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts
 from auditor_client.estimation.results import Verdict
@@ -33,7 +34,7 @@ def bands_of(register: ScoredRegister, noise: Noise = SLIGHT, *, labelled: bool 
 @pytest.mark.parametrize("seed", range(3))
 def test_without_noise_every_figure_is_that_of_the_people(seed: int) -> None:
     register = ScoredRegister.invented(seed)
-    figures = ScoreEstimator(bands_of(register), draws=256).figures(register.edges[0])
+    figures = ScoreEstimator(bands_of(register), drawing=Drawing(256)).figures(register.edges[0])
 
     above = register.shares(register.everybody)
     for edge, parity in enumerate(figures.acceptance.parities):
@@ -109,7 +110,7 @@ def test_auc_of_a_group_that_noise_swallows_is_not_given() -> None:
         negative=(NoisyCounts(counts[::-1], noise),),
     )
 
-    few, many = ScoreEstimator(bands, draws=512).figures().auc or ()
+    few, many = ScoreEstimator(bands, drawing=Drawing(512)).figures().auc or ()
 
     assert not few.defined
     assert (few.low, few.high) == (0.0, 1.0)
@@ -119,7 +120,7 @@ def test_auc_of_a_group_that_noise_swallows_is_not_given() -> None:
 def test_where_low_scores_are_favourable_the_rates_are_those_below() -> None:
     register = ScoredRegister.invented(1)
     above, below = (
-        ScoreEstimator(replace(bands_of(register, labelled=False), upward=upward), draws=256)
+        ScoreEstimator(replace(bands_of(register, labelled=False), upward=upward), drawing=Drawing(256))
         .figures()
         .acceptance.parities
         for upward in (True, False)

@@ -30,7 +30,7 @@ def crossed(*cells: list[int], scale: float = 2.0) -> CrossedMeasurement:
 
 
 def change(measurement: CrossedMeasurement) -> Estimate:
-    return changed_figures(CrossedCounts.of(measurement), level=0.95, draws=4096)[0].ratio
+    return changed_figures(CrossedCounts.of(measurement), level=0.95)[0].ratio
 
 
 def test_everybody_meets_the_one_pair_of_rules_that_both_models_decide_by() -> None:

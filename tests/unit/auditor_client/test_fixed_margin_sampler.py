@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.draws import pooled_rates, posterior_draws
 from auditor_client.estimation.fixed_margin_sampler import fixed_margin_draws
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts
@@ -85,7 +86,7 @@ def test_draws_agree_with_enumerating_all_true_counts(case: str) -> None:
     measurement, accepted, refused = CASES[case]
     totals = totals_of(measurement)
 
-    of_priors = posterior_draws(totals, number=16_384, seed=1)
+    of_priors = posterior_draws(totals, Drawing(16_384, seed=1))
 
     priors: tuple[Prior, Prior] = FlatPrior(), PooledPrior(pooled_rates(totals))
     for draws, prior in zip(of_priors, priors, strict=True):
@@ -114,7 +115,7 @@ def test_supports_make_intervals_narrower(noise: Noise, narrower: float) -> None
 def test_five_groups_keep_their_sums_and_their_rates() -> None:
     counts = [[50, 100, 150, 200, 250]], [[250, 200, 150, 100, 50]]
 
-    posterior = Posterior.of(measured(*counts, supports=((750,), (750,))), level=0.95, seed=1)
+    posterior = Posterior.of(measured(*counts, supports=((750,), (750,))), level=0.95, drawing=Drawing(seed=1))
 
     for drawn in posterior.draws_by_prior:
         assert (drawn.draws.accepted.sum(axis=1) == 750).all()
@@ -131,7 +132,7 @@ def test_where_perhaps_nobody_of_a_group_is_accepted_the_others_may_have_all_who
     """The answers leave room for 0 of the first group, and there are exactly 160 accepted people."""
     asked = measured([[3, 157]], [sizes], GAUSSIAN, kind, supports)
 
-    posterior = Posterior.of(asked, level=0.95, seed=1)
+    posterior = Posterior.of(asked, level=0.95, drawing=Drawing(seed=1))
     found = estimate_parity(asked)
 
     for drawn in posterior.draws_by_prior:
@@ -146,7 +147,7 @@ def test_where_perhaps_nobody_of_a_group_is_accepted_the_others_may_have_all_who
 def test_where_perhaps_nobody_of_a_group_is_refused_the_others_may_be_all_who_are() -> None:
     asked = measured([[157, 160]], [[3, 157]], GAUSSIAN, supports=((317,), (160,)))
 
-    posterior = Posterior.of(asked, level=0.95, seed=1)
+    posterior = Posterior.of(asked, level=0.95, drawing=Drawing(seed=1))
 
     for drawn in posterior.draws_by_prior:
         assert drawn.all_possible[0].tolist() == [True, False]
@@ -158,7 +159,7 @@ def test_what_a_group_may_lack_is_shared_by_all_who_may_have_it() -> None:
     """Of five groups two may have nobody accepted: each of the others gets a third of their people."""
     asked = measured([[2, 1, 150, 200, 250]], [[300, 300, 150, 100, 50]], GAUSSIAN, supports=((603,), (900,)))
 
-    posterior = Posterior.of(asked, level=0.95, seed=1)
+    posterior = Posterior.of(asked, level=0.95, drawing=Drawing(seed=1))
 
     for drawn in posterior.draws_by_prior:
         accepted = drawn.draws.accepted[0]
@@ -169,7 +170,7 @@ def test_what_a_group_may_lack_is_shared_by_all_who_may_have_it() -> None:
 
 
 def test_groups_that_share_no_number_of_people_take_nothing_from_each_other() -> None:
-    posterior = Posterior.of(measured([[3, 157]], [[150, 160]], GAUSSIAN), level=0.95, seed=1)
+    posterior = Posterior.of(measured([[3, 157]], [[150, 160]], GAUSSIAN), level=0.95, drawing=Drawing(seed=1))
 
     for drawn in posterior.draws_by_prior:
         assert drawn.none_possible[0, 0]
@@ -203,4 +204,6 @@ def test_reports_of_four_groups_are_undone_together() -> None:
 def test_the_same_seed_gives_the_same_figures() -> None:
     measurement = CASES["both groups counted"][0]
 
-    assert estimate_parity(measurement, seed=3) == estimate_parity(measurement, seed=3)
+    one, again = (estimate_parity(measurement, drawing=Drawing(seed=3)) for _ in range(2))
+
+    assert one == again

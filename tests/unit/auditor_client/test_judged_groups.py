@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from auditor_client.errors import EstimationRefused, QuestionRefused
+from auditor_client.estimation.drawing import EDITIONS, LATEST, Drawing
 from auditor_client.estimation.impact import impact_ratios
 from auditor_client.estimation.judged_groups import judged_groups
 from auditor_client.estimation.measurements import Measurement
@@ -66,6 +67,20 @@ def test_a_group_that_noise_may_have_made_as_large_is_not_judged() -> None:
 
     assert judged(measured([[500, 20, 500]], [[500, 20, 500]], noise), THIRTY) == (0, 2)
     assert judged(measured([[500, 80, 500]], [[500, 80, 500]], noise), THIRTY) == (0, 1, 2)
+
+
+def test_intervals_that_hold_together_are_about_the_groups_of_a_single_one() -> None:
+    """Their level is found for those groups; in the first edition a higher level left out more."""
+    noise = LAPLACE.model_copy(update={"scale": 10.0})
+    measurement = measured([[500, 60, 500]], [[500, 60, 500]], noise)
+
+    left_out = {
+        edition: estimate_parity(measurement, level=0.9999, rule=THIRTY, drawing=Drawing(edition=of_this)).left_out
+        for edition, of_this in EDITIONS.items()
+    }
+
+    assert judged(measurement, THIRTY) == (0, 1, 2)
+    assert (len(left_out[1]), left_out[LATEST]) == (1, ())
 
 
 def test_with_more_groups_or_at_a_higher_level_more_has_to_be_shown() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.draws import pooled_rates, posterior_draws
 from auditor_client.estimation.measurements import COUNT_MAX, ComplementKind, Measurement, SizeBounds
 from auditor_client.estimation.noise_sums import FloatArray
@@ -54,7 +55,7 @@ def test_draws_agree_with_enumerating_all_true_counts(case: str) -> None:
     measurement = CASES[case]
     totals = totals_of(measurement)
 
-    of_priors = posterior_draws(totals, number=16_384, seed=1)
+    of_priors = posterior_draws(totals, Drawing(16_384, seed=1))
 
     priors: tuple[Prior, Prior] = FlatPrior(), PooledPrior(pooled_rates(totals))
     least, most = SizeBounds.arrays(measurement.bounds)  # type: ignore[arg-type]

@@ -1,12 +1,15 @@
 """Figures beyond one parity: equalized odds, the reference group, the population, and the names."""
 
+import itertools
 import math
 
+import numpy as np
 import pytest
 
 from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.drawing import EDITIONS, LATEST, Drawing, Edition
 from auditor_client.estimation.odds import estimate_equalized_odds
-from auditor_client.estimation.posterior import estimate_parity
+from auditor_client.estimation.posterior import Posterior, estimate_parity
 from auditor_client.estimation.results import Verdict
 from shared.noise import Noise
 from testing.invented_measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
@@ -48,6 +51,19 @@ def test_two_comparisons_as_unfair_are_worse_than_either() -> None:
     assert odds.ratio.value < alone.ratio.value
     assert odds.ratio.low == pytest.approx(alone.ratio.low, abs=0.01)
     assert odds.ratio.high <= alone.ratio.high + 0.01
+
+
+@pytest.mark.parametrize(("edition", "apart"), [(EDITIONS[LATEST], False), (EDITIONS[1], True)])
+def test_the_two_labels_are_drawn_independently(edition: Edition, apart: bool) -> None:
+    """Of 4 096 independent draws a correlation of .1 is beyond six deviations. The first edition is the control."""
+    draws = [Posterior.of(FAIR, 0.95, Drawing(seed=seed, edition=edition)).rates[0].rates for seed in range(8)]
+    correlations = [
+        abs(np.corrcoef(one[k], other[k])[0, 1])
+        for one, other in itertools.combinations(draws, 2)
+        for k in range(len(FAIR.groups))
+    ]
+
+    assert bool(max(correlations) > 0.1) == apart
 
 
 def test_equalized_odds_of_different_groups_are_refused() -> None:

@@ -1,6 +1,7 @@
 """Requests and readings: made once from keywords or flags, frozen, and kept whole."""
 
 import ast
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ from auditor_client.asking.request import OF_DECISIONS, AuditRequest
 from auditor_client.audits.asking import Asking, OnHand
 from auditor_client.cli import app
 from auditor_client.errors import QuestionRefused, ReceiptsDamaged
+from auditor_client.estimation.drawing import EDITIONS, LATEST
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, read_note
 from auditor_client.findings.reading import Reading
+from shared.canonical import digest
 from testing.invented_audits import invented_audit
 from testing.invented_people import PEOPLE
 from testing.invented_questions import exact_release, question
@@ -131,6 +134,27 @@ def test_a_note_gives_back_question_and_reading_with_all_that_was_chosen() -> No
     assert again.question().plan == note.plan
     assert again.question().request.assumption == Assumption(people=777, shares=(1.0, 3.0))
     assert again.reading == Reading(estimator="plug-in", negative="zero", threshold=0.7, level=0.9)
+
+
+def test_a_note_names_the_edition_of_the_estimator_and_one_without_is_of_the_first() -> None:
+    document = json.loads(kept_note().model_dump_json())
+    latest = document["reading"].pop("edition")
+    first = read_note(json.dumps(document).encode(), "a note")
+
+    assert (latest, first.reading.edition) == (LATEST, 1)
+    assert first.name == digest(document)
+    assert first.reading.drawing().edition == EDITIONS[1]
+    assert Reading().drawing().edition == EDITIONS[LATEST]
+
+
+def test_an_edition_that_this_version_does_not_know_is_refused() -> None:
+    document = json.loads(kept_note().model_dump_json())
+    document["reading"]["edition"] = LATEST + 1
+
+    with pytest.raises(ReceiptsDamaged):
+        read_note(json.dumps(document).encode(), "a note")
+    with pytest.raises(QuestionRefused, match="use the version that made them"):
+        Reading(edition=LATEST + 1)
 
 
 @pytest.mark.parametrize("changes", [{"epsilon": "0.2"}, {"assumption": Assumption(people=778)}, {"draw": 3}])

@@ -18,7 +18,8 @@ from auditor_client.audits.stored_answers import finding
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.results import OddsEstimate, ParityEstimate, Verdict
-from auditor_client.estimation.strata import estimate_strata, level_together
+from auditor_client.estimation.simultaneous import level_of_independent
+from auditor_client.estimation.strata import estimate_strata
 from auditor_client.findings.answers import Rate, read
 from auditor_client.findings.conditional import ConditionalParity
 from auditor_client.findings.finding import StoredAnswer
@@ -295,7 +296,7 @@ def test_intervals_together_are_wider_than_alone_and_the_verdicts_are_theirs() -
         assert of_stratum.together.ratio.width >= of_stratum.estimate.ratio.width
         assert of_stratum.together.ratio.level == pytest.approx(0.95 ** (1 / 3))
         assert of_stratum.verdict is of_stratum.together.verdict
-    assert level_together(0.95, 3) ** 3 == pytest.approx(0.95)
+    assert level_of_independent(0.95, 3) ** 3 == pytest.approx(0.95)
 
 
 def test_the_published_estimator_gives_rates_by_stratum_and_nothing_over_them() -> None:

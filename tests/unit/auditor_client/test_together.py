@@ -13,6 +13,7 @@ from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.estimation import caveats
 from auditor_client.estimation.attribution import require_joint
 from auditor_client.estimation.band_counts import BandCounts
+from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.measurements import NoisyCounts
 from auditor_client.estimation.posterior import Posterior
 from auditor_client.estimation.results import Estimate, OddsEstimate
@@ -127,7 +128,7 @@ def test_shares_of_very_many_rules_are_refused_and_the_rest_holds_together() -> 
 
 @pytest.mark.parametrize(("draws", "shown"), [(256, False), (16384, True)])
 def test_more_figures_than_draws_show_to_hold_together_have_no_level(draws: int, shown: bool) -> None:
-    posterior = Posterior.of(measured([[20] * 40], [[30] * 40]), level=0.95, seed=0, draws=draws)
+    posterior = Posterior.of(measured([[20] * 40], [[30] * 40]), level=0.95, drawing=Drawing(draws))
 
     assert (level_together([needed_by(posterior, None)], 0.95) is not None) == shown
 
@@ -152,7 +153,7 @@ def test_what_a_score_says_is_part_of_what_holds_together() -> None:
 
     alone = level_of_report([at_edge], bands=None, edge=None, **asked)
     with_bands = level_of_report([at_edge], bands=bands, edge=2, **asked)
-    figures = ScoreEstimator(bands, level=with_bands, joint=True, draws=1024).figures()
+    figures = ScoreEstimator(bands, level=with_bands, joint=True, drawing=Drawing(1024)).figures()
 
     assert alone < with_bands
     assert {parity.ratio.level for parity in figures.acceptance.parities} == {with_bands}
