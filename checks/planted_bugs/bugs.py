@@ -199,7 +199,10 @@ BUGS: Final = (
             ),
         ),
         (
-            "tests/statistical/test_privacy_audit.py::test_the_loss_seen_from_outside_is_at_most_the_charge[add_remove-2-laplace]",
+            (
+                "tests/statistical/test_privacy_audit.py::test_the_loss_seen_from_outside_is_at_most_the_charge"
+                "[add_remove, 2-laplace]"
+            ),
         ),
     ),
     Bug(
