@@ -36,6 +36,7 @@ def run(settings: Settings, *arguments: str, key: str = "") -> str:
     """A command where new files are readable by everybody unless it sees to it; gives what it prints."""
     os.umask(READABLE)
     done = CliRunner(env=environment(settings, key=key)).invoke(holder_command, arguments)
+    os.umask(READABLE)  # the command changed this process's own
     assert done.exit_code == 0, done.stderr
     return done.stdout
 
