@@ -89,7 +89,7 @@ def test_a_linked_column_makes_strata_for_decisions(
     offered: TestedHolder, people: pd.DataFrame, tmp_path: Path
 ) -> None:
     """Likewise: some sixteen counts."""
-    linked = people.assign(half=["first" if person % 2 else "second" for person in range(PEOPLE)])
+    linked = people.assign(half=["first" if branch == "arts" else "second" for branch in people["branch"]])
     with Auditor(offered.url, offered.auditor_key, receipts=tmp_path) as auditor:
         auditor.link(linked[["id", "half"]], "university", name="half")
         found = auditor.audit(
@@ -100,3 +100,5 @@ def test_a_linked_column_makes_strata_for_decisions(
     assert [one.stratum.value for one in strata] == ["first", "second"]
     for of_stratum in strata:
         require_rates(of_stratum, linked[linked.half == of_stratum.stratum.value], 0.05)
+    with pytest.raises(AssertionError):
+        require_rates(strata[0], linked[linked.half == "second"], 0.05)
