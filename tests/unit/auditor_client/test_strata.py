@@ -1,39 +1,30 @@
 """Conditional parity: what is asked by strata, at what price, and how the answer is read."""
 
-import json
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from auditor_client import AuditResult
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.choice import choose_strategy
 from auditor_client.asking.question import Question, crossed_questions
 from auditor_client.asking.request import ODDS, OF_DECISIONS, STRATEGIES, AuditRequest
 from auditor_client.asking.strata import STRATA_MAX, Stratum
 from auditor_client.audits.asking import Asking
-from auditor_client.audits.stored_answers import finding
 from auditor_client.errors import EstimationRefused, QuestionRefused
-from auditor_client.estimation.measurements import Measurement, NoisyCounts
+from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.results import OddsEstimate, ParityEstimate, Verdict
 from auditor_client.estimation.simultaneous import level_of_independent
 from auditor_client.estimation.strata import estimate_strata
 from auditor_client.findings.answers import Rate, read
 from auditor_client.findings.conditional import ConditionalParity
-from auditor_client.findings.finding import StoredAnswer
-from auditor_client.findings.insight import leaf_shares
-from auditor_client.findings.notes import Note
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import Tree
-from auditor_client.planning.forecasting import forecast
 from holder_service.domain.pricing import price
 from shared.amounts import parse_nano
 from shared.datasets import DatasetDescription
 from shared.noise import DiscreteLaplaceNoise
-from shared.releases import SigningKey
 from shared.rules import Predicate
+from testing.invented_measurements import measured
 from testing.invented_people import PEOPLE, true_counts
 from testing.invented_questions import exact_release, leaf, question, split
 from testing.registers import LOANS
@@ -41,20 +32,10 @@ from testing.registers import LOANS
 REGIONS = ("North", "South", "East")
 
 
-def measured(*strata: tuple[list[int], list[int]], scale: float = 1.0) -> list[list[Measurement]]:
+def stratified(*strata: tuple[list[int], list[int]], scale: float = 1.0) -> list[list[Measurement]]:
     """Of each stratum the accepted and the refused people of every group, hardly noisy."""
     noise = DiscreteLaplaceNoise(scale=scale)
-    return [
-        [
-            Measurement(
-                tuple((f"group {number}",) for number in range(len(accepted))),
-                NoisyCounts.of([accepted], noise),
-                NoisyCounts.of([refused], noise),
-                "unfavourable",
-            )
-        ]
-        for accepted, refused in strata
-    ]
+    return [[measured([accepted], [refused], noise)] for accepted, refused in strata]
 
 
 def conditional(asked: Question, reading: Reading | None = None) -> dict[str, ConditionalParity]:
@@ -230,7 +211,7 @@ def test_strategy_auto_thinks_of_the_people_of_one_stratum() -> None:
 
 def test_simpsons_paradox_is_seen() -> None:
     """Over all the first group is accepted less; within either stratum it is accepted as often."""
-    strata = measured(([80, 720], [20, 180]), ([180, 20], [720, 80]))
+    strata = stratified(([80, 720], [20, 180]), ([180, 20], [720, 80]))
 
     figures = estimate_strata(strata)
     (standardised,) = figures.standardised
@@ -243,7 +224,7 @@ def test_simpsons_paradox_is_seen() -> None:
 
 
 def test_one_stratum_that_fails_is_enough_to_fail() -> None:
-    figures = estimate_strata(measured(([800, 800], [200, 200]), ([300, 800], [700, 200])))
+    figures = estimate_strata(stratified(([800, 800], [200, 200]), ([300, 800], [700, 200])))
 
     assert figures.every.verdict is Verdict.FAILS
     assert figures.every.ratio.value == pytest.approx(0.375, abs=0.01)
@@ -251,7 +232,7 @@ def test_one_stratum_that_fails_is_enough_to_fail() -> None:
 
 def test_a_stratum_without_people_of_a_group_is_left_out_of_standardised_rates_and_named() -> None:
     (standardised,) = estimate_strata(
-        measured(([800, 400], [200, 600]), ([500, 0], [500, 0]), ([100, 200], [900, 800]))
+        stratified(([800, 400], [200, 600]), ([500, 0], [500, 0]), ([100, 200], [900, 800]))
     ).standardised
 
     assert standardised.strata_left_out == (1,)
@@ -260,16 +241,16 @@ def test_a_stratum_without_people_of_a_group_is_left_out_of_standardised_rates_a
 
 
 def test_without_common_people_there_are_no_standardised_rates() -> None:
-    (standardised,) = estimate_strata(measured(([800, 0], [200, 0]), ([0, 400], [0, 600]))).standardised
+    (standardised,) = estimate_strata(stratified(([800, 0], [200, 0]), ([0, 400], [0, 600]))).standardised
 
     assert not standardised.ratio.defined
     assert standardised.strata_left_out == (0, 1)
-    assert standardised.verdict is Verdict.NONE or not np.isfinite(standardised.ratio.low)
+    assert standardised.verdict is Verdict.UNDECIDED
 
 
 def test_standardised_rates_are_compared_with_a_reference_group() -> None:
     (standardised,) = estimate_strata(
-        measured(([800, 400], [200, 600]), ([100, 200], [900, 800])), reference=("group 0",)
+        stratified(([800, 400], [200, 600]), ([100, 200], [900, 800])), reference=("group 0",)
     ).standardised
 
     (against,) = standardised.comparisons
@@ -281,7 +262,7 @@ def test_draws_of_strata_do_not_depend_on_each_other() -> None:
     """Of S strata that are alike the mean's interval is narrower by √S; quasi-random draws of two seeds are alike."""
     one = ([300, 400], [700, 600])
     widths = {
-        number: estimate_strata(measured(*[one] * number, scale=5)).standardised[0].groups[0].rate.width
+        number: estimate_strata(stratified(*[one] * number, scale=5)).standardised[0].groups[0].rate.width
         for number in (1, 16)
     }
 
@@ -309,7 +290,7 @@ def test_the_published_estimator_gives_rates_by_stratum_and_nothing_over_them() 
 
 def test_strata_of_other_groups_are_refused() -> None:
     with pytest.raises(EstimationRefused, match="different groups"):
-        estimate_strata([*measured(([1, 2], [3, 4])), *measured(([1, 2, 3], [4, 5, 6]))])
+        estimate_strata([*stratified(([1, 2], [3, 4])), *stratified(([1, 2, 3], [4, 5, 6]))])
 
 
 def test_a_rule_that_looks_at_the_column_is_asked_in_every_stratum() -> None:
@@ -333,93 +314,3 @@ def test_a_dataset_that_lets_rules_name_sensitive_columns_has_strata_of_them() -
     found = question(by="origin", dataset=open_dataset).strata
 
     assert [stratum.value for stratum in found] == ["here", "there", None]
-
-
-@pytest.fixture(scope="module")
-def audits() -> dict[str, AuditResult]:
-    """Audits by region, of exact answers."""
-    return {
-        strategy: audited(question(strategy=strategy, by="region", metrics=("statistical-parity", ODDS)))
-        for strategy in ("verdict", "rules")
-    }
-
-
-def audited(asked: Question, reading: Reading | None = None) -> AuditResult:
-    """What an audit with an exact answer finds."""
-    release = exact_release(asked.plan, PEOPLE)
-    key = SigningKey(id="k", algorithm="ed25519", public_key="", valid_from=release.created)
-    stored = StoredAnswer(release, release.model_dump(mode="json"), Path("receipts") / "r.json", key)
-    return finding(asked, stored, (reading or Reading()).settled(asked.metrics))
-
-
-def test_every_form_of_a_result_has_the_strata(audits: dict[str, AuditResult]) -> None:
-    result = audits["verdict"]
-
-    text, page, document = result.summary(), result.to_html(), result.to_document()
-
-    for region in REGIONS:
-        assert f"  {region} " in text
-        assert f"<bdi>{region}</bdi>" in page
-    assert 'id="strata"' in page
-    assert "Standardised rates" in page
-    assert document["by"] == "region"
-    of_parity = document["strata"]["statistical-parity"]
-    assert [one["value"] for one in of_parity["strata"]] == list(REGIONS)
-    assert of_parity["every"]["ratio"]["low"] <= min(one["estimate"]["ratio"]["value"] for one in of_parity["strata"])
-    assert len(document["strata"][ODDS]["standardised"]) == 2
-    json.dumps(document, allow_nan=False)
-
-
-def test_without_strata_nothing_speaks_of_them() -> None:
-    result = audited(question())
-
-    assert "strata" not in result.to_document()
-    assert 'id="strata"' not in result.to_html()
-    assert result.by_stratum == {}
-
-
-def test_the_published_estimator_is_shown_without_statements_over_strata() -> None:
-    result = audited(question(by="region"), Reading(estimator="plug-in"))
-
-    assert "together" not in result.summary()
-    assert result.to_document()["strata"]["statistical-parity"]["every"] is None
-    assert 'id="strata"' in result.to_html()
-
-
-def test_shares_of_rules_say_of_which_stratum_they_are(audits: dict[str, AuditResult]) -> None:
-    by_rules = audits["rules"]
-
-    bars = by_rules.view.data.bars
-
-    assert bars is not None
-    assert {bar.people.split(",")[0] for bar in bars.bars} == set(REGIONS)
-    assert set(by_rules.rule_ids) == {"a", "b", "c", "d"}
-    assert audits["verdict"].rule_ids == ()
-
-
-def test_a_leaf_that_is_counted_in_parts_has_no_share_in_the_tree(audits: dict[str, AuditResult]) -> None:
-    in_labels = audited(question(strategy="rules", metrics=("statistical-parity", ODDS)))
-    whole = audited(question(strategy="rules"))
-
-    assert leaf_shares(audits["rules"]) == leaf_shares(in_labels) == {}
-    assert set(leaf_shares(whole)) == {"a", "b", "c", "d"}
-
-
-def test_a_note_gives_the_strata_again(audits: dict[str, AuditResult]) -> None:
-    note = audits["verdict"].note
-
-    again = Note.model_validate_json(note.model_dump_json()).question()
-
-    assert again.plan == audits["verdict"].plan
-    assert again.strata == audits["verdict"].question.strata
-
-
-def test_a_forecast_says_what_strata_give_and_cost() -> None:
-    asked = question(by="region", strategy="verdict", assumption=Assumption(people=3_000))
-
-    found = forecast(asked).strata
-
-    assert found is not None
-    assert (found.number, found.people) == (3, 1_000)
-    assert found.without.width < forecast(asked).chosen.width < found.within.width
-    assert forecast(question()).strata is None
