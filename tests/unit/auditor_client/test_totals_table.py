@@ -11,7 +11,8 @@ from auditor_client.asking.group_totals import GroupTotals
 from auditor_client.asking.request import AuditRequest
 from auditor_client.asking.totals_table import read_group_totals
 from auditor_client.errors import QuestionRefused
-from auditor_client.findings.answers import Rate, read, size_bounds
+from auditor_client.estimation.measurements import COUNT_MAX, SizeBounds
+from auditor_client.findings.answers import Rate, read
 from auditor_client.planning.forecasting import expectation, forecast
 from auditor_client.planning.forecasts import Knowledge
 from auditor_client.report.known_totals import totals_words, trusted_totals
@@ -106,7 +107,7 @@ def test_only_rates_of_everybody_are_bounded() -> None:
 
     counts = read(exact_release(asked.plan, PEOPLE), asked)
 
-    assert counts[Rate.ACCEPTANCE].measurement.bounds == size_bounds(asked, Rate.ACCEPTANCE) is not None
+    assert counts[Rate.ACCEPTANCE].measurement.bounds == SizeBounds((0, 0), (10**6, COUNT_MAX))
     assert counts[Rate.TRUE_POSITIVE].measurement.bounds is None
 
 
