@@ -1,5 +1,6 @@
 """Two models asked about in one question, on real parts: price, figures, reuse, what is kept, and when it cannot be."""
 
+import html
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ COLUMNS: list[dict[str, Any]] = [
     {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True},
 ]
 BY_HOURS = Tree(split("hours", 30, leaf("few", favourable=False), leaf("many", favourable=True)))
+METRICS = ("statistical-parity", "equal-opportunity", "predictive-parity")
 CHANGED = four_leaves(True, False, True, True)
 """FOUR_LEAVES, but people of 41 to 60 are accepted too."""
 
@@ -80,7 +82,7 @@ def exact(comparison: ModelComparison) -> tuple[float, ...]:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("other", [CHANGED, BY_HOURS], ids=["one leaf changed", "another model"])
-@pytest.mark.parametrize("metric", ["statistical-parity", "equal-opportunity", "predictive-parity"])
+@pytest.mark.parametrize("metric", METRICS)
 def test_one_question_at_one_price_has_both_models_and_what_changed(
     auditor: Auditor, people: pd.DataFrame, metric: str, other: Tree
 ) -> None:
@@ -98,19 +100,24 @@ def test_one_question_at_one_price_has_both_models_and_what_changed(
     assert "One question asked about both models" in found.to_html()
 
 
-def test_another_models_change_would_be_noticed(people: pd.DataFrame) -> None:
-    """The negative control: the models' true ratios are far enough apart."""
-    ratios = [true_ratio(people, model) for model in (FOUR_LEAVES, CHANGED, BY_HOURS)]
+@pytest.mark.parametrize("metric", METRICS)
+def test_another_models_change_would_be_noticed(people: pd.DataFrame, metric: str) -> None:
+    """The negative control: the models' true ratios are further apart than the 0.02 by which a change may be off."""
+    ratios = [true_ratio(people, model, metric) for model in (FOUR_LEAVES, CHANGED, BY_HOURS)]
 
-    assert min(abs(ratios[0] - ratios[1]), abs(ratios[0] - ratios[2])) > 0.05, ratios
+    assert min(abs(ratios[0] - ratios[1]), abs(ratios[0] - ratios[2])) > 0.03, ratios
 
 
 def test_it_is_narrower_than_two_audits_at_half_of_epsilon(auditor: Auditor) -> None:
-    apart = auditor.compare(FOUR_LEAVES, CHANGED, "loans", ["sex"], "0.2", mechanism="exponential")
-    together = auditor.compare(FOUR_LEAVES, CHANGED, "loans", ["sex"], "0.2")
+    """Both by the same mechanism. In 300 simulated releases the one interval is 43 to 46 % as wide as the other.
 
-    assert together.change.ratio.width < apart.change.ratio.width
-    assert "with half of epsilon, because the mechanism exponential adds no noise" in apart.to_html()
+    One of the fourteen counts is off by more than 60 people, of 390 or more, with a chance of 4·10⁻¹⁰. With every count
+    off by 60, up or down at random, it is 77 % at most in 25 trials.
+    """
+    together = auditor.compare(FOUR_LEAVES, CHANGED, "loans", ["sex"], "0.8")
+    halves = [auditor.audit(model, "loans", ["sex"], "0.4", strategy="verdict") for model in (FOUR_LEAVES, CHANGED)]
+
+    assert together.change.ratio.width < compare_results(*halves).change.ratio.width
 
 
 def test_asking_again_costs_nothing_and_gives_the_same(auditor: Auditor) -> None:
@@ -152,16 +159,23 @@ def test_a_model_that_decides_alike_has_changed_by_nothing(auditor: Auditor, oth
     assert "equally close" in found.to_html()
 
 
-@pytest.mark.parametrize("asked", [{"strategy": "rules"}, {"strategy": "pafer"}, {"mechanism": "exponential"}])
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ({"strategy": "rules"}, "what was wanted counts each model's own rules"),
+        ({"strategy": "pafer"}, "what was wanted counts each model's own rules"),
+        ({"mechanism": "exponential"}, "the mechanism exponential adds no noise"),
+    ],
+)
 def test_what_is_no_plan_for_both_is_asked_one_by_one_for_the_same_price(
-    auditor: Auditor, asked: dict[str, Any]
+    auditor: Auditor, asked: dict[str, Any], why: str
 ) -> None:
     before = spent(auditor)
 
     found = auditor.compare(FOUR_LEAVES, BY_HOURS, "loans", ["sex"], "0.7", **asked)
 
     assert spent(auditor) == before + 7 * 10**8
-    assert any("with half of epsilon" in note for note in found.change.notes)
+    assert f"with half of epsilon, because {why}" in html.unescape(found.to_html())
 
 
 def test_history_and_bundle_have_both_models_of_one_answer(auditor: Auditor, tmp_path: Path) -> None:
