@@ -141,7 +141,10 @@ class UnknownDerivedColumn(PlanRefused):
 
 
 class SensitiveColumn(PlanRefused):
-    """A rule names a sensitive column, or a column that follows from one, where none may."""
+    """A rule or a score names a column that none about this dataset may.
+
+    A sensitive one, one that follows from it, or one that was perturbed at its source.
+    """
 
     code = "sensitive-column"
 

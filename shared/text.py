@@ -39,7 +39,8 @@ _MARKS: Final = frozenset("\u061c\u200c\u200d\u200e\u200f")
 """Unseen characters that scripts need: joiners (Persian, emoji), and marks of a direction, which turn nothing else."""
 
 _BLANKS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Unseen characters that count as letters, marks or signs: fillers of Hangul, vowels of Khmer, empty Braille."""
+"""Unseen characters that count as letters, marks or signs: the grapheme joiner, fillers of Hangul, inherent vowels of
+Khmer, empty Braille."""
 
 
 def _shown(text: str) -> str:
