@@ -94,8 +94,11 @@ def plain(value: float, digits: int = 6) -> str:
 
 
 def signed(number: str) -> str:
-    """A figure as a change is written, "+0.12" or "−0.12"; unchanged at zero, and where there is no figure."""
-    above = isinstance(number, Figure) and not number.startswith(MINUS) and number.strip("0.")
+    """A figure as a change is written, "+0.12" or "−0.12"; unchanged at zero, and where there is no figure.
+
+    A number with an exponent is no figure (`plain`): it has no sign before it unless it is below zero.
+    """
+    above = isinstance(number, Figure) and not number.startswith(MINUS) and number.strip(f"0.%{NARROW_SPACE}")
     return joined(["+", number], "") if above else number
 
 
