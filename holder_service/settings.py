@@ -101,7 +101,7 @@ class Settings:
         home = Path(environment.get("HOLDER_HOME") or "holder-home").absolute()
         url = environment.get("HOLDER_DATABASE_URL") or f"sqlite:///{home / 'holder.sqlite'}"
         url = re.sub("^postgres://", "postgresql://", url)  # as many services name it
-        if not _is_database_url(url):
+        if environment.get("HOLDER_DATABASE_URL") and not _is_database_url(url):
             raise InvalidSettings("HOLDER_DATABASE_URL takes sqlite:///path/of/file or postgresql://host:port/name")
         return cls(
             home, url, Path(environment.get("HOLDER_ANCHOR") or home / "anchor"),

@@ -113,7 +113,7 @@ class Database:
         """
         if self.kind != "SQLite":
             return False
-        source = self.url.removeprefix("sqlite:///")
+        source = self._engine.url.database or ""
         with closing(sqlite3.connect(source, timeout=30)) as live, closing(sqlite3.connect(destination)) as copy:
             live.backup(copy, pages=COPIED_AT_ONCE_PAGES)
         return True
@@ -132,7 +132,7 @@ def _alembic_config() -> Config:
 
 
 def _engine(url: str) -> Engine:
-    if url.startswith("sqlite"):
+    if url.startswith("sqlite:///"):
         file = URL.create("sqlite", database=url.removeprefix("sqlite:///"))  # a path, whatever signs are in it
         engine = create_engine(
             file, connect_args={"check_same_thread": False, "timeout": LOCK_WAIT_S},

@@ -16,6 +16,12 @@ def test_nothing_set_is_a_holder_in_the_working_directory() -> None:
     assert settings.release_quantum_ms == QUANTUM_MS_DEFAULT
 
 
+def test_a_home_may_have_any_path() -> None:
+    settings = Settings.from_environment({"HOLDER_HOME": "/srv/100 %?#"})
+
+    assert settings.database_url == "sqlite:////srv/100 %?#/holder.sqlite"
+
+
 def test_everything_may_be_set() -> None:
     settings = Settings.from_environment(
         {
