@@ -130,7 +130,7 @@ def _parquet_texts(
     kinds: dict[str, str] = {}
     with pa.parquet.ParquetFile(source) as file:
         schema = file.schema_arrow
-        as_sent = {name: schema.names[index] for name, index in _usable(schema.names, notes).items()}
+        as_sent = _usable(schema.names, notes)
         for name, sent in as_sent.items():
             kind = schema.field(sent).type
             kind = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -168,13 +168,13 @@ def _as_text(array: pa.Array) -> pa.Array:
     return array.cast(pa.string())
 
 
-def _usable(names: list[str], notes: list[str]) -> dict[str, int]:
-    """The names that a declared column can have, in NFC, and where each is among those of the file.
+def _usable(names: list[str], notes: list[str]) -> dict[str, str]:
+    """The names that a declared column can have, in NFC, each with the file's own.
 
     Raises:
         InvalidRecords: One is there twice, or there are more than a dataset may have.
     """
-    found: dict[str, int] = {}
+    found: dict[str, str] = {}
     for index, sent in enumerate(names):
         try:
             name = _NAME.validate_python(sent)
@@ -182,8 +182,11 @@ def _usable(names: list[str], notes: list[str]) -> dict[str, int]:
             notes.append(f"Column number {index + 1} is left out: it has no name that can be declared.")
             continue
         if name in found:
-            raise InvalidRecords(f"Column {name!r} is there twice (names are compared after NFC).")
-        found[name] = index
+            raise InvalidRecords(
+                f"Column {name!r} is there twice (names are compared after NFC). Rename one of them, or leave it out "
+                "of the file."
+            )
+        found[name] = sent
     if len(found) > limits.COLUMNS_PER_DATASET_MAX:
         raise InvalidRecords(f"A dataset has at most {limits.COLUMNS_PER_DATASET_MAX} columns; the file has more.")
     return found
