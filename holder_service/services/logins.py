@@ -72,7 +72,7 @@ def log_out(store: LedgerStore, token: str) -> None:
 def _administrator(caller: Caller) -> Caller:
     if caller.role == "administrator":
         return caller
-    raise Forbidden("This is an auditor's key. The console takes an administrator's.")
+    raise Forbidden("The console takes an administrator's key, and this is none.")
 
 
 def _hash(token: str) -> bytes:
