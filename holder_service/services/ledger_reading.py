@@ -95,7 +95,7 @@ def verify_copy(database_file: Path) -> Verification:
 
     Raises:
         NotFound: There is no such file.
-        Conflict: It cannot be read, has no tables, or those of another version.
+        Conflict: It cannot be opened, has no tables, or those of another version.
     """
     if not database_file.is_file():
         raise NotFound(
@@ -108,7 +108,10 @@ def verify_copy(database_file: Path) -> Verification:
             raise Conflict("The copy's tables are of another version of this program: verify it with that version.")
         return _verified(database, lambda *_: None)
     except Unavailable:
-        raise Conflict("The copy cannot be read as a database: it is damaged, or is no copy. Take another.") from None
+        raise Conflict(
+            "The copy cannot be opened as a database. This user has to be able to read it and to write into its "
+            "folder, so copy it into a folder of your own; if that does not help it is damaged, or is no copy."
+        ) from None
     finally:
         database.close()
 

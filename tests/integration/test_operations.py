@@ -173,6 +173,7 @@ def test_a_back_up_is_the_file_of_its_path_and_a_damaged_one_is_named(tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
     assert damaged.exit_code == 2
     assert "it is damaged" in damaged.stderr
+    assert "copy it into a folder of your own" in damaged.stderr
 
 
 def test_a_back_up_is_put_back_and_the_restore_recorded(tmp_path: Path) -> None:

@@ -86,11 +86,12 @@ def test_a_key_for_metrics_opens_nothing_else(sqlite_holder: TestedHolder) -> No
     ]
     before = len(sqlite_holder.entries())
 
-    answers = {each: sqlite_holder.client.request(*each, headers=headers).status_code for each in operations}
+    answers = {each: sqlite_holder.client.request(*each, headers=headers) for each in operations}
     granted = sqlite_holder.grant("1", auditor="prometheus")
 
     assert len(operations) > 25
-    assert {each: status for each, status in answers.items() if status != 403} == {}
+    assert {each: answer.text for each, answer in answers.items() if answer.status_code != 403} == {}
+    assert all("use an auditor's key, or an administrator's" in answer.text for answer in answers.values())
     assert granted.status_code >= 400
     assert len(sqlite_holder.entries()) == before
     with visitor(sqlite_holder, logged_in=False) as somebody:

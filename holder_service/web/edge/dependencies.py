@@ -36,7 +36,9 @@ class Authentication:
                 key = _bearer_key(scope)
                 caller = await run_in_threadpool(authenticate, self._holder.store, key)
                 if caller.role == "metrics" and scope["path"] != METRICS:
-                    raise Forbidden("This key is for the metrics alone: GET /metrics.")
+                    raise Forbidden(
+                        "This key is for the metrics alone (GET /metrics): use an auditor's key, or an administrator's."
+                    )
                 scope.setdefault("state", {})["caller"] = caller
             except HolderError as error:
                 refusal = problem_response(error.code, error.detail, instance=scope["path"])

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holder_service.domain.errors import HolderError
+from holder_service.domain.errors import HolderError, fault_text
 from holder_service.web.edge.logs import described_error
 from holder_service.web.edge.telemetry import note_problem
 from shared.amounts import InvalidAmount
@@ -99,7 +99,7 @@ def holder_problem(request: Request, error: Any) -> Response:
 def validation_problem(request: Request, error: Any) -> Response:
     """A body or parameter that is not of its form: the path of each fault and what would fit, never the value sent."""
     code, shown = _faults(error, is_plan=request.url.path.startswith("/v1/datasets/"))
-    first = f"{shown[0]['field']}: {shown[0]['detail']}"
+    first = fault_text(shown[0]["field"], shown[0]["detail"])
     return problem_response(code, first, instance=request.url.path, fields={"errors": shown})
 
 
