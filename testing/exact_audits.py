@@ -1,5 +1,6 @@
 """Audits of invented people whose counts are answered exactly: what is found can be compared with the people."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,14 +12,16 @@ from auditor_client.models.tree import Tree
 from shared.releases import SigningKey
 from testing.invented_audits import invented_audit
 from testing.invented_people import PEOPLE
-from testing.invented_questions import FOUR_LEAVES, exact_release, question
+from testing.invented_questions import FOUR_LEAVES, Person, exact_release, question
 
 KEY: Final[SigningKey] = invented_audit().key
 
 
-def audited(model: Tree = FOUR_LEAVES, *, reading: Reading | None = None, **asked: Any) -> AuditResult:
+def audited(
+    model: Tree = FOUR_LEAVES, *, reading: Reading | None = None, people: Sequence[Person] = PEOPLE, **asked: Any
+) -> AuditResult:
     """An audit of invented people whose counts are answered exactly."""
     put = question(model, **{"epsilon": "10", "strategy": "rules", **asked})
-    release = exact_release(put.plan, PEOPLE)
+    release = exact_release(put.plan, people)
     stored = StoredAnswer(release, {}, Path("receipts/one.json"), KEY)
     return finding(put, stored, reading or Reading(), holder_url="https://holder.example")

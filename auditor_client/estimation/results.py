@@ -23,7 +23,8 @@ class Unit(StrEnum):
 class Verdict(StrEnum):
     """What an interval says about a threshold: wholly above it, wholly below it, or across it.
 
-    NONE where there is no threshold, or no figure to compare with one.
+    NONE where there is no threshold, or the method makes no such figure. A figure that the answers leave undefined is
+    UNDECIDED, as documents keep it; pages say "undefined".
     """
 
     MEETS = "meets"

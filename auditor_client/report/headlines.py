@@ -65,6 +65,7 @@ _OPEN: Final = sentence(
     "The highest rate is {difference_ends} percentage points above the lowest, and the lowest lies between "
     "{ratio_ends} of the highest ({level} intervals): the answers do not show the figures more closely."
 )
+NO_RATE: Final = sentence("In no group does the answer show a rate above zero, so there is no ratio.")
 _WORSE_OF_TWO: Final = sentence("Of the two labels, equalized odds take the larger difference and the smaller ratio.")
 _NO_RATIO: Final = sentence("Among {whom}, {name} has no {title} ratio for {columns}: there is no verdict.")
 
@@ -153,7 +154,7 @@ def _no_ratio(finding: Finding) -> str:
     rule = finding.reading.rule
     if rule is not None and len(finding.question.groups) - len(finding.first.left_out) < 2:
         return said("Fewer than two groups are shown to have at least {least}.", least=least_size(rule))
-    return said("In no group does the answer show a rate above zero, so there is no ratio.")
+    return said(NO_RATE)
 
 
 def whom(finding: Finding) -> str:

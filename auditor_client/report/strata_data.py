@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from auditor_client.asking.strata import Stratum
@@ -10,12 +11,12 @@ from auditor_client.findings.answers import RATES
 from auditor_client.findings.conditional import ConditionalParity, StratumFigures
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of
-from auditor_client.report import prose
+from auditor_client.report import headlines, prose
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.figures import RateTable, rate_table
 from auditor_client.report.formats import group_words, known, percent, points, ratio, sensitive_words
 from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS, RateWords
-from shared.wording import joined, listed, said, sentence
+from shared.wording import listed, said, sentence
 
 _RATIOS: Final = LinearAxis(0.0, 1.0, 5)
 _RATES: Final = LinearAxis(0.0, 1.0, 5, lambda value: f"{100 * value:.3g}")
@@ -37,6 +38,19 @@ _EVERY: Final = {
         "the largest difference between {less} and {more} percentage points."
     ),
 }
+_SAME_MIX: Final = sentence(
+    "If every group had the mix of {column} that all people together have, the lowest {rate} would be {ratio} "
+    "of the highest ({level} interval {interval}), and {difference} percentage points below it ({points})."
+)
+_SAME_MIX_OPEN: Final = sentence(
+    "If every group had the mix of {column} that all people together have, the lowest {rate} would lie between {low} "
+    "and {high} of the highest, and {points} percentage points below it ({level} intervals): the answers do not show "
+    "the figures more closely."
+)
+_NO_MIX: Final = sentence(
+    "There are no rates with the same mix of {column}: no value of it has people of every group, as far as "
+    "the answers show."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +92,6 @@ class StandardisedTable:
 class StrataSection:
     """One metric by strata."""
 
-    key: str
     title: str
     conclusion: str
     rows: tuple[StratumRow, ...]
@@ -125,7 +138,6 @@ def _section(finding: Finding, metric: str, found: ConditionalParity) -> StrataS
     threshold = finding.reading.threshold_of(metric)
     tables = zip(RATES[metric], found.standardised, strict=False)
     return StrataSection(
-        key=metric,
         title=METRIC_WORDS[metric].title,
         conclusion="" if found.every is None else _conclusion(finding, metric, found.every),
         rows=tuple(_row(finding, metric, one) for one in found.strata),
@@ -140,7 +152,7 @@ def _section(finding: Finding, metric: str, found: ConditionalParity) -> StrataS
 def _conclusion(finding: Finding, metric: str, every: JudgedFigures) -> str:
     """What holds in every stratum."""
     if not every.ratio.defined:
-        return said("The answers show no accepted people in any stratum, so there is no ratio.")
+        return said(headlines.NO_RATE)
     return said(
         _EVERY[every.verdict],
         column=said("“{column}”", column=strata_column(finding)),
@@ -176,32 +188,13 @@ def _row(finding: Finding, metric: str, found: StratumFigures) -> StratumRow:
 def _standardised(
     finding: Finding, found: ConditionalParity, words: RateWords, figures: StandardisedFigures
 ) -> StandardisedTable:
-    column = said("“{column}”", column=strata_column(finding))
-    if figures.ratio.defined:
-        conclusion = said(
-            "If every group had the mix of {column} that all people together have, the lowest {rate} would be {ratio} "
-            "of the highest ({level} interval {interval}), and {difference} percentage points below it ({points}).",
-            column=column,
-            rate=words.name,
-            ratio=percent(figures.ratio.value, apart_from=figures.threshold),
-            level=prose.level_words(figures.ratio),
-            interval=interval_text(figures.ratio, percent),
-            difference=points(figures.difference.value),
-            points=interval_text(figures.difference, points),
-        )
-    else:
-        conclusion = said(
-            "There are no rates with the same mix of {column}: no value of it has people of every group, as far as "
-            "the answers show.",
-            column=column,
-        )
     ordered = sorted(figures.groups, key=lambda one: -one.rate.value if one.rate.defined else math.inf)
     left_out = [said("“{column}”", column=stratum_name(finding, one)) for one in found.left_out(figures)]
     return StandardisedTable(
         words=words,
-        conclusion=conclusion,
+        conclusion=_same_mix(finding, words, figures),
         left_out=""
-        if not left_out or not figures.ratio.defined
+        if not left_out or not figures.weights
         else said(
             "Left out of that is {values}: the answers do not show people of every group there. The shares of the "
             "others are those among themselves.",
@@ -215,23 +208,28 @@ def _standardised(
                 mark=_RATES.mark(one.rate),
             )
             for one in ordered
-            if figures.ratio.defined
+            if figures.weights
         ),
     )
 
 
-def strata_lines(data: StrataData) -> list[str]:
-    """The same for a terminal."""
-    lines: list[str] = []
-    for section in data.sections:
-        lines += ["", f"{section.title} within each value of “{data.column}”:"]
-        width = max(len(row.name) for row in section.rows)
-        for row in section.rows:
-            interval = f"  ({data.level} together: {row.together})" if row.together else ""
-            verdict = "" if row.verdict in ("none", "undefined") else f"  {row.verdict}"
-            lines.append(f"  {row.name:<{width}}  {row.ratio:>9}{interval}{verdict}")
-        lines += [section.conclusion] if section.conclusion else []
-        lines += [
-            joined([table.conclusion, *([table.left_out] if table.left_out else [])]) for table in section.standardised
-        ]
-    return lines
+def _same_mix(finding: Finding, words: RateWords, figures: StandardisedFigures) -> str:
+    """How far standardised rates are apart; or why there are none, or no ratio of them."""
+    column = said("“{column}”", column=strata_column(finding))
+    if not figures.weights:
+        return said(_NO_MIX, column=column)
+    if not figures.ratio.defined:
+        return said(headlines.NO_RATE)
+    apart_from = partial(percent, apart_from=figures.threshold)
+    return said(
+        _SAME_MIX if figures.ratio.known and figures.difference.known else _SAME_MIX_OPEN,
+        column=column,
+        rate=words.name,
+        ratio=apart_from(figures.ratio.value),
+        low=apart_from(figures.ratio.low),
+        high=apart_from(figures.ratio.high),
+        level=prose.level_words(figures.ratio),
+        interval=interval_text(figures.ratio, apart_from),
+        difference=points(figures.difference.value),
+        points=interval_text(figures.difference, points),
+    )

@@ -7,7 +7,7 @@ from auditor_client.report.history_data import HistoryData
 from auditor_client.report.plan_data import PlanData
 from auditor_client.report.rule_bars import RuleBars
 from auditor_client.report.score_pictures import ScoreData
-from auditor_client.report.strata_data import strata_lines
+from auditor_client.report.strata_data import StrataData
 from auditor_client.rule_words import Condition
 
 
@@ -21,7 +21,7 @@ def audit_lines(report: AuditData) -> list[str]:
     for section in report.sections:
         lines += _section_lines(section, report.level, titled=len(report.sections) > 1)
     if report.strata is not None:
-        lines += strata_lines(report.strata)
+        lines += _strata_lines(report.strata)
     if report.scores is not None:
         lines += _score_lines(report.scores)
     if report.bars is not None:
@@ -52,6 +52,23 @@ def _section_lines(section: MetricSection, level: str, *, titled: bool) -> list[
         f"difference {row.difference} points ({row.difference_interval})"
         for row in section.comparisons
     ]
+
+
+def _strata_lines(data: StrataData) -> list[str]:
+    lines: list[str] = []
+    for section in data.sections:
+        lines += ["", f"{section.title} within each value of “{data.column}”:"]
+        width = max(len(row.name) for row in section.rows)
+        for row in section.rows:
+            interval = f"  ({data.level} together: {row.together})" if row.together else ""
+            verdict = "" if row.verdict in ("none", "undefined") else f"  {row.verdict}"
+            lines.append(f"  {row.name:<{width}}  {row.ratio:>9}{interval}{verdict}")
+        lines += [section.conclusion] if section.conclusion else []
+        lines += [
+            " ".join([table.conclusion, *([table.left_out] if table.left_out else [])])
+            for table in section.standardised
+        ]
+    return lines
 
 
 def _score_lines(scores: ScoreData) -> list[str]:

@@ -11,8 +11,11 @@ from auditor_client.findings.insight import leaf_shares
 from auditor_client.findings.notes import Note
 from auditor_client.findings.reading import Reading
 from auditor_client.planning.forecasting import forecast
+from auditor_client.report.formats import percent
+from auditor_client.report.strata_data import StrataData, strata_data
 from testing.exact_audits import audited
-from testing.invented_questions import question
+from testing.invented_people import PEOPLE
+from testing.invented_questions import FOUR_LEAVES, question
 
 REGIONS = ("North", "South", "East")
 
@@ -24,6 +27,13 @@ def audits() -> dict[str, AuditResult]:
         strategy: audited(strategy=strategy, by="region", metrics=("statistical-parity", ODDS))
         for strategy in ("verdict", "rules")
     }
+
+
+def strata_of(result: AuditResult) -> StrataData:
+    """What a report shows of its strata."""
+    found = strata_data(result)
+    assert found is not None
+    return found
 
 
 def test_every_form_of_a_result_has_the_strata(audits: dict[str, AuditResult]) -> None:
@@ -58,6 +68,63 @@ def test_the_published_estimator_is_shown_without_statements_over_strata() -> No
     assert "together" not in result.summary()
     assert result.to_document()["strata"]["statistical-parity"]["every"] is None
     assert 'id="strata"' in result.to_html()
+
+
+def test_rates_of_nobody_accepted_are_shown_and_said_to_have_no_ratio() -> None:
+    refused = [person for person in PEOPLE if not FOUR_LEAVES.decide(dict(person)).favourable]
+    nobody_accepted = audited(by="region", strategy="verdict", epsilon="5", people=10 * refused)
+    found = nobody_accepted.by_stratum["statistical-parity"]
+    (section,) = strata_of(nobody_accepted).sections
+    (table,) = section.standardised
+
+    assert not found.standardised[0].ratio.defined
+    assert [len(found.standardised[0].weights), len(table.rows)] == [3, 2]
+    assert "no value of it has people" not in table.conclusion
+    assert {section.conclusion, table.conclusion} == {
+        "In no group does the answer show a rate above zero, so there is no ratio."
+    }
+    assert {row.verdict for row in section.rows} == {"undefined"}
+
+
+def test_the_strata_that_are_left_out_are_named_also_where_there_is_no_ratio() -> None:
+    refused = [person for person in PEOPLE if not FOUR_LEAVES.decide(dict(person)).favourable]
+    one_sex = [person for person in 10 * refused if (person["region"], person["sex"]) != ("South", "Male")]
+    (section,) = strata_of(audited(by="region", strategy="verdict", epsilon="5", people=one_sex)).sections
+
+    assert section.standardised[0].left_out.startswith("Left out of that is “South”")
+
+
+def test_without_people_of_every_group_in_any_stratum_there_are_no_standardised_rates() -> None:
+    apart = [person for person in PEOPLE if (person["region"] == "South") == (person["sex"] == "Male")]
+    (section,) = strata_of(audited(by="region", strategy="verdict", epsilon="5", people=10 * apart)).sections
+    (table,) = section.standardised
+
+    assert "no value of it has people of every group" in table.conclusion
+    assert (table.rows, table.left_out) == ((), "")
+
+
+@pytest.mark.parametrize(("epsilon", "shown"), [("5", "below it"), ("0.1", "would lie between")])
+def test_a_ratio_of_standardised_rates_that_is_not_known_is_shown_as_its_interval(epsilon: str, shown: str) -> None:
+    result = audited(by="region", strategy="verdict", epsilon=epsilon)
+    figures = result.by_stratum["statistical-parity"].standardised[0]
+    (section,) = strata_of(result).sections
+
+    assert figures.ratio.known == (epsilon == "5")
+    assert shown in section.standardised[0].conclusion
+    assert (percent(figures.ratio.value) in section.standardised[0].conclusion) == figures.ratio.known
+
+
+def test_rates_within_a_stratum_are_shown_as_those_over_all(audits: dict[str, AuditResult]) -> None:
+    result = audits["verdict"]
+    page, rows = result.to_html(), strata_of(result).sections[0].rows
+
+    for row in rows:
+        (table,) = row.rates
+        assert f"<bdi>{row.name}</bdi>: {table.words.caption}, highest first" in page
+        for group in table.rows:
+            assert f"population {group.population}" in page
+            assert f">{group.accepted}</td>" in page
+    assert page.count("for the population that they stand for") == 3 * (1 + len(rows))  # of three tables each
 
 
 def test_shares_of_rules_say_of_which_stratum_they_are(audits: dict[str, AuditResult]) -> None:
