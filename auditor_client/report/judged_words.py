@@ -39,9 +39,9 @@ def judged_sentences(finding: Finding, metric: str) -> tuple[str, ...]:
     return tuple(_sentences(finding, metric, estimate, named, named.rule))
 
 
-def judged_fact(rule: SizeRule | None) -> str:
-    """Which groups are judged, in a few words; empty if all are."""
-    return "" if rule is None else said("those that are shown to have at least {least}", least=least_size(rule))
+def judged_fact(rule: SizeRule) -> str:
+    """Which groups are judged, in a few words."""
+    return said("those that are shown to have at least {least}", least=least_size(rule))
 
 
 def _sentences(

@@ -48,9 +48,7 @@ def two_classes(
     if request.above is not None or image is None:
         limit = request.above
         if limit is None:
-            raise ModelRefused(
-                "The model gives probabilities and decides nothing: give `above`; what is above it is favourable."
-            )
+            raise ModelRefused(f"The model gives probabilities and decides nothing: {_GIVE_ABOVE}")
         if shares is None:
             raise ModelRefused("The model decides without probabilities: leave `above` out.")
         probabilities = shares
@@ -79,9 +77,7 @@ def one_number(
     """
     limit = request.above
     if limit is None:
-        raise ModelRefused(
-            "The model predicts a number and decides nothing: give `above`; what is above it is favourable."
-        )
+        raise ModelRefused(f"The model predicts a number and decides nothing: {_GIVE_ABOVE}")
     if request.favourable is not None:
         raise ModelRefused("The model predicts a number and has no classes: leave `favourable` out.")
     rising = image or float
