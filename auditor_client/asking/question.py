@@ -108,8 +108,6 @@ def crossed_questions(first: Question, second: Question) -> tuple[Question, Ques
     Raises:
         QuestionRefused: Both models together are no plan: they have too many rules, or other people or columns.
     """
-    if first.strata or second.strata:
-        raise QuestionRefused("Within strata (`by`) one model is asked about at a time.")
     columns = {held.column.name: held for held in (*second.source.columns, *first.source.columns)}
     if first.source.decided != second.source.decided or not set(second.source.columns) <= set(columns.values()):
         raise QuestionRefused("The models decide about other people, or their scores share a name.")

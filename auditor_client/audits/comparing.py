@@ -62,6 +62,8 @@ def require_comparable(request: AuditRequest, reading: Reading) -> None:
     Raises:
         QuestionRefused: The first metric is a pair of rates, or the estimates would have no intervals.
     """
+    if request.by is not None:
+        raise QuestionRefused("Figures within each value (`by`) are of one model: audit each by itself.")
     if request.metrics[0] == ODDS:
         raise QuestionRefused("Equalized odds are two figures: compare equal-opportunity instead.")
     if not reading.has_intervals:

@@ -86,7 +86,7 @@ def compare(
     second: ModelFile,
     *,
     dataset: Dataset,
-    request: Annotated[AuditRequest, Without(("decision", "reference", "version", "draw"))],
+    request: Annotated[AuditRequest, Without(("decision", "reference", "version", "draw", "by"))],
     reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "level", "edition"))],
     own: Annotated[OnHand, Without(("reuse",))],
     output: Output,

@@ -6,10 +6,11 @@ import pytest
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.choice import choose_strategy
-from auditor_client.asking.question import Question, crossed_questions
+from auditor_client.asking.question import Question
 from auditor_client.asking.request import ODDS, OF_DECISIONS, STRATEGIES, AuditRequest
 from auditor_client.asking.strata import STRATA_MAX, Stratum
 from auditor_client.audits.asking import Asking
+from auditor_client.audits.comparing import require_comparable
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.results import OddsEstimate, ParityEstimate, Verdict
@@ -170,11 +171,13 @@ def test_a_joint_reading_of_strata_is_refused_before_anything_is_asked() -> None
         Asking.of("sex", "1", None, {"by": "region", "joint": True})
 
 
-def test_two_models_are_not_crossed_within_strata() -> None:
-    asked = question(by="region")
+def test_two_models_are_not_compared_within_strata() -> None:
+    """Refused before anything is asked: one plan for both models has no strata, and two plans cost half of ε each."""
+    asked = AuditRequest(sensitive=("sex",), epsilon="1", by="region")
 
+    require_comparable(asked.changed(by=None), Reading())
     with pytest.raises(QuestionRefused, match="one model"):
-        crossed_questions(asked, asked)
+        require_comparable(asked, Reading())
 
 
 def test_acceptance_within_values_of_the_label_is_what_equalized_odds_compare() -> None:
