@@ -60,7 +60,7 @@ def require_comparable(request: AuditRequest, reading: Reading) -> None:
     """Refuse before anything is spent what could not be compared afterwards.
 
     Raises:
-        QuestionRefused: The first metric is a pair of rates, or the estimates would have no intervals.
+        QuestionRefused: The first metric is a pair of rates, there are strata, or there would be no intervals.
     """
     if request.by is not None:
         raise QuestionRefused("Figures within each value (`by`) are of one model: audit each by itself.")
@@ -157,13 +157,18 @@ def compare_results(first: AuditResult, second: AuditResult, *, apart: str | Non
 
 
 def _of_the_same_groups(first: AuditResult, second: AuditResult) -> tuple[ParityEstimate, ParityEstimate]:
-    """The first metric of both, without the groups that either of them leaves out for their size."""
+    """The first metric of both, without the groups that either of them leaves out for their size.
+
+    Each interval is for one figure, as those of the change are: also of audits whose own hold together.
+    """
     metric, rate = first.metrics[0], RATES[first.metrics[0]][0]
     but = {*first.first.left_out, *second.first.left_out}
     estimates = (
         audit.first
-        if but == set(audit.first.left_out)
-        else audit.reading.estimate(metric, audit.counts, audit.question.reference, but)
+        if but == set(audit.first.left_out) and not audit.reading.joint
+        else audit.reading.model_copy(update={"joint": False}).estimate(
+            metric, audit.counts, audit.question.reference, but
+        )
         for audit in (first, second)
     )
     one, other = (parity_of(estimate, rate) for estimate in estimates)

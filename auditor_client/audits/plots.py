@@ -13,8 +13,10 @@ from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEst
 from auditor_client.findings.answers import RATES
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of
+from auditor_client.report.figures import threshold_rate
 from auditor_client.report.formats import group_words
 from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS
+from auditor_client.report.prose import level_of
 from auditor_client.text import no_such
 
 _INK = "#1f4e79"
@@ -74,7 +76,7 @@ def _draw(axis: Axes, finding: Finding, parity: ParityEstimate, name: str) -> No
     axis.set_xlabel(name)
     axis.xaxis.set_major_formatter(PercentFormatter(1.0))
     axis.grid(axis="x", alpha=0.3)
-    level = f"{'joint ' if finding.reading.joint else ''}{finding.reading.level:.0%} interval"
+    level = f"{level_of(finding)} interval"
     for row, group in enumerate(rated):
         _interval(axis, row, group.population_rate, 1.2, f"{level}, the population")
         _interval(axis, row, group.rate, 4.5, f"{level}, the people in the data")
@@ -83,8 +85,8 @@ def _draw(axis: Axes, finding: Finding, parity: ParityEstimate, name: str) -> No
         right = max(_ends(group))
         words = f"{group.rate.value:.1%}" if group.rate.known else "unknown"
         axis.annotate(words, (right, row), (4, 0), textcoords="offset points", va="center")
-    if parity.threshold is not None and rated:
-        limit = parity.threshold * rated[-1].rate.value
+    limit = threshold_rate(parity)
+    if limit is not None:
         axis.axvline(limit, color=_THRESHOLD, linestyle="--", label=f"{parity.threshold:g} of the highest rate")
 
 

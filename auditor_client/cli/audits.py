@@ -39,7 +39,7 @@ def plan(
         float | None,
         typer.Option(help="Instead of --epsilon: the width that the interval is to have.", rich_help_panel=PRIVACY),
     ] = None,
-    reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "level", "edition"))],
+    reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "edition"))],
     own: Annotated[OnHand, Without(("reuse",))],
     output: Output,
     connection: Annotated[Connection, Without(("receipts",))],

@@ -7,10 +7,11 @@ auditor's assumption, its own attribute-free data, or an audit's estimates.
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -19,8 +20,7 @@ from auditor_client.asking.choice import rules_from
 from auditor_client.asking.group_totals import GroupTotals
 from auditor_client.asking.question import Question
 from auditor_client.asking.request import STRATEGIES
-from auditor_client.errors import QuestionRefused
-from auditor_client.estimation.measurements import Measurement
+from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.findings.answers import (
@@ -33,6 +33,7 @@ from auditor_client.findings.answers import (
     size_bounds,
 )
 from auditor_client.findings.finding import Finding
+from auditor_client.findings.insight import rule_counts
 from auditor_client.findings.reading import Reading
 from auditor_client.planning.forecasts import Chance, Expectation, Forecast, Knowledge, Outlook, StrataForecast
 from auditor_client.planning.simulated_audits import SimulatedAudits
@@ -69,6 +70,8 @@ OTHER_PEOPLE: Final = (1_000, 100_000)
 
 READING: Final = Reading()
 
+Key = TypeVar("Key")
+
 
 def forecast(question: Question, *, supports: CountSupport | None = None, reading: Reading = READING) -> Forecast:
     """Forecast a question, put by every strategy, and at smaller and larger ε.
@@ -83,33 +86,37 @@ def forecast(question: Question, *, supports: CountSupport | None = None, readin
     if not known:
         question = _about(asked, min(asked.request.assumption.supposed_people, most))
     assumption = question.request.assumption
-    reading = _of_each(question, supports, reading)
+    each = _of_each(question, supports, reading)
+    chosen = expectation(question, supports=supports, reading=each)
 
     def expected(put: Question) -> Expectation:
-        return chosen if put == question else expectation(put, supports=supports, reading=reading)
+        if put == question:
+            return chosen
+        return expectation(put, supports=supports, reading=_of_each(put, supports, reading))
 
-    chosen = expectation(question, supports=supports, reading=reading)
-    strategies = []
-    for strategy in STRATEGIES:
-        try:
-            strategies.append(expected(question.changed(strategy=strategy)))
-        except QuestionRefused:
-            continue  # for example half an ε that the holder does not accept
-    curve = tuple(expected(put) for put in _at_multiples(question, CURVE))
     others = [people for people in OTHER_PEOPLE if people <= most and people != assumption.people]
     return Forecast(
         chosen,
-        tuple(strategies),
-        curve or (chosen,),
-        assumption,
-        supports is not None,
-        chances(question, supports=supports, reading=reading),
-        None if known else {people: expected(_about(question, people)) for people in others},
-        rules_from(asked) if question.strategy == "verdict" and not known else None,
-        reading.rule,
-        knowing(question, chosen, supports=supports, reading=reading),
-        _of_strata(question, supports, reading) if question.strata else None,
+        strategies=tuple(_by(STRATEGIES, lambda name: expected(question.changed(strategy=name))).values()),
+        curve=tuple(_by(_multiples(question, CURVE), lambda nano: expected(question.at(nano))).values()) or (chosen,),
+        assumption=assumption,
+        from_supports=supports is not None,
+        reading=reading,
+        chances=chances(question, supports=supports, reading=each),
+        other_people=None if known else _by(others, lambda people: expected(_about(question, people))),
+        rules_from=rules_from(asked) if question.strategy == "verdict" and not known else None,
+        knowing=knowing(question, chosen, supports=supports, reading=each),
+        strata=_of_strata(question, supports, each) if question.strata else None,
     )
+
+
+def _by(keys: Iterable[Key], expected: Callable[[Key], Expectation]) -> dict[Key, Expectation]:
+    """What is expected by each of some changes, but for those that could not be asked, or not be read."""
+    found = {}
+    for key in keys:
+        with suppress(QuestionRefused, EstimationRefused):  # for example half an ε that the holder does not accept
+            found[key] = expected(key)
+    return found
 
 
 def _of_strata(question: Question, supports: CountSupport | None, reading: Reading) -> StrataForecast:
@@ -163,11 +170,10 @@ def smallest_epsilon(
     """
     if not 0 < width < 1:
         raise QuestionRefused(f"The width of the ratio's interval lies between 0 and 1; not at {width}.")
-    reading = _of_each(question, supports, reading)
 
     def at(nano: int) -> tuple[Question, float]:
         put = question.at(nano)
-        return put, expectation(put, supports=supports, reading=reading).width
+        return put, expectation(put, supports=supports, reading=_of_each(put, supports, reading)).width
 
     low, high = 2 * EPSILON_NANO_MIN, EPSILON_NANO_MAX
     best, reached = at(high)
@@ -295,15 +301,21 @@ def _of_each(question: Question, supports: CountSupport | None, reading: Reading
     """How each interval would be read: where all are to hold together, at the level that one supposed audit needs.
 
     What bands of a score say in addition is left out.
+
+    Raises:
+        EstimationRefused: So many figures are not shown to hold together.
     """
     if not reading.joint:
         return reading
-    measured: dict[Rate, Measurement] = {}
+    counts: dict[Rate, RateCounts] = {}
     for metric in question.metrics:
         audits = _audits(question, supports, None, False, reading, metric=metric)
-        measured |= zip(RATES[metric], audits.measurements(np.random.default_rng(0)), strict=True)
-    counts = {rate: RateCounts(measurement, (), ()) for rate, measurement in measured.items()}
-    return reading.of_each(counts, question.reference).model_copy(update={"joint": False})
+        measured = audits.measurements(np.random.default_rng(0))
+        for rate, location, measurement in zip(RATES[metric], audits.locations, measured, strict=True):
+            parts = (location.favourable.among(question.plan), location.complement.among(question.plan))
+            counts[rate] = RateCounts(measurement, *(tuple(cell.id for cell in cells) for cells in parts))
+    rules = rule_counts(question, counts, reading)
+    return reading.of_each(counts, question.reference, rules=rules).model_copy(update={"joint": False})
 
 
 def _simulated(
@@ -338,13 +350,15 @@ def outlook(finding: Finding) -> Outlook | None:
         return Outlook(now=finding.ratio.width, epsilon_nano=0, curve=(), remaining_nano=None, central=expected)
     supported = next(iter(finding.counts.values())).measurement.supports is not None
     larger = (
-        _at_multiples(question, OUTLOOK) if all(np.isfinite(one.ratio(finding.reading.rule)) for one in people) else ()
+        _multiples(question, OUTLOOK) if all(np.isfinite(one.ratio(finding.reading.rule)) for one in people) else ()
     )
     budget = finding.budget
     return Outlook(
         now=finding.ratio.width,
         epsilon_nano=question.request.epsilon_nano,
-        curve=tuple(expectation(put, people=people, supported=supported, reading=reading) for put in larger),
+        curve=tuple(
+            expectation(question.at(nano), people=people, supported=supported, reading=reading) for nano in larger
+        ),
         remaining_nano=None if budget is None else budget.left.epsilon_nano,
     )
 
@@ -354,11 +368,11 @@ def _about(question: Question, people: int) -> Question:
     return question.changed(assumption=question.request.assumption.model_copy(update={"people": people}))
 
 
-def _at_multiples(question: Question, factors: Sequence[float]) -> Iterator[Question]:
-    """The question at multiples of its ε, as far as halves of them are within the public range; none without ε."""
+def _multiples(question: Question, factors: Sequence[float]) -> Iterator[int]:
+    """Multiples of a question's ε, as far as halves of them are within the public range; none without ε."""
     for nano in (round(question.request.epsilon_nano * factor) for factor in factors):
         if 2 * EPSILON_NANO_MIN <= nano <= EPSILON_NANO_MAX:
-            yield question.at(nano)
+            yield nano
 
 
 def perturbation_nano(schema: Schema, sensitive: Sequence[str]) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from auditor_client.asking.assumption import Assumption
-from auditor_client.estimation.size_rule import SizeRule
+from auditor_client.findings.reading import Reading
 from shared.amounts import format_nano
 
 
@@ -96,9 +96,9 @@ class Forecast:
         curve: Of the chosen strategy at smaller and larger ε, ascending.
         assumption: What it rests on, with a number of people, be it known or supposed.
         from_supports: Whether the number of people and who is accepted are the auditor's own data's.
+        reading: How the answer would be read, on which all widths rest.
         chances: How often there would be a verdict, by true ratio, ascending; empty where there is to be none.
         other_people: Of the chosen strategy for other numbers of people; None where their number is known.
-        rule: How large the groups are that would be judged; None for all.
         rules_from: From how many people on strategy auto would be "rules", where that is why it is not.
         knowing: Of the chosen question, by what is known beforehand.
         strata: Where groups are to be compared within strata.
@@ -109,10 +109,10 @@ class Forecast:
     curve: tuple[Expectation, ...]
     assumption: Assumption
     from_supports: bool
+    reading: Reading
     chances: tuple[Chance, ...] = ()
     other_people: Mapping[int, Expectation] | None = None
     rules_from: int | None = None
-    rule: SizeRule | None = None
     knowing: Mapping[Knowledge, Expectation] = field(default_factory=dict)
     strata: StrataForecast | None = None
 

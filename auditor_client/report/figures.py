@@ -160,19 +160,26 @@ def rate_table(question: Inquiry, rate: Rate, parity: ParityEstimate) -> RateTab
         notes += [_REFERENCE] if group.group == question.reference else []
         notes += [_NOT_JUDGED] if group.group in parity.left_out else []
         rows.append(_group_row(group_words(question, group.group), group, axis, listed(notes)))
-    compared = highest if parity.ratio.defined and highest is not None and highest.rate.known else None
-    bar = parity.threshold
+    bar, limit = parity.threshold, threshold_rate(parity)
     return RateTable(
         words=RATE_WORDS[rate],
         overall="" if parity.overall is None else known(parity.overall, percent),
         columns=sensitive_words(question),
         rows=tuple(rows),
         ticks=axis.ticks,
-        reference=None if compared is None or bar is None else axis.position(bar * compared.rate.value),
+        reference=None if limit is None else axis.position(limit),
         reference_text="" if bar is None else said("{threshold} of the highest rate", threshold=threshold_percent(bar)),
         has_intervals=any(row.interval for row in rows),
         has_population=any(row.population for row in rows),
     )
+
+
+def threshold_rate(parity: ParityEstimate) -> float | None:
+    """The threshold times the highest rate of the groups that are judged; None without a threshold, ratio or rate."""
+    if parity.threshold is None or parity.extremes is None or not parity.ratio.defined:
+        return None
+    rate = parity.extremes[1].rate
+    return parity.threshold * rate.value if rate.known else None
 
 
 def _ends(group: GroupEstimate) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ from auditor_client.report.formats import whole
 from auditor_client.report.judged_words import judged_fact
 from auditor_client.report.known_totals import KnowingRow, knowing_rows
 from auditor_client.report.metric_names import METRIC_WORDS
-from auditor_client.report.prose import noise_words
+from auditor_client.report.prose import level_of_reading, noise_words
 from auditor_client.report.widths import WidthCurve, planned_curve, width_words
 from auditor_client.text import loss_words
 from shared.datasets import Budget
@@ -100,7 +100,8 @@ def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budg
                 said("{number}, {favourable} of them favourable", number=len(question.rules), favourable=favourable),
             ),
             Fact(said("Figures"), listed([METRIC_WORDS[name].title for name in question.metrics])),
-            *([] if forecast.rule is None else [Fact(said("Judged"), judged_fact(forecast.rule))]),
+            Fact(said("Intervals"), level_of_reading(forecast.reading)),
+            *([] if forecast.reading.rule is None else [Fact(said("Judged"), judged_fact(forecast.reading.rule))]),
             Fact(said("Strategy"), question.strategy),
             *(
                 Fact(said("Noise on each count of {batch}", batch=batch.name), noise_words(batch.noise))

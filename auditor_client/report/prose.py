@@ -8,6 +8,7 @@ from typing import Final
 from auditor_client.asking.request import PARITY
 from auditor_client.estimation.results import Estimate
 from auditor_client.findings.finding import Finding
+from auditor_client.findings.reading import Reading
 from auditor_client.report.formats import scope_words, threshold_percent, whole
 from auditor_client.report.known_totals import trusted_totals
 from auditor_client.report.metric_names import METRIC_WORDS
@@ -59,15 +60,19 @@ def relation_words(relation: str) -> str:
 
 
 def level_words(estimate: Estimate) -> str:
-    """The level of an interval: "95 %"."""
-    return threshold_percent(float(f"{estimate.level:.3g}"))
+    """The level of an interval, with as many decimals as keep levels of joint readings below 100 %: "95 %"."""
+    return threshold_percent(float(f"{estimate.level:.4f}"))
 
 
 def level_of(finding: Finding) -> str:
     """The level of a finding's intervals: "95 %", or "joint 95 %" where they hold together."""
-    if finding.reading.joint:
-        return said("joint {level}", level=level_by_itself(finding))
-    return level_words(finding.ratio)
+    return level_of_reading(finding.reading) if finding.reading.joint else level_words(finding.ratio)
+
+
+def level_of_reading(reading: Reading) -> str:
+    """The level of the intervals that a reading makes, likewise."""
+    level = threshold_percent(reading.level)
+    return said("joint {level}", level=level) if reading.joint else level
 
 
 def level_by_itself(finding: Finding) -> str:
@@ -209,7 +214,7 @@ def _joint_paragraph(result: Finding) -> Paragraph:
                     "verdicts hold together. To that end each is wider than one for a single figure: it holds its "
                     "figure in {each} of audits. They cover that noise and nothing else.",
                     level=level_by_itself(result),
-                    each=threshold_percent(float(f"{result.ratio.level:.4f}")),
+                    each=level_words(result.ratio),
                 ),
                 said(
                     "Joint are the intervals of the groups’ rates, of ratios and differences, of comparisons with a "

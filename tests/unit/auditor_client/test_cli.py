@@ -27,6 +27,7 @@ from auditor_client.tables import dataset_table
 from holder_service.domain.errors import Unauthenticated
 from shared.problems import UnknownColumn
 from shared.schema import Column
+from shared.wording import NARROW_SPACE
 from testing.simulated_holder import KEY, Document, SimulatedHolder, problem, simulated_holder
 
 COMMAND = [sys.executable, "-c", "from auditor_client.cli import app; app()"]
@@ -196,6 +197,25 @@ def test_a_plan_is_priced_and_spends_nothing(run: Command, model: Path, holder: 
     assert document["plan"]["version"] == 1
     assert 0 < document["expectation"]["width"] < 1
     assert holder.ledger == []
+
+
+def test_a_plan_has_the_level_of_the_intervals_that_it_expects(run: Command, model: Path) -> None:
+    asked = [*QUESTION, "--people", "442"]
+    usual = run("plan", model, *asked, "--json").document
+    joint = run("plan", model, *asked, "--level", "0.9", "--joint", "--json").document
+
+    assert [(one["level"], one["joint"]) for one in (usual, joint)] == [(0.95, False), (0.9, True)]
+    assert f"Intervals: 95{NARROW_SPACE}%" in run("plan", model, *asked).out
+    assert f"Intervals: joint 90{NARROW_SPACE}%" in run("plan", model, *asked, "--level", "0.9", "--joint").out
+    narrow = run("plan", model, *asked, "--level", "0.9", "--json").document
+    assert narrow["expectation"]["width"] < usual["expectation"]["width"] < joint["expectation"]["width"]
+
+
+def test_two_models_are_not_compared_within_strata(run: Command, model: Path) -> None:
+    refused = run("compare", model, model, *QUESTION, "--by", "region")
+
+    assert refused.code != 0
+    assert "--by" in refused.err
 
 
 def test_a_plan_begins_with_what_is_not_known_of_the_people(run: Command, model: Path) -> None:

@@ -13,7 +13,10 @@ from auditor_client.asking.request import ODDS, OF_DECISIONS, OPPORTUNITY, PARIT
 from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.history import History
 from auditor_client.errors import EstimationRefused, QuestionRefused
+from auditor_client.estimation.measurements import Measurement, NoisyCounts
+from auditor_client.estimation.posterior import estimate_parity
 from auditor_client.estimation.results import Estimate, Verdict
+from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.findings.answers import Rate
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import Tree
@@ -21,6 +24,8 @@ from auditor_client.report.audit_data import audit_data
 from auditor_client.report.languages import Language
 from shared.amounts import Loss
 from shared.datasets import Budget
+from shared.noise import DiscreteLaplaceNoise
+from shared.wording import NARROW_SPACE
 from testing.exact_audits import audited
 from testing.invented_audits import invented_audit
 from testing.invented_people import PEOPLE, true_counts
@@ -132,11 +137,36 @@ def test_a_picture_says_what_its_marks_are_and_where_the_threshold_lies(referenc
     assert legend is not None
     words = [text.get_text() for text in legend.get_texts()]
     assert words == [
-        "95% interval, the population", "95% interval, the people in the data", "0.8 of the highest rate", "estimate",
+        f"95{NARROW_SPACE}% interval, the population", f"95{NARROW_SPACE}% interval, the people in the data",
+        "0.8 of the highest rate", "estimate",
     ]  # fmt: skip
     threshold = next(line for line in axis.get_lines() if line.get_label() == words[2])
     assert threshold.get_xdata()[0] == pytest.approx(0.8 * highest)  # type: ignore[index]  # a list of two
     assert axis.get_xlabel() == "acceptance rate"
+
+
+def test_a_picture_says_the_level_that_was_asked() -> None:
+    (axis,) = audited(reading=Reading(level=0.999, joint=True)).plot().axes
+
+    legend = axis.get_legend()
+    assert legend is not None
+    assert legend.get_texts()[0].get_text() == f"joint 99.9{NARROW_SPACE}% interval, the population"
+
+
+def test_the_threshold_in_a_picture_is_of_the_groups_that_are_judged() -> None:
+    """Group "b" has the highest rate, and two people."""
+    groups = (("a",), ("b",), ("c",))
+    noise = DiscreteLaplaceNoise(scale=1.0)
+    measured = Measurement(
+        groups, NoisyCounts.of([[500, 3, 480]], noise), NoisyCounts.of([[500, 0, 520]], noise), "unfavourable"
+    )
+    parity = estimate_parity(measured, rule=SizeRule.of("30"))
+    (axis,) = replace(invented_audit(), estimates={PARITY: parity}).plot().axes
+
+    assert parity.left_out == (("b",),)
+    assert parity.by_group[("b",)].value > 0.6
+    line = next(line for line in axis.get_lines() if "of the highest rate" in str(line.get_label()))
+    assert line.get_xdata()[0] == pytest.approx(0.8 * 0.5, abs=0.01)  # type: ignore[index]  # a list of two
 
 
 def test_a_picture_is_drawn_on_axes_that_are_there() -> None:

@@ -128,7 +128,7 @@ def test_randomised_response_has_a_forecast_at_no_cost() -> None:
     )
 
     found = expectation(question(dataset=dataset, epsilon=None))
-    made = Forecast(found, (found,), (found,), Assumption(), from_supports=False)
+    made = Forecast(found, (found,), (found,), Assumption(), from_supports=False, reading=Reading())
 
     assert found.epsilon_nano == 0
     assert 0 < found.width < 1

@@ -1,11 +1,13 @@
 """Joint readings: every interval of a report at one level, and what is not among them; at ε = 1 there is some noise."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.request import ODDS, OF_DECISIONS, OPPORTUNITY, PARITY
 from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.result import AuditResult
@@ -17,14 +19,15 @@ from auditor_client.estimation.measurements import NoisyCounts
 from auditor_client.estimation.posterior import Posterior
 from auditor_client.estimation.results import Estimate, OddsEstimate
 from auditor_client.estimation.score_bands import ScoreEstimator
-from auditor_client.estimation.together import draws_at, level_of_report, level_together, needed_by
+from auditor_client.estimation.together import DRAWS_MAX, draws_at, level_of_report, level_together, needed_by
 from auditor_client.findings.reading import Reading
-from auditor_client.planning.forecasting import forecast, outlook
+from auditor_client.planning.forecasting import expectation, forecast, outlook, smallest_epsilon
+from auditor_client.report.prose import level_words
 from shared.noise import DiscreteLaplaceNoise
 from shared.wording import NARROW_SPACE
 from testing.exact_audits import audited
 from testing.invented_measurements import measured
-from testing.invented_questions import question
+from testing.invented_questions import FLIPPED, FOUR_LEAVES, question
 from testing.invented_scores import ScoredRegister
 
 JOINT = Reading(joint=True)
@@ -108,6 +111,37 @@ def test_changes_between_joint_audits_are_said_to_hold_each_by_itself(joint: Aud
     assert by_themselves not in compare_results(single, single).to_html()
 
 
+def test_changes_between_joint_audits_have_the_level_of_one_figure(joint: AuditResult, single: AuditResult) -> None:
+    """They are what they are between audits each of whose intervals holds by itself."""
+    asked: dict[str, Any] = {"model": FLIPPED, "epsilon": "1", "metrics": OF_DECISIONS, "reference": "Male"}
+
+    together = compare_results(joint, audited(reading=JOINT, **asked))
+    alone = compare_results(single, audited(**asked))
+
+    assert together.change == alone.change
+    assert together.change.ratio.level == 0.95
+
+
+def test_changes_have_one_level_also_where_one_joint_audit_leaves_out_more_groups() -> None:
+    asked: dict[str, Any] = {"sensitive": ("sex", "origin"), "epsilon": "10", "strategy": "verdict"}
+    first, second = (
+        audited(model, reading=Reading(joint=True, judged=judged), **asked)
+        for model, judged in ((FOUR_LEAVES, "30"), (FLIPPED, "30"))
+    )
+    of_one = replace(second.first, left_out=(second.question.groups[0],))
+
+    change = compare_results(first, replace(second, estimates={PARITY: of_one})).change
+
+    assert {change.first.ratio.level, change.second.ratio.level, change.ratio.level} == {0.95}
+    assert change.first.left_out == change.second.left_out == (second.question.groups[0],)
+
+
+def test_the_level_of_an_interval_is_never_said_to_be_100_percent(joint: AuditResult) -> None:
+    assert level_words(replace(joint.ratio, level=0.9996)) == f"99.96{NARROW_SPACE}%"
+    assert level_words(replace(joint.ratio, level=1 - 4 / DRAWS_MAX)) == f"99.99{NARROW_SPACE}%"
+    assert level_words(replace(joint.ratio, level=0.95)) == f"95{NARROW_SPACE}%"
+
+
 def test_only_intervals_hold_together() -> None:
     with pytest.raises(QuestionRefused, match="none hold together"):
         Reading(estimator="plug-in", joint=True)
@@ -164,6 +198,33 @@ def test_a_plan_expects_wider_intervals_of_a_joint_reading() -> None:
     joint, single = (forecast(asked, reading=reading).chosen.width for reading in (JOINT, Reading()))
 
     assert 1.1 * single < joint < 2.5 * single
+
+
+@pytest.mark.parametrize("strategy", ["verdict", "rules"])
+def test_a_plan_expects_of_every_strategy_the_level_that_its_audits_have(strategy: str) -> None:
+    """Rules have shares, which hold together with the rest: their intervals have a higher level than a verdict's."""
+    asked: dict[str, Any] = {"epsilon": "1", "assumption": Assumption(people=400)}
+    level = audited(epsilon="1", strategy="rules", reading=JOINT).ratio.level
+    widths = {
+        name: expectation(question(strategy=name, **asked), reading=Reading(level=level)).width
+        for name in ("verdict", "rules")
+    }
+
+    planned = forecast(question(strategy=strategy, **asked), reading=JOINT)
+
+    found = {one.strategy: one.width for one in planned.strategies}
+
+    assert found["rules"] == pytest.approx(widths["rules"], rel=0.01)
+    assert found["verdict"] < 0.97 * widths["verdict"]
+
+
+def test_the_smallest_epsilon_of_a_joint_reading_is_that_of_its_own_level() -> None:
+    asked = question(strategy="rules", epsilon="1", assumption=Assumption(people=2_000))
+
+    found = smallest_epsilon(asked, 0.1, reading=JOINT)
+
+    assert forecast(found, reading=JOINT).chosen.width <= 0.1
+    assert found.request.epsilon_nano > smallest_epsilon(asked, 0.1).request.epsilon_nano
 
 
 def test_an_outlook_has_the_level_that_each_interval_had(joint: AuditResult, single: AuditResult) -> None:
