@@ -241,7 +241,9 @@ class Auditor:
         asking = Asking.of(request, epsilon, reading, keywords, about)
         description = self._description(dataset)
         auditor = self._holder.budget(description.name).auditor
-        return self._answering.answered(self._questioning.posed(model, description, asking, auditor), asking)
+        posed = self._questioning.posed(model, description, asking, auditor)
+        kept = self._answering.kept(posed, asking)
+        return self._answering.answered(self._answering.prepared(posed, asking, kept), asking)
 
     def link(self, data: Any, dataset: str, request: LinkRequest | None = None, **keywords: Any) -> LinkedColumn:
         """Send values of the auditor's own, one for each person key; charges nothing, and shows the auditor nothing.
@@ -301,7 +303,8 @@ class Auditor:
         models.
 
         Raises:
-            QuestionRefused: The figure cannot be compared, or one name is given for both models; nothing is spent.
+            QuestionRefused: The figure cannot be compared, or one name or the supports of one model's cells are given
+                for both models; nothing is spent.
         """
         asking = Asking.of(request, epsilon, reading, keywords)
         require_comparable(asking.request, asking.reading)
@@ -309,11 +312,13 @@ class Auditor:
             raise QuestionRefused(
                 "Two models are compared, and `model_name` is one's: audit each by itself to name it."
             )
+        if asking.own.supports is not None:
+            raise QuestionRefused("`supports` are of one model's cells: give your own data (`supports_from`).")
         asking = counting_nothing_else(asking)
         description = self._description(dataset)
         auditor = self._holder.budget(description.name).auditor
         one = self._questioning.posed(first, description, asking, auditor)
-        other = self._questioning.posed(second, description, asking, auditor, beside=one.question.source.columns)
+        other = self._questioning.posed(second, description, asking, auditor, beside=one)
         return compare_models(one, other, self._answering, asking)
 
     def history(self, dataset: str | None = None, *, model: str | None = None) -> History:

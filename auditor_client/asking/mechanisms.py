@@ -52,8 +52,8 @@ def halves(request: AuditRequest) -> tuple[AuditRequest, AuditRequest]:
     epsilon, delta = request.epsilon_nano // 2, request.delta_nano // 2
     if epsilon < EPSILON_NANO_MIN or (request.delta_nano and delta < DELTA_NANO_MIN):
         raise QuestionRefused(
-            f"Strategy 'pafer' halves the loss, so epsilon is at least {format_nano(2 * EPSILON_NANO_MIN)} and a "
-            f"delta at least {format_nano(2 * DELTA_NANO_MIN)}."
+            "The loss is halved here (strategy pafer, or two models that are asked one by one), so epsilon is at least "
+            f"{format_nano(2 * EPSILON_NANO_MIN)} and a delta at least {format_nano(2 * DELTA_NANO_MIN)}."
         )
     deltas = (None, None) if request.delta is None else (format_nano(delta), format_nano(request.delta_nano - delta))
     epsilons = format_nano(epsilon), format_nano(request.epsilon_nano - epsilon)

@@ -7,7 +7,7 @@ exact and cost no privacy, and the data are never sent.
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import pandas as pd
@@ -39,13 +39,17 @@ class OwnData:
         Raises:
             QuestionRefused: The table cannot be read.
         """
-        self._table = _read(table, schema)
+        self._table = table if isinstance(table, _TypedTable) else _TypedTable(_read(table, schema))
         self._schema = schema
         self._scores = scores or {}
-        self._columns: dict[str, Any] = {}
+        self._computed: dict[str, pd.Series[Any]] = {}
+
+    def about(self, schema: Schema, scores: Mapping[str, Document]) -> Self:
+        """The same people for a question with these columns and documents; what was read of them is not read again."""
+        return type(self)(self._table, schema, scores)
 
     def __len__(self) -> int:
-        return len(self._table)
+        return len(self._table.frame)
 
     def count(self, cell: Cell) -> int:
         """How many people a cell applies to, each counted once.
@@ -67,16 +71,16 @@ class OwnData:
         edges = np.unique(np.quantile(values, np.arange(1, bands) / bands, method="inverted_cdf"))
         return tuple(edges[edges < values.max()].tolist())
 
-    def _computed(self, column: Column) -> "pd.Series[Any]":
+    def _score(self, column: Column) -> "pd.Series[Any]":
         """A score's value for everybody."""
         document = self._scores[column.name]
         needed = {name: self._values(self._schema.by_name[name]) for name in columns_of(document)}
         plain: dict[str, Any] = {"": range(len(self))}  # a document may name no column
         plain |= {name: [None if pd.isna(one) else one for one in values] for name, values in needed.items()}
-        return _typed(pd.Series(score_column(document, plain, self._schema), index=self._table.index), column)
+        return _typed(pd.Series(score_column(document, plain, self._schema), index=self._table.frame.index), column)
 
     def _matches(self, rule: Rule) -> BoolArray:
-        everybody: BoolArray = np.ones(len(self._table), dtype=np.bool_)
+        everybody: BoolArray = np.ones(len(self), dtype=np.bool_)
         for predicate in rule.all_of:
             everybody &= self._satisfies(predicate)
         return everybody
@@ -92,17 +96,28 @@ class OwnData:
 
     def _values(self, column: Column) -> "pd.Series[Any]":
         """A column's values in its declared type; missing is NA."""
-        if column.name not in self._columns:
-            if column.name in self._scores:  # whatever the table calls so
-                self._columns[column.name] = self._computed(column)
-            elif column.name not in self._table:
-                raise QuestionRefused(
-                    f"Your data have no column {column.name!r}, which the question names: supports cannot be counted."
-                )
-            else:
-                self._columns[column.name] = _typed(self._table[column.name], column)
-        values: pd.Series[Any] = self._columns[column.name]
-        return values
+        if column.name in self._scores:  # whatever the table calls so
+            if column.name not in self._computed:
+                self._computed[column.name] = self._score(column)
+            return self._computed[column.name]
+        return self._table.values(column)
+
+
+class _TypedTable:
+    """A table whose columns are brought to their declared types once."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+        self._typed: dict[Column, pd.Series[Any]] = {}
+
+    def values(self, column: Column) -> "pd.Series[Any]":
+        if column.name not in self.frame:
+            raise QuestionRefused(
+                f"Your data have no column {column.name!r}, which the question names: supports cannot be counted."
+            )
+        if column not in self._typed:
+            self._typed[column] = _typed(self.frame[column.name], column)
+        return self._typed[column]
 
 
 def _read(table: Any, schema: Schema) -> pd.DataFrame:

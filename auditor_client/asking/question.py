@@ -11,7 +11,7 @@ from auditor_client.asking.choice import choose_strategy
 from auditor_client.asking.inquiry import Inquiry, ModelDigest
 from auditor_client.asking.mechanisms import settled
 from auditor_client.asking.request import AUTO, STABILITY, VERDICT, AuditRequest
-from auditor_client.asking.source import RuleSource, extended_schema, read_source
+from auditor_client.asking.source import ReadSource, RuleSource, extended_schema, read_source
 from auditor_client.asking.strategies import build_plan
 from auditor_client.errors import QuestionRefused
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
@@ -87,13 +87,27 @@ def make_question(
         QuestionRefused: The plan would not fit the dataset.
     """
     request = settled(request, dataset)
-    read, source, file = read_source(model, dataset, request, own or OwnColumns())
-    rules = read.tree.merged().rules()
+    return question_of(read_source(model, dataset, request, own or OwnColumns()), dataset, request)
+
+
+def question_of(read: ReadSource, dataset: DatasetDescription, request: AuditRequest) -> Question:
+    """The question of a model that was read already.
+
+    Args:
+        read: The model, read for this request or for one that differs only in how it asks: edges, strategy, loss.
+        dataset: Whom to ask about.
+        request: What to ask, settled.
+
+    Raises:
+        QuestionRefused: The plan would not fit the dataset.
+    """
+    tree, source = read.model.tree, read.rules
+    rules = tree.merged().rules()
     if STABILITY in request.metrics:
-        rules = _stability_rules(read.tree, source, dataset, request)
+        rules = _stability_rules(tree, source, dataset, request)
     if request.edges is not None:
-        request, rules = banded(request, read.tree, extended_schema(dataset, source.columns))
-    digest = ModelDigest(rules=rules_digest(rules, source.columns), file=file)
+        request, rules = banded(request, tree, extended_schema(dataset, source.columns))
+    digest = ModelDigest(rules=rules_digest(rules, source.columns), file=read.file)
     inquiry = Inquiry(dataset, request, rules, digest, source)
     if request.edges is not None:
         require_counted(inquiry)

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
@@ -46,9 +47,22 @@ TREE: Final = RuleSource()
 """Of a tree by hand over declared columns."""
 
 
-def read_source(
-    model: Any, dataset: DatasetDescription, request: AuditRequest, own: OwnColumns
-) -> tuple[ReadModel, RuleSource, str | None]:
+@dataclass(frozen=True, slots=True)
+class ReadSource:
+    """A model or decisions, read over one dataset: questions that differ in how they ask are made of it.
+
+    Attributes:
+        model: What was read.
+        rules: What stands behind its rules.
+        file: The SHA-256 of its file; None if it did not come from one.
+    """
+
+    model: ReadModel
+    rules: RuleSource
+    file: str | None
+
+
+def read_source(model: Any, dataset: DatasetDescription, request: AuditRequest, own: OwnColumns) -> ReadSource:
     """Read what is to be audited.
 
     Args:
@@ -56,9 +70,6 @@ def read_source(
         dataset: Whom to ask about.
         request: What to ask.
         own: The auditor's name and linked columns.
-
-    Returns:
-        The model, what stands behind its rules, and the SHA-256 of its file, if it came from one.
 
     Raises:
         ModelRefused: The model cannot be read exactly.
@@ -87,7 +98,7 @@ def read_source(
         thresholds=read.thresholds,
         provenance=read.provenance,
     )
-    return read, source, digest
+    return ReadSource(read, source, digest)
 
 
 def extended_schema(dataset: DatasetDescription, columns: Iterable[HeldColumn]) -> Schema:

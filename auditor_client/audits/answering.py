@@ -1,6 +1,7 @@
 """From a question to its answer: a kept one, or the holder's, verified and kept before anything is read from it."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from auditor_client.asking.question import Question
 from auditor_client.audits.asking import Asking
@@ -27,6 +28,21 @@ from shared.datasets import Budget
 from shared.plans import Quote
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedQuestion:
+    """A question of which everything is checked that can be checked before anything is spent.
+
+    Attributes:
+        posed: The question.
+        answer: The kept answer that it has, or what the holder's would cost.
+        supports: By cell id of that answer, how many people the cell applies to; None if that is not known.
+    """
+
+    posed: PosedQuestion
+    answer: StoredAnswer | Quote
+    supports: Mapping[str, int] | None
+
+
 class Answering:
     """Has questions answered: from the receipts of one directory, or by one holder."""
 
@@ -37,20 +53,48 @@ class Answering:
         self._about = about
         self._on_step = on_step
 
-    def answered(self, posed: PosedQuestion, asking: Asking) -> AuditResult:
-        """Ask or find the answer, keep what it was about, and only then estimate."""
+    def kept(self, posed: PosedQuestion, asking: Asking, second: Question | None = None) -> StoredAnswer | None:
+        """A kept answer that has what a question needs, and what a second question needs if there is one.
+
+        None if there is none, or it is not to be looked for. Supports that were given by cell are of the question's own
+        cells, not of a kept answer's.
+        """
+        if not asking.own.reuse or asking.own.supports is not None:
+            return None
+        count = None if posed.data is None else posed.data.count
+        return reusable_answer(self._receipts, posed.question, posed.auditor, count, second=second)
+
+    def is_free(self, posed: PosedQuestion, asking: Asking, kept: StoredAnswer | None) -> bool:
+        """Whether a question has an answer already, a kept one or the holder's to the very same, and may have it."""
+        before = asking.own.reuse and asked_before(self._receipts, posed.question, posed.auditor)
+        return before or kept is not None
+
+    def prepared(self, posed: PosedQuestion, asking: Asking, kept: StoredAnswer | None) -> PreparedQuestion:
+        """A question checked and priced; nothing is spent.
+
+        Args:
+            posed: The question.
+            asking: What is on hand.
+            kept: The answer that it is to have; None to ask the holder.
+
+        Raises:
+            QuestionRefused: What has to be known of it is not on hand, or the holder would charge something else.
+        """
         question, data = posed.question, posed.data
-        known = cell_supports(question, asking.own.supports, data)
-        count = None if data is None else data.count
-        # Supports that were given by cell are of the question's own cells, not of a kept answer's.
-        wanted = asking.own.reuse and asking.own.supports is None
-        stored = reusable_answer(self._receipts, question, posed.auditor, count) if wanted else None
-        if stored is None:
-            stored = self._release(question, self.quote(question), posed.auditor)
+        supports = cell_supports(question, asking.own.supports, data)
+        if kept is None:
+            return PreparedQuestion(posed, self.quote(question), supports)
+        return PreparedQuestion(posed, kept, None if data is None else stored_supports(kept, question, data))
+
+    def answered(self, prepared: PreparedQuestion, asking: Asking) -> AuditResult:
+        """Ask unless the answer is kept, keep what it was about, and only then estimate."""
+        question, answer = prepared.posed.question, prepared.answer
+        if isinstance(answer, Quote):
+            stored = self._release(question, answer, prepared.posed.auditor)
         else:
             self._receipts.pin(self._holder.keys())  # a holder whose key changed is noticed here too
-            known = None if data is None else stored_supports(stored, question, data)
-        return self.found(question, replace(stored, supports=known), asking)
+            stored = answer
+        return self.found(question, replace(stored, supports=prepared.supports), asking)
 
     def found(self, question: Question, stored: StoredAnswer, asking: Asking) -> AuditResult:
         """What an answer says, once it is kept what it was about."""
@@ -59,14 +103,6 @@ class Answering:
         self._notes.keep(Note.of(question, stored, reading, about))
         budget_now = self._budget_now(question.dataset.name)
         return finding(question, stored, reading, holder_url=self._holder.url, budget=budget_now, about=about)
-
-    def is_kept(self, posed: PosedQuestion, asking: Asking) -> bool:
-        """Whether a question has an answer already, so that nothing would be spent on it."""
-        count = None if posed.data is None else posed.data.count
-        return asking.own.reuse and (
-            asked_before(self._receipts, posed.question, posed.auditor)
-            or reusable_answer(self._receipts, posed.question, posed.auditor, count) is not None
-        )
 
     def quote(self, question: Question) -> Quote:
         """The price of a question, if it is the one that was meant; what it needs is made first.

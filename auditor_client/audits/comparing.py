@@ -3,6 +3,7 @@
 Where it can, one question asks about both models (docs/adr/0035-two-models.md); else each is asked about by itself.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -12,12 +13,13 @@ from auditor_client.asking.question import Question, crossed_questions
 from auditor_client.asking.request import AUTO, ODDS, STABILITY, VERDICT, AuditRequest
 from auditor_client.audits.answering import Answering
 from auditor_client.audits.asking import Asking
-from auditor_client.audits.questioning import PosedQuestion, own_data
+from auditor_client.audits.questioning import PosedQuestion
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import shares_cells
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Comparison, ParityEstimate
 from auditor_client.findings.answers import RATES, read_crossed
+from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.insight import parity_of
 from auditor_client.findings.reading import Reading
 from auditor_client.report.comparison_data import ComparisonData, comparison_data
@@ -110,21 +112,35 @@ def compare_models(
     Raises:
         QuestionRefused: They cannot be asked; nothing is spent.
     """
-    if all(answering.is_kept(posed, asking) for posed in (first, second)):
-        return compare_results(*(answering.answered(posed, asking) for posed in (first, second)))
+    posed = first, second
+    kept = [answering.kept(each, asking) for each in posed]
+    if all(answering.is_free(each, asking, stored) for each, stored in zip(posed, kept, strict=True)):
+        return _one_by_one(posed, kept, answering, asking)
     one, other = first.question, second.question
     pair = together(one, other)
     if isinstance(pair, str):
         if not shares_cells(one, other):
-            halved = (
-                replace(first, question=question.changed(**half_of(question.request))) for question in (one, other)
-            )
-            apart = None if one.request.epsilon is None else pair
-            return compare_results(*(answering.answered(posed, asking) for posed in halved), apart=apart)
+            halved = [each.asking(each.question.changed(**half_of(each.question.request))) for each in posed]
+            kept = [answering.kept(each, asking) for each in halved]
+            return _one_by_one(halved, kept, answering, asking, apart=None if one.request.epsilon is None else pair)
         pair = one, other
-    posed = replace(first, question=pair[0], data=own_data(asking.own.supports_from, pair[0]))
-    before = answering.answered(posed, asking)
+    both = first.asking(pair[0])
+    before = answering.answered(answering.prepared(both, asking, answering.kept(both, asking, pair[1])), asking)
     return compare_results(before, answering.found(pair[1], replace(before.stored, reused=True), asking))
+
+
+def _one_by_one(
+    posed: Sequence[PosedQuestion],
+    kept: Sequence[StoredAnswer | None],
+    answering: Answering,
+    asking: Asking,
+    *,
+    apart: str | None = None,
+) -> ModelComparison:
+    """Two questions, of which both are checked before the first is asked, by their kept answers or by new ones."""
+    prepared = [answering.prepared(each, asking, stored) for each, stored in zip(posed, kept, strict=True)]
+    first, second = (answering.answered(each, asking) for each in prepared)
+    return compare_results(first, second, apart=apart)
 
 
 def compare_results(first: AuditResult, second: AuditResult, *, apart: str | None = None) -> ModelComparison:

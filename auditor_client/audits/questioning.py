@@ -1,18 +1,21 @@
 """From a model and what was asked about it to a question, with the auditor's own data about the same people."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from auditor_client.asking.bands import score_of
 from auditor_client.asking.choice import choose_strategy, counted, rules_from
-from auditor_client.asking.question import Question, make_question
-from auditor_client.asking.request import AUTO
+from auditor_client.asking.mechanisms import settled
+from auditor_client.asking.question import Question, question_of
+from auditor_client.asking.request import AUTO, AuditRequest
+from auditor_client.asking.source import ReadSource, extended_schema, read_source
 from auditor_client.asking.totals_table import read_group_totals
 from auditor_client.audits.asking import Asking
 from auditor_client.errors import QuestionRefused
-from auditor_client.exchange.columns import HeldColumn, LinkedColumns, OwnColumns
+from auditor_client.exchange.columns import LinkedColumns, OwnColumns
 from shared.datasets import DatasetDescription
+from shared.scores import Document
 
 if TYPE_CHECKING:
     from auditor_client.asking.own_data import OwnData
@@ -37,6 +40,11 @@ class PosedQuestion:
     data: "OwnData | None"
     auditor: str
 
+    def asking(self, question: Question) -> Self:
+        """The same auditor's, about the same people, with another question."""
+        data = None if self.data is None else self.data.about(question.schema, _scores(question))
+        return type(self)(question, data, self.auditor)
+
 
 class Questioning:
     """Makes questions that may name the auditor's linked columns; sends nothing."""
@@ -52,7 +60,7 @@ class Questioning:
         asking: Asking,
         auditor: str,
         *,
-        beside: Sequence[HeldColumn] = (),
+        beside: PosedQuestion | None = None,
     ) -> PosedQuestion:
         """A model or decisions, made into a plan.
 
@@ -61,24 +69,22 @@ class Questioning:
             description: Whom to ask about.
             asking: What is asked, and what is on hand.
             auditor: Who asks, by the holder's own name for it.
-            beside: The columns of another model that is asked about too; they keep their names.
+            beside: The question about another model that is asked about too: its columns keep their names, and the
+                auditor's own data are not read again.
 
         Raises:
             ModelRefused: The model cannot be read exactly.
             QuestionRefused: What is asked does not fit the dataset or the auditor's own data.
         """
-        request, own = asking.request, asking.own
+        request, own = settled(asking.request, description), asking.own
         self._on_step("Reading the model" if request.decision is None else "Making the plan")
         columns = OwnColumns(auditor, self._linked.of(description.name))
-        question = make_question(model, description, request, columns)
-        taken = {held.column.name: held for held in beside}
-        if any(taken.get(held.column.name, held).id != held.id for held in question.source.columns):
-            columns = OwnColumns(auditor, {**columns.linked, **taken})
-            question = make_question(model, description, request, columns)
+        read = _read(model, description, request, columns, beside)
+        question = question_of(read, description, request)
         if own.group_totals is not None:
             known = _known_totals(asking, question)
             request, question = request.changed(**known), question.changed(**known)
-        data = own_data(own.supports_from, question)
+        data = _own_data(own.supports_from, question, columns, beside)
         if data is not None and not question.supportable:
             self._on_step(NOT_COUNTED)
         elif data is not None:
@@ -90,7 +96,7 @@ class Questioning:
                 raise QuestionRefused("Bands are cut by your own data (`supports_from`), or at `edges` that you name.")
             edges = data.edges(score_of(question.rules, question.schema), own.bands)
             request = request.changed(edges=edges, assumption=question.request.assumption)
-            question = make_question(model, description, request, columns)
+            question = question_of(read, description, request)
         if request.strategy == AUTO and question.request.edges is None:
             self._say_choice(question)
         return PosedQuestion(question, data, auditor)
@@ -114,12 +120,33 @@ def _known_totals(asking: Asking, question: Question) -> dict[str, Any]:
     return {"known_totals": totals, "assumption": totals.assumed(request.assumption)}
 
 
-def own_data(table: Any, question: Question) -> "OwnData | None":
+def _read(
+    model: Any,
+    description: DatasetDescription,
+    request: AuditRequest,
+    columns: OwnColumns,
+    beside: PosedQuestion | None,
+) -> ReadSource:
+    """A model, whose score is not called like another one beside it; that the names meet is known once it is read."""
+    read = read_source(model, description, request, columns)
+    taken = {} if beside is None else {held.column.name: held for held in beside.question.source.columns}
+    if all(taken.get(held.column.name, held).id == held.id for held in read.rules.columns):
+        return read
+    return read_source(model, description, request, OwnColumns(columns.auditor, {**columns.linked, **taken}))
+
+
+def _own_data(table: Any, question: Question, columns: OwnColumns, beside: PosedQuestion | None) -> "OwnData | None":
     """The auditor's own data, if there are any, with the scores that a question names."""
     if table is None:
         return None
     # pandas takes a second to import, and only counting needs it.
     from auditor_client.asking.own_data import OwnData  # noqa: PLC0415
 
-    scores = {one.column.name: one.score for one in question.source.columns if one.score is not None}
-    return OwnData(table, question.schema, scores)
+    read = None if beside is None else beside.data
+    if read is None:  # all columns that any question about the dataset may name
+        read = OwnData(table, extended_schema(question.dataset, columns.linked.values()))
+    return read.about(question.schema, _scores(question))
+
+
+def _scores(question: Question) -> dict[str, Document]:
+    return {one.column.name: one.score for one in question.source.columns if one.score is not None}

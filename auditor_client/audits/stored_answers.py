@@ -4,6 +4,7 @@ Released counts are public to whoever asked them, so reading them again costs no
 is used for a new question only if it is at least as exact as the answer that the question would get.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -54,9 +55,16 @@ def stored_answers(receipts: Receipts) -> Iterator[StoredAnswer]:
 
 
 def reusable_answer(
-    receipts: Receipts, question: Question, auditor: str, supports: CountSupport | None
+    receipts: Receipts,
+    question: Question,
+    auditor: str,
+    supports: CountSupport | None,
+    *,
+    second: Question | None = None,
 ) -> StoredAnswer | None:
     """The most exact kept answer that has what a question needs, at least as exactly as a new one; None if none has.
+
+    With a `second` question, that the same answer is to be read for, it has what that needs too.
 
     Never for a second draw, which is asked for its independence, nor for randomised response, which is free; and
     not where the very question was asked before: then the holder's own answer is free too.
@@ -66,7 +74,8 @@ def reusable_answer(
         return None
     if asked_before(receipts, question, auditor):
         return None
-    bought = _noise(plan, question)
+    questions = (question,) if second is None else (question, second)
+    bought = [_noise(plan, one) for one in questions]
     found: tuple[float, StoredAnswer] | None = None
     for stored in stored_answers(receipts):
         release = stored.release
@@ -74,9 +83,10 @@ def reusable_answer(
             continue
         if release.relation != question.dataset.relation:
             continue
-        noise = _stored_noise(stored, question, supports)
-        if noise is not None and noise <= bought * (1 + 1e-9) and (found is None or noise < found[0]):
-            found = noise, stored
+        noises = [_stored_noise(stored, one, supports) for one in questions]
+        exact = all(noise <= most * (1 + 1e-9) for noise, most in zip(noises, bought, strict=True))
+        if exact and (found is None or sum(noises) < found[0]):
+            found = sum(noises), stored
     return None if found is None else replace(found[1], reused=True)
 
 
@@ -180,17 +190,19 @@ def _lookup(supports: Mapping[str, int]) -> Callable[[Cell], int]:
     return support
 
 
-def _stored_noise(stored: StoredAnswer, question: Question, supports: CountSupport | None) -> float | None:
-    """The noise with which a kept answer has what a question needs; None if it does not have it."""
+def _stored_noise(stored: StoredAnswer, question: Question, supports: CountSupport | None) -> float:
+    """The noise with which a kept answer has what a question needs; infinite if it does not have it."""
     plan = stored.release.plan
     try:
-        if question.strategy != "verdict" and not AskedCells(plan).has_each(question.plan, question):
-            return None
+        # What changed between two models is read from the cells that say what both decide.
+        each = question.strategy != "verdict" or question.against
+        if each and not AskedCells(plan).has_each(question.plan, question):
+            return math.inf
         if plan.sensitive != question.plan.sensitive and supports is not None:
-            return None  # the counts of merged groups have no supports of their own
+            return math.inf  # the counts of merged groups have no supports of their own
         return _noise(plan, question)
     except EstimationRefused:
-        return None
+        return math.inf
 
 
 def _noise(plan: Plan, question: Question) -> float:

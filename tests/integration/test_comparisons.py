@@ -8,11 +8,16 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from auditor_client import Auditor, Tree
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.audits.comparing import ModelComparison, compare_results
+from auditor_client.audits.result import AuditResult
+from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Change
+from auditor_client.models.tree import Branch, Split
+from shared.rules import Predicate
 from testing.holders import TestedHolder, running_holder
 from testing.invented_questions import FOUR_LEAVES, four_leaves, leaf, split
 
@@ -27,6 +32,9 @@ BY_HOURS = Tree(split("hours", 30, leaf("few", favourable=False), leaf("many", f
 METRICS = ("statistical-parity", "equal-opportunity", "predictive-parity")
 CHANGED = four_leaves(True, False, True, True)
 """FOUR_LEAVES, but people of 41 to 60 are accepted too."""
+OLD = leaf("old", favourable=True)
+FULL = Tree(split("age", 30, split("hours", 30, leaf("few", favourable=False), leaf("many", favourable=True)), OLD))
+PRUNED = Tree(split("age", 30, leaf("young", favourable=False), OLD))
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +56,17 @@ def people() -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def features(people: pd.DataFrame) -> pd.DataFrame:
+    """What the auditor has of the same people."""
+    return people[["age", "hours"]]
+
+
+@pytest.fixture(scope="module")
+def logistic(people: pd.DataFrame) -> LogisticRegression:
+    return LogisticRegression(max_iter=1000).fit(people[["age", "hours"]], people["age"] + people["hours"] > 60)
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +161,109 @@ def test_kept_answers_of_both_models_are_enough(auditor: Auditor) -> None:
 
     assert spent(auditor) == before
     assert found.first.release != found.second.release
+
+
+def test_kept_answers_of_a_tree_and_of_a_score_are_enough(
+    auditor: Auditor, features: pd.DataFrame, logistic: LogisticRegression
+) -> None:
+    """Also with own data, in which each model's cells are counted by its own columns."""
+    for model in (FOUR_LEAVES, logistic):
+        auditor.audit(model, "loans", ["sex"], "0.61", strategy="verdict", supports_from=features)
+    before = spent(auditor)
+
+    found = auditor.compare(FOUR_LEAVES, logistic, "loans", ["sex"], "0.61", supports_from=features)
+
+    assert spent(auditor) == before
+    require_own_supports(found.first, features, lambda person: FOUR_LEAVES.decide(person).favourable)
+    require_own_supports(found.second, features, lambda person: decided_by(logistic, person))
+
+
+@pytest.mark.parametrize("strategy", ["rules", "verdict"])
+def test_own_data_count_either_models_cells(
+    auditor: Auditor, features: pd.DataFrame, logistic: LogisticRegression, strategy: str, tmp_path: Path
+) -> None:
+    """Asked one by one or together; the second of two scores has another name. The file is read once for both."""
+    features.to_csv(tmp_path / "own.csv", index=False)
+    other = LogisticRegression(max_iter=1000).fit(features, features["hours"] > 20)
+    before = spent(auditor)
+
+    found = auditor.compare(
+        logistic, other, "loans", ["sex"], "0.71", strategy=strategy, supports_from=tmp_path / "own.csv"
+    )
+
+    assert spent(auditor) == before + 71 * 10**7
+    require_own_supports(found.first, features, lambda person: decided_by(logistic, person))
+    require_own_supports(found.second, features, lambda person: decided_by(other, person))
+
+
+def decided_by(model: LogisticRegression, person: dict[Any, Any]) -> bool:
+    return bool(model.predict(pd.DataFrame([person]))[0])
+
+
+def require_own_supports(audit: AuditResult, features: pd.DataFrame, accepts: Any) -> None:
+    """That the cells of an audit's favourable rules have as many people as are accepted."""
+    (counts,) = audit.counts.values()
+    supports = audit.stored.supports or {}
+
+    assert sum(supports[cell] for cell in counts.favourable) == sum(map(accepts, features.to_dict("records")))
+    assert sum(supports[cell] for cell in (*counts.favourable, *counts.complement)) == len(features)
+
+
+def test_nothing_is_spent_where_the_second_model_cannot_be_asked(
+    auditor: Auditor, holder: TestedHolder, people: pd.DataFrame, tmp_path: Path
+) -> None:
+    """The records of the receipts directory still have a linked column that was deleted from another one."""
+    linked = auditor.link(people[["id", "hours"]].rename(columns={"hours": "worked"}), "loans", name="worked")
+    with Auditor(holder.url, holder.auditor_key, receipts=tmp_path / "other") as elsewhere:
+        elsewhere.delete_column("loans", linked.id)
+    by_worked = Tree(
+        Split(
+            "worked",
+            (
+                Branch((Predicate(column="worked", op="gt", value=30),), leaf("many", favourable=True)),
+                Branch(
+                    (Predicate(column="worked", op="le", value=30, or_missing=True),), leaf("few", favourable=False)
+                ),
+            ),
+        )
+    )
+    before = spent(auditor)
+
+    with pytest.raises(QuestionRefused, match="does not have the linked column 'worked' any more"):
+        auditor.compare(FOUR_LEAVES, by_worked, "loans", ["sex"], "0.72", strategy="rules")
+
+    assert spent(auditor) == before
+
+
+def test_an_answer_about_one_model_alone_is_not_read_for_both(auditor: Auditor) -> None:
+    """All pairs whom the unpruned tree accepts are its own favourable rules; whom both accept was not asked."""
+    alone = auditor.audit(FULL, "loans", ["sex"], "0.62", strategy="verdict")
+    before = spent(auditor)
+
+    found = auditor.compare(FULL, PRUNED, "loans", ["sex"], "0.62")
+
+    assert spent(auditor) == before + 62 * 10**7
+    assert found.first.release == found.second.release != alone.release
+
+
+def test_an_answer_rule_by_rule_has_what_both_models_decide(auditor: Auditor) -> None:
+    alone = auditor.audit(FULL, "loans", ["sex"], "0.63", strategy="rules")
+    before = spent(auditor)
+
+    found = auditor.compare(FULL, PRUNED, "loans", ["sex"], "0.63")
+
+    assert spent(auditor) == before
+    assert found.first.release == found.second.release == alone.release
+    assert "One question asked about both models" in found.to_html()
+
+
+def test_half_of_the_smallest_epsilon_is_refused_in_words_of_a_comparison(auditor: Auditor) -> None:
+    before = spent(auditor)
+
+    with pytest.raises(QuestionRefused, match=r"strategy pafer, or two models that are asked one by one.* 0\.002 and"):
+        auditor.compare(FOUR_LEAVES, BY_HOURS, "loans", ["sex"], "0.001", strategy="rules")
+
+    assert spent(auditor) == before
 
 
 @pytest.mark.parametrize(

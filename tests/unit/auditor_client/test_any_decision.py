@@ -225,9 +225,11 @@ def test_own_data_are_said_to_count_no_rules_that_name_a_sensitive_column(
         auditor.plan(FOUR_LEAVES, "register", ["sex"], target_width=0.1)
 
 
-def test_two_models_are_not_given_one_name(auditor: Auditor, holder: SimulatedHolder) -> None:
+def test_two_models_are_not_given_one_name_nor_the_supports_of_one(auditor: Auditor, holder: SimulatedHolder) -> None:
     with pytest.raises(QuestionRefused, match="`model_name` is one's"):
         auditor.compare(FOUR_LEAVES, score(), "register", ["sex"], "1", model_name="Loan model 3")
+    with pytest.raises(QuestionRefused, match="`supports` are of one model's cells"):
+        auditor.compare(FOUR_LEAVES, score(), "register", ["sex"], "1", supports={"favourable": 3, "unfavourable": 4})
     assert not holder.requests
 
     compared = auditor.compare(FOUR_LEAVES, score(), "register", ["sex"], "1", model_owner="Bank")

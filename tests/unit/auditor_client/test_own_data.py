@@ -124,6 +124,26 @@ def test_files_are_read_like_tables(tmp_path: Path, ending: str) -> None:
     assert [data.count(cell) for cell in (EAST, CITIZENS, KNOWN)] == [2, 3, 3]
 
 
+def test_data_are_read_once_for_several_questions(tmp_path: Path) -> None:
+    """Each question computes its own score, also where two have one name."""
+    path = tmp_path / "people.csv"
+    TABLE.to_csv(path, index=False)
+    data = OwnData(path, LOANS.table)
+    assert data.count(CITIZENS) == 3
+    path.unlink()
+    above = Cell(id="above", any_of=(Rule(all_of=(Predicate(column="score", op="gt", value=100),)),))
+
+    for slope, expected in ((2.0, 3), (1.0, 0)):
+        document = Terms.model_validate(
+            {"kind": "terms", "precision": "float64", "terms": [{"columns": ["age"], "slope": slope}]}
+        )
+        column = DerivedColumn(name="score", type="number", origin=ScoreOrigin(score=document))
+        schema = extended(LOANS.table, {"score": column.column}, reads={"score": column.reads})
+        about = data.about(schema, {"score": document})
+
+        assert [about.count(cell) for cell in (EAST, CITIZENS, above)] == [2, 3, expected]
+
+
 def test_a_category_that_is_called_none_is_not_missing(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("age,region,hours\n3,None,\n4,North,2\n")
