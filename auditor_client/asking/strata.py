@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from auditor_client.errors import QuestionRefused
+from auditor_client.models.boxes import Space
 from auditor_client.text import no_such
 from shared.bands import band_words, check_bands, plain_starts
 from shared.problems import PlanRefused
@@ -45,7 +46,7 @@ def strata(by: str, schema: Schema, scope: Sequence[Predicate]) -> tuple[Stratum
     Args:
         by: The column's name, such as region; of a column of numbers with where its bands begin, such as age=25,45.
         schema: The columns that rules may name.
-        scope: What restricts all cells: a value that it leaves out is no stratum.
+        scope: What restricts all cells: a value or a band of which it leaves nobody is no stratum.
 
     Raises:
         QuestionRefused: There is no such column, it may not be named or has no such bands, or it makes fewer than two
@@ -56,9 +57,10 @@ def strata(by: str, schema: Schema, scope: Sequence[Predicate]) -> tuple[Stratum
         require_nameable(column.name, schema, "by")
     except PlanRefused as error:
         raise QuestionRefused(f"`by`: {error}") from error
-    values = _of_values(column) if starts is None else _of_bands(column, starts)
+    values = tuple(_of_values(column) if starts is None else _of_bands(column, starts))
     left = [predicate for predicate in scope if predicate.column == column.name]
-    found = [stratum for stratum in values if starts or all(one.matches(stratum.value) for one in left)]
+    space = Space.of(schema, [left, *(stratum.all_of for stratum in values)])
+    found = [stratum for stratum in values if space.reached((*left, *stratum.all_of))]
     if not 2 <= len(found) <= STRATA_MAX:
         raise QuestionRefused(
             f"Column {column.name!r} makes {len(found)} strata within the scope: name one (`by`) that makes from 2 to "

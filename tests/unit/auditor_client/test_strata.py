@@ -19,15 +19,16 @@ from auditor_client.estimation.strata import estimate_strata
 from auditor_client.findings.answers import Rate, read
 from auditor_client.findings.conditional import ConditionalParity
 from auditor_client.findings.reading import Reading
-from auditor_client.models.tree import Tree
+from auditor_client.models.tree import Branch, Split, Tree
 from holder_service.domain.pricing import price
 from shared.amounts import parse_nano
 from shared.datasets import DatasetDescription
 from shared.noise import DiscreteLaplaceNoise
-from shared.rules import Predicate
+from shared.plans import Batch
+from shared.rules import Cell, Predicate
 from testing.invented_measurements import measured
 from testing.invented_people import PEOPLE, true_counts
-from testing.invented_questions import exact_release, leaf, question, split
+from testing.invented_questions import exact_release, leaf, question, release_of, split
 from testing.registers import LOANS
 
 REGIONS = ("North", "South", "East")
@@ -135,10 +136,48 @@ def test_strata_are_a_columns_values_or_bands_and_the_missing(by: str, values: t
         assert sum(all(one.matches(person.get(one.column)) for one in stratum.all_of) for stratum in found) == 1
 
 
-def test_a_value_outside_the_scope_is_no_stratum() -> None:
-    found = question(by="region", where="region in (North, East)").strata
+@pytest.mark.parametrize(
+    ("by", "where", "left"),
+    [
+        ("region", "region in (North, East)", ["North", "East"]),
+        ("age=25,45", "age >= 30", ["25 to 44", "45 and above"]),
+        ("age=25,45", "age < 45", ["under 25", "25 to 44"]),
+        ("age=25,45", "age in (20, 50)", ["under 25", "45 and above"]),
+        ("hours=10,20.5", "hours <= 20.5 or missing", ["under 10", "10 to under 20.5", "20.5 and above", None]),
+        ("hours=10,20.5", "hours < 20.5 or missing", ["under 10", "10 to under 20.5", None]),
+        ("hours=10,20.5", "hours < 20.5", ["under 10", "10 to under 20.5"]),
+    ],
+)
+def test_a_value_or_a_band_outside_the_scope_is_no_stratum(by: str, where: str, left: list[object]) -> None:
+    found = question(by=by, where=where).strata
 
-    assert [stratum.value for stratum in found] == ["North", "East"]
+    assert [stratum.value for stratum in found] == left
+
+
+def test_a_band_outside_the_scope_is_not_asked_and_does_not_decide() -> None:
+    """An empty band has no rates, so with it nothing would be known of the smallest ratio over all bands."""
+    by_region = Tree(
+        Split(
+            "region",
+            (
+                Branch((Predicate(column="region", op="eq", value="North"),), leaf("north", True)),
+                Branch((Predicate(column="region", op="ne", value="North"),), leaf("elsewhere", False)),
+            ),
+        )
+    )
+
+    asked = question(by_region, by="age=25,45", where="age < 45", strategy="verdict")
+
+    def counts(_: Batch, cell: Cell) -> list[int]:
+        ages = [age for age in range(121) if any(cell.matches({"age": age, "region": region}) for region in REGIONS)]
+        return [50 * len(ages), 49 * len(ages)]
+
+    release = release_of(asked.plan, LOANS, counts)
+    of_parts = [read(release, part) for part in asked.parts]
+    every = Reading().conditional(asked.metrics[0], asked.strata, of_parts, asked.reference).every
+    assert sum(len(batch.cells) for batch in asked.plan.batches) == 4
+    assert every is not None
+    assert every.verdict is Verdict.MEETS
 
 
 @pytest.mark.parametrize(
@@ -152,6 +191,7 @@ def test_a_value_outside_the_scope_is_no_stratum() -> None:
         ({"by": "age=x"}, "age=x"),
         ({"by": "region=1"}, "no bands"),
         ({"by": "region", "where": "region = North"}, "makes 1 strata"),
+        ({"by": "age=25,45", "where": "age >= 50"}, "makes 1 strata"),
         ({"by": "age=" + ",".join(map(str, range(1, STRATA_MAX + 1)))}, "makes 65 strata"),
         ({"by": "repaid", "metrics": ODDS}, "compared already"),
     ],
