@@ -165,8 +165,11 @@ def compare_results(first: AuditResult, second: AuditResult, *, apart: str | Non
     if same and first.question.rules == second.question.rules:
         change = comparison.unchanged(one, other)
     elif same and first.question.against == second.question.rules and second.question.against == first.question.rules:
-        crossed = read_crossed(first.release, first.question, RATES[metric][0])
-        change = crossed_counts.compare_crossed(one, other, crossed)
+        rate = RATES[metric][0]
+        crossed = read_crossed(first.release, first.question, rate)
+        measured = [audit.counts[rate].measurement for audit in (first, second)]
+        known = any(counts.supports is not None or counts.bounds is not None for counts in measured)
+        change = crossed_counts.compare_crossed(one, other, crossed, more_known=known)
     else:
         change = comparison.compare_estimates(one, other, same_answer=same, apart=apart)
     return ModelComparison(first, second, metric, change)

@@ -113,8 +113,11 @@ def of_comparison(ratio: Estimate, *, same_answer: bool, apart: str | None = Non
     yield from _of_change(ratio)
 
 
-def of_crossed(ratio: Estimate) -> Iterator[str]:
-    """Of what changed between two models that one question asked about."""
+def of_crossed(ratio: Estimate, *, more_known: bool) -> Iterator[str]:
+    """Of what changed between two models that one question asked about.
+
+    `more_known`: whether their own figures rest on known totals or supports too.
+    """
     yield said(
         "One question asked about both models: whom both accept, only the first, only the second, and neither. The "
         "change is estimated from these counts together, so it may differ from the difference of the two figures."
@@ -123,6 +126,8 @@ def of_crossed(ratio: Estimate) -> Iterator[str]:
         "The intervals of the ratio and the difference are about the people in the data, those of the population about "
         "the people whom they stand for."
     )
+    if more_known:
+        yield said("What is known of the groups' sizes or of the rules' people does not narrow the change.")
     yield from _of_change(ratio)
 
 

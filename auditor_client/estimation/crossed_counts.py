@@ -74,13 +74,16 @@ class ChangedFigures:
     population_difference: Estimate
 
 
-def compare_crossed(first: ParityEstimate, second: ParityEstimate, measurement: CrossedMeasurement) -> Comparison:
+def compare_crossed(
+    first: ParityEstimate, second: ParityEstimate, measurement: CrossedMeasurement, *, more_known: bool = False
+) -> Comparison:
     """Compare two models by the answer to one question about both. Spends no budget.
 
     Args:
         first: One model's figures, read from the same answer.
         second: The other's.
         measurement: What either decides. Groups that one of them leaves out for their size have no part in the change.
+        more_known: Whether the models' figures rest on known totals or supports, which have no part in the change.
 
     Raises:
         EstimationRefused: The mechanism does not add noise.
@@ -92,7 +95,9 @@ def compare_crossed(first: ParityEstimate, second: ParityEstimate, measurement: 
         return compare_estimates(first, second, same_answer=True)
     changed = changed_figures(CrossedCounts.of(judged), level=min(first.ratio.level, second.ratio.level))[0]
     figures = {figure: getattr(changed, figure) for figure in ParityFigures.__slots__}
-    return Comparison(first=first, second=second, notes=tuple(caveats.of_crossed(changed.ratio)), **figures)
+    return Comparison(
+        first=first, second=second, notes=tuple(caveats.of_crossed(changed.ratio, more_known=more_known)), **figures
+    )
 
 
 def changed_figures(crossed: CrossedCounts, *, level: float, drawing: Drawing = DRAWING) -> list[ChangedFigures]:

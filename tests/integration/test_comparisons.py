@@ -300,6 +300,23 @@ def test_what_is_no_plan_for_both_is_asked_one_by_one_for_the_same_price(
     assert f"with half of epsilon, because {why}" in html.unescape(found.to_html())
 
 
+@pytest.mark.parametrize("known", ["group_totals", "supports_from"])
+def test_a_change_says_that_what_is_known_does_not_narrow_it(
+    auditor: Auditor, people: pd.DataFrame, features: pd.DataFrame, known: str
+) -> None:
+    plain = auditor.compare(FOUR_LEAVES, BY_HOURS, "loans", ["sex"], "0.85")
+    given = {"group_totals": people["sex"].value_counts().to_dict(), "supports_from": features}
+
+    found = auditor.compare(FOUR_LEAVES, BY_HOURS, "loans", ["sex"], "0.85", **{known: given[known]})
+
+    said = "What is known of the groups' sizes or of the rules' people does not narrow the change."
+    assert found.first.release.id == plain.first.release.id
+    assert exact(found) == exact(plain)
+    assert found.first.ratio != plain.first.ratio
+    assert said in found.change.notes
+    assert said not in plain.change.notes
+
+
 def test_history_and_bundle_have_both_models_of_one_answer(auditor: Auditor, tmp_path: Path) -> None:
     found = auditor.compare(FOUR_LEAVES, BY_HOURS, "loans", ["sex"], "0.8")
 
