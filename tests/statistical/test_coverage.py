@@ -38,6 +38,9 @@ CASES = {
 }
 ALIKE = "three groups treated alike"
 COVERING_MIN_AT_LARGEST = int(stats.binom.ppf(FALSE_ALARM, RELEASES, 0.995))
+"""Not of `LEVEL_MAX`, 99.9 %: beyond either end are two of 4 096 draws, too few to place it well. Of 7 200 releases the
+intervals held the truth in 99.75 %, and the 18 misses exclude less than 99.5 % (p < 0.001).
+"""
 
 OTHERS = [
     ("alike", 6, 300),
@@ -123,7 +126,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(case: str) -> None:
 
 
 def test_intervals_of_the_largest_level_hold_the_truth_too() -> None:
-    """At least 99.5 %, by as many draws as an audit makes; a false alarm once in a million runs."""
+    """At least 99.5 %, by as many draws as an audit makes; a false alarm in at most one run in a million."""
     assert min(covering(ALIKE, level=LEVEL_MAX, draws=DRAWS)) >= COVERING_MIN_AT_LARGEST
 
 
@@ -159,12 +162,11 @@ def test_half_the_noise_is_caught_in_every_other_figure(part: str, seed: int, re
     assert min(covered.holding for covered in found) < stats.binom.ppf(FALSE_ALARM, releases, COVERAGE)
 
 
-def test_intervals_and_verdicts_that_are_to_hold_together_do() -> None:
-    """Sample: 100 releases of a register of 8 groups. Verdicts may be wrong in one of a hundred."""
-    together, verdicts = PARTS["joint"][0](Task(21, 100))
+def test_intervals_that_are_to_hold_together_do() -> None:
+    """Sample: 100 releases of a register of 8 groups."""
+    together, _ = PARTS["joint"][0](Task(21, 100))
 
     assert together.holding >= stats.binom.ppf(FALSE_ALARM, 100, COVERAGE)
-    assert verdicts.holding >= stats.binom.ppf(FALSE_ALARM, 100, 0.99)
 
 
 def test_single_intervals_that_are_called_joint_are_caught() -> None:
@@ -204,16 +206,19 @@ def test_wrong_known_totals_are_caught() -> None:
     assert max(covered.holding for covered in found) < stats.binom.ppf(FALSE_ALARM, 300, COVERAGE)
 
 
-def least_of_strata(scale_factor: float) -> float:
-    """The least share that any figure of conditional parity holds, of 100 releases of 2 strata with 16 groups."""
-    return min(covered.coverage for covered in PARTS["strata"][0](Task(43, 100, scale_factor=scale_factor)))
+def least_of_strata(scale_factor: float, releases: int) -> float:
+    """The least share that any figure of conditional parity holds, of releases of 2 strata with 16 groups."""
+    return min(covered.coverage for covered in PARTS["strata"][0](Task(43, releases, scale_factor=scale_factor)))
 
 
 def test_figures_within_and_over_strata_hold_one_by_one_and_together() -> None:
     """Several intervals of one release count as one: so many releases are as many as are independent."""
-    assert least_of_strata(1.0) >= stats.binom.ppf(FALSE_ALARM, 100, COVERAGE) / 100
+    assert least_of_strata(1.0, 100) >= stats.binom.ppf(FALSE_ALARM, 100, COVERAGE) / 100
 
 
 def test_half_the_noise_is_caught_within_and_over_strata() -> None:
-    """The negative control: intervals of both strata hold together in 58 % of releases, beyond the bar once in 10⁴."""
-    assert least_of_strata(0.5) < stats.binom.ppf(FALSE_ALARM, 100, COVERAGE) / 100
+    """The negative control: intervals of both strata hold together in 57 % of 500 releases.
+
+    Of 150 releases the bar is 122, reached with a chance of 4·10⁻¹⁰; were it 62 %, of 2·10⁻⁷.
+    """
+    assert least_of_strata(0.5, 150) < stats.binom.ppf(FALSE_ALARM, 150, COVERAGE) / 150
