@@ -305,7 +305,7 @@ def test_a_change_says_that_what_is_known_does_not_narrow_it(
     auditor: Auditor, people: pd.DataFrame, features: pd.DataFrame, known: str
 ) -> None:
     plain = auditor.compare(FOUR_LEAVES, BY_HOURS, "loans", ["sex"], "0.85")
-    given = {"group_totals": people["sex"].value_counts().to_dict(), "supports_from": features}
+    given: dict[str, Any] = {"group_totals": people["sex"].value_counts().to_dict(), "supports_from": features}
 
     found = auditor.compare(FOUR_LEAVES, BY_HOURS, "loans", ["sex"], "0.85", **{known: given[known]})
 

@@ -137,7 +137,7 @@ def test_data_are_read_once_for_several_questions(tmp_path: Path) -> None:
         document = Terms.model_validate(
             {"kind": "terms", "precision": "float64", "terms": [{"columns": ["age"], "slope": slope}]}
         )
-        column = DerivedColumn(name="score", type="number", origin=ScoreOrigin(score=document))
+        column = DerivedColumn.model_validate({"name": "score", "type": "number", "from": {"score": document}})
         schema = extended(LOANS.table, {"score": column.column}, reads={"score": column.reads})
         about = data.about(schema, {"score": document})
 

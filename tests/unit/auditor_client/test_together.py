@@ -19,7 +19,8 @@ from auditor_client.estimation.measurements import NoisyCounts
 from auditor_client.estimation.posterior import Posterior
 from auditor_client.estimation.results import Estimate, OddsEstimate
 from auditor_client.estimation.score_bands import ScoreEstimator
-from auditor_client.estimation.together import DRAWS_MAX, draws_at, level_of_report, level_together, needed_by
+from auditor_client.estimation.simultaneous import DRAWS_MAX
+from auditor_client.estimation.together import draws_at, level_of_report, level_together, needed_by
 from auditor_client.findings.reading import Reading
 from auditor_client.planning.forecasting import expectation, forecast, outlook, smallest_epsilon
 from auditor_client.report.prose import level_words
