@@ -18,6 +18,8 @@ and every release is estimated:
   people;
 - `judged`: ratio and difference of the groups that are large enough, with groups right at the cut, as
   `testing.invented_registers.judged_register` makes them; the truth is that of the groups judged in the same release;
+- `joined`: ratio and difference from several answers about the same people that together cost ε, of registers of 2 to
+  16 groups of 1 to 5 000 people, as `checks.coverage_of_joined` asks them; and how often no verdict at 0.8 is wrong;
 - `known-totals`: with the groups' sizes known, exactly or within bounds or of some groups, K = 2 to 16 of 1 to 5 000
   people; and with exact supports too;
 - `exponential`, `empty-rules` and `reports`: the exponential mechanism's answers, the same with twenty empty rules
@@ -53,6 +55,7 @@ from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.totals import CountedTotals
 from checks import coverage_of_strata
+from checks.coverage_of_joined import joined_releases, questions
 from checks.coverage_of_scores import figures_of, held, releases, scored
 from checks.coverage_together import PopulationOfGroups, jointly_held
 from holder_service.mechanisms.exponential import ExponentialMechanism
@@ -72,9 +75,10 @@ from testing.many_releases import (
     released_sums,
     released_totals,
 )
-from testing.truths import holds, true_parity
+from testing.truths import holds, is_wrong, true_parity
 
 LEVEL: Final = 0.95
+THRESHOLD: Final = 0.8
 BAR: Final = 0.93
 DRAWS: Final = 512
 CHANCE: Final = 1e-3
@@ -160,6 +164,22 @@ def of_judged(task: Task) -> list[Covered]:
     ]
     ratios, differences = np.array([register.truth(figure.groups) for figure in found]).T
     return _parity_covered("judged", task, found, (ratios, differences))
+
+
+def of_joined(task: Task) -> list[Covered]:
+    """Ratio, difference and verdict of one register from several answers."""
+    register = Register.invented(task.seed, groups_max=16, people_min=1)
+    found = [
+        figure
+        for totals in joined_releases(questions(register, task.seed), task.runs, task.supposed)
+        for figure in parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS))
+    ]
+    truth, _ = register.parity()
+    right = sum(not is_wrong(figure.ratio.against(THRESHOLD), truth, THRESHOLD) for figure in found)
+    return [
+        *_parity_covered("joined", task, found, register.parity()),
+        Covered(f"joined verdicts {task.seed}", right, len(found), len(found), np.nan),
+    ]
 
 
 def of_odds(task: Task) -> list[Covered]:
@@ -363,6 +383,7 @@ PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     # An end over 72 pairs of groups is a far quantile: as many draws as an audit makes.
     "alike": (partial(of_registers, name="alike", invented=Register.alike, draws=8 * DRAWS), 0.25),
     "judged": (of_judged, 0.5),
+    "joined": (of_joined, 1.0),
     "odds": (of_odds, 0.5),
     "shares": (of_shares, 0.1),
     "supported-shares": (partial(of_shares, name="supported share", supported=True), 0.1),

@@ -183,6 +183,8 @@ def _rates_by_prior(measurement: Measurement, posterior: Posterior, pair: tuple[
 def flipped(measurement: Measurement, rule: int) -> Measurement:
     """What would have been measured if one rule's decision were reversed. Spends no budget.
 
+    Answers that do not count the rules by themselves say nothing of that, and are left out.
+
     Args:
         measurement: Noisy counts with a cell for each rule.
         rule: Its index among the favourable cells; after these, for strategy `rules`, come the unfavourable ones.
@@ -215,6 +217,7 @@ def flipped(measurement: Measurement, rule: int) -> Measurement:
         complement_is=measurement.complement_is,
         supports=supports,
         bounds=measurement.bounds,
+        draws=tuple(flipped(draw, rule) for draw in measurement.draws),
     )
 
 

@@ -19,6 +19,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import gammaln
 from scipy.stats import nbinom
 
+from auditor_client.estimation.likelihoods import proposed_from_table
 from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from shared.noise import DiscreteLaplaceNoise, ExponentialNoise
@@ -45,7 +46,6 @@ class ExponentialAnswers:
         noise: Of each cell's answer.
         start: The first count of each group's table, shape (T, K).
         table: The log-likelihood of counts from `start` on, shape (T, K, W); minus infinity where impossible.
-        tempered: The cumulated square root of the likelihood, the same shape: proposals with heavier tails.
     """
 
     answers: IntArray
@@ -53,7 +53,6 @@ class ExponentialAnswers:
     noise: ExponentialNoise
     start: IntArray
     table: FloatArray
-    tempered: FloatArray
 
     @classmethod
     def of(cls, answers: IntArray, noise: ExponentialNoise) -> Self:
@@ -71,7 +70,7 @@ class ExponentialAnswers:
             for k, (_, of_group) in enumerate(row):
                 table[t, k, : len(of_group)] = of_group - of_group.max()
         start = np.array([[first for first, _ in row] for row in found], dtype=np.int64)
-        return cls(answers.sum(axis=1), cells, noise, start, table, np.cumsum(np.exp(0.5 * table), axis=-1))
+        return cls(answers.sum(axis=1), cells, noise, start, table)
 
     @property
     def estimate(self) -> FloatArray:
@@ -88,19 +87,7 @@ class ExponentialAnswers:
 
     def propose(self, minimum: IntArray, maximum: IntArray, points: FloatArray) -> tuple[IntArray, FloatArray]:
         """Propose counts, shape (T, K, M), from the likelihood with tails twice as heavy; as `AdditiveAnswers` does."""
-        releases, groups, width = self.table.shape
-        rows = np.arange(releases * groups).reshape(releases, groups, 1)
-        whole = self.tempered[..., -1:]
-        first = np.clip(minimum - self.start[..., None], 0, width - 1)
-        below = np.where(first > 0, np.take_along_axis(self.tempered, np.maximum(first - 1, 0), axis=-1), 0.0)
-        last = np.clip(maximum - self.start[..., None], first, width - 1)
-        mass = np.maximum(np.take_along_axis(self.tempered, last, axis=-1) - below, np.finfo(np.float64).tiny)
-        # One search over all rows at once: row r's cumulated shares lie in (r, r + 1].
-        shares = (self.tempered / whole + rows).ravel()
-        columns = np.searchsorted(shares, (below + points * mass) / whole + rows) - rows * width
-        columns = np.clip(columns, first, last)
-        log_weight = 0.5 * np.take_along_axis(self.table, columns, axis=-1) + np.log(mass)
-        return np.clip(self.start[..., None] + columns, minimum, maximum), log_weight
+        return proposed_from_table(self.start, self.table, (minimum, maximum), points)
 
     def log_likelihood(self, counts: IntArray, groups: NDArray[np.intp]) -> FloatArray:
         """The log-likelihood of counts of some groups, shape (T, G, M); −∞ outside the table."""

@@ -1,7 +1,7 @@
 """How likely an answered total is, for every true count: what the posterior knows of the noise (2-privacy §4).
 
 Here for noise that is added, whatever the count is. The distribution of the exponential mechanism's answers depends on
-the count: see `exponential_likelihood`.
+the count: see `exponential_likelihood`. Of several independent answers about the same counts: see `joined_answers`.
 
 Axes: T releases, K groups, G some of them, M draws.
 """
@@ -63,3 +63,38 @@ class AdditiveAnswers:
     def tail_probability(self, count: IntArray | int = 0) -> FloatArray:
         """How likely a count, of shape (T, 1) in people, is answered so high, shape (T, K); by default nobody."""
         return self.noise.at_least(self.answers - count)
+
+    def lower_tail_probability(self, count: IntArray) -> FloatArray:
+        """How likely a count, of shape (K,) in people, is answered so low, shape (T, K)."""
+        return self.noise.at_least(count - self.answers)
+
+
+def proposed_from_table(
+    start: IntArray, table: FloatArray, bounds: tuple[IntArray, IntArray], points: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """Propose counts from tables of their likelihood, with tails twice as heavy.
+
+    Args:
+        start: The first count of each table, shape (T, K).
+        table: The log-likelihood of counts from there on, shape (T, K, W), at most zero; minus infinity where
+            impossible.
+        bounds: The smallest and the largest possible counts, shape (T, K, 1) or (T, K, M) each.
+        points: Within (0, 1), shape (M,).
+
+    Returns:
+        Counts, shape (T, K, M), and the log of their likelihood over their proposal mass, the same shape.
+    """
+    (releases, groups, width), (minimum, maximum) = table.shape, bounds
+    tempered = np.cumsum(np.exp(0.5 * table), axis=-1)
+    rows = np.arange(releases * groups).reshape(releases, groups, 1)
+    whole = tempered[..., -1:]
+    first = np.clip(minimum - start[..., None], 0, width - 1)
+    below = np.where(first > 0, np.take_along_axis(tempered, np.maximum(first - 1, 0), axis=-1), 0.0)
+    last = np.clip(maximum - start[..., None], first, width - 1)
+    mass = np.maximum(np.take_along_axis(tempered, last, axis=-1) - below, np.finfo(np.float64).tiny)
+    # One search over all rows at once: row r's cumulated shares lie in (r, r + 1].
+    shares = (tempered / whole + rows).ravel()
+    columns = np.searchsorted(shares, (below + points * mass) / whole + rows) - rows * width
+    columns = np.clip(columns, first, last)
+    log_weight = 0.5 * np.take_along_axis(table, columns, axis=-1) + np.log(mass)
+    return np.clip(start[..., None] + columns, minimum, maximum), log_weight

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.errors import EstimationRefused
-from shared.noise import ExponentialNoise, Noise, RandomisedResponseNoise
+from shared.noise import AdditiveNoise, ExponentialNoise, Noise, RandomisedResponseNoise
 from shared.schema import Group
 
 IntArray = NDArray[np.int64]
@@ -20,6 +20,11 @@ ComplementKind = Literal["unfavourable", "everybody"]
 
 COUNT_MAX: Final = 10**14
 """More people than there are: a larger answer is a mistake or an attack, and its sums could overflow."""
+
+ONLY_ADDED_NOISE: Final = (
+    "Only answers to which noise was added are joined: those of the mechanisms laplace and gaussian. Read this one by "
+    "itself (without `join`)."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +57,17 @@ class NoisyCounts:
     def cells(self) -> int:
         """How many cells were counted: R."""
         return int(self.counts.shape[0])
+
+    @property
+    def added_noise(self) -> AdditiveNoise:
+        """The noise, which was added.
+
+        Raises:
+            EstimationRefused: The mechanism adds none.
+        """
+        if isinstance(self.noise, AdditiveNoise):
+            return self.noise
+        raise EstimationRefused(ONLY_ADDED_NOISE)
 
     @property
     def totals(self) -> IntArray:
@@ -126,6 +142,8 @@ class Measurement:
         complement: Histograms of the unfavourable cells, shape (R', K'), or of everybody, shape (1, K').
         supports: Exact numbers of people of each cell, if the auditor knows them; needed where K' is 1.
         bounds: How many people each group has, if that is known beforehand, exactly or within bounds.
+        draws: Further, independent answers about the very same cells, row by row.
+        others: Further, independent answers about the same people, by other cells: they say something of totals alone.
     """
 
     groups: tuple[Group, ...]
@@ -134,6 +152,8 @@ class Measurement:
     complement_is: ComplementKind
     supports: Supports | None = None
     bounds: SizeBounds | None = None
+    draws: "tuple[Measurement, ...]" = ()
+    others: "tuple[Measurement, ...]" = ()
 
     def __post_init__(self) -> None:
         if len(self.groups) < 2:
@@ -154,6 +174,26 @@ class Measurement:
             raise EstimationRefused("Give the known number of people of each group, in the groups' order.")
         if self.is_local != isinstance(self.complement.noise, RandomisedResponseNoise):
             raise EstimationRefused("The answer mixes reported and true groups: do not use it.")
+        self._check_joined()
+
+    def _check_joined(self) -> None:
+        """Refuse further answers that are not about the same people."""
+        for one in (*self.draws, *self.others):
+            if (one.groups, one.complement_is, one.counted) != (self.groups, self.complement_is, self.counted):
+                raise EstimationRefused("The answers count other groups or other people: they cannot be joined.")
+            if one.draws or one.others:
+                raise EstimationRefused("Joined answers are joined once: name each of them by itself.")
+        if any((one.favourable.cells, one.complement.cells) != self._cells for one in self.draws):
+            raise EstimationRefused("The answers are not about the same cells: they are no draws of one question.")
+
+    @property
+    def _cells(self) -> tuple[int, int]:
+        return self.favourable.cells, self.complement.cells
+
+    @property
+    def answers(self) -> "tuple[Measurement, ...]":
+        """Every independent answer about these people, this one first."""
+        return (self, *self.draws, *self.others)
 
     @property
     def counted(self) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import norm
 
 from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.joined_answers import difference_of
 from auditor_client.estimation.local_model import UnmixedCounts
 from auditor_client.estimation.measurements import COUNT_MAX, IntArray, Measurement, NoisyCounts, SizeBounds
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
@@ -25,8 +26,33 @@ def check_known(measurement: Measurement) -> None:
     Raises:
         EstimationRefused: So it is.
     """
-    check_supports(measurement)
-    check_bounds(measurement)
+    for answer in measurement.answers:
+        check_supports(answer)
+        check_bounds(answer)
+    check_joined(measurement)
+
+
+def check_joined(measurement: Measurement) -> None:
+    """Refuse to join answers that are not about the same people, as far as they show it.
+
+    Raises:
+        EstimationRefused: A further answer is so far from the first with p < 10⁻⁶ (two-sided, divided by the groups).
+    """
+    for other in (*measurement.draws, *measurement.others):
+        pairs = ((measurement.favourable, other.favourable), (measurement.complement, other.complement))
+        p_values = np.concatenate([_apart(*pair) for pair in pairs])
+        if not len(p_values) * float(p_values.min()) >= IMPLAUSIBLE:
+            raise EstimationRefused(
+                "The answers that are to be joined are not about the same people (p < 0.000001). Read each by itself "
+                "(without `join`), and check the receipts (`auditor verify`)."
+            )
+
+
+def _apart(first: NoisyCounts, second: NoisyCounts) -> FloatArray:
+    """How likely noise takes the totals of two answers so far apart, shape (K',)."""
+    noises = (noise_sum(part.added_noise, part.cells) for part in (first, second))
+    apart: FloatArray = 2 * difference_of(*noises).at_least(np.abs(first.totals - second.totals))
+    return apart
 
 
 def check_supports(measurement: Measurement) -> None:

@@ -19,7 +19,7 @@ from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
 from auditor_client.estimation.intervals import RateDraws, quantile_estimate
 from auditor_client.estimation.judged_groups import judged_groups, worst_among
 from auditor_client.estimation.local_model import LocalTotals, Totals
-from auditor_client.estimation.measurements import Measurement
+from auditor_client.estimation.measurements import ONLY_ADDED_NOISE, Measurement
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.plausibility import check_known
 from auditor_client.estimation.results import (
@@ -205,6 +205,16 @@ def totals_of(measurement: Measurement) -> Totals:
         EstimationRefused: The answers cannot be the mechanism's, or make what is known beforehand implausible.
     """
     check_known(measurement)
+    first, *others = map(_of_one_answer, measurement.answers)
+    if not others:
+        return first
+    if isinstance(first, CountedTotals):
+        return first.joined([other for other in others if isinstance(other, CountedTotals)])
+    raise EstimationRefused(ONLY_ADDED_NOISE)
+
+
+def _of_one_answer(measurement: Measurement) -> Totals:
+    """A measurement's totals over its cells by its own answer alone, as one release."""
     if measurement.is_local:
         return LocalTotals.of(measurement)
     (favourable, complement), kind = measurement.completed(), measurement.complement_is

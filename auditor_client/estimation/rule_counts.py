@@ -6,9 +6,12 @@ With normal noise that is exactly the distribution of the noises given their sum
 wherever the prior does not move the totals. A rule's count may come out negative, so that the counts stay unbiased
 and add up.
 
+Several draws of the rules are joined: a rule's count is then drawn from the product of what each says of it.
+
 The exponential mechanism's answers are not counts plus noise, and are refused (docs/adr/0018-no-exponential-shares.md).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -16,8 +19,10 @@ import numpy as np
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation import caveats
+from auditor_client.estimation.joined_answers import JoinedAnswers
+from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.local_model import UnmixedCounts
-from auditor_client.estimation.measurements import Measurement
+from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray, discrete_laplace, noise_sum
 from shared.noise import AdditiveNoise, DiscreteGaussianNoise, ExponentialNoise, RandomisedResponseNoise
 
@@ -98,17 +103,17 @@ def rule_counts(measurement: Measurement, pair: tuple[int, int], *, draws: int, 
     rng = np.random.default_rng((seed, 2))  # another stream than the totals come from
     if isinstance(noise, RandomisedResponseNoise):
         return RuleCounts.of_local(measurement, pair, draws, rng)
-    favourable = measurement.favourable
+    rules = measurement.favourable.cells
     supports = measurement.supports if len(measurement.groups) == 2 else None
-    first_alone, share = measurement.counted == 1, 1 / favourable.cells
-    answers = favourable.counts[:, [0] if first_alone else list(pair), None]
-    drawn = answers - _noise(noise, (*answers.shape[:2], draws), rng)
+    first_alone, share = measurement.counted == 1, 1 / rules
+    columns = [0] if first_alone else list(pair)
+    drawn = _drawn([one.favourable for one in (measurement, *measurement.draws)], columns, draws, rng)
     if supports is None:
-        return RuleCounts(drawn, np.tile(share * np.eye(2), (favourable.cells, 1, 1)))
+        return RuleCounts(drawn, np.tile(share * np.eye(2), (rules, 1, 1)))
     # Of two groups with known people each count is measured twice, or the second not at all.
     people = np.array(supports.favourable, dtype=np.float64)
     first = drawn if first_alone else (drawn[:, :1] + people[:, None, None] - drawn[:, 1:]) / 2
-    spread = np.full((favourable.cells, 1, 1), share)
+    spread = np.full((rules, 1, 1), share)
     return RuleCounts(first, spread, people, reversed=first_alone and pair == (1, 0))
 
 
@@ -122,6 +127,16 @@ def rule_noise(measurement: Measurement) -> AdditiveNoise | RandomisedResponseNo
     if isinstance(noise, ExponentialNoise):
         raise EstimationRefused(caveats.NO_SHARES)
     return noise
+
+
+def _drawn(answers: Sequence[NoisyCounts], columns: list[int], draws: int, rng: np.random.Generator) -> FloatArray:
+    """Counts of every rule, shape (R, G, M), as likely as independent answers about the same rules have them."""
+    if len(answers) == 1:
+        noise = _noise(answers[0].added_noise, (answers[0].cells, len(columns), draws), rng)
+        of_one: FloatArray = answers[0].counts[:, columns, None] - noise
+        return of_one
+    parts = tuple(AdditiveAnswers(one.counts[:, columns], noise_sum(one.added_noise, 1)) for one in answers)
+    return JoinedAnswers(parts).drawn(rng.random((*parts[0].answers.shape, draws)))
 
 
 def _noise(noise: AdditiveNoise, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:

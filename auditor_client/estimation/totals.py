@@ -7,24 +7,29 @@ true totals: what one group has, another has not. They are the sums of the rules
 left unused: with Gaussian noise it would add nothing to the sums, with Laplace noise little.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers, ExponentialDifference, ExponentialSum
+from auditor_client.estimation.joined_answers import JoinedAnswers, joined
 from auditor_client.estimation.likelihoods import AdditiveAnswers
-from auditor_client.estimation.measurements import ComplementKind, IntArray, SizeBounds, Supports
+from auditor_client.estimation.measurements import ONLY_ADDED_NOISE, ComplementKind, IntArray, SizeBounds, Supports
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from shared.noise import AdditiveNoise
 
 BoolArray = NDArray[np.bool_]
-CountLikelihood = AdditiveAnswers | ExponentialAnswers
+NoisyCount = AdditiveAnswers | JoinedAnswers
+"""Counts to which noise was added: once, or in several independent answers."""
+CountLikelihood = NoisyCount | ExponentialAnswers
 """The likelihood of true counts of K groups, given what was answered about them in T releases."""
 NoisyEstimate = CountLikelihood | ExponentialDifference
 """Estimates of K groups' true counts in T releases."""
-NoisySizes = AdditiveAnswers | ExponentialSum
+NoisySizes = NoisyCount | ExponentialSum
 """Noisy numbers of all people of K groups in T releases."""
 
 
@@ -75,7 +80,7 @@ class CountedTotals:
     complement_is: ComplementKind
     known: KnownTotals | None = None
     bounds: SizeBounds | None = None
-    balance: AdditiveAnswers | None = None
+    balance: NoisyCount | None = None
 
     @classmethod
     def with_noise(
@@ -120,6 +125,31 @@ class CountedTotals:
         sizes = ExponentialSum((complement,) if everybody else (accepted, complement))
         return cls(accepted, complement, refused, sizes, complement_is, known, bounds)
 
+    def joined(self, others: "Sequence[CountedTotals]") -> "CountedTotals":
+        """The same with further, independent answers about the same people, of the same kind of complement.
+
+        What is known beforehand is this one's.
+
+        Raises:
+            EstimationRefused: Some answers are the exponential mechanism's, whose cells share how they are spread.
+        """
+        parts = [self, *others]
+
+        def together(name: str) -> NoisyCount:
+            answers = [getattr(part, name) for part in parts]
+            if all(isinstance(answer, AdditiveAnswers) for answer in answers):
+                return joined(answers)
+            raise EstimationRefused(ONLY_ADDED_NOISE)
+
+        return replace(
+            self,
+            accepted=together("accepted"),
+            complement=together("complement"),
+            refused=together("refused"),
+            sizes=together("sizes"),
+            balance=None if self.balance is None else together("balance"),
+        )
+
     @property
     def estimates(self) -> tuple[FloatArray, FloatArray]:
         """Estimates of the accepted and of the refused, shape (T, K) each, in people; may be negative."""
@@ -140,10 +170,9 @@ class CountedTotals:
             return accepted, refused
         least, most = self.bounds.arrays()
         known = most - least <= self.accepted.deviation  # better than the one answer, unless the range blurs it
-        noise, balance = self.balance.noise, self.balance.answers
         return (
-            np.where(known, noise.at_least(least + balance), accepted),
-            np.where(known, noise.at_least(least - balance), refused),
+            np.where(known, self.balance.tail_probability(-least), accepted),
+            np.where(known, self.balance.lower_tail_probability(least), refused),
         )
 
     def size_tails(self, least: FloatArray) -> FloatArray:
