@@ -183,12 +183,13 @@ class Auditor:
                 )
             self._on_step("Looking for the smallest epsilon")
             question = smallest_epsilon(question, target_width, supports=people, reading=asking.reading)
+        kept = self._answering.kept_plans(replace(posed, question=question), asking)
         quote = self._answering.quote(question)
         self._on_step("Simulating the audit")
         return PlannedAudit(
             question=question,
             quote=quote,
-            forecast=forecast(question, supports=people, reading=asking.reading),
+            forecast=forecast(question, supports=people, reading=asking.reading, kept=kept),
             budget=budget,
             target_width=target_width,
         )
@@ -227,6 +228,7 @@ class Auditor:
                 totals_source: Where they are from, for the report.
                 bands: Into how many bands those data cut a score.
                 reuse: Whether to read the answer from a kept receipt, at no cost, if one has it at least as exactly.
+                join: Whether the figures rest on every kept answer that counts the same people, this one among them.
 
         Returns:
             The finding, with its receipt kept.
@@ -308,6 +310,8 @@ class Auditor:
         """
         asking = Asking.of(request, epsilon, reading, keywords)
         require_comparable(asking.request, asking.reading)
+        if asking.own.join:
+            raise QuestionRefused("Two models are compared from one answer each: leave `join` out.")
         if asking.about.model_name is not None:
             raise QuestionRefused(
                 "Two models are compared, and `model_name` is one's: audit each by itself to name it."

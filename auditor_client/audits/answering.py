@@ -4,15 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from auditor_client.asking.question import Question
-from auditor_client.audits.asking import Asking
+from auditor_client.audits.asking import Asking, require_joinable
 from auditor_client.audits.questioning import PosedQuestion, Step
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import (
     asked_before,
     cell_supports,
     finding,
+    joinable,
+    kept_plans,
     reusable_answer,
-    stored_supports,
+    supports_of,
 )
 from auditor_client.errors import HolderLied, HolderRefused, HolderUnavailable, QuestionRefused, ReceiptsDamaged
 from auditor_client.exchange.columns import require_ready
@@ -25,7 +27,7 @@ from auditor_client.findings.notes import Note, Notes
 from auditor_client.text import loss_words
 from shared.amounts import NO_LOSS
 from shared.datasets import Budget
-from shared.plans import Quote
+from shared.plans import Plan, Quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,9 @@ class Answering:
         """
         if not asking.own.reuse or asking.own.supports is not None:
             return None
-        count = None if posed.data is None else posed.data.count
-        return reusable_answer(self._receipts, posed.question, posed.auditor, count, second=second)
+        return reusable_answer(
+            self._receipts, posed.question, posed.auditor, posed.data, second=second, join=asking.own.join
+        )
 
     def is_free(self, posed: PosedQuestion, asking: Asking, kept: StoredAnswer | None) -> bool:
         """Whether a question has an answer already, a kept one or the holder's to the very same, and may have it."""
@@ -81,20 +84,33 @@ class Answering:
             QuestionRefused: What has to be known of it is not on hand, or the holder would charge something else.
         """
         question, data = posed.question, posed.data
-        supports = cell_supports(question, asking.own.supports, data)
+        require_joinable(question.request, asking.reading, asking.own)
+        given = cell_supports(question, asking.own.supports, data)
         if kept is None:
-            return PreparedQuestion(posed, self.quote(question), supports)
-        return PreparedQuestion(posed, kept, None if data is None else stored_supports(kept, question, data))
+            return PreparedQuestion(posed, self.quote(question), given)
+        return PreparedQuestion(posed, kept, supports_of(kept, question, data, None))
 
     def answered(self, prepared: PreparedQuestion, asking: Asking) -> AuditResult:
         """Ask unless the answer is kept, keep what it was about, and only then estimate."""
-        question, answer = prepared.posed.question, prepared.answer
+        (question, data), answer = (prepared.posed.question, prepared.posed.data), prepared.answer
         if isinstance(answer, Quote):
             stored = self._release(question, answer, prepared.posed.auditor)
         else:
             self._receipts.pin(self._holder.keys())  # a holder whose key changed is noticed here too
             stored = answer
-        return self.found(question, replace(stored, supports=prepared.supports), asking)
+        stored = replace(stored, supports=prepared.supports)
+        if asking.own.join:
+            stored = replace(stored, others=joinable(self._receipts, question, stored, data, prepared.supports))
+        return self.found(question, stored, asking)
+
+    def kept_plans(self, posed: PosedQuestion, asking: Asking) -> tuple[Plan, ...] | None:
+        """The plans of the kept answers among which are those to join; None where none is to be joined.
+
+        Raises:
+            QuestionRefused: What is wanted is estimated from one answer.
+        """
+        require_joinable(posed.question.request, asking.reading, asking.own)
+        return kept_plans(self._receipts, posed.question, posed.auditor) if asking.own.join else None
 
     def found(self, question: Question, stored: StoredAnswer, asking: Asking) -> AuditResult:
         """What an answer says, once it is kept what it was about."""

@@ -7,8 +7,10 @@ from typing import Any, Final, Literal, Self, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.bands import ADDITIVE
 from auditor_client.asking.request import AuditRequest, PrivacyAmount, Texts
 from auditor_client.errors import QuestionRefused
+from auditor_client.estimation.measurements import ONLY_ADDED_NOISE
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.reading import Reading
 from auditor_client.text import no_such
@@ -26,7 +28,7 @@ class OnHand(BaseModel):
     `supports` are how many people of the auditor's own data each cell applies to, by the cell's id; `supports_from`
     those data instead, a DataFrame or a file, and `bands` into how many bands they cut a score. `group_totals` are how
     many people each group has, as `asking.totals_table` reads them, and `totals_source` says where from. `reuse`:
-    whether a kept receipt may answer.
+    whether a kept receipt may answer. `join`: whether figures rest on every kept answer that counts the same people.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -53,6 +55,9 @@ class OnHand(BaseModel):
     )
     reuse: bool = Field(
         default=True, description="Answer from a kept receipt, at no cost, where one has it as exactly."
+    )
+    join: bool = Field(
+        default=False, description="Estimate from all kept answers about the same people together, not from the best."
     )
 
 
@@ -137,11 +142,29 @@ class Asking:
                 "With `by` the report has figures of every value, which `joint` and `judged` do not cover: leave "
                 "one of them out. The verdicts on all values hold together anyway, and are about all groups."
             )
+        on_hand = made(OnHand, own)
+        require_joinable(request, reading, on_hand)
         if about is None:
             about = made(About, written)
         elif written:
             raise QuestionRefused(f"{min(written)!r} is part of what is written about the audit: change it there.")
-        return cls(request, reading, made(OnHand, own), about)
+        return cls(request, reading, on_hand, about)
+
+
+def require_joinable(request: AuditRequest, reading: Reading, own: OnHand) -> None:
+    """Refuse to join answers, if that is wanted, to what is estimated from one.
+
+    Raises:
+        QuestionRefused: So it is.
+    """
+    if not own.join:
+        return
+    if not reading.has_intervals:
+        raise QuestionRefused("The plug-in estimator reads one answer: use posterior, or leave `join` out.")
+    if request.edges is not None or own.bands is not None:
+        raise QuestionRefused("The bands of a score are estimated from one answer: leave `join` out.")
+    if request.mechanism not in (None, *ADDITIVE):
+        raise QuestionRefused(ONLY_ADDED_NOISE)
 
 
 def made(kind: type[Values], values: Mapping[str, Any]) -> Values:

@@ -12,7 +12,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -105,7 +105,8 @@ def write_bundle(path: Path | str, audits: Sequence[AuditResult], receipts: Rece
         note = audit.note
         name = note.name.removeprefix("sha256:")
         names.append(name)
-        files[f"receipts/{audit.receipt.name}"] = audit.receipt.read_bytes()
+        for answer in audit.stored.answers:
+            files[f"receipts/{answer.receipt.name}"] = answer.receipt.read_bytes()
         files[f"questions/{name}.json"] = note.model_dump_json(indent=1).encode()
         files[f"figures/{name}.json"] = audit.to_json().encode()
         files[f"reports/{name}.html"] = audit.to_html().encode()
@@ -203,10 +204,8 @@ def _checked(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> AuditC
 
 def _recomputed(note: Note, files: Mapping[str, bytes], keys: SigningKeys, document: Mapping[str, Any]) -> AuditResult:
     """The audit from its receipt and its note; the document gives only what no figure depends on."""
-    file = f"receipts/{note.release.removeprefix('sha256:')}.json"
-    answer = parsed(_member(files, file), file)
-    release = signed_release(answer, keys)
-    _require(release.id == note.release, "its receipt is of another release than its note says")
+    stored = note.answer(lambda release: _kept(release, files, keys))
+    release = stored.release
     question = note.question()
     _require(
         all(held.is_of(release.auditor, release.dataset) for held in note.source.columns),
@@ -219,15 +218,24 @@ def _recomputed(note: Note, files: Mapping[str, bytes], keys: SigningKeys, docum
     _require(question.plan == note.plan, "the plan is not the one that these rules make")
     _require(note.reused or release.plan == note.plan, "the receipt answers another plan")
     _require(release.dataset == note.dataset.name, "the receipt is about another dataset")
-    key = next(key for key in keys.keys if key.id == release.key)
-    stored = StoredAnswer(release, answer, Path(str(document.get("receipt", ""))), key)
+    receipt = Path(str(document.get("receipt", "")))
+    _require(PurePosixPath(receipt.name).stem == stored.receipt.stem, "its figures name another receipt")
     try:
         budget = None if document.get("budget") is None else Budget.model_validate(document["budget"])
     except ValidationError as error:
         raise ReceiptsDamaged("The budget in its figures cannot be read.") from error
-    _require(PurePosixPath(stored.receipt.name).stem == PurePosixPath(file).stem, "its figures name another receipt")
     holder_url = str(document.get("holder", ""))
-    return finding(question, note.answer(stored), note.reading, holder_url=holder_url, budget=budget, about=note.about)
+    stored = replace(stored, receipt=receipt)
+    return finding(question, stored, note.reading, holder_url=holder_url, budget=budget, about=note.about)
+
+
+def _kept(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> StoredAnswer:
+    """A release of the bundle, if a signature says that the holder made it."""
+    file = f"receipts/{name.removeprefix('sha256:')}.json"
+    answer = parsed(_member(files, file), file)
+    release = signed_release(answer, keys)
+    _require(release.id == name, "its receipt is of another release than its note says")
+    return StoredAnswer(release, answer, Path(file), next(key for key in keys.keys if key.id == release.key))
 
 
 def _require_same_document(again: AuditResult, document: Mapping[str, Any], same_versions: bool) -> None:

@@ -9,6 +9,7 @@ from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import finding, stored_answers
 from auditor_client.errors import AuditorError
 from auditor_client.exchange.receipts import Receipts
+from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Notes
 from auditor_client.report.history_data import HistoryData, history_data
 from auditor_client.report.json_document import history_document
@@ -61,16 +62,19 @@ def stored_history(receipts: Receipts, *, dataset: str | None = None, model: str
     """
     answers = {stored.release.id: stored for stored in stored_answers(receipts)}
     audits, unreadable = [], 0
+
+    def kept(release: str) -> StoredAnswer:
+        if release in answers:
+            return answers[release]
+        raise AuditorError("A receipt is missing.")
+
     for note in Notes(receipts.directory).read():
         digests = [digest.removeprefix("sha256:") for digest in (note.model.rules, note.model.file) if digest]
         wanted = model is None or any(digest.startswith(model.removeprefix("sha256:")) for digest in digests)
         if not wanted or dataset not in (None, note.dataset.name):
             continue
-        stored = answers.get(note.release)
         try:
-            if stored is None:
-                raise AuditorError("Its receipt is missing.")
-            audits.append(finding(note.question(), note.answer(stored), note.reading, about=note.about))
+            audits.append(finding(note.question(), note.answer(kept), note.reading, about=note.about))
         except AuditorError:
             unreadable += 1
     return History(tuple(sorted(audits, key=lambda audit: (audit.release.created, audit.metrics))), unreadable)

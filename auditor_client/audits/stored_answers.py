@@ -5,7 +5,8 @@ is used for a new question only if it is at least as exact as the answer that th
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,18 +24,16 @@ from auditor_client.findings.answers import (
     RATES,
     AskedCells,
     BatchCells,
-    CountSupport,
     Location,
     merged_rows,
-    read,
     read_bands,
 )
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.insight import rule_counts
+from auditor_client.findings.joined import read_answers, require_added_noise, same_cells
 from auditor_client.findings.reading import Reading
 from shared.datasets import Budget
 from shared.plans import Plan, identity
-from shared.rules import Cell
 
 if TYPE_CHECKING:
     from auditor_client.asking.own_data import OwnData
@@ -58,16 +57,18 @@ def reusable_answer(
     receipts: Receipts,
     question: Question,
     auditor: str,
-    supports: CountSupport | None,
+    data: "OwnData | None",
     *,
     second: Question | None = None,
+    join: bool = False,
 ) -> StoredAnswer | None:
     """The most exact kept answer that has what a question needs, at least as exactly as a new one; None if none has.
 
     With a `second` question, that the same answer is to be read for, it has what that needs too.
 
     Never for a second draw, which is asked for its independence, nor for randomised response, which is free; and
-    not where the very question was asked before: then the holder's own answer is free too.
+    not where the very question was asked before: then the holder's own answer is free too. With `join` all
+    kept answers that can be joined are to be as exact together.
     """
     plan = question.plan
     if plan.draw != 1 or question.request.mechanism == "randomised_response":
@@ -76,18 +77,73 @@ def reusable_answer(
         return None
     questions = (question,) if second is None else (question, second)
     bought = [_noise(plan, one) for one in questions]
-    found: tuple[float, StoredAnswer] | None = None
+    found: list[tuple[list[float], StoredAnswer]] = []
+    for stored in _about_the_same(receipts, question, auditor):
+        noises = [_stored_noise(stored, one, supported=data is not None) for one in questions]
+        found += [(noises, stored)] if all(map(math.isfinite, noises)) else []
+    if join and found:
+        best = min(found, key=_noise_of_all)[1]
+        found = [
+            (
+                _together(receipts, questions, replace(best, supports=supports_of(best, question, data, None)), data),
+                best,
+            )
+        ]
+    exact = [
+        one for one in found if all(noise <= most * (1 + 1e-9) for noise, most in zip(one[0], bought, strict=True))
+    ]
+    return replace(min(exact, key=_noise_of_all)[1], reused=True) if exact else None
+
+
+def _noise_of_all(found: tuple[list[float], StoredAnswer]) -> float:
+    return sum(found[0])
+
+
+def _together(
+    receipts: Receipts, questions: Sequence[Question], best: StoredAnswer, data: "OwnData | None"
+) -> list[float]:
+    """The noise with which a kept answer, and all that it can be joined with, have what each question needs, at most.
+
+    Of several figures the precisions of joined answers add up to that of their variances' sum, or to more.
+    """
+    plans = [best.release.plan, *(other.release.plan for other in joinable(receipts, questions[0], best, data, None))]
+    return [1 / sum(1 / _noise(plan, question) for plan in plans) for question in questions]
+
+
+def joinable(
+    receipts: Receipts,
+    question: Question,
+    first: StoredAnswer,
+    data: "OwnData | None",
+    given: Mapping[str, int] | None,
+) -> tuple[StoredAnswer, ...]:
+    """The other kept answers that a first one can be joined with for a question, the earliest first.
+
+    `given` are the auditor's own counts of the first answer's cells, if there are no own data.
+    """
+    found = []
+    for other in _about_the_same(receipts, question, first.release.auditor):
+        alike = same_cells(first.release.plan, other.release.plan)
+        with suppress(EstimationRefused, QuestionRefused):
+            one = replace(other, supports=supports_of(other, question, data, given if alike else None))
+            for counts in read_answers(replace(first, others=(one,)), question).values():
+                require_added_noise(counts.measurement)
+            found.append(one)
+    return tuple(sorted(found, key=lambda stored: (stored.release.created, stored.release.id)))
+
+
+def kept_plans(receipts: Receipts, question: Question, auditor: str) -> tuple[Plan, ...]:
+    """The plans of all kept answers to an auditor about a question's version of the records."""
+    return tuple(stored.release.plan for stored in _about_the_same(receipts, question, auditor))
+
+
+def _about_the_same(receipts: Receipts, question: Question, auditor: str) -> Iterator[StoredAnswer]:
+    """The kept answers to an auditor about a question's version of the records, under its relation."""
+    wanted = auditor, question.dataset.name, question.plan.version, question.dataset.relation
     for stored in stored_answers(receipts):
         release = stored.release
-        if (release.auditor, release.dataset, release.version) != (auditor, question.dataset.name, plan.version):
-            continue
-        if release.relation != question.dataset.relation:
-            continue
-        noises = [_stored_noise(stored, one, supports) for one in questions]
-        exact = all(noise <= most * (1 + 1e-9) for noise, most in zip(noises, bought, strict=True))
-        if exact and (found is None or sum(noises) < found[0]):
-            found = sum(noises), stored
-    return None if found is None else replace(found[1], reused=True)
+        if (release.auditor, release.dataset, release.version, release.relation) == wanted:
+            yield stored
 
 
 def asked_before(receipts: Receipts, question: Question, auditor: str) -> bool:
@@ -117,15 +173,14 @@ def finding(
     Raises:
         EstimationRefused: The answer does not count what the question needs.
     """
-    supports = None if stored.supports is None else _lookup(stored.supports)
-    counts = read(stored.release, question, supports=supports)
+    counts = read_answers(stored, question)
     bands = _bands(question, stored, reading)
     chosen = None if bands is None else chosen_edge(question)
     of_each = reading.of_each(
         counts, question.reference, rules=rule_counts(question, counts, reading), bands=bands, chosen=chosen
     )
     strata, parts = question.strata, question.parts if question.strata else ()
-    of_parts = [read(stored.release, part, supports=supports) for part in parts]
+    of_parts = [read_answers(stored, part) for part in parts]
     return AuditResult(
         question=question,
         stored=stored,
@@ -173,24 +228,25 @@ def cell_supports(question: Question, given: Mapping[str, int] | None, data: "Ow
     return None
 
 
-def stored_supports(stored: StoredAnswer, question: Question, data: "OwnData") -> dict[str, int] | None:
-    """How many people each cell of a kept answer applies to; None if that cannot be known without sensitive values."""
+def supports_of(
+    stored: StoredAnswer, question: Question, data: "OwnData | None", given: Mapping[str, int] | None
+) -> Mapping[str, int] | None:
+    """How many people each cell of a kept answer applies to, as it was given or by own data.
+
+    None if it is not known, or cannot be known without sensitive values, or of other derived columns.
+    """
+    if data is None:
+        return given
+    columns = stored.release.plan.columns or {}
+    if columns.items() - question.column_ids.items():
+        return None
     batches = stored.release.plan.batches
     if any(batch.names_sensitive(question.schema) for batch in batches):
         return None
     return {cell.id: data.count(cell) for batch in batches for cell in batch.cells}
 
 
-def _lookup(supports: Mapping[str, int]) -> Callable[[Cell], int]:
-    def support(cell: Cell) -> int:
-        if cell.id in supports:
-            return supports[cell.id]
-        raise EstimationRefused(f"There is no support for cell {cell.id!r}.")
-
-    return support
-
-
-def _stored_noise(stored: StoredAnswer, question: Question, supports: CountSupport | None) -> float:
+def _stored_noise(stored: StoredAnswer, question: Question, *, supported: bool) -> float:
     """The noise with which a kept answer has what a question needs; infinite if it does not have it."""
     plan = stored.release.plan
     try:
@@ -198,7 +254,7 @@ def _stored_noise(stored: StoredAnswer, question: Question, supports: CountSuppo
         each = question.strategy != "verdict" or question.against
         if each and not AskedCells(plan).has_each(question.plan, question):
             return math.inf
-        if plan.sensitive != question.plan.sensitive and supports is not None:
+        if plan.sensitive != question.plan.sensitive and supported:
             return math.inf  # the counts of merged groups have no supports of their own
         return _noise(plan, question)
     except EstimationRefused:

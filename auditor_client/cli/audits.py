@@ -42,7 +42,7 @@ def plan(
     reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "edition"))],
     own: Annotated[OnHand, Without(("reuse",))],
     output: Output,
-    connection: Annotated[Connection, Without(("receipts",))],
+    connection: Connection,
 ) -> None:
     """What an audit would cost and how wide its interval would be with each strategy; spends nothing."""
     with an_auditor(connection) as auditor:
@@ -88,7 +88,7 @@ def compare(
     dataset: Dataset,
     request: Annotated[AuditRequest, Without(("decision", "reference", "version", "draw", "by"))],
     reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "level", "edition"))],
-    own: Annotated[OnHand, Without(("reuse",))],
+    own: Annotated[OnHand, Without(("reuse", "join"))],
     output: Output,
     connection: Connection,
 ) -> None:

@@ -48,6 +48,7 @@ SPELLED: Final[Mapping[str, Flag]] = {
     **dict.fromkeys(("supports_from", "group_totals"), Flag(kind=Path)),
     "as_json": Flag("--json"),
     "joint": Flag("--joint"),
+    "join": Flag("--join"),
     "offline": Flag("--offline"),
 }
 """The flags that are not as their fields' names and types say."""

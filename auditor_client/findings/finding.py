@@ -37,6 +37,7 @@ class StoredAnswer:
         key: The public key that signed it.
         reused: Whether it was made for another question, so that nothing was spent on this one.
         supports: By cell id, how many people the cell applies to in the auditor's own data, if it has any.
+        others: Further answers about the same people, which the figures rest on too.
     """
 
     release: Release
@@ -45,6 +46,12 @@ class StoredAnswer:
     key: SigningKey
     reused: bool = False
     supports: Mapping[str, int] | None = field(default=None, repr=False)
+    others: "tuple[StoredAnswer, ...]" = ()
+
+    @property
+    def answers(self) -> "tuple[StoredAnswer, ...]":
+        """All answers that the figures rest on, this one first."""
+        return (self, *self.others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

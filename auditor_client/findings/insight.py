@@ -13,8 +13,9 @@ from auditor_client.asking.request import PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.drawing import DRAWS
 from auditor_client.estimation.results import OddsEstimate, ParityEstimate
-from auditor_client.findings.answers import RATES, Rate, RateCounts, read
+from auditor_client.findings.answers import RATES, Rate, RateCounts
 from auditor_client.findings.finding import Finding, MetricEstimate
+from auditor_client.findings.joined import read_answers
 from auditor_client.findings.reading import Reading
 from auditor_client.text import no_such
 from shared.schema import Group
@@ -64,7 +65,7 @@ def impact_ratios(finding: Finding) -> "dict[tuple[str, ...], tuple[ImpactRatio,
         merged = None if totals is None else totals.merged(question.groups, asked.index(name))
         request = question.request.changed(sensitive=(name,), reference=None, known_totals=merged)
         by_column = replace(question, request=request)
-        measured[name,] = read(finding.release, by_column)[Rate.ACCEPTANCE].measurement
+        measured[name,] = read_answers(finding.stored, by_column, supported=False)[Rate.ACCEPTANCE].measurement
     reading = finding.reading
     return {
         columns: impact.impact_ratios(one, level=reading.level, drawing=reading.drawing(DRAWS), rule=reading.rule)

@@ -10,6 +10,7 @@ while it has that default; no field is renamed, removed or given another meaning
 another format, and both are read.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
@@ -60,6 +61,15 @@ class NotedRule(BaseModel):
         return DecisionRule(self.rule, Leaf(str(self.rule.id), self.decision, self.favourable, self.origin))
 
 
+class JoinedRelease(BaseModel):
+    """A further release that figures rest on, and the auditor's own counts of its cells; left out if there are none."""
+
+    model_config = ConfigDict(frozen=True)
+
+    release: str
+    supports: dict[str, int] | None = Field(default=None, exclude_if=lambda supports: supports is None)
+
+
 class Note(BaseModel):
     """One audit: what was asked of which rules, and how the answer was read.
 
@@ -70,6 +80,7 @@ class Note(BaseModel):
         plan: The plan that it became.
         reading: How the answer was read.
         supports: By cell id, how many people the cell applies to in the auditor's own data, if it has any.
+        joined: Further releases that the figures rest on, in their order; left out if there are none.
         against: The rules of another model that was asked about in the same question; left out if there was none.
         source: What stands behind the rules; left out if that is nothing.
         about: What the auditor wrote of model and audit; left out if that is nothing.
@@ -87,6 +98,7 @@ class Note(BaseModel):
     model: ModelDigest
     rules: tuple[NotedRule, ...]
     supports: dict[str, int] | None
+    joined: tuple[JoinedRelease, ...] = Field(default=(), exclude_if=lambda joined: not joined)
     against: tuple[NotedRule, ...] = Field(default=(), exclude_if=lambda against: not against)
     source: RuleSource = Field(default=TREE, exclude_if=lambda source: source == TREE)
     about: About = Field(default=NOTHING, exclude_if=lambda about: about == NOTHING)
@@ -105,6 +117,12 @@ class Note(BaseModel):
             rules=tuple(map(NotedRule.of, question.rules)),
             against=tuple(map(NotedRule.of, question.against)),
             supports=None if stored.supports is None else dict(stored.supports),
+            joined=tuple(
+                JoinedRelease(
+                    release=other.release.id, supports=None if other.supports is None else dict(other.supports)
+                )
+                for other in stored.others
+            ),
             source=question.source,
             about=about,
         )
@@ -123,9 +141,17 @@ class Note(BaseModel):
         rules, against = (tuple(noted.read() for noted in of_model) for of_model in (self.rules, self.against))
         return Question(self.dataset, self.request, rules, self.model, self.source, against)
 
-    def answer(self, stored: StoredAnswer) -> StoredAnswer:
-        """A kept answer as this note has it: what it was made for, and the auditor's own counts of its cells."""
-        return replace(stored, reused=self.reused, supports=self.supports)
+    def answer(self, answer_of: Callable[[str], StoredAnswer]) -> StoredAnswer:
+        """The kept answer as this note has it: what it was made for, its own counts, and the answers it is joined with.
+
+        `answer_of` finds a kept answer by its release.
+        """
+        return replace(
+            answer_of(self.release),
+            reused=self.reused,
+            supports=self.supports,
+            others=tuple(replace(answer_of(other.release), supports=other.supports) for other in self.joined),
+        )
 
 
 def read_note(content: bytes, name: Any) -> Note:

@@ -26,7 +26,6 @@ from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.findings.answers import (
     OF_EVERYBODY,
     RATES,
-    AskedCells,
     CountSupport,
     Rate,
     RateCounts,
@@ -35,10 +34,20 @@ from auditor_client.findings.answers import (
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import rule_counts
 from auditor_client.findings.reading import Reading
-from auditor_client.planning.forecasts import Chance, Expectation, Forecast, Knowledge, Outlook, StrataForecast
+from auditor_client.planning.forecasts import (
+    Chance,
+    Expectation,
+    Forecast,
+    JoinedForecast,
+    Knowledge,
+    Outlook,
+    StrataForecast,
+)
+from auditor_client.planning.joined_plans import joinable_plans, located_plan
 from auditor_client.planning.simulated_audits import SimulatedAudits
 from auditor_client.planning.supposed import SupposedCounts, assumed_counts, estimated_counts
 from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN, NANO_PER_UNIT, format_nano
+from shared.plans import Plan
 from shared.schema import Schema
 
 AUDITS_AT_ONCE: Final = 10
@@ -73,10 +82,17 @@ READING: Final = Reading()
 Key = TypeVar("Key")
 
 
-def forecast(question: Question, *, supports: CountSupport | None = None, reading: Reading = READING) -> Forecast:
+def forecast(
+    question: Question,
+    *,
+    supports: CountSupport | None = None,
+    reading: Reading = READING,
+    kept: Sequence[Plan] | None = None,
+) -> Forecast:
     """Forecast a question, put by every strategy, and at smaller and larger ε.
 
     People and acceptance are the question's assumption, or those of the auditor's own data, where `supports` counts.
+    `kept` are the plans of answers that this one would be joined with; None if it is to be read by itself.
 
     Raises:
         QuestionRefused: The assumption does not fit the groups, or supports are needed.
@@ -107,6 +123,7 @@ def forecast(question: Question, *, supports: CountSupport | None = None, readin
         rules_from=rules_from(asked) if question.strategy == "verdict" and not known else None,
         knowing=knowing(question, chosen, supports=supports, reading=each),
         strata=_of_strata(question, supports, each) if question.strata else None,
+        joined=None if kept is None else _joined(question, kept, supports, each),
     )
 
 
@@ -117,6 +134,19 @@ def _by(keys: Iterable[Key], expected: Callable[[Key], Expectation]) -> dict[Key
         with suppress(QuestionRefused, EstimationRefused):  # for example half an ε that the holder does not accept
             found[key] = expected(key)
     return found
+
+
+def _joined(
+    question: Question, kept: Sequence[Plan], supports: CountSupport | None, reading: Reading
+) -> JoinedForecast:
+    """What the answer would show with those that are kept, and what they show without it."""
+    others = joinable_plans(question, kept)
+    before = [*others, *([question.plan] if question.plan in kept else [])]
+
+    def together(plans: Sequence[Plan]) -> Expectation:
+        return expectation(question, supports=supports, reading=reading, plans=plans)
+
+    return JoinedForecast(len(before), together(before) if before else None, together([question.plan, *others]))
 
 
 def _of_strata(question: Question, supports: CountSupport | None, reading: Reading) -> StrataForecast:
@@ -202,6 +232,7 @@ def expectation(
     people: Sequence[SupposedCounts] | None = None,
     supported: bool = False,
     reading: Reading = READING,
+    plans: Sequence[Plan] | None = None,
     seed: int = 0,
 ) -> Expectation:
     """What a question would show on average, for its first metric; the same seed gives the same forecast.
@@ -211,8 +242,9 @@ def expectation(
         people: The people of each of the metric's rates; by default as the question's assumption has them.
         supported: Whether the answer is estimated with the exact supports of its cells, as it is with `supports`.
         reading: How the answer would be read: its threshold and its level.
+        plans: The plans whose answers are joined; by default the question's own is read by itself.
     """
-    audits = _audits(question, supports, people, supported, reading)
+    audits = _audits(question, supports, people, supported, reading, plans=plans)
     groups = len(question.groups) * len(audits.people)
     most = AUDITS_AT_ONCE if audits.slow else max(min(AUDITS_MAX, GROUPS_MAX // groups), AUDITS_AT_ONCE)
     ranges = _simulated(audits, AUDITS_AT_ONCE, most, _precise, seed)
@@ -286,15 +318,19 @@ def _audits(
     reading: Reading,
     *,
     metric: str | None = None,
+    plans: Sequence[Plan] | None = None,
 ) -> SimulatedAudits:
-    """Audits that ask a question, for one of its metrics; by default the first."""
-    metric, cells = metric or question.metrics[0], AskedCells(question.plan)
-    located = {rate: cells.locate(question, rate) for rate in RATES[metric]}
-    locations = tuple(location for location in located.values() if location is not None)
-    people = people or [assumed_counts(question, metric, location, supports) for location in locations]
-    bounds = [size_bounds(question, rate) for rate, location in located.items() if location is not None]
+    """Audits that ask a question, for one of its metrics; by default the first.
+
+    `plans` are those whose answers are estimated together; by default the question's own alone.
+    """
+    metric = metric or question.metrics[0]
+    own = located_plan(question, metric, question.plan)
+    people = people or [assumed_counts(question, metric, location, supports) for location in own.locations]
+    bounds = [size_bounds(question, rate) for rate in RATES[metric]][: len(own.locations)]
     known = supported or supports is not None
-    return SimulatedAudits(question, locations, people, bounds, known, reading.level, reading.rule)
+    asked = (own,) if plans is None else tuple(located_plan(question, metric, plan) for plan in plans)
+    return SimulatedAudits(question, asked, people, bounds, known, reading.level, reading.rule)
 
 
 def _of_each(question: Question, supports: CountSupport | None, reading: Reading) -> Reading:
@@ -311,7 +347,7 @@ def _of_each(question: Question, supports: CountSupport | None, reading: Reading
     for metric in question.metrics:
         audits = _audits(question, supports, None, False, reading, metric=metric)
         measured = audits.measurements(np.random.default_rng(0))
-        for rate, location, measurement in zip(RATES[metric], audits.locations, measured, strict=True):
+        for rate, location, measurement in zip(RATES[metric], audits.asked[0].locations, measured, strict=True):
             parts = (location.favourable.among(question.plan), location.complement.among(question.plan))
             counts[rate] = RateCounts(measurement, *(tuple(cell.id for cell in cells) for cells in parts))
     rules = rule_counts(question, counts, reading)
@@ -357,10 +393,23 @@ def outlook(finding: Finding) -> Outlook | None:
         now=finding.ratio.width,
         epsilon_nano=question.request.epsilon_nano,
         curve=tuple(
-            expectation(question.at(nano), people=people, supported=supported, reading=reading) for nano in larger
+            expectation(
+                question.at(nano),
+                people=people,
+                supported=supported,
+                reading=reading,
+                plans=_with(question.at(nano), finding),
+            )
+            for nano in larger
         ),
         remaining_nano=None if budget is None else budget.left.epsilon_nano,
     )
+
+
+def _with(question: Question, finding: Finding) -> list[Plan] | None:
+    """The plans whose answers a further one would be joined with, and its own; None if they are not joined."""
+    answers = finding.stored.answers
+    return None if len(answers) == 1 else [question.plan, *(answer.release.plan for answer in answers)]
 
 
 def _about(question: Question, people: int) -> Question:

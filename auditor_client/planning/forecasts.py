@@ -79,6 +79,21 @@ class StrataForecast:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinedForecast:
+    """What an answer would show together with kept ones about the same people.
+
+    Attributes:
+        kept: How many answers there are.
+        now: What they show without it; None if there are none.
+        then: What they show with it.
+    """
+
+    kept: int
+    now: Expectation | None
+    then: Expectation
+
+
+@dataclass(frozen=True, slots=True)
 class Knowledge:
     """What an auditor knows beforehand: how many people each rule applies to (own data), how many each group has."""
 
@@ -102,6 +117,7 @@ class Forecast:
         rules_from: From how many people on strategy auto would be "rules", where that is why it is not.
         knowing: Of the chosen question, by what is known beforehand.
         strata: Where groups are to be compared within strata.
+        joined: Where the answer is to be joined with kept ones.
     """
 
     chosen: Expectation
@@ -115,6 +131,7 @@ class Forecast:
     rules_from: int | None = None
     knowing: Mapping[Knowledge, Expectation] = field(default_factory=dict)
     strata: StrataForecast | None = None
+    joined: JoinedForecast | None = None
 
 
 @dataclass(frozen=True, slots=True)

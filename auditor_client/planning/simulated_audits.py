@@ -27,13 +27,26 @@ from auditor_client.findings.answers import BatchCells, Location
 from auditor_client.planning.simulation import simulated_answers
 from auditor_client.planning.supposed import SupposedCounts
 from shared.noise import AdditiveNoise, ExponentialNoise, Noise
+from shared.plans import Plan
 
 DRAWS: Final = 512
+"""Of each posterior; a power of two, and more for levels that are nearer to 1."""
 BEYOND: Final = 2
 """So many draws at least lie beyond either end of an interval."""
-"""Of each posterior; a power of two, and more for levels that are nearer to 1."""
 NOTHING: Final = (0.5, 0.0, 1.0)
 """A ratio that the answers leave undefined counts as an interval from 0 to 1, which says as little."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedPlan:
+    """Where a plan asks for each rate of a metric.
+
+    `rows` is how many counts of a cell add up to a group's: several where it counts by more sensitive columns.
+    """
+
+    plan: Plan
+    locations: tuple[Location, ...]
+    rows: int = 1
 
 
 @dataclass(frozen=True)
@@ -42,7 +55,7 @@ class SimulatedAudits:
 
     Attributes:
         question: With its plan.
-        locations: Where the plan asks for each of the metric's rates.
+        asked: The plans whose answers are estimated together: the question's own, and perhaps others.
         people: The people of each of them.
         bounds: What is known of their groups' sizes, if anything is.
         supported: Whether the answers are estimated with the exact supports of their cells.
@@ -51,7 +64,7 @@ class SimulatedAudits:
     """
 
     question: Question
-    locations: tuple[Location, ...]
+    asked: tuple[LocatedPlan, ...]
     people: Sequence[SupposedCounts]
     bounds: Sequence[SizeBounds | None]
     supported: bool
@@ -80,11 +93,11 @@ class SimulatedAudits:
         if self.local and number > 1:
             return np.concatenate([self.ranges(1, rng) for _ in range(number)])
         drawing = Drawing(draws_for(self.level, beyond=BEYOND, least=DRAWS))
-        parts = list(zip(self.locations, self.people, self.bounds, strict=True))
+        parts = list(enumerate(zip(self.people, self.bounds, strict=True)))
         try:
             totals = [
-                replace(self._totals(location, counts, number, rng), bounds=_holding(bounds, counts))
-                for location, counts, bounds in parts
+                replace(self._joined(rate, counts, number, rng), bounds=_holding(bounds, counts))
+                for rate, (counts, bounds) in parts
             ]
             found = [one.ratio for one in parity_ranges(*totals, level=self.level, drawing=drawing, rule=self.rule)]
         except AuditorError:
@@ -95,14 +108,16 @@ class SimulatedAudits:
 
     def measurements(self, rng: np.random.Generator) -> list[Measurement]:
         """The rates of one audit as they would be measured."""
-        return [
-            replace(self._measured(location, counts, rng), bounds=_holding(bounds, counts))
-            for location, counts, bounds in zip(self.locations, self.people, self.bounds, strict=True)
-        ]
+        found = []
+        for rate, (counts, bounds) in enumerate(zip(self.people, self.bounds, strict=True)):
+            of_rate = (self._measured(asked, rate, counts, rng) for asked in self.asked)
+            first, *others = (replace(one, bounds=_holding(bounds, counts)) for one in of_rate)
+            found.append(replace(first, others=tuple(others)))
+        return found
 
-    def _measured(self, location: Location, counts: SupposedCounts, rng: np.random.Generator) -> Measurement:
-        true = self._true(location, counts)
-        noises = self._noise(location.favourable), self._noise(location.complement)
+    def _measured(self, asked: LocatedPlan, rate: int, counts: SupposedCounts, rng: np.random.Generator) -> Measurement:
+        location, true = asked.locations[rate], self._true(asked, rate, counts)
+        noises = self._noise(asked.plan, location.favourable), self._noise(asked.plan, location.complement)
         accepted, others = (
             NoisyCounts(self._answers(cells, noise, 1, rng)[0], noise)
             for cells, noise in zip(true, noises, strict=True)
@@ -111,12 +126,21 @@ class SimulatedAudits:
         supports = known if self.supported or (self.halved and not self.local) else None
         return Measurement(self.question.groups, accepted, others, location.complement_is, supports=supports)
 
-    def _totals(self, location: Location, counts: SupposedCounts, number: int, rng: np.random.Generator) -> Totals:
-        """What T answers say of one rate."""
+    def _joined(self, rate: int, counts: SupposedCounts, number: int, rng: np.random.Generator) -> Totals:
+        """What T answers to every plan say of one rate together."""
+        first, *others = (self._totals(asked, rate, counts, number, rng) for asked in self.asked)
+        if not others or not isinstance(first, CountedTotals):
+            return first
+        return first.joined([other for other in others if isinstance(other, CountedTotals)])
+
+    def _totals(
+        self, asked: LocatedPlan, rate: int, counts: SupposedCounts, number: int, rng: np.random.Generator
+    ) -> Totals:
+        """What T answers to one plan say of one rate."""
         if self.local:
-            return totals_of(self._measured(location, counts, rng))
-        true = self._true(location, counts)
-        noises = self._noise(location.favourable), self._noise(location.complement)
+            return totals_of(self._measured(asked, rate, counts, rng))
+        location, true = asked.locations[rate], self._true(asked, rate, counts)
+        noises = self._noise(asked.plan, location.favourable), self._noise(asked.plan, location.complement)
         answers = [self._answers(*part, number, rng) for part in zip(true, noises, strict=True)]
         supports = Supports(*(tuple(cells.sum(axis=1).tolist()) for cells in true))
         counted = 1 if self.halved else len(self.question.groups)
@@ -137,11 +161,13 @@ class SimulatedAudits:
             known=margins,
         )
 
-    def _true(self, location: Location, counts: SupposedCounts) -> tuple[IntArray, IntArray]:
+    def _true(self, asked: LocatedPlan, rate: int, counts: SupposedCounts) -> tuple[IntArray, IntArray]:
         """The supposed people of the cells that one rate needs, shape (R, K) each."""
+        location = asked.locations[rate]
         everybody = location.complement_is == "everybody"
         others = counts.accepted + counts.refused if everybody else counts.refused
-        return _spread(counts.accepted, location.favourable), _spread(others, location.complement)
+        favourable, complement = (asked.rows * len(part.cells) for part in (location.favourable, location.complement))
+        return _spread(counts.accepted, favourable), _spread(others, complement)
 
     def _answers(self, cells: IntArray, noise: Noise, number: int, rng: np.random.Generator) -> IntArray:
         """T answers about some cells, shape (T, R, K)."""
@@ -153,8 +179,7 @@ class SimulatedAudits:
             answers[..., 1] = cells.sum(axis=1) - answers[..., 0]
         return answers
 
-    def _noise(self, asked: BatchCells) -> Noise:
-        plan = self.question.plan
+    def _noise(self, plan: Plan, asked: BatchCells) -> Noise:
         schema, neighbouring = self.question.schema, self.question.dataset.neighbouring
         return expected_noise(plan.batches[asked.batch], neighbouring, schema, plan.sensitive)
 
@@ -167,8 +192,7 @@ def _holding(bounds: SizeBounds | None, counts: SupposedCounts) -> SizeBounds | 
     return SizeBounds(tuple(map(min, bounds.least, sizes)), tuple(map(max, bounds.most, sizes)))
 
 
-def _spread(total: IntArray, asked: BatchCells) -> IntArray:
+def _spread(total: IntArray, cells: int) -> IntArray:
     """Each group's people over some cells as evenly as can be, shape (R, K)."""
-    cells = len(asked.cells)
     whole, rest = np.divmod(total, cells)
     return whole[None] + (np.arange(cells)[:, None] < rest[None])

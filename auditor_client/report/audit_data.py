@@ -29,7 +29,7 @@ from auditor_client.report.strata_data import StrataData, strata_data
 from auditor_client.report.subject import Subject, subject
 from auditor_client.report.widths import WidthCurve, remaining_curve
 from auditor_client.text import loss_words
-from shared.amounts import NANO_PER_UNIT
+from shared.amounts import NANO_PER_UNIT, NO_LOSS
 from shared.metadata import DatasetMetadata
 from shared.wording import date, figure, joined, listed, plain, said
 
@@ -47,6 +47,7 @@ class AuditData:
     headline: str
     explanation: str
     reused: str
+    joined: str
     question: tuple[Fact, ...]
     level: str
     level_by_itself: str
@@ -83,6 +84,7 @@ def audit_data(finding: Finding) -> AuditData:
         headline=headlines.headline(finding),
         explanation=headlines.explanation(finding),
         reused=_reused(finding),
+        joined=_joined(finding),
         question=_question(finding),
         level=prose.level_of(finding),
         level_by_itself=prose.level_by_itself(finding),
@@ -144,6 +146,18 @@ def _reused(finding: Finding) -> str:
     return said(
         "Nothing was spent: a kept answer of {day} already has every count that this question needs.",
         day=date(finding.release.created.astimezone(UTC)),
+    )
+
+
+def _joined(finding: Finding) -> str:
+    """From which answers the figures are estimated, if there are several."""
+    answers = finding.stored.answers
+    if len(answers) == 1:
+        return ""
+    return said(
+        "Estimated from {number} answers together ({losses}), each with noise of its own.",
+        number=len(answers),
+        losses=joined((loss_words(answer.release.charge) for answer in answers), "; "),
     )
 
 
@@ -209,6 +223,11 @@ def _cost(finding: Finding) -> tuple[Fact, ...]:
             said("nothing; the kept answer cost {loss} when it was made", loss=loss_words(release.charge)),
         )
     facts = [cost, Fact(said("Left of the budget"), left)]
+    if finding.stored.others:
+        before = sum((other.release.charge for other in finding.stored.others), NO_LOSS)
+        facts.append(
+            Fact(said("The answers joined with it"), said("{loss} when they were made", loss=loss_words(before)))
+        )
     facts.append(
         Fact(
             said("Protected"),
@@ -219,7 +238,7 @@ def _cost(finding: Finding) -> tuple[Fact, ...]:
             ),
         )
     )
-    noises = dict.fromkeys(batch.noise for batch in release.batches)
+    noises = dict.fromkeys(batch.noise for answer in finding.stored.answers for batch in answer.release.batches)
     return (*facts, *(Fact(said("Noise on each count"), prose.noise_words(noise)) for noise in noises))
 
 
@@ -248,6 +267,10 @@ def _receipt(finding: Finding) -> tuple[Fact, ...]:
         Fact(said("Signing key"), f"{release.key} (Ed25519) {finding.key.public_key}", exact=True),
         Fact(said("Signature"), release.signature, exact=True),
         Fact(said("Receipt file"), finding.receipt.name, exact=True),
+        *(
+            Fact(said("Joined with release"), f"{other.release.id}, {other.release.ledger.hash}", exact=True)
+            for other in finding.stored.others
+        ),
         Fact(said("Rules"), finding.model.rules, exact=True),
         *(
             Fact(said("Column {name}", name=name), column, exact=True)

@@ -101,8 +101,10 @@ def _audited(finding: Finding) -> str:
 
 
 def _metric(finding: Finding, metric: str, estimate: MetricEstimate) -> str:
-    """A metric, and how many of the groups its figures are about if not all of them."""
-    title, number = METRIC_WORDS[metric].title, len(finding.question.groups)
+    """A metric; of how many answers if of several, and how many groups its figures are about if not all of them."""
+    title, number, answers = METRIC_WORDS[metric].title, len(finding.question.groups), len(finding.stored.answers)
+    if answers > 1:
+        title = said("{metric}, from {answers} answers", metric=title, answers=answers)
     if not estimate.left_out:
         return title
     judged = number - len(estimate.left_out)

@@ -32,8 +32,8 @@ _SINCE_FOURTH: Final = {"known", "other", *_OF_WHOM}
 def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
     """An audit as JSON values, in one of `FORMATS`.
 
-    `release` is the holder's answer as it came, so its signature can be checked from this document
-    alone. A figure or an end of an interval that does not exist is null.
+    `release` is the holder's answer as it came, and `joined` are the others that the figures rest on, so signatures can
+    be checked from this document alone. A figure or an end of an interval that does not exist is null.
     """
     release, question = finding.release, finding.question
     attribution, refused = _attribution(finding, form)
@@ -81,6 +81,7 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         "key": finding.key.model_dump(mode="json"),
         "receipt": str(finding.receipt),
         "release": dict(finding.answer),
+        **({"joined": [dict(other.answer) for other in finding.stored.others]} if finding.stored.others else {}),
         "versions": dict(finding.versions),
     }
 
@@ -227,6 +228,7 @@ def plan_document(
             for known, expected in forecast.knowing.items()
         ],
         **_strata_forecast(forecast),
+        **_joined_forecast(forecast),
         "other_people": [
             {"people": people, **_expected(expected)} for people, expected in (forecast.other_people or {}).items()
         ],
@@ -254,6 +256,15 @@ def _strata_forecast(forecast: Forecast) -> dict[str, Any]:
     }
 
 
+def _joined_forecast(forecast: Forecast) -> dict[str, Any]:
+    """What the answer gives together with kept ones; left out where it is to be read by itself."""
+    of_kept = forecast.joined
+    if of_kept is None:
+        return {}
+    now = None if of_kept.now is None else _expected(of_kept.now)
+    return {"joined": {"kept": of_kept.kept, "now": now, "then": _expected(of_kept.then)}}
+
+
 def history_document(findings: Sequence[Finding], unreadable: int) -> dict[str, Any]:
     """Audits over time as JSON values."""
     return {
@@ -261,6 +272,7 @@ def history_document(findings: Sequence[Finding], unreadable: int) -> dict[str, 
             {
                 "created": finding.release.created.isoformat(),
                 "release": finding.release.id,
+                **({"joined": [one.release.id for one in finding.stored.others]} if finding.stored.others else {}),
                 "dataset": finding.release.dataset,
                 "version": finding.release.version,
                 "sensitive": list(finding.plan.sensitive),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from auditor_client.asking.question import Question
-from auditor_client.planning.forecasts import Chance, Expectation, Forecast, StrataForecast
+from auditor_client.planning.forecasts import Chance, Expectation, Forecast, JoinedForecast, StrataForecast
 from auditor_client.report.facts import Fact, subject_facts
 from auditor_client.report.formats import whole
 from auditor_client.report.judged_words import judged_fact
@@ -16,7 +16,7 @@ from auditor_client.report.widths import WidthCurve, planned_curve, width_words
 from auditor_client.text import loss_words
 from shared.datasets import Budget
 from shared.plans import Quote
-from shared.wording import figure, joined, listed, said, sentence
+from shared.wording import figure, joined, listed, said, said_of, sentence
 
 _ENOUGH: Final = sentence("The interval of the {metric} ratio is expected to be {width} wide.")
 _NOT_ENOUGH: Final = sentence(
@@ -36,6 +36,10 @@ _STRATA: Final = sentence(
     "expected to be {within} wide. Over all the {number} noises add up: asked without them, the interval of everybody "
     "would be {without} wide."
 )
+_JOINED: Final = sentence(
+    "Joined with what is kept the interval is expected to be {then} wide; what is kept, {kept}, gives {now}."
+)
+_NOTHING_KEPT: Final = sentence("Nothing is kept that it could be joined with.")
 _SUPPOSES: Final = sentence("This supposes {assumption}.")
 _OWN_DATA: Final = sentence("This supposes {assumption}; the numbers of people are your own data’s.")
 
@@ -55,11 +59,13 @@ class PlanData:
     """Everything that is shown of a plan.
 
     `supposed` says what is not known of the people and what difference that makes; it is empty if their number is.
-    `strata` says what comparing within strata gives and costs; it is empty without any.
+    `strata` says what comparing within strata gives and costs; it is empty without any. `joined` says what the answer
+    would give together with kept ones; it is empty where it is to be read by itself.
     """
 
     supposed: str
     strata: str
+    joined: str
     headline: str
     enough: bool
     facts: tuple[Fact, ...]
@@ -90,6 +96,7 @@ def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budg
     return PlanData(
         supposed=_supposed(forecast),
         strata="" if forecast.strata is None else _strata(question, forecast.strata),
+        joined="" if forecast.joined is None else _joined(forecast.joined),
         headline=said(_ENOUGH if enough else _NOT_ENOUGH, metric=metric, width=width_words(forecast.chosen.width)),
         enough=enough,
         facts=(
@@ -143,6 +150,17 @@ def _strata(question: Question, strata: StrataForecast) -> str:
         people=whole(strata.people),
         within=width_words(strata.within.width),
         without=width_words(strata.without.width),
+    )
+
+
+def _joined(of_kept: JoinedForecast) -> str:
+    if of_kept.now is None:
+        return said(_NOTHING_KEPT)
+    return said(
+        _JOINED,
+        then=width_words(of_kept.then.width),
+        kept=said_of(of_kept.kept, "one answer", "{number} answers"),
+        now=width_words(of_kept.now.width),
     )
 
 

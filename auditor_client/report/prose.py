@@ -130,6 +130,7 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
         ),
         _interval_paragraph(result, level),
         *_population_paragraph(result, level),
+        *_joined_paragraph(result),
         *_judged_paragraph(result),
         *_verdict_paragraphs(result, level),
         *_strata_paragraph(result, level),
@@ -239,6 +240,23 @@ def _population_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
                 "sampling. They are wider, however large ε is. Where the register holds everybody, they have no "
                 "meaning.",
                 level=level,
+            ),
+        ),
+    )
+
+
+def _joined_paragraph(result: Finding) -> tuple[Paragraph, ...]:
+    """What several answers together mean."""
+    if not result.stored.others:
+        return ()
+    return (
+        Paragraph(
+            said("Several answers"),
+            said(
+                "The figures rest on {number} answers about the same version of the records, weighed by how exact each "
+                "is. The intervals hold at their level if how many answers there are was settled before they were "
+                "seen: whoever asks until a verdict comes is wrong more often.",
+                number=len(result.stored.answers),
             ),
         ),
     )

@@ -18,6 +18,8 @@ def audit_lines(report: AuditData) -> list[str]:
         lines.append(report.direct_use)
     if report.reused:
         lines.append(report.reused)
+    if report.joined:
+        lines.append(report.joined)
     for section in report.sections:
         lines += _section_lines(section, report.level, titled=len(report.sections) > 1)
     if report.strata is not None:
@@ -118,7 +120,7 @@ def _rules_text(rules: tuple[tuple[Condition, ...], ...]) -> str:
 
 def plan_lines(plan: PlanData) -> list[str]:
     """A planned audit in a few lines."""
-    lines = [*([plan.supposed] if plan.supposed else []), plan.headline, *([plan.strata] if plan.strata else [])]
+    lines = [one for one in (plan.supposed, plan.headline, plan.strata, plan.joined) if one]
     lines += [*(f"{fact.term}: {fact.text}" for fact in plan.facts), "", plan.table_title]
     lines += [
         f"  {row.strategy:<8}  interval {row.width:>6.3f} wide  error {row.error:>6.3f}"

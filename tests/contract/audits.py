@@ -234,6 +234,18 @@ def audits_of_comparisons(auditor: Auditor, *_: object) -> Iterator[AuditResult]
     yield from (found.first, found.second)
 
 
+def audits_of_joined_answers(auditor: Auditor, people: pd.DataFrame, _: Path) -> Iterator[AuditResult]:
+    """Audits that rest on several answers: draws, another mechanism, other cells and groups, and with own data."""
+    asked: dict[str, Any] = {"model": FOUR_LEAVES, "dataset": "loans", "sensitive": ["sex"]}
+    auditor.audit(**asked, epsilon="0.5", strategy="rules")
+    auditor.audit(**{**asked, "sensitive": ["origin", "sex"]}, epsilon="0.5", strategy="verdict")
+    auditor.audit(**asked, epsilon="0.5", mechanism="gaussian", delta="0.00001", strategy="rules", reuse=False)
+    yield auditor.audit(**asked, epsilon="0.5", strategy="rules", draw=2, reference="Male", join=True)
+    own = {**asked, "dataset": "halves", "epsilon": "0.5", "supports_from": people.drop(columns=["sex", "origin"])}
+    auditor.audit(**own)
+    yield auditor.audit(**own, draw=2, join=True)
+
+
 def model_file(people: pd.DataFrame, folder: Path) -> Path:
     """A model's file. The set has its digest alone."""
     known = people.dropna()
@@ -258,6 +270,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "comparisons": audits_of_comparisons,
     "totals": audits_with_totals,
     "strata": audits_of_strata,
+    "joined": audits_of_joined_answers,
 }
 
 

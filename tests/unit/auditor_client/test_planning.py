@@ -293,3 +293,43 @@ def test_an_impossible_assumption_is_refused(changes: dict[str, Any]) -> None:
 def test_other_groups_than_shares_are_refused() -> None:
     with pytest.raises(QuestionRefused, match="as many shares"):
         expected(assumption=Assumption(shares=(1, 2, 3)))
+
+
+def drawn_again(asked: Question, draw: int = 2) -> Question:
+    return asked.changed(draw=draw)
+
+
+def test_a_joined_answer_is_forecast_with_what_is_kept() -> None:
+    """Of Gaussian noise four answers are as one at half its deviation; those about other people are left out."""
+    asked = question(epsilon="0.1", mechanism="gaussian", delta="0.00001")
+    kept = [drawn_again(asked, draw).plan for draw in (2, 3, 4)]
+    others = [question(epsilon="0.1", where="age > 30").plan, question(epsilon="0.1", strategy="pafer").plan]
+
+    found = forecast(asked, kept=[*kept, *others]).joined
+
+    assert found is not None
+    assert found.now is not None
+    assert found.kept == 3
+    alone = expectation(asked).width
+    assert found.now.width == pytest.approx(alone / math.sqrt(3), rel=0.1)
+    assert found.then.width == pytest.approx(alone / 2, rel=0.1)
+
+
+def test_a_question_that_was_asked_before_adds_nothing_to_what_is_kept() -> None:
+    """The same plan is the same answer."""
+    asked = question(epsilon="0.1")
+
+    found = forecast(asked, kept=[asked.plan, drawn_again(asked).plan]).joined
+
+    assert found is not None
+    assert found.now is not None
+    assert found.kept == 2
+    assert found.then.width == pytest.approx(found.now.width, rel=0.05)
+
+
+def test_nothing_kept_is_said() -> None:
+    found = forecast(question(epsilon="0.1"), kept=[]).joined
+
+    assert found is not None
+    assert (found.kept, found.now) == (0, None)
+    assert found.then.width == pytest.approx(expectation(question(epsilon="0.1")).width, rel=0.05)
