@@ -17,7 +17,7 @@ from testing.holders import TestedHolder, running_holder
 
 PEOPLE: Final = 12_000
 KINDS: Final = (
-    "audit", "large-tree", "decisions", "scores", "stability", "comparison", "plan", "history"
+    "audit", "large-tree", "decisions", "scores", "stability", "strata", "strata-de", "comparison", "plan", "history"
 )  # fmt: skip
 LEAVES_OF_A_LARGE_TREE: Final = 60
 
@@ -69,8 +69,14 @@ def report_pages(home: Path) -> Iterator[ReportPages]:
                 "stability": auditor.audit(
                     smaller, name, sex, "0.5", metrics=["stability"], within=["income=3000"]
                 ),
+                "strata": auditor.audit(
+                    tree, name, both, "0.5", by="hours_per_week=15,30,36",
+                    metrics=["statistical-parity", "equalized-odds"],
+                ),
                 "comparison": auditor.compare(tree, smaller, name, sex, "0.5"),
                 "plan": auditor.plan(tree, name, sex, "0.1"),
                 "history": auditor.history(),
             }  # fmt: skip
-            yield ReportPages(holder, {kind: pages[kind].report.page for kind in KINDS})
+            shown = {kind: result.report.page for kind, result in pages.items()}
+            shown["strata-de"] = pages["strata"].to_html(language="de")
+            yield ReportPages(holder, {kind: shown[kind] for kind in KINDS})

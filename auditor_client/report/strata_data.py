@@ -93,6 +93,7 @@ class StrataSection:
     """One metric by strata."""
 
     title: str
+    within: str
     conclusion: str
     rows: tuple[StratumRow, ...]
     ticks: tuple[Tick, ...]
@@ -139,6 +140,7 @@ def _section(finding: Finding, metric: str, found: ConditionalParity) -> StrataS
     tables = zip(RATES[metric], found.standardised, strict=False)
     return StrataSection(
         title=METRIC_WORDS[metric].title,
+        within=METRIC_WORDS[metric].within,
         conclusion="" if found.every is None else _conclusion(finding, metric, found.every),
         rows=tuple(_row(finding, metric, one) for one in found.strata),
         ticks=_RATIOS.ticks,

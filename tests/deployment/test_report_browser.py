@@ -84,6 +84,33 @@ def test_a_phone_shows_every_number_and_no_page_is_wider(browser: Browser, made:
             assert table.locator(".slide").is_visible()
 
 
+OVERLAPS = """() => {
+  const ends = one => { const range = document.createRange(); range.selectNodeContents(one);
+    return range.getBoundingClientRect(); };
+  const cells = [...document.querySelectorAll('td.picture .text')].map(text =>
+    [text, text.closest('td').nextElementSibling]).filter(([_, next]) => next);
+  const ticks = [...document.querySelectorAll('.axis')].flatMap(axis => {
+    const labels = [...axis.querySelectorAll(':scope > span:not(.label)')];
+    return labels.slice(1).map((label, index) => [labels[index], label]); });
+  return [...cells, ...ticks].filter(([one, next]) => ends(one).width && ends(one).right > ends(next).left)
+    .map(([one, next]) => `${one.innerText} | ${next.innerText}`);
+}"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_number_of_a_picture_lies_over_another(browser: Browser, made: dict[str, Path], kind: str) -> None:
+    """Neither over the next column, nor a number of an axis over the next one."""
+    with shown(browser, made[kind], viewport={"width": 1200, "height": 900}) as page:
+        assert page.evaluate(OVERLAPS) == []
+
+
+def test_a_number_over_another_would_be_found(browser: Browser, made: dict[str, Path]) -> None:
+    with shown(browser, made["strata"], viewport={"width": 1200, "height": 900}) as page:
+        page.add_style_tag(content=".picture .plot, .picture .axis { margin: 0 -2rem 0 calc(100% - 3rem) !important; }")
+
+        assert page.evaluate(OVERLAPS)
+
+
 def test_an_interval_is_seen_however_narrow_it_is(browser: Browser, made: dict[str, Path]) -> None:
     with shown(browser, made["audit"]) as page:
         intervals = [one.bounding_box() for one in page.locator(".bar .interval").all()]
