@@ -21,7 +21,7 @@ from shared.noise import (
     Noise,
     RandomisedResponseNoise,
 )
-from shared.wording import decimal, joined, listed, plain, said
+from shared.wording import decimal, joined, listed, plain, said, sentence
 
 _RELATIONS: Final = {
     "add_remove": said("any one person’s record were absent, or one more were present"),
@@ -31,6 +31,10 @@ _RELATIONS: Final = {
 
 
 _UNDESERVED: Final = said("Statistical parity does not ask who deserved to be accepted.")
+_TOGETHER: Final = sentence(
+    "Standardised rates give every group the same spread. Intervals “together” hold for all values at once, in {level} "
+    "of audits."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,15 +294,21 @@ def _strata_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
     return (
         Paragraph(
             said("Within each value"),
-            said(
-                "Groups may differ over all because they are spread differently over the values of {column}, and yet "
-                "be treated alike within each, or the reverse: that is Simpson’s paradox. Standardised rates give "
-                "every group the same spread. Intervals “together” hold for all values at once, in {level} of audits. "
-                "Whether {column} is a fair reason for a difference is not for figures to say. Over all, the noises "
-                "of the values add up: the same question without them would give the figures of everybody more "
-                "exactly.",
-                column=column,
-                level=level,
+            joined(
+                [
+                    said(
+                        "Groups may differ over all because they are spread differently over the values of {column}, "
+                        "and yet be treated alike within each, or the reverse: that is Simpson’s paradox.",
+                        column=column,
+                    ),
+                    *([said(_TOGETHER, level=level)] if result.reading.has_intervals else []),
+                    said(
+                        "Whether {column} is a fair reason for a difference is not for figures to say. Over all, the "
+                        "noises of the values add up: the same question without them would give the figures of "
+                        "everybody more exactly.",
+                        column=column,
+                    ),
+                ]
             ),
         ),
     )

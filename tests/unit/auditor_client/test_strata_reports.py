@@ -1,6 +1,7 @@
 """Results and reports of conditional parity: what an audit by strata shows, and what it leaves out."""
 
 import json
+import re
 
 import pytest
 
@@ -54,6 +55,14 @@ def test_every_form_of_a_result_has_the_strata(audits: dict[str, AuditResult]) -
     json.dumps(document, allow_nan=False)
 
 
+def test_a_region_of_a_table_has_a_name_of_its_own_and_no_tags_in_it(audits: dict[str, AuditResult]) -> None:
+    names = re.findall(r'role="region" aria-label="([^"]*)"', audits["verdict"].to_html())
+
+    assert "Statistical parity, by region" in names
+    assert len(names) == len(set(names))
+    assert not [name for name in names if "<" in name or "&lt;" in name]
+
+
 def test_without_strata_nothing_speaks_of_them() -> None:
     result = audited()
 
@@ -66,6 +75,7 @@ def test_the_published_estimator_is_shown_without_statements_over_strata() -> No
     result = audited(by="region", reading=Reading(estimator="plug-in"))
 
     assert "together" not in result.summary()
+    assert "Intervals “together”" not in result.to_html()
     assert result.to_document()["strata"]["statistical-parity"]["every"] is None
     assert 'id="strata"' in result.to_html()
 
@@ -120,7 +130,7 @@ def test_rates_within_a_stratum_are_shown_as_those_over_all(audits: dict[str, Au
 
     for row in rows:
         (table,) = row.rates
-        assert f"<bdi>{row.name}</bdi>: {table.words.caption}, highest first" in page
+        assert f"<b><bdi>{row.name}</bdi></b>: {table.words.caption}, highest first" in page
         for group in table.rows:
             assert f"population {group.population}" in page
             assert f">{group.accepted}</td>" in page
