@@ -45,6 +45,7 @@ from typing import Final
 import numpy as np
 from scipy import stats
 
+from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.attribution import attribute
 from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
@@ -135,10 +136,14 @@ class Covered:
         return self.holding / self.intervals
 
     @property
+    def held(self) -> int:
+        """How many releases so many of the intervals are."""
+        return self.holding * self.releases // self.intervals
+
+    @property
     def below(self) -> bool:
         """Whether the coverage is below the bar by more than chance, if only releases are independent."""
-        holding = self.holding * self.releases // self.intervals
-        return bool(stats.binom.cdf(holding, self.releases, BAR) < CHANCE)
+        return bool(stats.binom.cdf(self.held, self.releases, BAR) < CHANCE)
 
 
 def of_registers(
@@ -212,11 +217,16 @@ def of_shares(task: Task, *, name: str = "share", supported: bool = False) -> li
     shares: list[list[Estimate]] = [[] for _ in truths]
     supports = Supports(*(tuple(part.sum(axis=1).tolist()) for part in register.parts())) if supported else None
     for measurement in _measurements(register, task):
-        found = attribute(
-            replace(measurement, supports=supports),
-            pair=(register.groups[pair[0]], register.groups[pair[1]]),
-            level=LEVEL,
-        )
+        try:
+            found = attribute(
+                replace(measurement, supports=supports),
+                pair=(register.groups[pair[0]], register.groups[pair[1]]),
+                level=LEVEL,
+            )
+        except EstimationRefused:
+            if task.scale_factor == 1:
+                raise
+            continue  # with the fault, some answers fit no supports; what is refused claims nothing
         for of_rule, share in zip(shares, found.shares, strict=True):
             of_rule.append(share.share)
     return [_covered(name, task.seed, of_rule, truth) for of_rule, truth in zip(shares, truths, strict=True)]

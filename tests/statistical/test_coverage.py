@@ -5,7 +5,9 @@ intervals is the 10⁻⁶ quantile of the binomial with 93 %: what covers more o
 most one run in a million. In the negative control the estimator gets half the noise’s scale, and must be caught: its
 intervals cover 65 to 79 % in thousands of releases, which is missed less than once in 10⁸ times.
 
-Every other figure likewise, on registers of `checks.coverage`, each released 100 to 500 times.
+Every other figure likewise, on registers of `checks.coverage`, each released 100 to 1000 times; several intervals of
+one release count as one. In a negative control every figure of a part must be caught, and each is missed less than
+once in 10⁶ times, by its coverage in 100 to 1000 releases.
 """
 
 import numpy as np
@@ -43,41 +45,63 @@ intervals held the truth in 99.75 %, and the 18 misses exclude less than 99.5 % 
 """
 
 OTHERS = [
+    ("scattered", 339, 500),
     ("alike", 6, 300),
     ("judged", 0, 300),
     ("judged", 2, 300),
     ("judged", 3, 300),
     ("judged", 13, 300),
     ("odds", 9, 300),
+    ("odds", 116, 500),
     ("shares", 11, 300),
     ("shares", 18, 300),
+    ("supported-shares", 107, 150),
     ("supports", 5, 300),
     ("supports", 6, 300),
     ("supports", 11, 400),
+    ("supports", 41, 300),
+    ("supports", 310, 500),
     ("known-totals", 14, 300),
-    ("known-totals", 273, 300),
+    ("known-totals", 273, 500),
     ("totals-and-supports", 21, 300),
+    ("totals-and-supports", 381, 500),
     ("exponential", 9, 300),
     ("exponential", 11, 300),
     ("empty-rules", 8, 100),
     ("reports", 1, 100),
     ("population", 9, 100),
-    ("comparisons", 95, 300),
+    ("population", 147, 300),
+    ("comparisons", 335, 500),
+    ("scores", 460, 100),
 ]
-"""What of `checks.coverage.PARTS`, on which of its registers, how often: groups are large enough to see it there."""
+"""What of `checks.coverage.PARTS`, on which of its registers, how often: groups are large enough to see it there.
+
+Not on registers 0 to 109 of `comparisons`, which chose its rule (ADR 0035).
+"""
 NEGATIVE_CONTROLS = [
-    ("alike", 6, 300),
-    ("judged", 0, 300),
-    ("judged", 13, 300),
-    ("odds", 9, 500),
-    ("shares", 11, 500),
-    ("supports", 5, 500),
-    ("known-totals", 273, 300),
-    ("exponential", 11, 300),
-    ("empty-rules", 11, 300),
-    ("reports", 1, 100),
-    ("comparisons", 95, 300),
+    ("scattered", 339, 500, 0.5),
+    ("alike", 6, 300, 0.5),
+    ("judged", 0, 1000, 0.5),
+    ("judged", 13, 1000, 0.5),
+    ("odds", 116, 800, 0.5),
+    ("shares", 11, 1000, 0.5),
+    ("supported-shares", 107, 300, 0.35),
+    ("supports", 41, 300, 0.5),
+    ("supports", 310, 500, 0.35),
+    ("known-totals", 273, 500, 0.5),
+    ("totals-and-supports", 381, 500, 0.5),
+    ("exponential", 11, 300, 0.5),
+    ("empty-rules", 11, 300, 0.5),
+    ("reports", 1, 100, 0.5),
+    ("population", 147, 300, 0.35),
+    ("comparisons", 335, 500, 0.5),
+    ("scores", 460, 100, 0.25),
+    ("strata", 43, 100, 0.25),
 ]
+"""Likewise, with the noise's scale that the estimator hears of times a factor.
+
+It is half where that is enough for every figure: what also holds sampling, or several intervals, misses less by it.
+"""
 
 pytestmark = pytest.mark.statistical
 
@@ -120,6 +144,11 @@ def covering(
     )
 
 
+def is_covered(covered: Covered) -> bool:
+    """Whether as many releases hold the truth as they have to."""
+    return bool(covered.held >= stats.binom.ppf(FALSE_ALARM, covered.releases, COVERAGE))
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_intervals_hold_the_truth_as_often_as_they_say(case: str) -> None:
     assert min(covering(case)) >= COVERING_MIN
@@ -150,30 +179,32 @@ def test_intervals_of_every_other_figure_hold_the_truth_too(part: str, seed: int
 
     found = measure(Task(seed, releases))
 
-    assert min(covered.holding for covered in found) >= stats.binom.ppf(FALSE_ALARM, releases, COVERAGE)
+    assert found
+    assert all(is_covered(covered) for covered in found)
 
 
-@pytest.mark.parametrize(("part", "seed", "releases"), NEGATIVE_CONTROLS)
-def test_half_the_noise_is_caught_in_every_other_figure(part: str, seed: int, releases: int) -> None:
+@pytest.mark.parametrize(("part", "seed", "releases", "factor"), NEGATIVE_CONTROLS)
+def test_too_little_noise_is_caught_in_every_other_figure(part: str, seed: int, releases: int, factor: float) -> None:
     measure, _ = PARTS[part]
 
-    found = measure(Task(seed, releases, scale_factor=0.5))
+    found = measure(Task(seed, releases, scale_factor=factor))
 
-    assert min(covered.holding for covered in found) < stats.binom.ppf(FALSE_ALARM, releases, COVERAGE)
+    assert found
+    assert not any(is_covered(covered) for covered in found)
 
 
 def test_intervals_that_are_to_hold_together_do() -> None:
     """Sample: 100 releases of a register of 8 groups."""
     together, _ = PARTS["joint"][0](Task(21, 100))
 
-    assert together.holding >= stats.binom.ppf(FALSE_ALARM, 100, COVERAGE)
+    assert is_covered(together)
 
 
 def test_single_intervals_that_are_called_joint_are_caught() -> None:
     """The negative control: of the same releases all intervals hold in little more than half."""
     together, _ = PARTS["joint"][0](Task(21, 100, joint=False))
 
-    assert together.holding < stats.binom.ppf(FALSE_ALARM, 100, COVERAGE)
+    assert not is_covered(together)
 
 
 def test_intervals_of_one_release_count_as_one() -> None:
@@ -203,22 +234,20 @@ def test_wrong_known_totals_are_caught() -> None:
 
     found = measure(Task(273, 300, totals_factor=1.2))
 
-    assert max(covered.holding for covered in found) < stats.binom.ppf(FALSE_ALARM, 300, COVERAGE)
-
-
-def least_of_strata(scale_factor: float, releases: int) -> float:
-    """The least share that any figure of conditional parity holds, of releases of 2 strata with 16 groups."""
-    return min(covered.coverage for covered in PARTS["strata"][0](Task(43, releases, scale_factor=scale_factor)))
+    assert not any(is_covered(covered) for covered in found)
 
 
 def test_figures_within_and_over_strata_hold_one_by_one_and_together() -> None:
-    """Several intervals of one release count as one: so many releases are as many as are independent."""
-    assert least_of_strata(1.0, 100) >= stats.binom.ppf(FALSE_ALARM, 100, COVERAGE) / 100
+    """Of 100 releases of 2 strata with 16 groups."""
+    assert all(is_covered(covered) for covered in PARTS["strata"][0](Task(43, 100)))
 
 
-def test_half_the_noise_is_caught_within_and_over_strata() -> None:
+def test_half_the_noise_is_caught_where_strata_hold_together() -> None:
     """The negative control: intervals of both strata hold together in 57 % of 500 releases.
 
     Of 150 releases the bar is 122, reached with a chance of 4·10⁻¹⁰; were it 62 %, of 2·10⁻⁷.
     """
-    assert least_of_strata(0.5, 150) < stats.binom.ppf(FALSE_ALARM, 150, COVERAGE) / 150
+    together, *_ = PARTS["strata"][0](Task(43, 150, scale_factor=0.5))
+
+    assert together.name.startswith("strata together")
+    assert not is_covered(together)
