@@ -253,24 +253,39 @@ BUGS: Final = (
         "answer before commit",
         (
             Edit(
-                "holder_service/storage/database.py",
-                "        queued = self._lane.submit(self._transaction, work)\n",
-                "        import concurrent.futures\n"
-                "        import time\n\n"
-                "        early: concurrent.futures.Future[T] = concurrent.futures.Future()\n\n"
-                "        def answer_early(connection: Connection) -> T:\n"
-                "            try:\n"
-                "                early.set_result(work(connection))\n"
-                "            except BaseException as error:\n"
-                "                early.set_exception(error)\n"
-                "                raise\n"
-                "            time.sleep(0.02)\n"
-                "            return early.result()\n\n"
-                "        self._lane.submit(self._transaction, answer_early)\n"
-                "        queued = early\n",
+                "holder_service/services/ledger_store.py",
+                "            result = work(transaction, anchored)\n            done.append(transaction)\n",
+                "            import time\n\n"
+                "            result = work(transaction, anchored)\n"
+                "            done.append(transaction)\n"
+                "            if isinstance(result, list):\n"
+                "                for answer in result:\n"
+                "                    answer()\n"
+                "                result.clear()\n"
+                "                time.sleep(0.02)\n",
             ),
         ),
         ("tests/integration/test_kills.py::test_killed_at_some_steps_nothing_was_released_uncharged",),
+    ),
+    Bug(
+        "a refusal after a write touches the others",
+        (Edit("holder_service/services/ledger_store.py", "if transaction.last is not before:", "if False:"),),
+        ("tests/integration/test_shared_commits.py::test_a_fault_of_one_is_its_own",),
+    ),
+    Bug(
+        "a shared answer leaves before the anchor",
+        (
+            Edit(
+                "holder_service/services/ledger_store.py",
+                "        result = run(transact)\n",
+                "        result = run(transact)\n"
+                "        if isinstance(result, list):\n"
+                "            for answer in result:\n"
+                "                answer()\n"
+                "            result.clear()\n",
+            ),
+        ),
+        ("tests/integration/test_shared_commits.py",),
     ),
     Bug(
         "limit check outside the lock",

@@ -1,19 +1,25 @@
 """The one way to change anything: a transaction under the ledger's lock, then the anchor, then the answer.
 
 2-privacy §5: commit durably → anchor → answer. A caller that gets a value back from `LedgerStore.commit` may
-let it leave the holder.
+let it leave the holder, and so may one that gets it from `commit_shared`, whose transaction is that of all who wait for
+the ledger at the time (docs/adr/0038).
 """
 
 import logging
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Concatenate, ParamSpec, TypeVar
+from functools import partial
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from holder_service.domain.errors import Conflict, RestoreUnrecorded, Unavailable
+from holder_service.domain.errors import Conflict, HolderError, RestoreUnrecorded, Unavailable
 from holder_service.domain.ledger import Entry, Event
 from holder_service.storage import ledger
 from holder_service.storage.anchor import Anchor
 from holder_service.storage.database import Connection, Database
+from shared.problems import PlanRefused
 from shared.releases import LedgerPosition
 
 T = TypeVar("T")
@@ -27,18 +33,47 @@ def utc_now() -> datetime:
 
 
 class Transaction:
-    """A transaction under the ledger's lock: one time for all of it, and the entries it appends."""
+    """A transaction under the ledger's lock: one time for all of it, and the entries it appends.
+
+    Attributes:
+        last: The last entry that it appended.
+        rests_on: The sequence number of the newest entry before it on which an answer of it rests.
+    """
 
     def __init__(self, connection: Connection, now: datetime, head: LedgerPosition) -> None:
         self.connection = connection
         self.now = now
         self.last: Entry | None = None
+        self.rests_on = 0
         self._head = head
 
     def append(self, event: Event) -> Entry:
         self.last = ledger.append(self.connection, event, now=self.now, after=self._head)
         self._head = self.last.position
         return self.last
+
+    def rest_on(self, sequence: int) -> None:
+        """Have an entry anchored before anything is answered: its own process may have died after its commit."""
+        self.rests_on = max(self.rests_on, sequence)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared(Generic[T]):
+    """Work that waits for a transaction, with others, and what becomes of it."""
+
+    work: Callable[[Transaction], T]
+    outcome: "Future[T]"
+
+    def attempt(self, transaction: Transaction) -> Callable[[], None]:
+        """Do the work; gives what is to be done once all is committed and anchored: answer or refuse."""
+        before = transaction.last
+        try:
+            result = self.work(transaction)
+        except (HolderError, PlanRefused) as refusal:
+            if transaction.last is not before:
+                raise RuntimeError("Work that shares a transaction was refused after it wrote.") from refusal
+            return partial(self.outcome.set_exception, refusal)
+        return partial(self.outcome.set_result, result)
 
 
 class LedgerStore:
@@ -48,6 +83,8 @@ class LedgerStore:
         self.database = database
         self.anchor = anchor
         self.clock = clock
+        self._guard = threading.Lock()
+        self._waiting: list[_Shared[Any]] = []
 
     def commit(self, work: Callable[[Transaction], T]) -> T:
         """Do some work as one transaction, durably, and anchor what it appended.
@@ -57,7 +94,29 @@ class LedgerStore:
             Unavailable: The database or the anchor failed. The work may have been committed, but no
                 answer of it left; whoever asks again finds what was stored.
         """
-        return self._commit(lambda transaction, _: work(transaction), restoring=False)
+        return self._transact(lambda transaction, _: work(transaction), self.database.write)
+
+    def commit_shared(self, work: Callable[[Transaction], T]) -> Future[T]:
+        """Do some work in one transaction with all that waits for the ledger when its turn comes, and anchor it once.
+
+        Each is done in the order in which it came, on what those before it left, and has its own outcome once all is
+        committed and anchored. Who is refused touches no other. A failure of the transaction or the anchor is
+        everybody's.
+
+        Args:
+            work: As for `commit`; but it has to refuse before it writes anything.
+
+        Returns:
+            What will have the result or the refusal, as `commit` would return or raise it. Until the transaction
+            begins, it can be cancelled, which `database.give_up` does; then nothing was done.
+        """
+        shared = _Shared(work, Future[T]())
+        with self._guard:
+            self._waiting.append(shared)
+            first = len(self._waiting) == 1
+        if first:
+            self.database.in_lane(self._commit_waiting)
+        return shared.outcome
 
     def record_restore(self, work: Callable[[Transaction, LedgerPosition | None], T]) -> T:
         """Do the work that records a restore, although the anchored entry is missing, and anchor what it appended.
@@ -69,7 +128,7 @@ class LedgerStore:
             Conflict: The database has the anchored entry: nothing was restored, and nothing was done.
             Unavailable: As for `commit`.
         """
-        return self._commit(work, restoring=True)
+        return self._transact(work, self.database.write, restoring=True)
 
     def look_up(self, work: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
         """What a function finds in the database.
@@ -112,8 +171,38 @@ class LedgerStore:
         if entry_hash is not None:
             self._advance(LedgerPosition(sequence=sequence, hash=entry_hash))
 
-    def _commit(self, work: Callable[[Transaction, LedgerPosition | None], T], *, restoring: bool) -> T:
-        appended: list[Entry] = []
+    def _commit_waiting(self) -> None:
+        """In the lane: commit all that waits by now."""
+        with self._guard:
+            waiting, self._waiting = self._waiting, []
+        self._commit_all([one for one in waiting if one.outcome.set_running_or_notify_cancel()])
+
+    def _commit_all(self, shared: Sequence[_Shared[Any]]) -> None:
+        """Do works in one transaction; where one of them fails other than by a refusal, each in one of its own."""
+        try:
+            settle = self._transact(
+                lambda transaction, _: [one.attempt(transaction) for one in shared], self.database.transaction
+            )
+        except HolderError as failure:
+            settle = [partial(one.outcome.set_exception, failure) for one in shared]
+        except Exception as fault:  # noqa: BLE001 - whoever waits is given it, and raises it
+            if len(shared) > 1:
+                for one in shared:
+                    self._commit_all([one])
+                return
+            settle = [partial(one.outcome.set_exception, fault) for one in shared]
+        for answer in settle:
+            answer()
+
+    def _transact(
+        self,
+        work: Callable[[Transaction, LedgerPosition | None], T],
+        run: Callable[[Callable[[Connection], T]], T],
+        *,
+        restoring: bool = False,
+    ) -> T:
+        """Do some work under the ledger's lock by `run`, which commits it, then anchor what it appended or rests on."""
+        done: list[Transaction] = []
 
         def transact(connection: Connection) -> T:
             # The anchor is read before the lock is taken: what it holds was committed by then.
@@ -123,13 +212,15 @@ class LedgerStore:
                 raise _nothing_restored() if restoring else _rolled_back()
             transaction = Transaction(connection, self.clock(), head)
             result = work(transaction, anchored)
-            if transaction.last is not None:
-                appended.append(transaction.last)
+            done.append(transaction)
             return result
 
-        result = self.database.write(transact)
-        if appended:
-            self._advance(appended[-1].position, restoring=restoring)
+        result = run(transact)
+        [transaction] = done
+        if transaction.last is not None:
+            self._advance(transaction.last.position, restoring=restoring)
+        elif transaction.rests_on > 0:
+            self.ensure_anchored(transaction.rests_on)
         return result
 
     def _has_anchored_entry(self, connection: Connection) -> bool:

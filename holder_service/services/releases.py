@@ -5,6 +5,7 @@ them waits for the plan's public deadline. `enter`: one transaction (limits, key
 charge, entry, release) → commit → anchor. So whatever anybody can see of a release changes at a public time.
 """
 
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -143,8 +144,10 @@ def draw(asked: AskedPlan, *, engine: Engine) -> DrawnRelease:
     return DrawnRelease(asked, SerialisedAnswer.of(answer, plan=asked.document))
 
 
-def enter(store: LedgerStore, *, drawn: DrawnRelease, key_id: str, signing: Signer) -> EnteredRelease:
-    """Charge a drawn answer and store it: from here on it may leave the holder.
+def enter(store: LedgerStore, *, drawn: DrawnRelease, key_id: str, signing: Signer) -> Future[EnteredRelease]:
+    """Have a drawn answer charged and stored, in one transaction with all others that wait for the ledger.
+
+    Once the result is there, it may leave the holder.
 
     Args:
         store: Where it is charged.
@@ -153,24 +156,25 @@ def enter(store: LedgerStore, *, drawn: DrawnRelease, key_id: str, signing: Sign
         signing: What the release is signed with.
 
     Returns:
-        The new release; or the stored one, if the same plan was answered meanwhile (this draw is dropped).
-
-    Raises:
+        What will have the new release; or the stored one, if the same plan was answered meanwhile (this draw is
+        dropped). Or one of these errors:
         Unauthenticated: The key was withdrawn or has expired, or its account is disabled.
         BudgetExhausted, CapExhausted, Conflict, VersionGone, PlanRefused: Things changed since the plan was priced.
         Unavailable: The store failed; the same plan asked again gets what was committed, or is charged once.
     """
-    entered = store.commit(lambda transaction: _charge(transaction, drawn, key_id, signing))
-    store.ensure_anchored(entered.release.sequence)
-    return entered
+    return store.commit_shared(lambda transaction: _charge(transaction, drawn, key_id, signing))
 
 
 def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing: Signer) -> EnteredRelease:
-    """Look at everything again under the ledger's lock, append the charge, sign and store the release."""
+    """Look at everything again under the ledger's lock; then append the charge, sign and store the release.
+
+    Others share the transaction: nothing is written before the last refusal.
+    """
     asked, priced = drawn.asked, drawn.asked.priced
     access.require_in_force(transaction.connection, key_id, now=transaction.now)
     stored = releases.find_release(transaction.connection, asked.identity)
     if stored is not None:
+        transaction.rest_on(stored.sequence)
         return EnteredRelease(stored, new=False)
     dataset = require_dataset(transaction.connection, priced.dataset.name)
     _require_current(dataset, priced.plan.version)

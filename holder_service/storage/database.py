@@ -8,7 +8,7 @@ exclude each other by `BEGIN IMMEDIATE` on SQLite and by a lock on the head's ro
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -84,17 +84,19 @@ class Database:
             Unavailable: The store failed, or is busy for too long. Whether the commit happened may then be
                 unknown: whoever retries looks for the outcome first.
         """
-        queued = self._lane.submit(self._transaction, work)
+        queued = self.in_lane(lambda: self.transaction(work))
         try:
             return queued.result(timeout=LOCK_WAIT_S)
         except TimeoutError:
-            # While one transaction waits for a lock, those behind it would wait for it in turn, each as long again.
-            if queued.cancel():
-                _log.error("store unavailable", extra={"error": "write lane full"})
-                raise _unavailable() from None
+            give_up(queued)
         return queued.result()
 
-    def _transaction(self, work: Callable[[Connection], T]) -> T:
+    def in_lane(self, job: Callable[[], T]) -> Future[T]:
+        """Have something done after all that was queued before it, and before all that is queued after it."""
+        return self._lane.submit(job)
+
+    def transaction(self, work: Callable[[Connection], T]) -> T:
+        """Run some work as one durable transaction, as `write` does, for whoever is in the lane already."""
         with _store_faults(), self._engine.connect().execution_options(writes=True) as connection, connection.begin():
             return work(connection)
 
@@ -179,6 +181,19 @@ def _store_faults() -> Iterator[None]:
             raise
         # The driver's text may quote parameters, so the log names only its class.
         _log.error("store unavailable", extra={"error": type(getattr(error, "orig", error)).__name__})
+        raise _unavailable() from None
+
+
+def give_up(queued: Future[T]) -> None:
+    """Take back what waited for `LOCK_WAIT_S`, unless it has begun.
+
+    While one transaction waits for a lock, those behind it would wait for it in turn, each as long again.
+
+    Raises:
+        Unavailable: It was taken back.
+    """
+    if queued.cancel():
+        _log.error("store unavailable", extra={"error": "write lane full"})
         raise _unavailable() from None
 
 

@@ -297,7 +297,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 drawn=releases.draw(prepared, engine=self.holder.engine),
                 key_id=self.key_ids[auditor],
                 signing=self.holder.signing,
-            ),
+            ).result(),
         )
         if answered is not None:
             assert answered.new

@@ -16,6 +16,7 @@ from holder_service.storage.datasets import Dataset
 from holder_service.storage.releases import StoredRelease, releases_of
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import AnyCaller, Auditor, PathDataset, TheHolder, TheSlots
+from holder_service.web.edge.ledger_lane import outcome
 from holder_service.web.edge.public_times import wait_until_public
 from holder_service.web.edge.telemetry import note_release
 from holder_service.web.rest.answers import DatasetList, ReleaseList, ReleaseSummary
@@ -110,8 +111,8 @@ async def release_plan(
             due_s, overran = await wait_until_public(begun_s, deadline_s)
             _note_deadline(deadline_s, overran=overran)
         try:
-            entered = await run_in_threadpool(
-                releases.enter, holder.store, drawn=drawn, key_id=caller.key_id, signing=holder.signing
+            entered = await outcome(
+                releases.enter(holder.store, drawn=drawn, key_id=caller.key_id, signing=holder.signing)
             )
         finally:
             await wait_until_public(due_s, quantum_ms / 1000)
