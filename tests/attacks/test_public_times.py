@@ -15,8 +15,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
+from holder_service.records import local_engine
 from holder_service.records.counting import TrueCounts, count_cells
-from holder_service.services import releases
 from holder_service.web.rest import auditors
 from shared.plans import Plan, identity
 from testing.holders import TestedHolder, running_holder
@@ -42,7 +42,7 @@ def count_slowly(monkeypatch: pytest.MonkeyPatch, count_s: float) -> None:
         time.sleep(count_s)
         return count_cells(*given)
 
-    monkeypatch.setattr(releases, "count_cells", count)
+    monkeypatch.setattr(local_engine, "count_cells", count)
 
 
 def look(holder: TestedHolder, body: dict[str, Any]) -> tuple[Any, ...]:
@@ -98,7 +98,7 @@ def test_the_order_of_entries_is_that_of_the_deadlines(
             time.sleep(SLOW_S)
         return count_cells(*given)
 
-    monkeypatch.setattr(releases, "count_cells", count)
+    monkeypatch.setattr(local_engine, "count_cells", count)
 
     with ThreadPoolExecutor(2) as pool:
         slow = pool.submit(unhurried.release, plan(draw=1))
@@ -122,7 +122,7 @@ def test_who_may_no_longer_ask_at_the_deadline_is_refused(
         go_on.wait(timeout=30)
         return count_cells(*given)
 
-    monkeypatch.setattr(releases, "count_cells", count)
+    monkeypatch.setattr(local_engine, "count_cells", count)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(unhurried.release, plan())
         assert begun.wait(timeout=30)
@@ -141,7 +141,7 @@ def test_a_key_withdrawn_during_the_count_is_refused(unhurried: TestedHolder, mo
         assert unhurried.admin("DELETE", path).status_code == 204
         return count_cells(*given)
 
-    monkeypatch.setattr(releases, "count_cells", count)
+    monkeypatch.setattr(local_engine, "count_cells", count)
     sent_s = time.monotonic()
 
     answer = unhurried.release(plan())
@@ -180,7 +180,7 @@ def test_plans_are_drawn_one_after_the_other(unhurried: TestedHolder, monkeypatc
             at_once -= 1
         return count_cells(*given)
 
-    monkeypatch.setattr(releases, "count_cells", count)
+    monkeypatch.setattr(local_engine, "count_cells", count)
     keys = [unhurried.auditor_key, unhurried.open_auditor("second", epsilon="10")]
     with ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(unhurried.release, plan(draw=n + 1), key=keys[n % 2]) for n in range(8)]
