@@ -5,7 +5,8 @@ ledger before, and for 1 and 8 clients: releases per second, each with its charg
 median and 99th percentile, on 30 000 records with 16 disjoint cells by two groups, with the quantum given (0);
 and the same for the bare application (the same framework and server answering a constant to the same body) and the bare
 transaction (an insert of a release's size, durably committed, by one thread). All of it in one run, in
-turn, so that the ratios hold on a noisy machine.
+turn, so that the ratios hold on a noisy machine. The processor time that the server takes for each answer depends least
+on what else the machine does.
 
 Clients are processes of their own, so they share the two cores with the holder, as the figures say.
 """
@@ -13,17 +14,19 @@ Clients are processes of their own, so they share the two cores with the holder,
 import argparse
 import itertools
 import multiprocessing
+import os
 import socket
 import statistics
 import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.pool import Pool
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -49,11 +52,12 @@ FILLED_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Answers per second, and how long one took, in milliseconds."""
+    """Answers per second; how long one took, and the server's processor time for each, in milliseconds."""
 
     per_second: float
     median_ms: float
     p99_ms: float
+    processor_ms: float
 
 
 def fresh_plan(number: int) -> dict[str, Any]:
@@ -85,19 +89,37 @@ def ask(url: str, key: str, first: int, seconds: float) -> list[float]:
     return took
 
 
-def measure(pool: Pool, url: str, key: str, *, clients: int, seconds: float, first: int) -> Measured:
+def measure(pool: Pool, served: Served, key: str, *, clients: int, seconds: float, first: int) -> Measured:
     """Let some clients ask at once."""
-    asked = [(url, key, first + client * 100_000, seconds) for client in range(clients)]
+    asked = [(served.url, key, first + client * 100_000, seconds) for client in range(clients)]
+    before_s = processor_s(served.process.pid or 0)
     took = sorted(itertools.chain.from_iterable(pool.starmap(ask, asked)))
-    return Measured(
-        len(took) / seconds, statistics.median(took) * 1000, took[min(int(len(took) * 0.99), len(took) - 1)] * 1000
+    processor_ms = (processor_s(served.process.pid or 0) - before_s) / len(took) * 1000
+    return measured(took, seconds, processor_ms)
+
+
+def measured(took: Sequence[float], seconds: float, processor_ms: float) -> Measured:
+    """The figures of so many times in seconds, ascending."""
+    last = took[min(int(len(took) * 0.99), len(took) - 1)]
+    return Measured(len(took) / seconds, statistics.median(took) * 1000, last * 1000, processor_ms)
+
+
+def processor_s(pid: int) -> float:
+    """The processor time that a process and those under it have had, in seconds."""
+    process = Path(f"/proc/{pid}")
+    user, system = process.joinpath("stat").read_text().rpartition(") ")[2].split()[11:13]
+    children = itertools.chain.from_iterable(
+        task.joinpath("children").read_text().split() for task in process.joinpath("task").iterdir()
     )
+    own_s = (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return own_s + sum(processor_s(int(child)) for child in children)
 
 
 def bare_transactions(database_url: str, seconds: float) -> Measured:
     """Durable transactions that insert a row of a release's size, one after the other."""
     database = Database(database_url)
     took = []
+    before_s = time.process_time()
 
     def work(connection: Connection) -> None:
         row = {"id": f"bare-{uuid.uuid4()}", "auditor": "ADR", "dataset": "register", "version": 1, "sequence": 1}
@@ -108,8 +130,7 @@ def bare_transactions(database_url: str, seconds: float) -> Measured:
         database.write(work)
         took.append(time.perf_counter() - started)
     database.close()
-    took.sort()
-    return Measured(len(took) / seconds, statistics.median(took) * 1000, took[int(len(took) * 0.99)] * 1000)
+    return measured(sorted(took), seconds, (time.process_time() - before_s) / len(took) * 1000)
 
 
 def fill(ledger_store: LedgerStore, entries: int) -> None:
@@ -153,10 +174,15 @@ class Row:
         """The row of the table."""
         medians = [statistics.median(getattr(one, name) for one in self.rounds) for name in Measured.__slots__]
         before = "–" if self.entries is None else f"{self.entries:,}".replace(",", " ")
-        per_second, median_ms, p99_ms = medians
+        per_second, *times_ms = medians
         return (
-            self.store, self.what, before, str(self.clients), f"{per_second:.0f}", f"{median_ms:.1f}", f"{p99_ms:.1f}"
-        )  # fmt: skip
+            self.store,
+            self.what,
+            before,
+            str(self.clients),
+            f"{per_second:.0f}",
+            *(f"{ms:.1f}" for ms in times_ms),
+        )
 
 
 def main() -> None:
@@ -170,7 +196,7 @@ def main() -> None:
     options.add_argument("--entries", type=int, nargs="+", default=[0, 10_000, 100_000], help="in the ledger before")
     options.add_argument("--stores", nargs="+", default=["SQLite", "PostgreSQL"], choices=["SQLite", "PostgreSQL"])
     given = options.parse_args()
-    columns = ("store", "what", "entries before", "clients", "per second", "median ms", "p99 ms")
+    columns = ("store", "what", "entries before", "clients", "per second", "median ms", "p99 ms", "processor ms")
     table = Table(*columns, title=f"Releases, quantum {given.quantum} ms")
     with multiprocessing.get_context("spawn").Pool(8) as pool:
         for row in bare_rows(pool, given):
@@ -183,8 +209,8 @@ def main() -> None:
 
 def bare_rows(pool: Pool, given: argparse.Namespace) -> Iterator[Row]:
     """The framework and the server alone."""
-    with application("benchmarks.bare_app:app") as url:
-        ask_with = partial(measure, pool, url, "-", seconds=given.seconds, first=0)
+    with application("benchmarks.bare_app:app") as served:
+        ask_with = partial(measure, pool, served, "-", seconds=given.seconds, first=0)
         for clients in (1, 8):
             yield Row("–", "bare application", None, clients, [ask_with(clients=clients) for _ in range(given.rounds)])
 
@@ -199,7 +225,7 @@ def store_rows(pool: Pool, given: argparse.Namespace, store: str) -> Iterator[Ro
         holder.load(register_csv(people=RECORDS))
         firsts = itertools.count(1, 1_000_000)
         with serving(holder.settings, workers=given.workers) as served:
-            ask_with = partial(measure, pool, served.url, holder.auditor_key, seconds=given.seconds)
+            ask_with = partial(measure, pool, served, holder.auditor_key, seconds=given.seconds)
             for entries in given.entries:
                 fill(holder.holder.store, entries)
                 for clients in given.clients:
@@ -211,7 +237,7 @@ def store_rows(pool: Pool, given: argparse.Namespace, store: str) -> Iterator[Ro
 
 
 @contextmanager
-def application(name: str) -> Iterator[str]:
+def application(name: str) -> Iterator[Served]:
     """Serve an application in a process of its own on a free port of loopback."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -219,7 +245,7 @@ def application(name: str) -> Iterator[str]:
     served = Served(f"http://127.0.0.1:{port}", subprocess.Popen(command, start_new_session=True))
     try:
         served.wait_until_ready()
-        yield served.url
+        yield served
     finally:
         served.kill()
 

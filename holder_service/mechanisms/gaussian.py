@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from opendp.combinators import make_zCDP_to_approxDP
@@ -23,7 +23,7 @@ _SPACE: Final = vector_domain(atom_domain(T="i64")), l2_distance(T="f64")
 _TOLERANCE: Final = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: its loss is worked out once, as it is itself
 class GaussianMechanism:
     """Add independent discrete Gaussian noise to every count of a batch of disjoint cells.
 
@@ -50,7 +50,7 @@ class GaussianMechanism:
         """The mechanism that costs (ε, δ); kept, because finding σ takes some."""
         return _calibrated(loss, squared_sensitivity)
 
-    @property
+    @cached_property
     def loss(self) -> Loss:
         """ε, and δ at it by OpenDP's map of what draws the noise."""
         delta = _delta(self._measurement, self.epsilon_nano, self.squared_sensitivity)

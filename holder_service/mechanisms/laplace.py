@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from opendp.domains import atom_domain, vector_domain
@@ -22,7 +22,7 @@ enable_features("contrib")
 SPACE: Final = vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: its loss is worked out once, as it is itself
 class LaplaceMechanism:
     """Add independent discrete Laplace noise to every count of a batch of disjoint cells.
 
@@ -46,7 +46,7 @@ class LaplaceMechanism:
         """The mechanism that costs exactly ε; kept, because building one costs more than a small draw."""
         return _calibrated(epsilon_nano, sensitivity)
 
-    @property
+    @cached_property
     def loss(self) -> Loss:
         """By OpenDP's map of what draws the noise."""
         return Loss(nano_at_least(self._measurement.map(self.sensitivity)))

@@ -22,6 +22,7 @@ from holder_service.storage import datasets, ledger, metadata
 from holder_service.storage.columns import StoredColumn
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
+from holder_service.storage.ledger import AccountState
 from shared import canonical
 from shared.amounts import LARGEST_LOSS, NANO_PER_UNIT, format_nano
 from shared.datasets import DatasetDeclaration
@@ -38,8 +39,25 @@ def require_dataset(connection: Connection, name: str, *, or_retired: bool = Fal
     """
     dataset = datasets.find_dataset(connection, name)
     if dataset is None or (dataset.retired and not or_retired):
-        raise NotFound(f"There is no dataset {name!r}; GET /v1/datasets lists those there are.")
+        raise no_dataset(name)
     return dataset
+
+
+def require_state(connection: Connection, name: str, auditor: str, *, or_retired: bool = False) -> AccountState:
+    """The same with what its plans are charged against.
+
+    Raises:
+        NotFound: As for `require_dataset`.
+    """
+    state = ledger.account_state(connection, name, auditor)
+    if state is None or (state.dataset.retired and not or_retired):
+        raise no_dataset(name)
+    return state
+
+
+def no_dataset(name: str) -> NotFound:
+    """There is none of that name for whoever asks."""
+    return NotFound(f"There is no dataset {name!r}; GET /v1/datasets lists those there are.")
 
 
 def read_dataset(store: LedgerStore, name: str) -> Dataset:

@@ -46,6 +46,7 @@ class Transaction:
         self.last: Entry | None = None
         self.rests_on = 0
         self._head = head
+        self._found: dict[Callable[[Connection], Any], Any] = {}
 
     def append(self, event: Event) -> Entry:
         self.last = ledger.append(self.connection, event, now=self.now, after=self._head)
@@ -55,6 +56,13 @@ class Transaction:
     def rest_on(self, sequence: int) -> None:
         """Have an entry anchored before anything is answered: its own process may have died after its commit."""
         self.rests_on = max(self.rests_on, sequence)
+
+    def once(self, look_up: Callable[[Connection], T]) -> T:
+        """What a look-up finds, asked once: nothing that works in this transaction changes it, and nobody else can."""
+        if look_up not in self._found:
+            self._found[look_up] = look_up(self.connection)
+        found: T = self._found[look_up]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +183,8 @@ class LedgerStore:
         """In the lane: commit all that waits by now."""
         with self._guard:
             waiting, self._waiting = self._waiting, []
-        self._commit_all([one for one in waiting if one.outcome.set_running_or_notify_cancel()])
+        if shared := [one for one in waiting if one.outcome.set_running_or_notify_cancel()]:
+            self._commit_all(shared)
 
     def _commit_all(self, shared: Sequence[_Shared[Any]]) -> None:
         """Do works in one transaction; where one of them fails other than by a refusal, each in one of its own."""
@@ -212,6 +221,8 @@ class LedgerStore:
                 raise _nothing_restored() if restoring else _rolled_back()
             transaction = Transaction(connection, self.clock(), head)
             result = work(transaction, anchored)
+            if transaction.last is not None:
+                ledger.move_head(connection, transaction.last.position)
             done.append(transaction)
             return result
 

@@ -22,11 +22,11 @@ from holder_service.domain.ledger import Event
 from holder_service.records.engines import Engine
 from holder_service.records.files import RecordFiles
 from holder_service.services import access, columns
-from holder_service.services.datasets import encoded_version, relation_of, require_dataset
+from holder_service.services.datasets import encoded_version, relation_of, require_dataset, require_state
 from holder_service.services.key_rotation import Signer
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.services.priced import AskedPlan, PricedPlan
-from holder_service.storage import ledger, releases
+from holder_service.storage import releases
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.ledger import AccountState
@@ -78,7 +78,8 @@ def prepare(
     """
     check_size(plan)
     with store.database.read() as connection:
-        declared = require_dataset(connection, dataset, or_retired=True)
+        state = require_state(connection, dataset, auditor, or_retired=True)
+        declared = state.dataset
         version = plan.version if plan.version is not None else declared.version
         if version is None:
             raise NoRecords(f"Dataset {dataset!r} has no records yet, or none any more.")
@@ -89,7 +90,6 @@ def prepare(
         if stored is None:
             _require_current(declared, version)
             named = columns.resolved(connection, plan, declared, auditor=auditor)
-            state = _account_state(connection, declared, auditor)
             priced = PricedPlan.of(pinned, declared, state.relation, named)
             columns.require_usable(named, declared, files, now=store.clock())
             asked = AskedPlan(priced, auditor, identity, document)
@@ -176,16 +176,16 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
     if stored is not None:
         transaction.rest_on(stored.sequence)
         return EnteredRelease(stored, new=False)
-    dataset = require_dataset(transaction.connection, priced.dataset.name)
+    state = require_state(transaction.connection, priced.dataset.name, asked.auditor)
+    dataset = state.dataset
     _require_current(dataset, priced.plan.version)
     columns.resolved(transaction.connection, priced.plan, dataset, auditor=asked.auditor)
-    state = _account_state(transaction.connection, dataset, asked.auditor)
     if state.relation != priced.relation:
         raise Conflict("The population's neighbouring relation changed while the plan was answered: ask again.")
     _require_funds(state, priced.charge, now=transaction.now)
     _require_free_share(transaction.connection, asked)
     account, cap = state.account.charged(priced.charge), state.cap.charged(priced.charge)
-    pair = signing.in_force(transaction.connection)  # asked under the lock: a rotation may have come between
+    pair = transaction.once(signing.in_force)  # asked under the lock: a rotation may have come between
     entry = transaction.append(
         Event(
             "charge", actor=asked.auditor, population=dataset.population, dataset=dataset.name,
@@ -230,14 +230,6 @@ def _require_current(dataset: Dataset, version: int | None) -> None:
             f"Version {version} of dataset {dataset.name!r} is gone and this plan was never answered for it. "
             "Ask for the current version, or leave `version` out."
         )
-
-
-def _account_state(connection: Connection, dataset: Dataset, auditor: str) -> AccountState:
-    """Relation, account and cap of the people that a dataset is about."""
-    state = ledger.account_state(connection, dataset.population, auditor)
-    if state is None:
-        raise NotFound(f"There is no population {dataset.population!r}.")
-    return state
 
 
 def _require_funds(state: AccountState, loss: Loss, *, now: datetime) -> None:

@@ -72,7 +72,7 @@ def put_population(connection: Connection, population: Population) -> None:
 def find_dataset(connection: Connection, name: str) -> Dataset | None:
     """The dataset of a name, retired ones included."""
     row = connection.execute(_FIND, {"called": name}).one_or_none()
-    return None if row is None else _dataset(row)
+    return None if row is None else dataset_of_row(row)
 
 
 def every(connection: Connection, *, population: str | None = None) -> list[Dataset]:
@@ -80,7 +80,7 @@ def every(connection: Connection, *, population: str | None = None) -> list[Data
     query = select(datasets).order_by(datasets.c.name)
     if population is not None:
         query = query.where(datasets.c.population == population)
-    return [_dataset(row) for row in connection.execute(query)]
+    return [dataset_of_row(row) for row in connection.execute(query)]
 
 
 def files(connection: Connection) -> frozenset[str]:
@@ -115,8 +115,9 @@ def schema_digests(connection: Connection) -> dict[str, str]:
     }
 
 
-def _dataset(row: Row[Any]) -> Dataset:
-    return Dataset(**{**row._mapping, "schema": _schema(row.schema)})
+def dataset_of_row(row: Row[Any]) -> Dataset:
+    """The dataset that a row of the table holds, with or without more columns behind."""
+    return Dataset(**{**{name: row._mapping[name] for name in Dataset.__slots__}, "schema": _schema(row.schema)})
 
 
 @lru_cache(maxsize=256)

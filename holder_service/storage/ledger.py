@@ -9,6 +9,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
+from holder_service.storage.datasets import Dataset, dataset_of_row
 from holder_service.storage.tables import datasets, entries, ledger_head, populations, releases
 from shared import nonces
 from shared.amounts import NO_LOSS, Loss
@@ -45,17 +46,28 @@ _ACCOUNT_BALANCE = (
     .limit(1)
 )
 
-_ACCOUNT_STATE = select(
-    select(populations.c.relation).where(populations.c.name == bindparam("of")).scalar_subquery().label("relation"),
-    _ACCOUNT_BALANCE.scalar_subquery().label("account"),
-    _POPULATION_BALANCE.scalar_subquery().label("cap"),
+_NEWEST = select(entries.c.cap).where(entries.c.population == datasets.c.population).order_by(entries.c.sequence.desc())
+_ACCOUNT_STATE = (
+    select(
+        datasets,
+        populations.c.relation,
+        _NEWEST.limit(1).scalar_subquery().label("cap_now"),
+        _NEWEST.with_only_columns(entries.c.account)
+        .where(entries.c.auditor == bindparam("who"))
+        .limit(1)
+        .scalar_subquery()
+        .label("account_now"),
+    )
+    .join(populations, populations.c.name == datasets.c.population)
+    .where(datasets.c.name == bindparam("called"))
 )
 
 
 @dataclass(frozen=True, slots=True)
 class AccountState:
-    """What a plan is charged against: the population's relation and cap, and the auditor's account with it."""
+    """What a plan is charged against: its dataset, the population's relation and cap, the auditor's account with it."""
 
+    dataset: Dataset
     relation: NeighbouringRelation
     account: Balance
     cap: Balance
@@ -81,7 +93,7 @@ def lock(connection: Connection, *, hash_at: int) -> tuple[LedgerPosition, str |
 
 
 def append(connection: Connection, event: Event, *, now: datetime, after: LedgerPosition) -> Entry:
-    """Put an event at the end of the chain, whose head is `after`. Only under the ledger's lock."""
+    """Put an event at the end of the chain, behind `after`. Only under the ledger's lock, and then `move_head`."""
     entry = Entry.chained(
         sequence=after.sequence + 1, at=now.isoformat(), event=event, nonce=nonces.draw_nonce(), previous=after.hash
     )
@@ -97,8 +109,12 @@ def append(connection: Connection, event: Event, *, now: datetime, after: Ledger
             "detail": json.dumps(event.detail, sort_keys=True),
         },
     )  # fmt: skip
-    connection.execute(_MOVE_HEAD, {"sequence": entry.sequence, "hash": entry.hash})
     return entry
+
+
+def move_head(connection: Connection, head: LedgerPosition) -> None:
+    """Have the ledger end with an entry: the last that a transaction appended, before it commits."""
+    connection.execute(_MOVE_HEAD, {"sequence": head.sequence, "hash": head.hash})
 
 
 def population_balance(connection: Connection, population: str) -> Balance:
@@ -112,13 +128,14 @@ def account_balance(connection: Connection, population: str, auditor: str) -> Ba
     return balance_of_text(found) or Balance()
 
 
-def account_state(connection: Connection, population: str, auditor: str) -> AccountState | None:
-    """Relation, account and cap as they are now, in one statement; None if the population is unknown."""
-    row = connection.execute(_ACCOUNT_STATE, {"of": population, "who": auditor}).one()
-    if row.relation is None:
+def account_state(connection: Connection, dataset: str, auditor: str) -> AccountState | None:
+    """What an auditor's plans about a dataset are charged against, as it is now, in one statement; None if unknown."""
+    row = connection.execute(_ACCOUNT_STATE, {"called": dataset, "who": auditor}).one_or_none()
+    if row is None:
         return None
-    account, cap = balance_of_text(row.account), balance_of_text(row.cap)
-    return AccountState(NeighbouringRelation(row.relation), account or Balance(), cap or Balance())
+    account, cap = balance_of_text(row.account_now), balance_of_text(row.cap_now)
+    relation = NeighbouringRelation(row.relation)
+    return AccountState(dataset_of_row(row), relation, account or Balance(), cap or Balance())
 
 
 def accounts_of(connection: Connection, population: str) -> dict[str, Balance]:
