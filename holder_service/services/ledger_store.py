@@ -2,7 +2,7 @@
 
 2-privacy §5: commit durably → anchor → answer. A caller that gets a value back from `LedgerStore.commit` may
 let it leave the holder, and so may one that gets it from `commit_shared`, whose transaction is that of all who wait for
-the ledger at the time (docs/adr/0038).
+the ledger at the time (docs/adr/0039).
 """
 
 import logging

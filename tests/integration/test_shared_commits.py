@@ -1,4 +1,4 @@
-"""Releases that wait for the ledger share one transaction and one anchoring, and nothing else (docs/adr/0038)."""
+"""Releases that wait for the ledger share one transaction and one anchoring, and nothing else (docs/adr/0039)."""
 
 import errno
 import fcntl
