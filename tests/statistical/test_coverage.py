@@ -51,6 +51,9 @@ OTHERS = [
     ("judged", 2, 300),
     ("judged", 3, 300),
     ("judged", 13, 300),
+    ("joined", 339, 300),
+    ("joined", 701, 300),
+    ("joined", 1728, 500),
     ("odds", 9, 300),
     ("odds", 116, 500),
     ("shares", 11, 300),
@@ -226,6 +229,17 @@ def test_the_checks_fail_where_a_register_is_below_the_bar() -> None:
 
     assert not verdicts(Task(3, 300)).fails
     assert verdicts(Task(3, 300, scale_factor=0.5)).fails
+
+
+def test_too_little_noise_is_caught_in_joined_answers() -> None:
+    """Two draws that are each said to have half their noise hold 81 or 82 % of 1 000; the bar is passed less than once
+    in 10⁷ times. Their verdicts stay right: the ratio is far from the threshold.
+    """
+    ratio, difference, verdicts_of = PARTS["joined"][0](Task(1728, 1000, scale_factor=0.5))
+
+    assert not is_covered(ratio)
+    assert not is_covered(difference)
+    assert is_covered(verdicts_of)
 
 
 def test_wrong_known_totals_are_caught() -> None:
