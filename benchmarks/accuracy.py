@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.asking.inquiry import EVERYBODY
-from auditor_client.estimation.drawing import Drawing
+from auditor_client.estimation.drawing import EDITIONS, LATEST, Drawing
 from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.measurements import IntArray, Supports
 from auditor_client.estimation.plug_in import Policy, plug_in_counts
@@ -145,9 +145,9 @@ def grid_cases() -> list[Case]:
     return cases
 
 
-def measure(case: Case, epsilon: str, runs: int) -> Row:
+def measure(case: Case, epsilon: str, runs: int, edition: int = LATEST) -> Row:
     """Release a case many times either way, and estimate each."""
-    found = list(_posterior_ranges(case, parse_nano(epsilon), runs))
+    found = list(_posterior_ranges(case, parse_nano(epsilon), runs, edition))
     ratios = [of.ratio for of in found]
     verdicts = [ratio.against(THRESHOLD) for ratio in ratios]
     truth = case.ratio
@@ -167,12 +167,12 @@ def measure(case: Case, epsilon: str, runs: int) -> Row:
     )
 
 
-def _posterior_ranges(case: Case, epsilon_nano: int, runs: int) -> Iterator[ParityRange]:
+def _posterior_ranges(case: Case, epsilon_nano: int, runs: int, edition: int) -> Iterator[ParityRange]:
     """What the posterior makes of strategy `verdict`."""
     mechanism = LaplaceMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=1)
     parts = case.accepted[None], (case.sizes - case.accepted)[None]
     for totals in released_totals(parts, mechanism, runs):
-        yield from parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS))
+        yield from parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS, edition=EDITIONS[edition]))
 
 
 def _published_ratios(case: Case, epsilon_nano: int, runs: int) -> NDArray[np.float64]:
@@ -217,6 +217,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--runs", type=int, default=300, help="releases of each case at each ε; the bars are for 2 000")
     parser.add_argument("--part", choices=("published", "grid"), help="one of the two parts; by default both")
+    parser.add_argument("--edition", type=int, default=LATEST, help="of the estimator")
     parser.add_argument("--workers", type=int, default=2, help="processes")
     arguments = parser.parse_args()
     parts = {"published": (published_cases, 1.5, 6.0), "grid": (grid_cases, 0.0, 2.0)}
@@ -227,7 +228,9 @@ def main() -> None:
             print(f"\n{name}: {arguments.runs} runs of each row\n{HEADING}")
             settings = [(case, epsilon) for case in cases() for epsilon in EPSILONS]
             rows = []
-            for row in processes.map(partial(measure, runs=arguments.runs), *zip(*settings, strict=True)):
+            for row in processes.map(
+                partial(measure, runs=arguments.runs, edition=arguments.edition), *zip(*settings, strict=True)
+            ):
                 rows.append(row)
                 print(row, flush=True)
             print(*_summary(rows, gain_least=gain_least, gain_mean=gain_mean), sep="\n")

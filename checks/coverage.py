@@ -47,7 +47,7 @@ from scipy import stats
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.attribution import attribute
-from auditor_client.estimation.drawing import Drawing
+from auditor_client.estimation.drawing import EDITIONS, LATEST, Drawing
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
 from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.measurements import Measurement, NoisyCounts, Supports
@@ -95,6 +95,7 @@ class Task:
         scale_factor: The estimator gets the noise’s scale times this; below 1 its intervals have to fail.
         joint: Whether intervals that are called joint are made so; if not they have to fail.
         totals_factor: And known sizes of the groups times this; away from 1 they have to fail.
+        edition: Of the estimator.
     """
 
     seed: int
@@ -102,6 +103,11 @@ class Task:
     scale_factor: float = 1.0
     joint: bool = True
     totals_factor: float = 1.0
+    edition: int = LATEST
+
+    def drawing(self, draws: int = DRAWS, seed: int = 0) -> Drawing:
+        """How the estimator draws."""
+        return Drawing(draws, seed, EDITIONS[self.edition])
 
     def change(self, scale: float) -> dict[str, float]:
         """How the noise that the estimator hears of differs from a noise of this scale."""
@@ -154,7 +160,7 @@ def of_registers(
     found = [
         figure
         for totals in totals_of_releases(register, task)
-        for figure in parity_ranges(totals, level=LEVEL, drawing=Drawing(draws))
+        for figure in parity_ranges(totals, level=LEVEL, drawing=task.drawing(draws))
     ]
     return _parity_covered(name, task, found, register.parity())
 
@@ -165,7 +171,7 @@ def of_judged(task: Task) -> list[Covered]:
     found = [
         figure
         for totals in totals_of_releases(register, task)
-        for figure in parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS), rule=rule)
+        for figure in parity_ranges(totals, level=LEVEL, drawing=task.drawing(), rule=rule)
     ]
     ratios, differences = np.array([register.truth(figure.groups) for figure in found]).T
     return _parity_covered("judged", task, found, (ratios, differences))
@@ -199,7 +205,7 @@ def of_odds(task: Task) -> list[Covered]:
     found = [
         figure
         for both in zip(totals_of_releases(positive, task), totals_of_releases(negative, task), strict=True)
-        for figure in parity_ranges(*both, level=LEVEL, drawing=Drawing(DRAWS))
+        for figure in parity_ranges(*both, level=LEVEL, drawing=task.drawing())
     ]
     (first, less), (second, more) = positive.parity(), negative.parity()
     return _parity_covered("odds", task, found, (float(np.fmin(first, second)), max(less, more)))
@@ -271,7 +277,7 @@ def of_supports(task: Task) -> list[Covered]:
             complement_is=register.complement_is,
             known=known,
         )
-        found += parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS))
+        found += parity_ranges(totals, level=LEVEL, drawing=task.drawing())
     return _parity_covered("supports", task, found, register.parity())
 
 
@@ -282,7 +288,7 @@ def of_known_totals(task: Task, *, supported: bool = False) -> list[Covered]:
     found = []
     for totals in totals_of_releases(register, task):
         known = register.known(len(totals.estimates[0])) if supported else None
-        found += parity_ranges(replace(totals, known=known, bounds=bounds), level=LEVEL, drawing=Drawing(DRAWS))
+        found += parity_ranges(replace(totals, known=known, bounds=bounds), level=LEVEL, drawing=task.drawing())
     name = "totals and supports" if supported else "known totals"
     return _parity_covered(name, task, found, register.parity())
 
@@ -302,7 +308,7 @@ def of_exponential(task: Task, *, name: str = "exponential", empty: int = 0) -> 
     for start in range(0, task.runs, RUNS_AT_ONCE):
         accepted, complement = (ExponentialAnswers.of(part[start : start + RUNS_AT_ONCE], noise) for part in answers)
         totals = CountedTotals.of_exponential(accepted, complement, complement_is=register.complement_is)
-        found += parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS))
+        found += parity_ranges(totals, level=LEVEL, drawing=task.drawing())
     return _parity_covered(name, task, found, register.parity())
 
 
@@ -323,7 +329,7 @@ def of_reports(task: Task) -> list[Covered]:
             for part in (register.favourable, register.unfavourable)
         )
         totals = totals_of(Measurement(register.groups, favourable, unfavourable, "unfavourable"))
-        found += parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS))
+        found += parity_ranges(totals, level=LEVEL, drawing=task.drawing())
     return _parity_covered("reports", task, found, register.parity())
 
 
@@ -491,6 +497,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
     parser.add_argument("--scale-factor", type=float, default=1.0, help="a fault: the estimator hears of such noise")
     parser.add_argument("--totals-factor", type=float, default=1.0, help="a fault: and of such known sizes of groups")
+    parser.add_argument("--edition", type=int, default=LATEST, help="of the estimator")
     parser.add_argument("--workers", type=int, default=2, help="processes")
     arguments = parser.parse_args(given)
     print(f"{'figure':<24} {'of':>5} {'runs':>5} {'least':>8} {'mean':>8} {'width':>8} {'< 93 %':>6}   worst")
@@ -499,8 +506,8 @@ def main(given: Sequence[str] | None = None) -> None:
         for part in arguments.only.split(","):
             measure, share = PARTS[part]
             first, number = arguments.first, max(round(share * arguments.registers), 1)
-            faults = {"scale_factor": arguments.scale_factor, "totals_factor": arguments.totals_factor}
-            tasks = [Task(seed, arguments.runs, **faults) for seed in range(first, first + number)]
+            task = Task(first, arguments.runs, arguments.scale_factor, True, arguments.totals_factor, arguments.edition)
+            tasks = [replace(task, seed=seed) for seed in range(first, first + number)]
             found = processes.map(measure, tasks, chunksize=2)
             lines: dict[str, list[Covered]] = {}
             for covered in itertools.chain.from_iterable(found):

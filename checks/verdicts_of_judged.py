@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from auditor_client.estimation.drawing import Drawing
+from auditor_client.estimation.drawing import LATEST
 from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.results import Verdict
-from checks.coverage import BAR, CHANCE, DRAWS, LEVEL, Task, totals_of_releases
+from checks.coverage import BAR, CHANCE, LEVEL, Task, totals_of_releases
 from testing.invented_registers import Register, judged_register
 from testing.truths import holds, is_wrong
 
@@ -66,7 +66,7 @@ def verdicts(task: Task) -> Verdicts:
     judged = []
     for totals in totals_of_releases(register, task):
         over_all, among = (
-            parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS), rule=asked) for asked in (None, rule)
+            parity_ranges(totals, level=LEVEL, drawing=task.drawing(), rule=asked) for asked in (None, rule)
         )
         for outcomes, ranges in zip(found, (over_all, among), strict=True):
             outcomes.extend(_outcome(register, one) for one in ranges)
@@ -110,11 +110,12 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--runs", type=int, default=200, help="releases of each register; the bars are for 2 000")
     parser.add_argument("--registers", type=int, default=200, help="how many registers")
     parser.add_argument("--first", type=int, default=0, help="the number of the first register")
+    parser.add_argument("--edition", type=int, default=LATEST, help="of the estimator")
     parser.add_argument("--workers", type=int, default=2, help="processes")
     arguments = parser.parse_args(given)
     with ProcessPoolExecutor(arguments.workers) as processes:
         seeds = range(arguments.first, arguments.first + arguments.registers)
-        tasks = [Task(seed, arguments.runs) for seed in seeds]
+        tasks = [Task(seed, arguments.runs, edition=arguments.edition) for seed in seeds]
         found = list(processes.map(verdicts, tasks, chunksize=2))
     for line in lines(found):
         print(line)

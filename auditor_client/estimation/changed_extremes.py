@@ -6,7 +6,7 @@ lost in the noise, one of them looks bad in every draw. By how much, `intervals`
 smallest of all pairs, less the plain quantile of what is drawn. So the change's upper end goes up by what the second
 model leans, and its lower end down by what the first one leans. Where the answers tell both figures, no end is
 farther than it would be for independent answers as exact; where one is not known, its draws are the priors' as much as
-the answers', and no such bound is to be trusted.
+the answers': no such bound is to be trusted, and the ends reach what the ends of both figures allow.
 
 Axes: K groups, M draws.
 """
@@ -56,6 +56,9 @@ class SmallestFigure:
         if self.estimate.known and later.estimate.known:
             independent = change_of(later.estimate, self.estimate)
             low, high = min(drawn.low, max(low, independent.low)), max(drawn.high, min(high, independent.high))
+        else:
+            low = min(low, later.estimate.low - self.estimate.high)
+            high = max(high, later.estimate.high - self.estimate.low)
         return Estimate(drawn.value, max(low, -1.0), min(high, 1.0), drawn.level, drawn.method)
 
 

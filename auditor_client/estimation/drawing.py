@@ -23,17 +23,20 @@ class Edition:
             on each other by their index, which two comparisons that are combined draw by draw may not.
         level_of_sizes: How sure a group's size is to be for a size rule to leave it in; None: as sure as an interval,
             whose level differs from figure to figure where intervals are to hold together.
+        inverted: Whether ratio and difference have intervals without a prior where the answers allow it (`inversion`),
+            instead of the hull of two priors'.
     """
 
     contender_probability: float
     pairs_max: int
     shuffled: bool
     level_of_sizes: float | None
+    inverted: bool
 
 
 EDITIONS: Final[Mapping[int, Edition]] = {
-    1: Edition(contender_probability=0.04, pairs_max=64, shuffled=False, level_of_sizes=None),
-    2: Edition(contender_probability=0.004, pairs_max=256, shuffled=True, level_of_sizes=0.95),
+    1: Edition(contender_probability=0.04, pairs_max=64, shuffled=False, level_of_sizes=None, inverted=False),
+    2: Edition(contender_probability=0.004, pairs_max=256, shuffled=True, level_of_sizes=0.95, inverted=True),
 }
 LATEST: Final = max(EDITIONS)
 

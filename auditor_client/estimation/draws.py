@@ -173,7 +173,7 @@ def _importance_draws(
     totals: CountedTotals, priors: Sequence[Prior], *, number: int, seed: int
 ) -> list[tuple[IntArray, IntArray]]:
     """Accepted and refused people under each prior, shape (T, K, M) each; the groups are drawn independently."""
-    points = _quasi_random_points(2 + totals.accepted.estimate.shape[1], number, seed)
+    points = quasi_random_points(2 + totals.accepted.estimate.shape[1], number, seed)
     nobody = np.zeros((1, 1, 1), dtype=np.int64)
     least, most = _size_range(totals.bounds)
     if totals.complement_is == "everybody":
@@ -227,7 +227,7 @@ def _resampled(log_weight: FloatArray, order: IntArray, ranks: IntArray) -> NDAr
 
 
 @lru_cache(maxsize=8)
-def _quasi_random_points(dimensions: int, number: int, seed: int) -> FloatArray:
+def quasi_random_points(dimensions: int, number: int, seed: int) -> FloatArray:
     """A scrambled Sobol sequence within (0, 1), shape (number, dimensions)."""
     points: FloatArray = qmc.Sobol(dimensions, rng=np.random.default_rng(seed)).random(number)
     return np.clip(points, 1e-12, 1 - 1e-12)

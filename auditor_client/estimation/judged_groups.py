@@ -42,6 +42,29 @@ def worst_among(parts: Sequence[RateDraws], groups: Sequence[int], level: float)
     return worst_parity([part.among(groups) for part in parts], level)
 
 
+def worst_figures(
+    by_prior: Sequence[Sequence[RateDraws]], inverted: Sequence[RateDraws | None], groups: Sequence[int], level: float
+) -> tuple[Estimate, Estimate]:
+    """The worst ratio and difference of some groups: medians under the pooled prior, and intervals.
+
+    Args:
+        by_prior: Draws of each comparison under the flat prior, and under the pooled one.
+        inverted: Draws of each comparison without a prior (`inversion`), or None: intervals are then the hull of both
+            priors'.
+        groups: Their indices.
+        level: Of each interval.
+    """
+    flat, pooled = by_prior
+    figures = worst_among(pooled, groups, level)
+    without = [rates for rates in inverted if rates is not None]
+    if len(without) == len(pooled):
+        exact = worst_among(without, groups, level)
+        if all(figure.defined for figure in exact):
+            return figures[0].within(exact[0]), figures[1].within(exact[1])
+    other = worst_among(flat, groups, level)
+    return figures[0].hull(other[0]), figures[1].hull(other[1])
+
+
 def _large_enough(totals: Totals, rule: SizeRule, level: float) -> BoolArray:
     """Which groups are shown to be as large as the rule has it, shape (T, K), at the level of an interval."""
     accepted, refused = totals.estimates

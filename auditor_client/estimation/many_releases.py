@@ -1,10 +1,13 @@
 """Ratio and difference of many releases at once, by the estimator of an audit: for simulations."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.draws import DrawsWithBoundaryCases, posterior_draws
-from auditor_client.estimation.judged_groups import judged_groups, worst_among
+from auditor_client.estimation.intervals import RateDraws
+from auditor_client.estimation.inversion import inverted_rates
+from auditor_client.estimation.judged_groups import judged_groups, worst_figures
 from auditor_client.estimation.local_model import Totals
 from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.size_rule import SizeRule
@@ -34,19 +37,24 @@ def parity_ranges(
     Returns:
         One for each release.
     """
-    of_comparisons = [
-        [
-            DrawsWithBoundaryCases.of(of_prior, totals, level).rates()
-            for of_prior in posterior_draws(totals, drawing.at(drawing.seed + index))
-        ]
-        for index, totals in enumerate(comparisons)
-    ]
+    drawings = [drawing.at(drawing.seed + index) for index in range(len(comparisons))]
+    each = list(zip(comparisons, drawings, strict=True))
     judged = judged_groups(comparisons, rule, drawing.edition.level_of_sizes or level)
-    flat, pooled = (
-        [worst_among(parts, groups, level) for groups, *parts in zip(judged, *of_prior, strict=True)]
-        for of_prior in zip(*of_comparisons, strict=True)
-    )
+    by_prior = [
+        [DrawsWithBoundaryCases.of(draws, totals, level).rates() for draws in posterior_draws(totals, one)]
+        for totals, one in each
+    ]
+    none: list[RateDraws | None] = [None] * len(judged)
+    inverted: list[Sequence[RateDraws | None]] = [inverted_rates(totals, one) or none for totals, one in each]
     return [
-        ParityRange(ratio.hull(flat_ratio), difference.hull(flat_difference), groups)
-        for (ratio, difference), (flat_ratio, flat_difference), groups in zip(pooled, flat, judged, strict=True)
+        ParityRange(
+            *worst_figures(
+                list(zip(*((flat[release], pooled[release]) for flat, pooled in by_prior), strict=True)),
+                [of_comparison[release] for of_comparison in inverted],
+                groups,
+                level,
+            ),
+            groups,
+        )
+        for release, groups in enumerate(judged)
     ]

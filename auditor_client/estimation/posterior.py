@@ -1,7 +1,8 @@
 """The default estimator: posterior medians with intervals that rest on no single prior (3-estimation §2).
 
 The true counts are drawn from their posterior under a flat and under a pooled prior. A value is the
-median under the pooled prior; an interval is the hull of both priors' intervals. Figures are about the
+median under the pooled prior; an interval is the hull of both priors' intervals, or of ratio and difference one
+without a prior where the answers allow it (`inversion`). Figures are about the
 people in the data (rates a/n), so their intervals hold the noise of privacy alone; the figures of the
 population come from draws of p given those people, and hold the noise of sampling too.
 """
@@ -17,7 +18,8 @@ from auditor_client.estimation.drawing import DRAWING, Drawing
 from auditor_client.estimation.draws import DrawsWithBoundaryCases, posterior_draws
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
 from auditor_client.estimation.intervals import RateDraws, quantile_estimate
-from auditor_client.estimation.judged_groups import judged_groups, worst_among
+from auditor_client.estimation.inversion import inverted_rates
+from auditor_client.estimation.judged_groups import judged_groups, worst_figures
 from auditor_client.estimation.local_model import LocalTotals, Totals
 from auditor_client.estimation.measurements import ONLY_ADDED_NOISE, Measurement
 from auditor_client.estimation.noise_sums import FloatArray
@@ -79,6 +81,12 @@ class Posterior:
     def population_rates(self) -> list[RateDraws]:
         """Rates of the population, under either prior."""
         return [draws.population_rates()[0] for draws in self.draws_by_prior]
+
+    @cached_property
+    def inverted(self) -> RateDraws | None:
+        """Rates of the people in the data without a prior, where the answers allow it."""
+        found = inverted_rates(self.totals, self.drawing)
+        return None if found is None else found[0]
 
     def index(self, group: Group) -> int:
         """A group's index.
@@ -175,27 +183,31 @@ def members(figures: JudgedFigures, warnings: tuple[str, ...]) -> dict[str, Any]
     return {**{field.name: getattr(figures, field.name) for field in fields(figures)}, "warnings": warnings}
 
 
-def worst_of(posteriors: Sequence[Posterior], groups: Sequence[int], **of_whom: Any) -> JudgedFigures:
-    """The worst of one or two comparisons of some groups, by their indices."""
+def worst_of(
+    posteriors: Sequence[Posterior],
+    groups: Sequence[int],
+    *,
+    threshold: float | None,
+    rule: SizeRule | None = None,
+    left_out: tuple[Group, ...] = (),
+) -> JudgedFigures:
+    """The worst of one or two comparisons of some groups, by their indices; the rest is as `JudgedFigures` has it."""
     level = posteriors[0].level
-    ratio, difference = _in_hull([posterior.rates for posterior in posteriors], groups, level)
-    population = _in_hull([posterior.population_rates for posterior in posteriors], groups, level)
+    rates, population_rates = (
+        list(zip(*(getattr(posterior, name) for posterior in posteriors), strict=True))
+        for name in ("rates", "population_rates")
+    )
+    ratio, difference = worst_figures(rates, [posterior.inverted for posterior in posteriors], groups, level)
+    population = worst_figures(population_rates, [], groups, level)
     return JudgedFigures(
         ratio=ratio,
         difference=difference,
         population_ratio=population[0],
         population_difference=population[1],
-        **of_whom,
+        threshold=threshold,
+        rule=rule,
+        left_out=left_out,
     )
-
-
-def _in_hull(rates: Sequence[Sequence[RateDraws]], groups: Sequence[int], level: float) -> tuple[Estimate, Estimate]:
-    """Ratio and difference of some groups by the pooled prior, in the hull of both priors' intervals.
-
-    `rates` are of each comparison.
-    """
-    flat, pooled = (worst_among(parts, groups, level) for parts in zip(*rates, strict=True))
-    return pooled[0].hull(flat[0]), pooled[1].hull(flat[1])
 
 
 def totals_of(measurement: Measurement) -> Totals:

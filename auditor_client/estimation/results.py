@@ -77,6 +77,10 @@ class Estimate:
         # Where one side is NaN, min and max keep their first argument: undefined stays so, and takes no other with it.
         return replace(self, low=min(self.low, other.low), high=max(self.high, other.high))
 
+    def within(self, other: "Estimate") -> "Estimate":
+        """This value, moved into the other's interval; unchanged where that has none."""
+        return replace(other, value=min(max(self.value, other.low), other.high)) if other.defined else self
+
     def stretched_to(self, boundary: float) -> "Estimate":
         """This value, within the interval stretched to a boundary."""
         return replace(self, low=min(self.low, boundary), high=max(self.high, boundary))

@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -183,12 +184,18 @@ class Reading(BaseModel):
         return self.model_copy(update={"level": level})
 
     def drawing(self, number: int | None = None) -> Drawing:
-        """How draws are made, by default as many as an interval of this level is made from."""
+        """How draws are made, by default as many as an interval of this level is made from.
+
+        Intervals that hold together are the posterior's: its own draws say at which level they do.
+        """
+        edition = EDITIONS[self.edition]
+        if self.joint:
+            edition = replace(edition, inverted=False)
         if number is None and self.joint:
             from auditor_client.estimation import together  # noqa: PLC0415 - see above
 
             number = together.draws_at(self.level)
-        return Drawing(number or DRAWS, edition=EDITIONS[self.edition])
+        return Drawing(number or DRAWS, edition=edition)
 
     def scores(self, bands: BandCounts, chosen: float | None, reference: Group | None) -> "ScoreFigures":
         """What bands of a score say.
