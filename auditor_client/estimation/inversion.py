@@ -30,7 +30,7 @@ def inverted_rates(totals: Totals, drawing: Drawing) -> list[RateDraws] | None:
     """
     if not (drawing.edition.inverted and isinstance(totals, CountedTotals)):
         return None
-    if totals.known is not None or totals.bounds is not None:
+    if totals.known is not None or not (totals.bounds is None or totals.bounds.open):
         return None
     first, second = totals.accepted, totals.complement
     if not (isinstance(first, AdditiveAnswers) and isinstance(second, AdditiveAnswers)):

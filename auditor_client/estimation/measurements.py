@@ -122,6 +122,11 @@ class SizeBounds:
             raise EstimationRefused("A group has no fewer than nobody, and at least no more people than at most.")
 
     @property
+    def open(self) -> bool:
+        """Whether nothing is known of any group."""
+        return not any(self.least) and all(most == COUNT_MAX for most in self.most)
+
+    @property
     def exact(self) -> bool:
         """Whether every group's number of people is known exactly."""
         return self.least == self.most

@@ -246,6 +246,13 @@ def audits_of_joined_answers(auditor: Auditor, people: pd.DataFrame, _: Path) ->
     yield auditor.audit(**own, draw=2, join=True)
 
 
+def audits_of_an_edition(auditor: Auditor, *given: Any) -> Iterator[AuditResult]:
+    """Audits whose figures the latest edition of the estimator makes otherwise than those before it."""
+    for audits in (audits_of_large_groups, audits_of_joint_readings, audits_of_bands):
+        yield from audits(auditor, *given)
+    yield auditor.audit(FOUR_LEAVES, "loans", ["sex"], "1", edition=1)
+
+
 def model_file(people: pd.DataFrame, folder: Path) -> Path:
     """A model's file. The set has its digest alone."""
     known = people.dropna()
@@ -271,6 +278,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "totals": audits_with_totals,
     "strata": audits_of_strata,
     "joined": audits_of_joined_answers,
+    "edition": audits_of_an_edition,
 }
 
 
