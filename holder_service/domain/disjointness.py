@@ -32,24 +32,22 @@ def disjoint_classes(cells: Sequence[Cell], schema: Schema) -> tuple[tuple[int, 
 
     Source: 2-privacy §3; parallel composition: McSherry (2009).
     """
-    # Bits of the rules of one cell stand together, and behind them one more, the cell's flag. Adding
-    # `fill` carries into the flag exactly if one of the cell's rules is in a set: a cell's conflicts
-    # with all others come out of one addition.
+    # Bits of the rules of one cell stand together, and behind them one more, the cell's flag.
     rules: dict[int, Rule] = {}
     cell_at: dict[int, int] = {}
-    fill = flags = 0
     for index, cell in enumerate(cells):
         first = len(rules) + len(cell_at)
         rules.update(enumerate(cell.any_of, start=first))
-        flag = first + len(cell.any_of)
-        cell_at[flag] = index
-        fill |= (1 << flag) - (1 << first)
-        flags |= 1 << flag
+        cell_at[first + len(cell.any_of)] = index
     compared = Comparisons.of(rules, schema)
     groups = list(_parted(compared))
     if len(groups) == len(rules):
         return (tuple(range(len(cells))),) if cells else ()
     overlaps = _overlaps(compared, groups)
+    # Adding `fill` carries into the flag exactly if one of the cell's rules is in a set: a cell's conflicts
+    # with all others come out of one addition.
+    flags = _union(cell_at)
+    fill = _union(rules)
     conflicts: dict[int, int] = {}
     for flag, index in cell_at.items():
         met = 0
