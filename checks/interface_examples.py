@@ -28,6 +28,8 @@ def main() -> None:
         example = {}
         if body is not None:
             example["request"] = _shown(body.decode() if isinstance(body, bytes) else body)
+            if operation == "load_records_from":
+                example["request"] = {**body, "url": "s3a://registers/2026/"}
         if answer.content:
             is_json = answer.headers["content-type"] == "application/json"
             example["answer"] = _shown(answer.json() if is_json else answer.text)

@@ -47,6 +47,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # What start-up made stays for good; without this a full collection pauses answers now and then.
         await run_in_threadpool(holder.sweep)
+        holder.engine.start()
         holder.preparation.wake()
         gc.collect()
         gc.freeze()

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
@@ -13,14 +13,33 @@ from pydantic import TypeAdapter, ValidationError
 from holder_service.set_up_errors import SetUpError
 from shared.text import Words
 
+_Choice = TypeVar("_Choice", bound=str)
 QUANTUM_MS_DEFAULT: Final = 25
 QUANTUM_MS_MAX: Final = 10_000
 REQUESTS_PER_S_DEFAULT: Final = 200
 CONCURRENT_RELEASES_DEFAULT: Final = 32
+SPARK_MASTER_DEFAULT: Final = "local[*]"
 
 
 class InvalidSettings(SetUpError):
     """A setting is not usable; the text names it and says what it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    """Which cluster has the records.
+
+    Attributes:
+        remote: A Spark Connect server, `sc://host:port`; if `None`, the session is this process's own.
+        master: Which cluster a session of its own works on: `local[*]`, `spark://…`, `yarn`, `k8s://…`.
+        store: The URL of a folder where the cluster keeps encoded records; `None` for one in the home.
+        ui: Whether a session of its own serves Spark's pages.
+    """
+
+    remote: str | None = None
+    master: str = SPARK_MASTER_DEFAULT
+    store: str | None = None
+    ui: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +60,17 @@ class Settings:
             wait with as many more.
         organisation: Who holds the records, in people's words and any script; shown with every dataset, and
             published.
+        engine: Where encoded records are and who counts them: `local` for files in the home and this process, `spark`
+            for a cluster ([operations](operations.md)).
+        spark_remote: The Spark Connect server of the cluster, `sc://host:port`; without one each process has a session
+            of its own.
+        spark_master: Which cluster a session of its own works on: `local[*]`, `spark://…`, `yarn` or `k8s://…`.
+        spark_store: The URL of a folder where the cluster keeps encoded records, such as `hdfs://…` or `s3a://…`; by
+            default one in the home, which every worker then has to reach.
+        spark_ui: `true` has a session of its own serve Spark's pages, which show how much was read, and so how many
+            people there are.
+        records_roots: URLs of folders, with spaces between, from which administrators may have files of records loaded
+            by their URL; without any, files are sent.
     """
 
     home: Path
@@ -50,6 +80,19 @@ class Settings:
     requests_per_s: int = REQUESTS_PER_S_DEFAULT
     concurrent_releases: int = CONCURRENT_RELEASES_DEFAULT
     organisation: str | None = None
+    engine: Literal["local", "spark"] = "local"
+    spark_remote: str | None = None
+    spark_master: str = SPARK_MASTER_DEFAULT
+    spark_store: str | None = None
+    spark_ui: bool = False
+    records_roots: tuple[str, ...] = ()
+
+    @property
+    def spark(self) -> SparkSettings | None:
+        """Which cluster has the records; `None` if this machine has them."""
+        if self.engine == "local":
+            return None
+        return SparkSettings(self.spark_remote, self.spark_master, self.spark_store, self.spark_ui)
 
     @property
     def signing_keys(self) -> Path:
@@ -82,6 +125,11 @@ class Settings:
         return self.home / "person-key-secret"
 
     @property
+    def spark_folder(self) -> Path:
+        """The file that names this holder's own folder in the store of a cluster."""
+        return self.home / "spark-store"
+
+    @property
     def calibration(self) -> Path:
         """Where `holder calibrate` writes how this machine compares; the public deadlines follow from it."""
         return self.home / "calibration.json"
@@ -109,6 +157,12 @@ class Settings:
             _number(environment, "HOLDER_REQUESTS_PER_S", REQUESTS_PER_S_DEFAULT),
             _number(environment, "HOLDER_CONCURRENT_RELEASES", CONCURRENT_RELEASES_DEFAULT, smallest=1),
             _words(environment, "HOLDER_ORGANISATION"),
+            _one_of(environment, "HOLDER_ENGINE", ("local", "spark")),
+            environment.get("HOLDER_SPARK_REMOTE") or None,
+            environment.get("HOLDER_SPARK_MASTER") or SPARK_MASTER_DEFAULT,
+            _url(environment, "HOLDER_SPARK_STORE"),
+            _one_of(environment, "HOLDER_SPARK_UI", ("false", "true")) == "true",
+            _urls(environment, "HOLDER_RECORDS_ROOTS"),
         )  # fmt: skip
 
 
@@ -127,6 +181,29 @@ def _words(environment: Mapping[str, str], name: str) -> str | None:
         return TypeAdapter[str](Words).validate_python(given) if given else None
     except ValidationError as error:
         raise InvalidSettings(f"{name}: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None
+
+
+def _one_of(environment: Mapping[str, str], name: str, choices: tuple[_Choice, ...]) -> _Choice:
+    given = environment.get(name) or choices[0]
+    for choice in choices:
+        if given == choice:
+            return choice
+    raise InvalidSettings(f"{name} takes {' or '.join(choices)}.")
+
+
+def _url(environment: Mapping[str, str], name: str) -> str | None:
+    urls = _urls(environment, name)
+    if len(urls) > 1:
+        raise InvalidSettings(f"{name} takes one URL.")
+    return urls[0] if urls else None
+
+
+def _urls(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
+    given = tuple((environment.get(name) or "").split())
+    for one in given:
+        if not re.fullmatch(r"[a-z][a-z0-9+.-]*:/.+", one):
+            raise InvalidSettings(f"{name} takes URLs of folders, such as file:///srv/records or s3a://bucket/records.")
+    return given
 
 
 def _is_database_url(url: str) -> bool:

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -34,6 +35,7 @@ SCORE_COLUMN: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 
+LAKE: Final = "lake"
 METADATA: Final[dict[str, Any]] = {
     "title": "The register of residents", "reference_date": "2026-01-01", "contact": "register@example.org",
     "columns": {"hours": {"title": "Working hours", "unit": "hours a week"}},
@@ -50,7 +52,7 @@ class Call(Protocol):
 @contextmanager
 def new_holder(home: Path) -> Iterator[TestedHolder]:
     """A holder of which nothing is known but its administrator's key."""
-    settings = settings_in(home)
+    settings = replace(settings_in(home), records_roots=((home / LAKE).as_uri(),))
     issued = initialise(settings)
     assert issued is not None
     with opened(settings, issued.text) as holder:
@@ -77,8 +79,17 @@ def _administer(holder: TestedHolder, call: Call) -> None:
     call("declare_dataset", DECLARATION, dataset="register")
     call("write_metadata", METADATA, dataset="register")
     call("load_records", register_csv(), dataset="register")
+    call("load_records_from", {"url": _lake(holder).as_uri()}, dataset="register")
     call("set_budget", {"epsilon": "2"}, dataset="register", auditor="ADR")
     call("list_budgets", population="register")
+
+
+def _lake(holder: TestedHolder) -> Path:
+    """A file of records that the holder may read by itself."""
+    path = holder.settings.home.parent / LAKE / "register.csv"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(register_csv())
+    return path
 
 
 def _ask(call: Call) -> None:

@@ -102,20 +102,19 @@ BUGS: Final = (
         (
             Edit(
                 _ENCODED,
-                "    fields = [field for column in schema.columns for field in _fields(column)]\n",
-                "    domain = {'type': 'integer', 'minimum': 0, 'maximum': CODES_MAX - 1}\n"
-                "    columns = [\n"
-                "        column.model_copy(update=domain)\n"
-                "        if column.ordered and len(values) and values.min() >= 0 and values.max() < CODES_MAX\n"
-                "        and (values == np.floor(values)).all() else column\n"
-                "        for column, values in zip(schema.columns, values_of, strict=True)\n"
-                "    ]\n"
-                "    fields = [field for column in columns for field in _fields(column)]\n",
-            ),
-            Edit(
-                _ENCODED,
-                "            for column, values in zip(schema.columns, values_of, strict=True)\n",
-                "            for column, values in zip(columns, values_of, strict=True)\n",
+                "            _write(file, record_fields(schema, secret.id), record_arrays(schema, staged))\n",
+                "            domain = {'type': 'integer', 'minimum': 0, 'maximum': CODES_MAX - 1}\n"
+                "            columns = tuple(\n"
+                "                column.model_copy(update=domain)\n"
+                "                if column.ordered and len(values) and values.min() >= 0 and values.max() < CODES_MAX\n"
+                "                and (values == np.floor(values)).all() else column\n"
+                "                for column, values in zip(schema.columns, staged.values, strict=True)\n"
+                "            )\n"
+                "            chosen = schema.model_copy(update={'columns': columns})\n"
+                "            fields = record_fields(chosen, secret.id).with_metadata(\n"
+                "                record_fields(schema, secret.id).metadata\n"
+                "            )\n"
+                "            _write(file, fields, record_arrays(chosen, staged))\n",
             ),
         ),
         ("tests/unit/holder_service/test_records.py::test_the_declaration_alone_decides_how_columns_are_encoded",),
@@ -155,9 +154,9 @@ BUGS: Final = (
         (
             Edit(
                 "holder_service/records/counting.py",
-                "    counted = _threads().map(count, records.chunks)\n",
-                "    one = len(records.chunks) == 1\n"
-                "    counted = map(count, records.chunks) if one else _threads().map(count, records.chunks)\n",
+                "    return TrueCounts(added_counts(records, cells, classes, sensitive, each=_threads().map))\n",
+                "    each = map if len(records.chunks) == 1 else _threads().map\n"
+                "    return TrueCounts(added_counts(records, cells, classes, sensitive, each=each))\n",
             ),
         ),
         ("tests/unit/holder_service/test_count_work.py::test_one_chunk_is_handed_to_the_threads_as_two_are",),

@@ -34,7 +34,7 @@ def calibrate(
     with clear_errors():
         settings = Settings.from_environment()
         make_home(settings.home)
-        found = list(measure(settings.home, records=(records // 10, records), runs=runs))
+        found = list(measure(settings, records=(records // 10, records), runs=runs))
         compared = factors(found)
         if write:
             write_factors(settings.calibration, compared)

@@ -28,6 +28,8 @@ SHORT_ID: Final = 12
 _DIGEST: Final = "sha256:"
 
 commands = typer.Typer()
+records_commands = typer.Typer(no_args_is_help=True, help="Records that the holder reads by itself.")
+commands.add_typer(records_commands, name="records")
 
 
 @commands.command("datasets")
@@ -108,6 +110,29 @@ def load(
         print(json.dumps(answer))
     elif check:
         print(f"{records} fits the declaration of {dataset}; nothing was kept.")
+    else:
+        print(f"Version {answer['version']} of {dataset} is loaded.")
+
+
+@records_commands.command("load")
+@with_format
+def load_from(
+    dataset: str,
+    source: Annotated[str, typer.Argument(help="The URL of a file or a folder under HOLDER_RECORDS_ROOTS.")],
+    *,
+    how: RecordFormat,
+    check: Annotated[bool, typer.Option("--check", help="Check everything, keep nothing, and say all faults.")] = False,
+    url: Url = "", key: AdminKey = "", as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Have the holder itself read files of records, and load them as a new version: all of them or none."""
+    asked = {**how.model_dump(mode="json", exclude_defaults=True), "url": source, **({"check": True} if check else {})}
+    if not as_json:
+        notify("The holder reads the files; this takes as long as they are large.")
+    answer = call("POST", path_of("datasets", dataset, "records"), url, key, json=asked)
+    if as_json:
+        print(json.dumps(answer))
+    elif check:
+        print(f"{source} fits the declaration of {dataset}; nothing was kept.")
     else:
         print(f"Version {answer['version']} of {dataset} is loaded.")
 

@@ -9,7 +9,7 @@ class at most even if the proof of disjointness were wrong. Every record is read
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -30,6 +30,7 @@ TALLIED_KEYS_MAX: Final = 4096
 """Lanes times keys: the numbers of all lanes stay in a core's first cache."""
 
 _Array = npt.NDArray[Any]
+_Counts = npt.NDArray[np.int64]
 
 
 class TrueCounts:
@@ -69,6 +70,24 @@ def count_cells(
     Returns:
         Counts in people, shape (cells, groups), the groups in the order of `Schema.groups`.
     """
+    # One chunk is handed over like many: whether one more record begins another must not be seen.
+    return TrueCounts(added_counts(records, cells, classes, sensitive, each=_threads().map))
+
+
+def added_counts(
+    records: Records,
+    cells: Sequence[Cell],
+    classes: Sequence[Sequence[int]],
+    sensitive: Sequence[str],
+    *,
+    each: Callable[[Callable[[Chunk], _Counts], Iterable[Chunk]], Iterable[_Counts]],
+) -> _Counts:
+    """The true counts of some records in the open, shape (cells, groups), for an engine that adds up many such parts.
+
+    Args:
+        records, cells, classes, sensitive: As for `count_cells`.
+        each: Calls a function of a chunk for each chunk, as `map` does.
+    """
     groups = _Groups.of_columns(records, sensitive)
     counters = list(_counters(classes, cells, groups.size, records))
 
@@ -81,9 +100,7 @@ def count_cells(
                 counts[indices] = tally.reshape(-1, groups.size)[1:]
         return counts
 
-    # One chunk is handed over like many: whether one more record begins another must not be seen.
-    counted = _threads().map(count, records.chunks)
-    return TrueCounts(sum(counted, np.zeros((len(cells), groups.size), dtype=np.int64)))
+    return sum(each(count, records.chunks), np.zeros((len(cells), groups.size), dtype=np.int64))
 
 
 def _tally(keys: _Array, size: int) -> npt.NDArray[np.int64]:

@@ -47,7 +47,8 @@ ENCODING: Final = 3
 
 _CODE: Final = "code:"
 _SORTED: Final = "sorted:"
-_PERSON: Final = "person"
+PERSON: Final = "person"
+"""What the field of people's hashed keys is called."""
 
 _DOUBLE_BYTES: Final = 8
 
@@ -109,6 +110,23 @@ class Records:
                 "loaded again."
             )
         return cls(schema, file.doubles_by_column(), tuple(file.chunks()), file.metadata[b"secret"].decode())
+
+    @classmethod
+    def of_arrays(cls, schema: Schema, chunks: Sequence[tuple[int, Mapping[str, _Values]]]) -> "Records":
+        """Some chunks in memory.
+
+        Args:
+            schema: The columns that the arrays are of, derived ones behind the declared.
+            chunks: Of each how many records it has, and its arrays under the names of their fields; those of columns
+                that nobody asks for may be left out.
+        """
+        names = [name for name in (chunks[0][1] if chunks else ()) if name.startswith(_SORTED)]
+        doubles = {name.removeprefix(_SORTED): np.concatenate([arrays[name] for _, arrays in chunks]) for name in names}
+        assembled, begin = [], 0
+        for index, (records, arrays) in enumerate(chunks):
+            assembled.append(_chunk(index, records, arrays, dict.fromkeys(doubles, begin)))
+            begin += records
+        return cls(schema, doubles, tuple(assembled), secret="")
 
     def with_column(self, column: Column, path: Path) -> "Records":
         """The same records with one more column, from the file that `encode_column` made for them.
@@ -205,7 +223,7 @@ def load_records(
             form=form,
         )  # fmt: skip
         with immutable_file(destination) as file:
-            _encode(schema, staged, secret.id, file)
+            _write(file, record_fields(schema, secret.id), record_arrays(schema, staged))
             if hashes is not None:
                 shutil.move(staged.keys.sorted_hashes, hashes)
 
@@ -221,29 +239,48 @@ def encode_column(column: Column, values: Iterable[_Values], destination: Path) 
     Raises:
         ValueError: A value is none of the column's, or an array is longer than a chunk. No value is in the text.
     """
-    arrow_schema = pa.schema(list(_fields(column)), metadata={"declaration": _declaration(column)})
     with immutable_file(destination) as file:
-        _write(file, arrow_schema, (list(_encoded(column, _fitting(column, chunk))) for chunk in values))
+        _write(file, column_fields(column), (column_arrays(column, chunk) for chunk in values))
 
 
-def _encode(schema: Schema, staged: StagedFile, secret: str, file: BinaryIO) -> None:
-    """Write staged records as one Arrow file."""
-    people, values_of = staged.keys.hashes, staged.values
+def column_fields(column: Column) -> pa.Schema:
+    """What a derived column becomes, encoded."""
+    return pa.schema(list(_fields(column)), metadata={"declaration": declaration_digest(column)})
+
+
+def column_arrays(column: Column, values: _Values) -> list[_Values]:
+    """One chunk of a derived column, encoded, in the order of `column_fields`; `encode_column` says what is refused."""
+    return list(_encoded(column, _fitting(column, values)))
+
+
+def record_fields(schema: Schema, secret: str) -> pa.Schema:
+    """What records become, encoded; the id of the secret that their people are hashed under goes with them."""
     fields = [field for column in schema.columns for field in _fields(column)]
-    arrow_schema = pa.schema(
-        [pa.field(_PERSON, pa.uint64()), *fields], metadata={"declaration": _declaration(schema), "secret": secret}
+    return pa.schema(
+        [pa.field(PERSON, pa.uint64()), *fields],
+        metadata={"declaration": declaration_digest(schema), "secret": secret},
     )
 
-    def chunk(some: slice) -> list[_Values]:
+
+def record_arrays(schema: Schema, staged: StagedFile) -> Iterator[list[_Values]]:
+    """Staged records, encoded chunk by chunk in the order of `record_fields`."""
+    people = staged.keys.hashes
+    for start in range(0, len(people), CHUNK_RECORDS_MAX):
+        some = slice(start, start + CHUNK_RECORDS_MAX)
         encoded = [
             array
-            for column, values in zip(schema.columns, values_of, strict=True)
+            for column, values in zip(schema.columns, staged.values, strict=True)
             for array in _encoded(column, values[some])
         ]
-        return [np.ascontiguousarray(people[some]), *encoded]
+        yield [np.ascontiguousarray(people[some]), *encoded]
 
-    starts = range(0, len(people), CHUNK_RECORDS_MAX)
-    _write(file, arrow_schema, (chunk(slice(start, start + CHUNK_RECORDS_MAX)) for start in starts))
+
+def declaration_digest(declared: Schema | Column) -> bytes:
+    """What encoded records or a derived column are for: their declaration, and how this version encodes it."""
+    what = "schema" if isinstance(declared, Schema) else "column"
+    # What rules may name is no part of how values are encoded: an administrator changes it and loads nothing again.
+    columns = declared.model_dump(mode="json", exclude={"sensitive_in_rules"})
+    return canonical.digest({"encoding": ENCODING, what: columns}).encode()
 
 
 def _write(file: BinaryIO, schema: pa.Schema, chunks: Iterable[Sequence[_Values]]) -> None:
@@ -308,7 +345,7 @@ class _MappedFile:
         """`None` if it is for something else; pyarrow.ArrowInvalid if it is damaged."""
         mapped = pa.memory_map(str(path))
         file = pa.ipc.open_file(mapped)
-        if (file.schema.metadata or {}).get(b"declaration") != _declaration(declared):
+        if (file.schema.metadata or {}).get(b"declaration") != declaration_digest(declared):
             return None
         mapped.seek(0)
         doubles = np.frombuffer(mapped.read_buffer(), dtype=np.float64, count=mapped.size() // _DOUBLE_BYTES)
@@ -330,21 +367,15 @@ class _MappedFile:
             batch = self.file.get_batch(index)
             # Not to_numpy: it imports pandas where that is installed, and the first release would wait seconds for it.
             views: dict[str, Any] = {name: np.from_dlpack(batch.column(name)) for name in batch.schema.names}
-            yield Chunk(
-                index=index,
-                records=len(batch),
-                codes={name.removeprefix(_CODE): view for name, view in views.items() if name.startswith(_CODE)},
-                sorted_at={
-                    name.removeprefix(_SORTED): (view.ctypes.data - self.doubles.ctypes.data) // _DOUBLE_BYTES
-                    for name, view in views.items()
-                    if name.startswith(_SORTED)
-                },
-                people=views.get(_PERSON, np.empty(0, dtype=np.uint64)),
-            )
+            sorted_at = {
+                name.removeprefix(_SORTED): (view.ctypes.data - self.doubles.ctypes.data) // _DOUBLE_BYTES
+                for name, view in views.items()
+                if name.startswith(_SORTED)
+            }
+            yield _chunk(index, len(batch), views, sorted_at)
 
 
-def _declaration(declared: Schema | Column) -> bytes:
-    what = "schema" if isinstance(declared, Schema) else "column"
-    # What rules may name is no part of how values are encoded: an administrator changes it and loads nothing again.
-    columns = declared.model_dump(mode="json", exclude={"sensitive_in_rules"})
-    return canonical.digest({"encoding": ENCODING, what: columns}).encode()
+def _chunk(index: int, records: int, views: Mapping[str, Any], sorted_at: Mapping[str, int]) -> Chunk:
+    """A chunk from its arrays under the names of their fields."""
+    codes = {name.removeprefix(_CODE): view for name, view in views.items() if name.startswith(_CODE)}
+    return Chunk(index, records, codes, sorted_at, people=views.get(PERSON, np.empty(0, dtype=np.uint64)))

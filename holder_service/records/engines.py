@@ -31,6 +31,18 @@ class Upload(NamedTuple):
     form: RecordFormat = STRICT
 
 
+class RecordsUrl(NamedTuple):
+    """Files of records where the holder reads them itself, under a root that its operator allows.
+
+    Attributes:
+        url: Of a file, or of a folder of files.
+        form: How they are written.
+    """
+
+    url: str
+    form: RecordFormat = STRICT
+
+
 class DerivedFile(NamedTuple):
     """A derived column beside the records, and the name that its values have."""
 
@@ -81,18 +93,21 @@ class Engine(Protocol):
     def is_ready(self) -> bool:
         """Whether it would count now."""
 
-    def check(self, upload: Upload, schema: Schema, *, records_max: int) -> None:
+    def sweep(self) -> int:
+        """Take away what is kept elsewhere and no file of the home names; how much that was."""
+
+    def check(self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int) -> None:
         """Check a file as `load` does, and keep nothing.
 
         Raises:
             InvalidRecords: The file does not fit.
         """
 
-    def load(self, upload: Upload, schema: Schema, *, records_max: int, name: str) -> None:
+    def load(self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int, name: str) -> None:
         """Check a file and encode it: all of it, or nothing is left.
 
         Args:
-            upload: The file.
+            source: The file, or files.
             schema: The dataset's declared columns.
             records_max: How many records the dataset admits.
             name: A new name for the encoded records; the caller holds `RecordFiles.in_use`.

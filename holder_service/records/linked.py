@@ -137,12 +137,20 @@ class LinkedValues:
         Raises:
             Unavailable: Keys were hashed under different secrets, so nobody would be found.
         """
-        if records.secret != self.secret:
+        self.require_secret(records.secret)
+        encode_column(self.column, (self.of(chunk.people) for chunk in records.chunks), destination)
+
+    def require_secret(self, secret: str) -> None:
+        """Refuse to join with records whose keys were hashed under another secret: nobody would be found.
+
+        Raises:
+            Unavailable: They were.
+        """
+        if secret != self.secret:
             raise Unavailable(
                 "The secret for person keys was replaced: load the records again, make the column again, and send its "
                 "values again."
             )
-        encode_column(self.column, (self.of(chunk.people) for chunk in records.chunks), destination)
 
     def of(self, people: _Hashes) -> _Values:
         """The values of some people, by the hashes of their keys; missing where none was sent, shape (people,)."""

@@ -7,14 +7,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from holder_service.domain.errors import VersionGone
+from holder_service.domain.errors import InvalidRecords, VersionGone
 from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.records.encoded import Records, encode_column, load_records
-from holder_service.records.engines import DerivedValues, EncodedVersion, Upload
+from holder_service.records.engines import DerivedValues, EncodedVersion, RecordsUrl, Upload
+from holder_service.records.file_urls import local_path
 from holder_service.records.files import RecordFiles
 from holder_service.records.linked import LinkedValues
 from holder_service.records.person_keys import count_shared
 from holder_service.records.scoring import score_values
+from holder_service.records.sources import files_of
 from shared.columns import DerivedColumn, ScoreOrigin
 from shared.rules import Cell
 from shared.schema import Schema
@@ -43,8 +45,13 @@ class LocalEngine:
         """Whether it would count now: always."""
         return True
 
-    def check(self, upload: Upload, schema: Schema, *, records_max: int) -> None:
+    def sweep(self) -> int:
+        """Everything is in the home."""
+        return 0
+
+    def check(self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int) -> None:
         """Encode a file into a folder that goes."""
+        upload = _on_this_machine(source)
         self._files.incoming.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._files.incoming, ignore_cleanup_errors=True) as folder:
             load_records(
@@ -52,8 +59,9 @@ class LocalEngine:
                 secret=self._files.secret, form=upload.form,
             )  # fmt: skip
 
-    def load(self, upload: Upload, schema: Schema, *, records_max: int, name: str) -> None:
+    def load(self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int, name: str) -> None:
         """Encode a file into one of the home, its hashes into another until they are joined."""
+        upload = _on_this_machine(source)
         for folder in (self._files.records, self._files.incoming):
             folder.mkdir(parents=True, exist_ok=True)
         load_records(
@@ -129,6 +137,22 @@ class LocalEngine:
 
     def _hashes(self, name: str) -> Path:
         return self._files.incoming / f"{name}-hashes"
+
+
+def _on_this_machine(source: Upload | RecordsUrl) -> Upload:
+    """A file that this process can read as it is.
+
+    Raises:
+        InvalidRecords: There is none at the URL, or there are several.
+    """
+    if isinstance(source, Upload):
+        return source
+    path, files = local_path(source.url), files_of(source.url)
+    if path is None or len(files) != 1:
+        raise InvalidRecords(
+            "The local engine loads one file of its own machine: name that, or set HOLDER_ENGINE=spark for many."
+        )
+    return Upload(local_path(files[0].url) or path, files[0].media_type, source.form)
 
 
 def make_values(records_file: Path, schema: Schema, document: str, linked: Path | None, destination: Path) -> None:

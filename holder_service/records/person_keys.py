@@ -23,7 +23,7 @@ from holder_service.durable_files import durable_file, immutable_file
 from holder_service.set_up_errors import SetUpError
 
 SECRET_BYTES: Final = 32
-_DIGEST: Final = np.dtype([("sorted", np.uint64), ("rest", np.uint64)])
+DIGEST: Final = np.dtype([("sorted", np.uint64), ("rest", np.uint64)])
 _HASH: Final = np.dtype(np.uint64)
 _STEP: Final = 2**20
 """So many hashes of each file, about, are in memory at once."""
@@ -86,7 +86,7 @@ class PersonSecret:
     def digest(self, key: str) -> bytes:
         """The 128-bit keyed hash of a person key."""
         text = key if key.isascii() else unicodedata.normalize("NFC", key)
-        return hashlib.blake2b(text.encode(), digest_size=_DIGEST.itemsize, key=self.key).digest()
+        return hashlib.blake2b(text.encode(), digest_size=DIGEST.itemsize, key=self.key).digest()
 
 
 class PersonKeys:
@@ -100,6 +100,19 @@ class PersonKeys:
         """Take the keys of some more records."""
         with (self._folder / "person-keys").open("ab") as file:
             file.writelines(map(self._secret.digest, keys))
+
+    def add_digests(self, digests: bytes) -> None:
+        """Take 128-bit hashes that were made elsewhere under the same secret, as `digests` gives them."""
+        with (self._folder / "person-keys").open("ab") as file:
+            file.write(digests)
+
+    @property
+    def digests(self) -> npt.NDArray[np.void]:
+        """All of each hash, in file order; mapped. Its field `sorted` is what `hashes` gives."""
+        path = self._folder / "person-keys"
+        if not path.exists() or not path.stat().st_size:
+            return np.empty(0, dtype=DIGEST)
+        return np.memmap(path, dtype=DIGEST, mode="r")
 
     def repeated(self, count: int) -> list[int]:
         """The indices, from 0, of the first records whose key an earlier record has, at most so many, in order.
@@ -125,7 +138,7 @@ class PersonKeys:
 
         As soon as more records have these halves than there are halves, there is one.
         """
-        digests = np.memmap(self._folder / "person-keys", dtype=_DIGEST, mode="r")
+        digests = self.digests
         suspects = np.empty(0, dtype=np.intp)
         again = np.empty(0, dtype=np.intp)
         enough = len(repeated)
@@ -146,10 +159,7 @@ class PersonKeys:
     @property
     def hashes(self) -> _Hashes:
         """64 bits of each hash, in file order; mapped."""
-        path = self._folder / "person-keys"
-        if not path.exists() or not path.stat().st_size:
-            return np.empty(0, dtype=_HASH)
-        hashes: _Hashes = np.memmap(path, dtype=_DIGEST, mode="r")["sorted"]
+        hashes: _Hashes = self.digests["sorted"]
         return hashes
 
     @property
@@ -175,11 +185,17 @@ def count_shared(one: tuple[Path, ...], other: tuple[Path, ...]) -> int:
     files = [_hashes(path) for path in (*one, *other)]
     count = 0
     for parts in _in_step(files):
-        here, there = _distinct(parts[: len(one)]), _distinct(parts[len(one) :])
-        if len(here) and len(there):
-            indices = np.minimum(np.searchsorted(there, here), len(there) - 1)
-            count += int(np.count_nonzero(there[indices] == here))
+        count += shared_hashes(parts[: len(one)], parts[len(one) :])
     return count
+
+
+def shared_hashes(one: Sequence[_Hashes], other: Sequence[_Hashes]) -> int:
+    """How many hashes two sets of sorted arrays have in common."""
+    here, there = _distinct(one), _distinct(other)
+    if not (len(here) and len(there)):
+        return 0
+    indices = np.minimum(np.searchsorted(there, here), len(there) - 1)
+    return int(np.count_nonzero(there[indices] == here))
 
 
 def _hashes(path: Path) -> _Hashes:

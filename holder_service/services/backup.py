@@ -40,7 +40,9 @@ def back_up(holder: Holder, folder: Path) -> bool:
                     if file.name in named:
                         shutil.copy2(file, partial / source.name / file.name)
         shutil.copytree(settings.signing_keys, partial / settings.signing_keys.name)
-        shutil.copy2(settings.person_secret, partial / settings.person_secret.name)
+        for file in (settings.person_secret, settings.spark_folder):
+            if file.exists():
+                shutil.copy2(file, partial / file.name)
         partial.rename(folder)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)

@@ -1,7 +1,10 @@
 """A holder at work: its store, its signing keys and its open records; and how one is set up."""
 
 import logging
+import os
+import shutil
 from dataclasses import dataclass
+from importlib import import_module
 
 from holder_service.domain.errors import Conflict, Unavailable
 from holder_service.domain.ledger import COMMAND_LINE
@@ -80,7 +83,7 @@ class Holder:
             raise
         store = LedgerStore(database, Anchor(settings.anchor))
         pace = Pace(factors, settings.release_quantum_ms)
-        engine = LocalEngine(files)
+        engine = open_engine(settings, files)
         preparation = Preparation(store, engine, files, pace)
         return cls(settings, store, signer, engine, files, pace, preparation, Apart())
 
@@ -107,13 +110,16 @@ class Holder:
                 return datasets.files(connection) | columns.files(connection)
 
         try:
-            if self.is_ready() and self.files.sweep(named):
+            if not self._has_current_entries():
+                return
+            if self.files.sweep(named):
                 _log.warning("leftovers of a killed process taken away")
+            self.engine.sweep()
         except (OSError, Unavailable) as error:  # it is no reason not to serve; the next start tries again
             _log.error("leftovers could not be looked for", extra={"error": type(error).__name__})
 
-    def is_ready(self) -> bool:
-        """Whether it may release: the tables are current, and the database has the anchored entry."""
+    def _has_current_entries(self) -> bool:
+        """Whether the tables are current, and the database has the anchored entry."""
         return self.store.database.is_current() and self.store.is_anchored()
 
 
@@ -157,6 +163,26 @@ def initialise(settings: Settings) -> IssuedKey | None:
         return None
     finally:
         database.close()
+
+
+def open_engine(settings: Settings, files: RecordFiles) -> Engine:
+    """The engine that the settings name.
+
+    Raises:
+        NotInitialised: What it needs is not installed.
+    """
+    if settings.spark is None:
+        return LocalEngine(files)
+    try:
+        module = import_module("holder_service.records.spark.engine")
+    except ModuleNotFoundError:
+        raise NotInitialised(
+            "HOLDER_ENGINE=spark needs Apache Spark: install the extra `spark` (pip install 'pafer[holder,spark]')."
+        ) from None
+    if settings.spark_remote is None and not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+        raise NotInitialised("HOLDER_ENGINE=spark needs a Java runtime, 17 or newer: install one, or set JAVA_HOME.")
+    engine: Engine = module.SparkEngine(files, settings.spark, settings.home)
+    return engine
 
 
 def replace_lost_key(settings: Settings, *, reason: str) -> SigningKey:

@@ -1,12 +1,14 @@
 """Loads of records: all of a file as a new version, or nothing and the version before stays (2-privacy §2)."""
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import replace
 
-from holder_service.domain.errors import Conflict, Unavailable
+from holder_service.domain.errors import Conflict, InvalidRequest, Unavailable
 from holder_service.domain.ledger import Event
-from holder_service.records.engines import Engine, Upload
+from holder_service.records.engines import Engine, RecordsUrl, Upload
 from holder_service.records.files import RecordFiles
+from holder_service.records.sources import admitted
 from holder_service.services.column_jobs import Pace, begin_again
 from holder_service.services.datasets import read_dataset, require_dataset
 from holder_service.services.ledger_store import LedgerStore, Transaction
@@ -15,7 +17,7 @@ from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
 
 
-def check(store: LedgerStore, *, name: str, upload: Upload, engine: Engine) -> None:
+def check(store: LedgerStore, *, name: str, upload: Upload | RecordsUrl, engine: Engine) -> None:
     """Check a file as `load` does, and keep nothing.
 
     Raises:
@@ -27,14 +29,21 @@ def check(store: LedgerStore, *, name: str, upload: Upload, engine: Engine) -> N
 
 
 def load(
-    store: LedgerStore, *, actor: str, name: str, upload: Upload, engine: Engine, files: RecordFiles, pace: Pace
+    store: LedgerStore,
+    *,
+    actor: str,
+    name: str,
+    upload: Upload | RecordsUrl,
+    engine: Engine,
+    files: RecordFiles,
+    pace: Pace,
 ) -> int:
     """Load records as a new version: all of them, or none and the version before stays.
 
     The caller has the values of derived columns made for them (`services.preparation`).
 
     Args:
-        upload: The uploaded file.
+        upload: The uploaded file, or where the holder reads files.
         engine: Encodes them.
         files: What leads to them; the caller holds `files.in_use()`.
         pace: Of this machine.
@@ -68,6 +77,21 @@ def load(
     finally:
         engine.forget(encoded)
     return version
+
+
+def require_admitted(url: str, roots: Sequence[str]) -> str:
+    """The URL of files that the holder may read by itself: under one of the roots that its operator allows.
+
+    Raises:
+        InvalidRequest: It is not.
+    """
+    found = admitted(url, roots)
+    if found is None:
+        allowed = (
+            "no folder, because HOLDER_RECORDS_ROOTS names none" if not roots else f"these folders: {', '.join(roots)}"
+        )
+        raise InvalidRequest(f"The holder loads from {allowed}. Give the URL of a file in one, or send the file.")
+    return found
 
 
 def _record_version(

@@ -56,15 +56,18 @@ class Measured:
         return Work.modelled_ms(self.size, records_max=self.records)
 
 
-def measure(home: Path, *, records: Sequence[int], runs: int) -> Iterator[Measured]:
+def measure(served: Settings, *, records: Sequence[int], runs: int) -> Iterator[Measured]:
     """Measure plans of different sizes and mechanisms, one after the other.
 
     Args:
-        home: A folder on the volume where the real holder keeps its home; what is made there is taken away.
+        served: Of the real holder: what is made is on the volume of its home, or in its cluster's store, and goes.
     """
-    with tempfile.TemporaryDirectory(dir=home, prefix="calibration-") as folder:
+    with tempfile.TemporaryDirectory(dir=served.home, prefix="calibration-") as folder:
         root = Path(folder)
-        settings = Settings(root / "home", f"sqlite:///{root / 'holder.sqlite'}", root / "anchor")
+        settings = Settings(
+            root / "home", f"sqlite:///{root / 'holder.sqlite'}", root / "anchor", engine=served.engine,
+            spark_remote=served.spark_remote, spark_master=served.spark_master, spark_store=served.spark_store,
+        )  # fmt: skip
         initialise(settings)
         with closing(Holder.open(settings)) as holder:
             access.open_account(holder.store, actor=AUDITOR, new=NewAuditor(name=AUDITOR))
@@ -75,6 +78,8 @@ def measure(home: Path, *, records: Sequence[int], runs: int) -> Iterator[Measur
                     plans = (Plan.model_validate({**document, "draw": draw}) for draw in range(1, runs + 2))
                     _, *ran = (_run(holder, plan, dataset) for plan in plans)
                     yield Measured(name, number, ran[0][0], [took_ms for _, took_ms in ran])
+                datasets.retire(holder.store, actor=AUDITOR, name=dataset, files=holder.files)
+                holder.engine.sweep()
 
 
 def factors(found: Sequence[Measured]) -> Work:

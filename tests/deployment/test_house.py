@@ -15,7 +15,7 @@ from holder_service.cli import app as holder_app
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
-REQUIREMENTS = ("requirements.txt", "requirements-runtime.txt", "requirements-generator.txt")
+REQUIREMENTS = ("requirements.txt", "requirements-runtime.txt", "requirements-generator.txt", "requirements-spark.txt")
 
 
 def tracked_files() -> list[Path]:
@@ -91,7 +91,15 @@ def test_what_the_project_depends_on_is_pinned() -> None:
 
     names = {re.split(r"[\[<>=;!~ ]", requirement)[0] for requirement in wanted}
 
-    assert names <= pins("requirements.txt").keys()
+    assert names <= pins("requirements.txt").keys() | pins("requirements-spark.txt").keys()
+
+
+def test_spark_is_in_a_set_of_its_own_that_agrees_with_the_others() -> None:
+    everything, spark = pins("requirements.txt"), pins("requirements-spark.txt")
+
+    assert "pyspark" in spark
+    assert "pyspark" not in everything
+    assert {name: everything[name] for name in spark.keys() & everything.keys()}.items() <= spark.items()
 
 
 def test_one_version_everywhere() -> None:

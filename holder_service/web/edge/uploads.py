@@ -13,7 +13,7 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import TooLargeBody, TooSlow, Unavailable, UnsupportedMediaType
-from holder_service.records.engines import Upload
+from holder_service.records.engines import RecordsUrl, Upload
 from holder_service.records.formats import STRICT, RecordFormat
 from holder_service.services import datasets, loads
 from holder_service.services.holder import Holder
@@ -69,6 +69,34 @@ async def load_upload(holder: Holder, *, actor: str, dataset: str, receive: Rece
             files=holder.files,
             pace=holder.pace,
         )
+    holder.preparation.wake()
+    return version
+
+
+async def load_url(holder: Holder, *, actor: str, dataset: str, source: RecordsUrl, check: bool = False) -> int | None:
+    """Load files that the holder reads by itself as a new version of a dataset.
+
+    Returns:
+        The number of the new version; `None` if there is none, for the files were only checked.
+
+    Raises:
+        NotFound, InvalidRecords, Conflict: As `services.loads.load`.
+        InvalidRequest: The operator does not allow the URL.
+        Unavailable: The engine cannot load now.
+    """
+    allowed = source._replace(url=loads.require_admitted(source.url, holder.settings.records_roots))
+
+    def work() -> int | None:
+        with holder.files.in_use():
+            if check:
+                loads.check(holder.store, name=dataset, upload=allowed, engine=holder.engine)
+                return None
+            return loads.load(
+                holder.store, actor=actor, name=dataset, upload=allowed, engine=holder.engine, files=holder.files,
+                pace=holder.pace,
+            )  # fmt: skip
+
+    version = await run_in_threadpool(work)
     holder.preparation.wake()
     return version
 

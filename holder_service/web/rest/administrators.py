@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
+from holder_service.records.engines import RecordsUrl
 from holder_service.records.formats import RecordFormat
 from holder_service.services import access, budgets, columns, datasets
 from holder_service.services.overlaps import OverlapLook, look_at_overlap
@@ -18,7 +19,7 @@ from holder_service.web.edge.dependencies import (
     PathPopulation,
     TheHolder,
 )
-from holder_service.web.edge.uploads import body_of, load_upload
+from holder_service.web.edge.uploads import body_of, load_upload, load_url
 from holder_service.web.rest.answers import (
     AccountList,
     AuditorsColumn,
@@ -70,7 +71,14 @@ class LoadOptions(RecordFormat):
     @property
     def form(self) -> RecordFormat:
         """How the file is written."""
-        return RecordFormat(**self.model_dump(exclude={"check"}))
+        return RecordFormat(**self.model_dump(include=set(RecordFormat.model_fields)))
+
+
+class RecordsSource(LoadOptions):
+    """Where files of records are, and how they are written."""
+
+    url: Annotated[str, Field(min_length=1, max_length=2000)]
+    """The URL of a file, or of a folder of files that end in .csv or .parquet."""
 
 
 @router.post("/auditors", status_code=201, openapi_extra=refusals("conflict", "restore-unrecorded"))
@@ -162,6 +170,24 @@ async def load_records(
     """
     version = await load_upload(
         holder, actor=caller.name, dataset=dataset, receive=body_of(request, how.form, check=how.check)
+    )
+    return LoadedRecords(dataset=dataset, version=version)
+
+
+@router.post(
+    "/datasets/{dataset}/records",
+    openapi_extra=refusals("not-found", "invalid-records", "conflict", "restore-unrecorded"),
+)
+async def load_records_from(
+    holder: TheHolder, caller: Administrator, dataset: PathDataset, source: RecordsSource
+) -> LoadedRecords:
+    """Load files that the holder reads by itself as a new version: all of them, or none and the version before stays.
+
+    They are under a folder that its operator allows (`HOLDER_RECORDS_ROOTS`). Each person key is in one record of all
+    files. Faults name the file, its line or row group and record, and the column.
+    """
+    version = await load_url(
+        holder, actor=caller.name, dataset=dataset, source=RecordsUrl(source.url, source.form), check=source.check
     )
     return LoadedRecords(dataset=dataset, version=version)
 

@@ -20,10 +20,12 @@ async def check_health() -> Alive:
 
 @router.get("/readyz", tags=["public"], openapi_extra=refusals("unavailable", "restore-unrecorded"))
 def check_readiness(holder: TheHolder) -> ReadyToRelease:
-    """Whether the holder may release: store reachable, tables current, anchored entry there."""
+    """Whether the holder may release: store reachable, tables current, anchored entry there, records countable."""
     if holder.store.database.is_current():
         if holder.store.is_anchored():
-            return ReadyToRelease()
+            if holder.engine.is_ready():
+                return ReadyToRelease()
+            raise Unavailable("The cluster that has the records does not answer now.")
         raise RestoreUnrecorded("The database lacks the anchored entry: an administrator has to record a restore.")
     raise Unavailable("The database's tables are of another version than this holder.")
 

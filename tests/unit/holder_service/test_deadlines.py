@@ -21,7 +21,7 @@ from holder_service.domain.deadlines import (
 from holder_service.domain.pricing import price
 from holder_service.services.work_factors import read_factors, write_factors
 from holder_service.services.work_measurement import factors, measure
-from holder_service.settings import InvalidSettings
+from holder_service.settings import InvalidSettings, Settings
 from shared.limits import RELEASE_S_MAX
 from shared.plans import Plan
 from shared.problems import TooLarge
@@ -124,7 +124,7 @@ def test_an_overrun_waits_for_the_double(elapsed_s: float, periods: int, overran
 
 @pytest.mark.slow
 def test_a_calibrated_machine_s_deadlines_cover_what_was_measured(tmp_path: Path) -> None:
-    found = list(measure(tmp_path, records=(500,), runs=1))
+    found = list(measure(Settings(tmp_path, "", tmp_path / "anchor"), records=(500,), runs=1))
 
     compared = factors(found)
 

@@ -1,0 +1,1 @@
+"""The Spark engine against the local one, in real sessions: `./run spark`."""

@@ -1,0 +1,145 @@
+"""An audit through a holder whose records a Spark session has: declared, loaded by URL, asked, verified, reported."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from testing.registers import DECLARATION, linked_column, linked_values, plan, register_csv
+
+STARTS_S: Final = 180
+HOLDER: Final = "http://127.0.0.1:{port}"
+
+
+def main(_: int) -> str:
+    """Serve a holder with the Spark engine, and go through its whole interface once.
+
+    Raises:
+        AssertionError: Something else is answered than the local engine's holder answers.
+    """
+    with tempfile.TemporaryDirectory(prefix="pafer-spark-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        (lake := folder / "lake").mkdir()
+        records = register_csv(people=300)
+        header, *lines = records.decode().splitlines(keepends=True)
+        for number in range(3):
+            (lake / f"part-{number}.csv").write_text(header + "".join(lines[number::3]))
+        environment = {
+            **os.environ, "HOLDER_HOME": str(folder / "home"), "HOLDER_ENGINE": "spark",
+            "HOLDER_SPARK_MASTER": "local[2,4]", "HOLDER_RECORDS_ROOTS": lake.as_uri(),
+        }  # fmt: skip
+        with _served(environment) as (url, key):
+            return _walk(url, key, environment, lake, records)
+
+
+def _walk(url: str, key: str, environment: dict[str, str], lake: Path, records: bytes) -> str:
+    admin = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=300)
+    assert admin.put("/v1/admin/datasets/register", json=DECLARATION).status_code == 200
+    load = ["admin", "records", "load", "register"]
+    refused = _holder(environment, url, key, *load, "file:///etc")
+    assert refused.returncode == 2, refused.stderr
+    assert "HOLDER_RECORDS_ROOTS" not in refused.stderr
+    loaded = _holder(environment, url, key, *load, lake.as_uri())
+    assert loaded.returncode == 0, loaded.stderr
+    auditor_key = admin.post("/v1/admin/auditors", json={"name": "ADR"}).json()["key"]
+    limit = {"epsilon": "900", "delta": "0"}
+    admin.put("/v1/admin/datasets/register", json={**DECLARATION, "cap": limit})
+    assert admin.put("/v1/admin/datasets/register/budgets/ADR", json=limit).status_code == 200
+    auditor = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {auditor_key}"}, timeout=300)
+    first = auditor.post("/v1/datasets/register/releases", json=plan(epsilon="10"))
+    assert first.status_code == 201, first.text
+    again = auditor.post("/v1/datasets/register/releases", json=plan(epsilon="10"))
+    assert (again.status_code, again.content) == (200, first.content)
+    report = _audited(environment, url, auditor_key)
+    values = linked_values(records)
+    made = auditor.post("/v1/datasets/register/columns", json=linked_column(values))
+    assert made.status_code == 201, made.text
+    where = f"/v1/datasets/register/columns/{made.json()['id']}"
+    sent = auditor.put(f"{where}/values", content=values, headers={"Content-Type": "text/csv"})
+    assert sent.status_code == 200, sent.text
+    _await(lambda: auditor.get(where).json()["state"] == "ready")
+    people = sum(sum(cell["counts"]) for batch in first.json()["batches"] for cell in batch["cells"])
+    asked = plan(epsilon="10")
+    asked["columns"] = {"decision": made.json()["id"]}
+    for cell in (cells := asked["batches"][0]["cells"]):
+        cell.pop("all_of", None)
+        cell["any_of"] = [{"all_of": [{"column": "decision", "op": "not_missing"}]}]
+    asked["batches"][0]["cells"] = cells[:1]
+    linked = auditor.post("/v1/datasets/register/releases", json=asked)
+    assert linked.status_code == 201, linked.text
+    assert abs(sum(linked.json()["batches"][0]["cells"][0]["counts"]) - 300) < 10, linked.text
+    assert admin.delete("/v1/admin/datasets/register").status_code == 204
+    home = Path(environment["HOLDER_HOME"])
+    _await(lambda: not [*(home / "spark").glob("*/*")])
+    return f"loaded, released ({people} noisy people), audited ({report}), linked, retired, nothing left"
+
+
+def _audited(environment: dict[str, str], url: str, key: str) -> str:
+    """A whole audit by the auditor's command line, with its report."""
+    report = Path(environment["HOLDER_HOME"]).parent / "report.html"
+    command = "audit --dataset register --decision citizen --sensitive sex --epsilon 1".split()
+    caller = {"AUDITOR_HOLDER_URL": url, "AUDITOR_API_KEY": key, "AUDITOR_RECEIPTS": str(report.parent / "receipts")}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("auditor"), *command, "--report", str(report)],
+        env={**environment, **caller},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return f"a report of {len(report.read_bytes()) // 1024} KB"
+
+
+def _holder(environment: dict[str, str], url: str, key: str, *command: str) -> "subprocess.CompletedProcess[str]":
+    """A command of the holder's."""
+    return subprocess.run(
+        [sys.executable, "-m", "holder_service.cli", *command],
+        env={**environment, "HOLDER_URL": url, "HOLDER_ADMIN_KEY": key}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@contextmanager
+def _served(environment: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """A holder that is ready, and its administrator's key; its log has to be without Spark's own words on people."""
+    made = subprocess.run(
+        [sys.executable, "-m", "holder_service.cli", "init", "--json"],
+        env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    key = json.loads(made.stdout)["admin_key"]
+    port = 18_480
+    log = Path(environment["HOLDER_HOME"]).parent / "log"
+    with log.open("w") as file:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "holder_service.cli", "serve", "--port", str(port)],
+            env=environment, stdout=file, stderr=file,
+        )  # fmt: skip
+    try:
+        _await(lambda: _is_ready(HOLDER.format(port=port)))
+        yield HOLDER.format(port=port), key
+    except BaseException:
+        sys.stderr.write(log.read_text()[-4000:])
+        raise
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/readyz", timeout=30).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def _await(happened: Any) -> None:
+    until_s = time.monotonic() + STARTS_S
+    while not happened():
+        if time.monotonic() > until_s:
+            raise RuntimeError("it did not happen in time")
+        time.sleep(0.5)

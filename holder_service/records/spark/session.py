@@ -1,0 +1,185 @@
+"""The Spark session of a process: one for as long as it runs, begun anew if it was lost (6-engines).
+
+What Spark knows of its own work is kept from others: its pages and its log of events are off, no accumulator is used,
+and an error's text is dropped, for Spark puts into it whatever a worker said. Rows are chunks of up to 32,767 people,
+so Spark reads and hands on a few of them at once.
+"""
+
+import logging
+import os
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from pyspark.sql import SparkSession
+
+from holder_service.domain.errors import Unavailable
+from holder_service.settings import SparkSettings
+
+T = TypeVar("T")
+
+ROWS_AT_ONCE: Final = "8"
+ASKED_AGAIN_S: Final = 5.0
+BEATS_WITHIN_S: Final = 20.0
+POOL: Final = "spark.scheduler.pool"
+POOLS: Final = 16
+"""Jobs of different threads take turns by their pools: within one Spark does the first first."""
+STATIC: Final[Mapping[str, str]] = {
+    "spark.app.name": "pafer-holder",
+    "spark.eventLog.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.scheduler.mode": "FAIR",
+}
+RUNTIME: Final[Mapping[str, str]] = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": ROWS_AT_ONCE,
+    "spark.sql.parquet.columnarReaderBatchSize": ROWS_AT_ONCE,
+    "spark.sql.parquet.compression.codec": "uncompressed",
+    # A broadcast would bring records to the driver.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.adaptive.autoBroadcastJoinThreshold": "-1",
+}
+_log = logging.getLogger(__name__)
+
+
+class SparkConnection:
+    """Does work in a Spark session, which begins with the first work or with `start`."""
+
+    def __init__(self, settings: SparkSettings, *, scratch: Path) -> None:
+        self._settings = settings
+        self._scratch = scratch
+        self._guard = threading.Lock()
+        self._spark: SparkSession | None = None
+        self._asked_s = float("-inf")
+        self._answered = False
+        self._closed = False
+        self._starting: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin the session in a thread of its own, if none is at it; what fails is tried again by the first work."""
+        if self._starting is None or not self._starting.is_alive():
+            self._starting = threading.Thread(target=self._try_to_begin, name="spark-start", daemon=True)
+            self._starting.start()
+
+    def _try_to_begin(self) -> None:
+        with suppress(Unavailable):
+            self._session()
+
+    def close(self) -> None:
+        """Break off all work, and end the session."""
+        self._closed = True
+        spark, self._spark = self._spark, None
+        if spark is not None:
+            try:
+                spark.interruptAll()
+                spark.stop()
+            except Exception as error:  # noqa: BLE001 - it ends with the process
+                _log.warning("spark session could not be ended", extra={"error": type(error).__name__})
+
+    def is_ready(self) -> bool:
+        """Whether a worker answers; asked at most every few seconds, and not before the session is there."""
+        if self._spark is None:
+            self.start()
+            return False
+        if time.monotonic() - self._asked_s > ASKED_AGAIN_S:
+            try:
+                self.run(lambda spark: spark.range(1, numPartitions=1).count(), within_s=BEATS_WITHIN_S)
+                self._answered = True
+            except Unavailable:
+                self._answered = False
+            self._asked_s = time.monotonic()
+        return self._answered
+
+    def run(self, work: Callable[[SparkSession], T], *, within_s: float | None = None) -> T:
+        """Do some work, and break it off if it takes too long.
+
+        Raises:
+            Unavailable: Spark failed, or did not answer in time. It says nothing of why.
+        """
+        spark = self._session()
+        tag = secrets.token_hex(8)
+        late = threading.Timer(within_s or 0, _interrupt, (spark, tag)) if within_s else None
+        try:
+            spark.addTag(tag)
+            if self._settings.remote is None:
+                spark.sparkContext.setLocalProperty(POOL, f"pool-{threading.get_ident() % POOLS}")
+            if late:
+                late.daemon = True
+                late.start()
+            return work(spark)
+        except Exception as error:  # noqa: BLE001 - Spark's text might quote a record
+            kind = type(error).__name__
+        finally:
+            if late:
+                late.cancel()
+            _untag(spark, tag)
+        self._forget_if_lost(spark)
+        _log.error("spark could not do its work", extra={"error": kind})
+        raise Unavailable("The cluster that has the records does not answer now: nothing was changed. Ask again.")
+
+    def _session(self) -> SparkSession:
+        with self._guard:
+            if self._closed:
+                raise Unavailable("The holder is being stopped: nothing was changed. Ask again.")
+            if self._spark is None:
+                try:
+                    self._spark = _begun(self._settings, self._scratch)
+                except Exception as error:  # noqa: BLE001 - its text names machines
+                    _log.error("spark session could not begin", extra={"error": type(error).__name__})
+                    raise Unavailable(
+                        "The cluster that has the records cannot be reached now: nothing was changed. Ask again."
+                    ) from None
+            return self._spark
+
+    def _forget_if_lost(self, spark: SparkSession) -> None:
+        try:
+            lost = _is_stopped(spark)
+        except Exception:  # noqa: BLE001 - who does not answer is lost
+            lost = True
+        if lost:
+            with self._guard:
+                if self._spark is spark:
+                    self._spark = None
+
+
+def _begun(settings: SparkSettings, scratch: Path) -> SparkSession:
+    builder: Any = SparkSession.builder
+    if settings.remote is not None:
+        spark: SparkSession = builder.remote(settings.remote).getOrCreate()
+    else:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        static = {**STATIC, "spark.ui.enabled": str(settings.ui).lower()}
+        if settings.master.startswith("local"):
+            scratch.mkdir(parents=True, exist_ok=True)
+            static |= {"spark.local.dir": str(scratch), "spark.driver.host": "127.0.0.1"}
+        for name, value in static.items():
+            builder = builder.config(name, value)
+        spark = builder.master(settings.master).getOrCreate()
+        spark.sparkContext.setLogLevel("ERROR")
+    for name, value in RUNTIME.items():
+        spark.conf.set(name, value)
+    return spark
+
+
+def _is_stopped(spark: SparkSession) -> bool:
+    if hasattr(spark, "is_stopped"):
+        return bool(spark.is_stopped)
+    return bool(spark.sparkContext._jsc.sc().isStopped())  # noqa: SLF001 - no other way
+
+
+def _interrupt(spark: SparkSession, tag: str) -> None:
+    try:
+        spark.interruptTag(tag)
+    except Exception as error:  # noqa: BLE001 - then the work fails by itself, or not at all
+        _log.warning("spark could not be interrupted", extra={"error": type(error).__name__})
+
+
+def _untag(spark: SparkSession, tag: str) -> None:
+    try:
+        spark.removeTag(tag)
+    except Exception:  # noqa: BLE001 - the session is lost
+        return
