@@ -15,7 +15,6 @@ PARTS: Final[Mapping[str, Callable[[int], str]]] = {
     "compared": compared.main,
     "refused": compared.refused,
     "killed": disturbed.killed,
-    "speculated": disturbed.speculated,
     "connect": compared.connected,
     "audited": audited.main,
 }
@@ -24,7 +23,7 @@ PARTS: Final[Mapping[str, Callable[[int], str]]] = {
 def main() -> int:
     """Do all parts, or one; 1 if one fails."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--examples", type=int, default=25)
+    parser.add_argument("--examples", type=int, default=10)
     parser.add_argument("--only", choices=PARTS)
     asked = parser.parse_args()
     for name, part in PARTS.items():

@@ -1,6 +1,6 @@
-"""Executors that are killed in the middle of their work, and tasks that Spark runs twice at once: counts stay equal.
+"""Executors that are killed in the middle of their work: counts stay equal.
 
-Both happen on a cluster of this machine with two executors, processes of their own, inside the very tasks that encode,
+This happens on a cluster of this machine with two executors, processes of their own, inside the very tasks that encode,
 compare keys, make derived columns and count.
 """
 
@@ -113,21 +113,3 @@ def killed(number: int) -> str:
         times = len([*marks.glob("first-*")])
         assert times, "no executor was killed"
     return f"{found}; {times} executors killed in the middle of a task"
-
-
-def speculated(number: int) -> str:
-    """Examples with tasks so late that Spark runs them again before the first attempt has ended.
-
-    Raises:
-        AssertionError: A count differs, or nothing ran twice.
-    """
-    options = {
-        "spark_speculation": "true", "spark_speculation_interval": "100ms", "spark_speculation_multiplier": "1.1",
-        "spark_speculation_quantile": "0.1", "spark_speculation_minTaskRuntime": "200ms",
-        "spark_speculation_task_duration_threshold": "1s",
-    }  # fmt: skip
-    with _all_disturbed(killed=False) as (marks, arm), pair(CLUSTER, **options) as both:
-        found = compare(both, max(number // 10, 2), before=arm)
-        twice = len([*marks.glob("again-*")])
-        assert twice, "no task ran twice"
-    return f"{found}; {twice} tasks ran twice at once"
