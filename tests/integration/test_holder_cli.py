@@ -172,6 +172,14 @@ def list_and_delete_a_column(env: dict[str, str], served: TestedHolder) -> None:
     assert admin("columns", "register", "--json") == {"columns": []}
 
 
+def load_from_no_folder(env: dict[str, str], dataset: str) -> None:
+    """This holder allows none."""
+    result = run(["admin", "records", "load", dataset, "file:///register.csv"], env)
+
+    assert result.exit_code == 2
+    assert "HOLDER_RECORDS_ROOTS names none" in result.stderr
+
+
 def test_every_call_of_the_administrator_has_a_command(
     env: dict[str, str], served: TestedHolder, tmp_path: Path
 ) -> None:
@@ -195,14 +203,14 @@ def test_every_call_of_the_administrator_has_a_command(
         assert loaded == {"dataset": name, "version": 1}
         admin("grant", name, auditor, "2.5", "--json")
     assert {one, two} <= {found["name"] for found in admin("datasets", "--json")["datasets"]}
+    load_from_no_folder(env, one)
     assert admin("overlaps", one, two, "--json")["people_from"] == 100
     admin("merge", one, two)
     (tmp_path / "words.json").write_text(json.dumps({"title": "Anträge"}), encoding="utf-8")
     admin("metadata", one, str(tmp_path / "words.json"))
     admin("disable-auditor", auditor)
     accounts = {one["auditor"]: one for one in admin("auditors", "--json")["auditors"]}
-    assert accounts[auditor]["disabled"]
-    assert accounts[auditor] == admin("auditors", auditor, "--json")
+    assert accounts[auditor] == admin("auditors", auditor, "--json") | {"disabled": True}
     assert [key["withdrawn"] is None for key in accounts[auditor]["keys"]] in ([False, True], [True, False])
     admin("enable-auditor", auditor)
     budgets = admin("budgets", "--population", one, "--auditor", auditor, "--json")["budgets"]

@@ -144,7 +144,8 @@ def test_nothing_is_answered_before_the_anchor_and_what_was_committed_is_kept(sq
     head = holder.auditor("GET", "/ledger/head").json()["sequence"]
     with anchor.open("r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        waiting = [ask(holder, draw=1, epsilon="6"), ask(holder, draw=2, epsilon="6")]
+        with lane_held(holder):
+            waiting = [ask(holder, draw=1, epsilon="6"), ask(holder, draw=2, epsilon="6")]
         until_s = time.monotonic() + WAIT_S
         while holder.auditor("GET", "/ledger/head").json()["sequence"] == head and time.monotonic() < until_s:
             time.sleep(0.01)

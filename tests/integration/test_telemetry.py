@@ -22,8 +22,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from holder_service.records import local_engine
 from holder_service.records.counting import TrueCounts, count_cells
-from holder_service.services import releases
 from holder_service.services.holder import initialise
 from holder_service.web.edge.logs import FIELDS, Level, configuration
 from testing.console_visitors import visitor
@@ -136,7 +136,7 @@ def test_an_overrun_is_counted_and_nothing_else_of_a_releases_time(
         time.sleep(2)
         return count_cells(*given)
 
-    monkeypatch.setattr(releases, "count_cells", count)
+    monkeypatch.setattr(local_engine, "count_cells", count)
     with running_holder(tmp_path, quantum_ms=50) as holder:
         holder.release(plan())
 

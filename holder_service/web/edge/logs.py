@@ -32,6 +32,11 @@ EVENTS: Final[Mapping[str, str]] = {
         "leftovers of a killed process taken away",
         "leftovers could not be looked for",
         "signing key unavailable",
+        "spark session could not begin",
+        "spark session could not be ended",
+        "spark could not do its work",
+        "spark could not be interrupted",
+        "a table could not be taken away yet",
         "internal error",
     )
 } | {
