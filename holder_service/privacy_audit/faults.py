@@ -8,9 +8,9 @@ from typing import Any, Final
 from holder_service.mechanisms.base import Mechanism
 from holder_service.privacy_audit.core import Calibration, as_charged
 from holder_service.privacy_audit.neighbours import Neighbours
-from holder_service.records.counting import TrueCounts, count_cells
-from holder_service.records.encoded import Records
-from holder_service.services import releases
+from holder_service.records.counting import TrueCounts
+from holder_service.records.engines import EncodedVersion
+from holder_service.records.local_engine import LocalEngine
 from shared.plans import Batch
 
 
@@ -22,12 +22,14 @@ def with_epsilon(pair: Neighbours, batch: Batch, factor: float) -> Mechanism:
 def count_large_registers_slowly() -> None:
     """Have this process take 150 ms longer to count more records than one chunk holds, whatever the machine."""
 
-    def slowly(records: Records, *rest: Any) -> TrueCounts:
-        if len(records.chunks) > 1:
-            time.sleep(0.15)
-        return count_cells(records, *rest)
+    count = LocalEngine.count
 
-    vars(releases)["count_cells"] = slowly
+    def slowly(engine: LocalEngine, version: EncodedVersion, *rest: Any) -> TrueCounts:
+        if len(engine.records_of(version).chunks) > 1:
+            time.sleep(0.15)
+        return count(engine, version, *rest)
+
+    LocalEngine.count = slowly  # type: ignore[method-assign]
 
 
 SLIGHT: Final = "epsilon 10 % too large"
