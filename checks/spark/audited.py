@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -115,7 +116,8 @@ def _served(environment: dict[str, str]) -> Iterator[tuple[str, str]]:
         env=environment, capture_output=True, text=True, check=True,
     )  # fmt: skip
     key = json.loads(made.stdout)["admin_key"]
-    port = 18_480
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     log = Path(environment["HOLDER_HOME"]).parent / "log"
     with log.open("w") as file:
         server = subprocess.Popen(

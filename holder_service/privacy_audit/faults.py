@@ -21,7 +21,6 @@ def with_epsilon(pair: Neighbours, batch: Batch, factor: float) -> Mechanism:
 
 def count_large_registers_slowly() -> None:
     """Have this process take 150 ms longer to count more records than one chunk holds, whatever the machine."""
-
     count = LocalEngine.count
 
     def slowly(engine: LocalEngine, version: EncodedVersion, *rest: Any) -> TrueCounts:
@@ -29,7 +28,7 @@ def count_large_registers_slowly() -> None:
             time.sleep(0.15)
         return count(engine, version, *rest)
 
-    LocalEngine.count = slowly  # type: ignore[method-assign]
+    setattr(LocalEngine, count.__name__, slowly)
 
 
 SLIGHT: Final = "epsilon 10 % too large"
