@@ -1,4 +1,4 @@
-"""Registers encoded as the holder keeps them, from people or from columns of values."""
+"""Registers encoded as the holder keeps them, from people or from columns of values; and a home for them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from holder_service.records.encoded import Records, load_records
+from holder_service.records.files import RecordFiles
+from holder_service.records.person_keys import PersonSecret
 from shared.rules import Record
 from shared.schema import Schema
 
@@ -32,3 +34,13 @@ def encoded_columns(folder: Path, schema: Schema, columns: Mapping[str, Any]) ->
     pa.parquet.write_table(pa.table({schema.person_key: people, **arrays}), folder / "upload")
     load_records(folder / "upload", PARQUET, schema, 10**6, folder / "encoded")
     return Records.open(folder / "encoded", schema)
+
+
+def record_files(home: Path, secret: PersonSecret) -> RecordFiles:
+    """The files of an engine in a new home."""
+    home.mkdir(mode=0o700)
+    for folder in ("linked", "incoming"):
+        (home / folder).mkdir()
+    return RecordFiles(
+        home / "records", home / "people", home / "derived", home / "linked", home / "incoming", home / "lock", secret
+    )

@@ -19,7 +19,6 @@ from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records.engines import DerivedFile, DerivedValues, EncodedVersion, Engine, RecordsUrl, Upload
 from holder_service.records.files import RecordFiles
 from holder_service.records.linked import read_linked
-from holder_service.records.person_keys import PersonSecret
 from shared.columns import DerivedColumn, extended
 from shared.rules import Cell
 from shared.schema import Column, Schema, Value
@@ -166,16 +165,6 @@ def _list(tried: Sequence[Any]) -> DerivedColumn:
             "from": {"score": document.model_dump(mode="json", exclude_none=True)},
         }
     )  # fmt: skip
-
-
-def record_files(home: Path, secret: PersonSecret) -> RecordFiles:
-    """The files of an engine in a new home."""
-    home.mkdir(mode=0o700)
-    for folder in ("linked", "incoming"):
-        (home / folder).mkdir()
-    return RecordFiles(
-        home / "records", home / "people", home / "derived", home / "linked", home / "incoming", home / "lock", secret
-    )
 
 
 def counted_by(engine: Engine, files: RecordFiles, example: Example, source: Upload | RecordsUrl, name: str) -> Counts:

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from checks.spark.examples import record_files
 from holder_service.records.files import RecordFiles
 from holder_service.records.local_engine import LocalEngine
 from holder_service.records.person_keys import PersonSecret
 from holder_service.records.spark.engine import SparkEngine
 from holder_service.settings import SparkSettings
+from testing.encoded_records import record_files
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checks.spark.examples import CSV, Counts, Example, counted_by, examples, record_files, write_csv
+from checks.spark.examples import CSV, Counts, Example, counted_by, examples, write_csv
 from holder_service.domain.errors import InvalidRecords
 from holder_service.records.engines import Upload
 from holder_service.records.formats import STRICT
@@ -28,6 +28,7 @@ from holder_service.records.spark.chunk_rows import CHUNK, ChunkCells
 from holder_service.records.spark.findings import Findings
 from shared.columns import extended
 from shared.schema import Column, Schema
+from testing.encoded_records import record_files
 
 SECRET = PersonSecret.forgotten()
 
