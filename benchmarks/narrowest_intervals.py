@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.estimation.drawing import EDITIONS, Drawing
-from auditor_client.estimation.many_releases import parity_ranges
+from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from benchmarks.accuracy import DRAWS, EPSILONS, LEVEL, Case, grid_cases
@@ -126,14 +126,25 @@ def measured(
     The noise is what the estimator supposes; by default what is added.
     """
     mechanism = LaplaceMechanism.calibrated(epsilon_nano=parse_nano(epsilon), sensitivity=1)
-    parts = case.accepted[None], (case.sizes - case.accepted)[None]
-    widths: list[list[float]] = [[] for _ in editions]
-    for totals in released_totals(parts, mechanism, runs, noise=noise):
-        for edition, of_edition in zip(editions, widths, strict=True):
-            drawing = Drawing(DRAWS, edition=EDITIONS[edition])
-            of_edition += [found.ratio.width for found in parity_ranges(totals, level=LEVEL, drawing=drawing)]
+    widths = [[found.ratio.width for found in of] for of in ranges_by_edition(case, mechanism, runs, editions, noise)]
     means = tuple(float(np.mean(of_edition)) for of_edition in widths)
     return Row(case.name, epsilon, means, narrowest_width(case, mechanism.noise))
+
+
+def ranges_by_edition(
+    case: Case,
+    mechanism: LaplaceMechanism,
+    runs: int,
+    editions: Sequence[int],
+    noise: DiscreteLaplaceNoise | None = None,
+) -> list[list[ParityRange]]:
+    """What each edition makes of the same releases of a case; the noise is what it supposes."""
+    parts = case.accepted[None], (case.sizes - case.accepted)[None]
+    found: list[list[ParityRange]] = [[] for _ in editions]
+    for totals in released_totals(parts, mechanism, runs, noise=noise):
+        for edition, of_edition in zip(editions, found, strict=True):
+            of_edition.extend(parity_ranges(totals, level=LEVEL, drawing=Drawing(DRAWS, edition=EDITIONS[edition])))
+    return found
 
 
 @lru_cache(maxsize=8)
