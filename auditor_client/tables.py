@@ -15,6 +15,7 @@ _PROTECTED: Final = {
     "sensitive_attribute": "a person's sensitive values alone",
 }
 """What each relation makes the unit of the guarantee."""
+_AGGREGATE: Final = "It is an aggregate table: rows stand for several people, who have no keys to link values to."
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ def dataset_table(dataset: DatasetDescription) -> Table:
     return Table(
         (
             f"Dataset {dataset.name}{people}: {version}, at most {dataset.records_max} people.",
+            *((_AGGREGATE,) if dataset.people is not None else ()),
             f"Protected is {_PROTECTED[dataset.relation]}.",
             f"Mechanisms: {mechanisms}; ε from {limits.epsilon_min} to {limits.epsilon_max}.",
         ),

@@ -98,9 +98,15 @@ class DerivedColumn(RequestModel):
         Raises:
             InvalidPlan, UnknownColumn, SensitiveColumn, TooLarge: with the path of the fault and what would fit.
         """
-        if self.name in schema.by_name or self.name == schema.person_key:
+        if self.name in schema.by_name or self.name == schema.row_column:
             raise InvalidPlan(
                 f"The dataset declares a column {self.name!r}: give the derived one another name.", "name"
+            )
+        if schema.is_aggregate and not isinstance(self.origin, ScoreOrigin):
+            raise InvalidPlan(
+                "The dataset is an aggregate table: its rows stand for several people, and nobody has a key that "
+                "values could be linked to. Ask for a score of its declared columns.",
+                "from",
             )
         if isinstance(self.origin, ScoreOrigin):
             check_document(self.origin.score, schema)
@@ -162,6 +168,7 @@ def extended(schema: Schema, columns: Mapping[str, Column], *, reads: Mapping[st
     following = tuple(name for name, read in reads.items() if any(schema.follows_sensitive(one) for one in read))
     return Schema(
         person_key=schema.person_key,
+        people=schema.people,
         columns=(*schema.columns, *derived),
         sensitive_in_rules=schema.sensitive_in_rules,
         following=(*schema.following, *following),

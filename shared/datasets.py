@@ -37,8 +37,11 @@ def _below_certainty(cap: Loss) -> Loss:
 class DatasetDeclaration(RequestModel):
     """What an administrator declares about a dataset; `population` defaults to the dataset's own name."""
 
-    person_key: Text
+    person_key: Text | None = Field(default=None, exclude_if=lambda name: name is None)
     """The name of the column that identifies a person: it is never counted by, nor shown."""
+    people: Text | None = Field(default=None, exclude_if=lambda name: name is None)
+    """Instead of a person key, in an aggregate table: the name of the column that says how many people each row stands
+    for, a whole number from 1. It is added up, and nothing is asked about it."""
     population: Name | None = None
     """The people that the dataset is about, whose budget is one; without it the dataset's own name."""
     relation: Relation = "add_remove"
@@ -46,7 +49,8 @@ class DatasetDeclaration(RequestModel):
     cap: Annotated[Loss, AfterValidator(_below_certainty)] | None = None
     """The most that all auditors together may be charged about the population."""
     records_max: Annotated[StrictInt, Field(ge=1, le=limits.RECORDS_MAX_MAX)] = limits.RECORDS_MAX_DEFAULT
-    """The most records that there may be, in people; public, and times to answer follow from it."""
+    """The most records that there may be, in people, also where a row stands for several; public, and times to answer
+    follow from it."""
     columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_DATASET_MAX, fail_fast=True)
     """The columns, in the order of the file."""
     metadata: DatasetMetadata | None = Field(default=None, exclude_if=lambda metadata: metadata is None)
@@ -70,8 +74,11 @@ class DatasetDeclaration(RequestModel):
 
     @property
     def table(self) -> Schema:
-        """The columns and the person key."""
-        return Schema(person_key=self.person_key, columns=self.columns, sensitive_in_rules=self.sensitive_in_rules)
+        """The columns, and the one that says who a row is."""
+        return Schema(
+            person_key=self.person_key, people=self.people, columns=self.columns,
+            sensitive_in_rules=self.sensitive_in_rules,
+        )  # fmt: skip
 
 
 class ColumnLimits(ContractModel):
@@ -156,8 +163,10 @@ class DatasetDescription(ContractModel):
     """What ε is about: a person more or less, a person's whole record, or a person's sensitive attributes."""
     version: int | None
     """The current version of the records; null where none are loaded."""
-    person_key: str
-    """The name of the column that identifies a person."""
+    person_key: str | None = Field(default=None, exclude_if=lambda name: name is None)
+    """The name of the column that identifies a person; left out of an aggregate table, which has none."""
+    people: str | None = Field(default=None, exclude_if=lambda name: name is None)
+    """In an aggregate table, the name of the column that says how many people a row stands for; else left out."""
     columns: tuple[Column, ...]
     """The declared columns."""
     sensitive: tuple[str, ...]
@@ -184,8 +193,11 @@ class DatasetDescription(ContractModel):
 
     @property
     def table(self) -> Schema:
-        """The columns and the person key."""
-        return Schema(person_key=self.person_key, columns=self.columns, sensitive_in_rules=self.sensitive_in_rules)
+        """The columns, and the one that says who a row is."""
+        return Schema(
+            person_key=self.person_key, people=self.people, columns=self.columns,
+            sensitive_in_rules=self.sensitive_in_rules,
+        )  # fmt: skip
 
 
 class Budget(ContractModel):

@@ -189,10 +189,12 @@ class Column(RequestModel):
 
 
 class Schema(RequestModel):
-    """The columns of a dataset, in declared order, and the name of its person key."""
+    """The columns of a dataset, in declared order, and the name of the one that says who a row of its files is."""
 
-    person_key: Text
-    """The name of the column that identifies a person."""
+    person_key: Text | None = Field(default=None, exclude_if=lambda name: name is None)
+    """The name of the column that identifies a person; none in an aggregate table."""
+    people: Text | None = Field(default=None, exclude_if=lambda name: name is None)
+    """In an aggregate table, the name of the column that says how many people a row stands for."""
     columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_SCHEMA_MAX, fail_fast=True)
     """The other columns: declared ones, and behind them the derived ones of a plan."""
     sensitive_in_rules: StrictBool = Field(default=False, exclude_if=lambda allowed: not allowed)
@@ -202,12 +204,34 @@ class Schema(RequestModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        names = [self.person_key, *(column.name for column in self.columns)]
+        if (self.person_key is None) == (self.people is None):
+            raise ValueError(
+                "Name either the column that identifies a person (person_key) or, of an aggregate table, the one that "
+                "says how many people each of its rows stands for (people): such a row has nobody's key."
+            )
+        names = [self.row_column, *(column.name for column in self.columns)]
         if len(set(names)) != len(names):
-            raise ValueError("Two columns share a name (the person key counts, and names are compared after NFC).")
+            raise ValueError(
+                f"Two columns share a name (the {self.row_words} counts, and names are compared after NFC)."
+            )
         if sum(column.label for column in self.columns) > 1:
             raise ValueError("At most one column can be the label.")
         return self
+
+    @property
+    def is_aggregate(self) -> bool:
+        """Whether a row stands for several people, of whom nobody has a key."""
+        return self.people is not None
+
+    @property
+    def row_column(self) -> str:
+        """The column of a file that is none of `columns`: it says whose a row is, or of how many people."""
+        return str(self.person_key if self.people is None else self.people)
+
+    @property
+    def row_words(self) -> str:
+        """What people call that column."""
+        return "person key" if self.people is None else "column of people"
 
     @cached_property
     def by_name(self) -> Mapping[str, Column]:

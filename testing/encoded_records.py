@@ -24,14 +24,19 @@ def encoded_people(folder: Path, schema: Schema, people: Sequence[Record]) -> Re
     )
 
 
-def encoded_columns(folder: Path, schema: Schema, columns: Mapping[str, Any]) -> Records:
-    """Records given column by column: lists, or arrays of any type that fits; the file is "upload" in the folder."""
+def encoded_columns(
+    folder: Path, schema: Schema, columns: Mapping[str, Any], *, people: Sequence[int] | None = None
+) -> Records:
+    """Records given column by column: lists, or arrays of any type that fits; the file is "upload" in the folder.
+
+    `people` says of an aggregate table how many each row stands for.
+    """
     arrays = {
         name: pa.array(values, _ARROW_TYPES[schema.by_name[name].type]) if isinstance(values, list) else values
         for name, values in columns.items()
     }
-    people = pa.array(range(len(next(iter(arrays.values())))), pa.int64())
-    pa.parquet.write_table(pa.table({schema.person_key: people, **arrays}), folder / "upload")
+    own = pa.array(range(len(next(iter(arrays.values())))) if people is None else people, pa.int64())
+    pa.parquet.write_table(pa.table({schema.row_column: own, **arrays}), folder / "upload")
     load_records(folder / "upload", PARQUET, schema, 10**6, folder / "encoded")
     return Records.open(folder / "encoded", schema)
 

@@ -63,6 +63,11 @@ def linked_file(data: Any, dataset: DatasetDescription, request: LinkRequest) ->
         QuestionRefused: The data cannot be read, have no key or two rows of one, or do not fit their type. No error
             shows a key or a value.
     """
+    if dataset.person_key is None:
+        raise QuestionRefused(
+            f"Dataset {dataset.name} is an aggregate table: its rows stand for several people, and nobody has a key "
+            "that values could be linked to. Audit a model that decides from its columns."
+        )
     keys, values = _columns(data, dataset.person_key, request)
     present = values.notna()
     keys, values = _texts(keys[present], f"Column {keys.name!r} of your data"), values[present]

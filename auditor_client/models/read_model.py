@@ -46,7 +46,7 @@ class ModelRequest:
     @property
     def score(self) -> str:
         """A name for the model's score: no declared column has it."""
-        taken = {self.schema.person_key, *self.schema.by_name}
+        taken = {self.schema.row_column, *self.schema.by_name}
         return next(name for name in _score_names() if name not in taken)
 
 

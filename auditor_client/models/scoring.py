@@ -156,7 +156,7 @@ def read(scoring: Scoring, favourable: Sequence[Any], schema: Schema) -> ReadSco
 
 def free_name(name: str, schema: Schema) -> str:
     """A name for a derived column: no declared column has it."""
-    while name in schema.by_name or name == schema.person_key:
+    while name in schema.by_name or name == schema.row_column:
         name += "_"
     return name
 

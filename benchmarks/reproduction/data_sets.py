@@ -63,8 +63,9 @@ def declared(name: str, directory: Path) -> OpenData:
         raise OpenDataMissing(f"There is no {name}.csv next to its declaration.")
     if sum(column.label for column in declaration.columns) != 1:
         raise ValueError(f"{name}{DECLARATION} declares no label: trees are trained on one.")
-    names = [declaration.person_key, *(column.name for column in declaration.columns)]
-    types = {declaration.person_key: pa.string(), **{column.name: _type(column) for column in declaration.columns}}
+    key = declaration.table.row_column
+    names = [key, *(column.name for column in declaration.columns)]
+    types = {key: pa.string(), **{column.name: _type(column) for column in declaration.columns}}
     options = arrow_csv.ConvertOptions(include_columns=names, column_types=types, strings_can_be_null=True)
     table = arrow_csv.read_csv(path, convert_options=options)
     # The same split as the paper's of COMPAS and German (1-method §5).

@@ -48,7 +48,8 @@ def list_datasets(url: Url = "", key: AdminKey = "", as_json: AsJson = False) ->
 def declare(
     dataset: Annotated[str, typer.Argument(help="Its name; no name is needed for --example and --schema.")] = "",
     declaration: Annotated[
-        Path | None, typer.Argument(help="JSON with person_key, columns, population, relation, cap, metadata.")
+        Path | None,
+        typer.Argument(help="JSON with person_key or people, columns, population, relation, cap, metadata."),
     ] = None,
     example: Annotated[bool, typer.Option("--example", help="Print a declaration to begin from, and end.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of declarations, and end.")] = False,

@@ -62,6 +62,8 @@ def show_overlaps(document: Mapping[str, Any], overlaps: Sequence[Mapping[str, A
     show(document, columns + charged, [_overlap_row(one) for one in overlaps], as_json)
     if document["not_compared"] and not as_json:
         notify(f"Not compared until they are loaded again: {', '.join(document['not_compared'])}.")
+    if document.get("without_keys") and not as_json:
+        notify(f"Aggregate tables have no keys to compare: {', '.join(document['without_keys'])}.")
 
 
 def _overlap_row(found: Mapping[str, Any]) -> tuple[str, ...]:

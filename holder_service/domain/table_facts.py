@@ -96,6 +96,9 @@ class TableFacts:
 
     def _apply_merge(self, entry: Entry, source: str) -> None:
         into = entry.event.population
+        keys = [self._rows.get(("populations", str(name)), {}).get("person_key") for name in (into, source)]
+        if keys[0] != (keys[0] or keys[1]):
+            self._say(entry, "populations", into, person_key=keys[1])
         self._say(entry, "populations", source, merged_into=into)
         for (table, key), row in self._rows.items():
             if table == "datasets" and row["population"] == source:

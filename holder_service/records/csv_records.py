@@ -36,7 +36,7 @@ _PYARROW_ENCODINGS: Final = {"utf-8": "utf8", "utf-8-sig": "utf8", "latin-1": "l
 
 
 def csv_pieces(source: Path, schema: Schema, form: RecordFormat, faults: Faults) -> Iterator[Piece]:
-    """Read a CSV file whose header names the person key and every declared column, in any order.
+    """Read a CSV file whose header names the row column and every declared column, in any order.
 
     Yields:
         Its sound records in file order: texts as the strict format has them, and null for a missing field. Lines that

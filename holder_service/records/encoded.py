@@ -10,7 +10,8 @@ so that the work of a count is the same whatever the records are (ADR 0015):
   in the file as well, sorted; missing counts as +infinity.
 
 It holds no person key and no text, but 64 bits of each key's keyed hash in record order: they lead linked
-values to their records, and no rule can name them. A derived column of the same records is one more file,
+values to their records, and no rule can name them. Of an aggregate table it holds how many people each record
+stands for instead, as the integers that a count adds up. A derived column of the same records is one more file,
 with that one column and the same chunks (5-decisions §1). Nothing in this module shows a value, or
 how many records there are.
 """
@@ -49,6 +50,8 @@ _CODE: Final = "code:"
 _SORTED: Final = "sorted:"
 PERSON: Final = "person"
 """What the field of people's hashed keys is called."""
+WEIGHT: Final = "weight"
+"""What the field is called that stands there instead in an aggregate table: how many people a record stands for."""
 
 _DOUBLE_BYTES: Final = 8
 
@@ -66,7 +69,8 @@ class Chunk:
         codes: By column name, unsigned integers, shape (records,); read-only views of a file.
         sorted_at: By name of a ranked column, the index of the chunk's smallest number in `Records.doubles`; the
             others follow, ascending.
-        people: 64 bits of the keyed hash of each record's person key, shape (records,).
+        people: 64 bits of the keyed hash of each record's person key, shape (records,); none in an aggregate table.
+        weights: How many people each record stands for, shape (records,); `None` where each is one person.
     """
 
     index: int
@@ -74,6 +78,7 @@ class Chunk:
     codes: Mapping[str, npt.NDArray[np.unsignedinteger[Any]]]
     sorted_at: Mapping[str, int]
     people: npt.NDArray[np.uint64]
+    weights: npt.NDArray[np.int64] | None
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -199,10 +204,10 @@ def load_records(
     next to `destination` while it runs.
 
     Args:
-        source: A CSV or Parquet file with the person key and every declared column, in any order.
+        source: A CSV or Parquet file with the row column and every declared column, in any order.
         media_type: "text/csv" or "application/vnd.apache.parquet".
         schema: The dataset's declared columns.
-        records_max: How many records the dataset admits.
+        records_max: How many people the dataset admits.
         destination: Where the encoded file appears, complete and durable.
         secret: What person keys are hashed under; if `None`, under one that is thrown away.
         hashes: Where 64 bits of each hash go, sorted.
@@ -213,10 +218,7 @@ def load_records(
             and what is expected there; never a value, nor how many records there are.
     """
     secret = secret or PersonSecret.forgotten()
-    too_many = (
-        f"The dataset declares at most {records_max} records, and the file has more: declare a larger `records_max` "
-        "first."
-    )
+    too_many = said_too_many(schema, records_max)
     with tempfile.TemporaryDirectory(dir=destination.parent, prefix=".loading-") as name:
         staged = StagedFile.read(
             source, media_type, schema, secret=secret, folder=Path(name), records_max=records_max, too_many=too_many,
@@ -224,8 +226,17 @@ def load_records(
         )  # fmt: skip
         with immutable_file(destination) as file:
             _write(file, record_fields(schema, secret.id), record_arrays(schema, staged))
-            if hashes is not None:
+            if hashes is not None and not schema.is_aggregate:
                 shutil.move(staged.keys.sorted_hashes, hashes)
+
+
+def said_too_many(schema: Schema, records_max: int) -> str:
+    """What is said of a file that is about more people than were declared."""
+    counted = "people" if schema.is_aggregate else "records"
+    return (
+        f"The dataset declares at most {records_max} {counted}, and the file has more: declare a larger `records_max` "
+        "first."
+    )
 
 
 def encode_column(column: Column, values: Iterable[_Values], destination: Path) -> None:
@@ -256,23 +267,24 @@ def column_arrays(column: Column, values: _Values) -> list[_Values]:
 def record_fields(schema: Schema, secret: str) -> pa.Schema:
     """What records become, encoded; the id of the secret that their people are hashed under goes with them."""
     fields = [field for column in schema.columns for field in _fields(column)]
+    own = pa.field(WEIGHT, pa.int64()) if schema.is_aggregate else pa.field(PERSON, pa.uint64())
     return pa.schema(
-        [pa.field(PERSON, pa.uint64()), *fields],
+        [own, *fields],
         metadata={"declaration": declaration_digest(schema), "secret": secret},
     )
 
 
 def record_arrays(schema: Schema, staged: StagedFile) -> Iterator[list[_Values]]:
     """Staged records, encoded chunk by chunk in the order of `record_fields`."""
-    people = staged.keys.hashes
-    for start in range(0, len(people), CHUNK_RECORDS_MAX):
+    own = staged.keys.hashes if staged.people is None else staged.people
+    for start in range(0, len(own), CHUNK_RECORDS_MAX):
         some = slice(start, start + CHUNK_RECORDS_MAX)
         encoded = [
             array
             for column, values in zip(schema.columns, staged.values, strict=True)
             for array in _encoded(column, values[some])
         ]
-        yield [np.ascontiguousarray(people[some]), *encoded]
+        yield [np.ascontiguousarray(own[some]), *encoded]
 
 
 def declaration_digest(declared: Schema | Column) -> bytes:
@@ -378,4 +390,5 @@ class _MappedFile:
 def _chunk(index: int, records: int, views: Mapping[str, Any], sorted_at: Mapping[str, int]) -> Chunk:
     """A chunk from its arrays under the names of their fields."""
     codes = {name.removeprefix(_CODE): view for name, view in views.items() if name.startswith(_CODE)}
-    return Chunk(index, records, codes, sorted_at, people=views.get(PERSON, np.empty(0, dtype=np.uint64)))
+    people = views.get(PERSON, np.empty(0, dtype=np.uint64))
+    return Chunk(index, records, codes, sorted_at, people, weights=views.get(WEIGHT))

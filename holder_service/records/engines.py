@@ -109,7 +109,7 @@ class Engine(Protocol):
         Args:
             source: The file, or files.
             schema: The dataset's declared columns.
-            records_max: How many records the dataset admits.
+            records_max: How many people the dataset admits.
             name: A new name for the encoded records; the caller holds `RecordFiles.in_use`.
 
         Raises:
@@ -118,7 +118,7 @@ class Engine(Protocol):
         """
 
     def join(self, name: str, earlier: str | None) -> str:
-        """Put the keyed hashes of everybody in new records together with a dataset's earlier ones.
+        """Put the keyed hashes of everybody in new records together with a dataset's earlier ones; they have keys.
 
         Args:
             name: Of the new records, which `load` has just encoded; the caller holds `RecordFiles.joining`.

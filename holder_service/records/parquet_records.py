@@ -10,7 +10,7 @@ import pyarrow.parquet
 from holder_service.records.faults import Faults
 from holder_service.records.formats import RecordFormat
 from holder_service.records.pieces import Piece, declared_names
-from holder_service.records.values import is_text, type_fits
+from holder_service.records.values import is_text, people_column, type_fits
 from shared.schema import Schema
 
 CELLS_PER_PIECE: Final = 2**20
@@ -18,10 +18,10 @@ RECORDS_PER_PIECE_MAX: Final = 2**16
 
 
 def parquet_pieces(source: Path, schema: Schema, form: RecordFormat, faults: Faults) -> Iterator[Piece]:
-    """Read a Parquet file that has the person key and every declared column, in any order.
+    """Read a Parquet file that has the row column and every declared column, in any order.
 
     Yields:
-        Its records in file order, in the file's types; the person key as text.
+        Its records in file order, in the file's types; a person key as text.
 
     Raises:
         InvalidRecords: Options of text files are declared for it, it is no Parquet file, is damaged, or a column's type
@@ -45,7 +45,8 @@ def parquet_pieces(source: Path, schema: Schema, form: RecordFormat, faults: Fau
             read = None if len(own) == len(names) else [file.schema_arrow.names[index] for index in own.values()]
             for batch in file.iter_batches(batch_size=size, columns=read):
                 columns = {name: _plain(batch.column(file.schema_arrow.names[index])) for name, index in own.items()}
-                columns[schema.person_key] = columns[schema.person_key].cast(pa.string())
+                if schema.person_key is not None:
+                    columns[schema.person_key] = columns[schema.person_key].cast(pa.string())
                 yield Piece("record", first, columns)
                 first += len(batch)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
@@ -56,7 +57,7 @@ def parquet_pieces(source: Path, schema: Schema, form: RecordFormat, faults: Fau
 def _check_type(name: str, kind: pa.DataType, schema: Schema, faults: Faults) -> None:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    column = schema.by_name.get(name)
+    column = people_column(schema) if name == schema.people else schema.by_name.get(name)
     if column is None:
         if not (is_text(kind) or pa.types.is_integer(kind)):
             faults.add(

@@ -23,7 +23,7 @@ class Piece:
         unit: What the file's records are counted in for people: a CSV file's lines, the header being
             line 1, or a Parquet file's records from 1.
         first: The number of the first record.
-        columns: Arrow arrays of one length under the declared names, the person key's too, in the
+        columns: Arrow arrays of one length under the declared names, the row column's too, in the
             file's order. Texts are as in the file; null is missing.
     """
 
@@ -38,7 +38,7 @@ class Piece:
 def declared_names(
     where: str, names: Sequence[str], schema: Schema, faults: Faults, *, only_declared: bool
 ) -> tuple[str | None, ...]:
-    """Check that a file has the person key and every declared column, each once, and nothing else unless it may.
+    """Check that a file has the row column and every declared column, each once, and nothing else unless it may.
 
     Args:
         where: What names them, for the error: "line 1".
@@ -54,7 +54,7 @@ def declared_names(
         InvalidRecords: For all names. An undeclared one appears by its number alone: where a file has no header, what
             is in that field is somebody’s value.
     """
-    wanted = dict.fromkeys((schema.person_key, *schema.by_name))
+    wanted = dict.fromkeys((schema.row_column, *schema.by_name))
     found: set[str] = set()
     names_in_file: list[str | None] = []
     for number, sent in enumerate(names, start=1):
@@ -66,8 +66,9 @@ def declared_names(
         elif not only_declared:
             faults.add(
                 where,
-                f"field {number} is no declared column. The file has the person key {schema.person_key!r} and every "
-                "declared column, in any order, and nothing else unless it is to be passed over (`only_declared`).",
+                f"field {number} is no declared column. The file has the {schema.row_words} {schema.row_column!r} and "
+                "every declared column, in any order, and nothing else unless it is to be passed over "
+                "(`only_declared`).",
             )
         names_in_file.append(name if name in found else None)
     for name in wanted:

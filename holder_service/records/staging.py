@@ -20,8 +20,8 @@ from holder_service.records.formats import STRICT, RecordFormat
 from holder_service.records.parquet_records import parquet_pieces
 from holder_service.records.person_keys import PersonKeys, PersonSecret
 from holder_service.records.pieces import Piece
-from holder_service.records.values import checked_values, expectation, over_marked, value_type
-from shared.schema import Column, Schema
+from holder_service.records.values import checked_values, expectation, over_marked, people_column, value_type
+from shared.schema import Schema
 
 _READERS: Final[Mapping[str, Callable[[Path, Schema, RecordFormat, Faults], Iterator[Piece]]]] = {
     "text/csv": csv_pieces,
@@ -36,11 +36,14 @@ class StagedFile:
     """The checked records of a file, in a folder that goes with the work on it.
 
     Attributes:
-        keys: The keyed hashes of the person keys.
+        keys: The keyed hashes of the person keys; none of an aggregate table.
+        people: How many people each record stands for, mapped, shape (records,), int64; `None` but in an aggregate
+            table.
         values: Of each column in declared order, mapped: what `checked_values` makes of it, shape (records,).
     """
 
     keys: PersonKeys
+    people: npt.NDArray[np.int64] | None
     values: tuple[_Values, ...]
 
     @classmethod
@@ -59,12 +62,12 @@ class StagedFile:
         """Check all records of a file.
 
         Args:
-            source: A CSV or Parquet file with the person key and every column, in any order.
+            source: A CSV or Parquet file with the row column and every column, in any order.
             media_type: "text/csv" or "application/vnd.apache.parquet".
-            schema: The person key and the columns.
+            schema: The row column and the columns.
             secret: What person keys are hashed under.
             folder: An empty folder.
-            records_max: How many records it may have.
+            records_max: How many people it may be about.
             too_many: What to say if it has more.
             form: How it is written.
 
@@ -79,10 +82,18 @@ class StagedFile:
         try:
             pieces = _at_most(reader(source, schema, form, faults), records_max, too_many, faults)
             _stage(pieces, schema, folder, keys, faults, form=form)
+            people = None
+            if schema.is_aggregate:
+                people = _mapped(_people_file(folder), np.dtype(np.int64))
+                if int(people.sum()) > records_max:
+                    raise faults.refusal("", too_many)
         except (pa.ArrowException, MemoryError):  # a text might quote a record
             raise InvalidRecords("The file cannot be read as what it says it is, or in the memory there is.") from None
-        values = [_read_staged(_staged(folder, index), column) for index, column in enumerate(schema.columns)]
-        return cls(keys, tuple(values))
+        values = [_mapped(_staged(folder, index), value_type(column)) for index, column in enumerate(schema.columns)]
+        return cls(keys, people, tuple(values))
+
+    def __len__(self) -> int:
+        return len(self.values[0])
 
 
 def _at_most(pieces: Iterator[Piece], records_max: int, too_many: str, faults: Faults) -> Iterator[Piece]:
@@ -110,7 +121,11 @@ def _stage(
         values = _checked(piece, schema, form, faults)
         if faults.found:
             continue
-        keys.add(piece.columns[schema.person_key].to_pylist())
+        if schema.person_key is not None:
+            keys.add(piece.columns[schema.person_key].to_pylist())
+        else:
+            with _people_file(folder).open("ab") as file:
+                values[schema.row_column].astype(np.int64).tofile(file)
         for index, column in enumerate(schema.columns):
             with _staged(folder, index).open("ab") as file:
                 values[column.name].tofile(file)
@@ -127,7 +142,11 @@ def _checked(piece: Piece, schema: Schema, form: RecordFormat, faults: Faults) -
     """The values of a piece's columns; those that do not fit are noted, record by record in the columns' order."""
     values, unfit = {}, []
     for position, (name, array) in enumerate(piece.columns.items()):
-        if name == schema.person_key:
+        if name == schema.people:
+            stands_for = people_column(schema)
+            values[name], fit = checked_values(array, stands_for)
+            expected = f"how many people the row stands for: {expectation(stands_for)}"
+        elif name == schema.person_key:
             marked = over_marked(array)
             fit = pc.and_not(pc.not_equal(array, "").fill_null(False), marked).to_numpy(zero_copy_only=False)
             expected = "a person key" + (
@@ -148,7 +167,11 @@ def _staged(folder: Path, index: int) -> Path:
     return folder / f"column-{index}"
 
 
-def _read_staged(path: Path, column: Column) -> _Values:
+def _people_file(folder: Path) -> Path:
+    return folder / "people"
+
+
+def _mapped(path: Path, kind: np.dtype[Any]) -> _Values:
     if path.exists() and path.stat().st_size:
-        return np.memmap(path, dtype=value_type(column), mode="r")
-    return np.empty(0, dtype=value_type(column))
+        return np.memmap(path, dtype=kind, mode="r")
+    return np.empty(0, dtype=kind)

@@ -143,7 +143,7 @@ def remove_files(files: RecordFiles, gone: Collection[StoredColumn], *, kept: Co
 
 def _fits(column: StoredColumn, before: Dataset, after: Dataset) -> bool:
     name = column.definition.column.name
-    if name in after.schema.by_name or name == after.schema.person_key:
+    if name in after.schema.by_name or name == after.schema.row_column:
         return False
     if column.definition.origin == "linked":
         return before.schema.person_key == after.schema.person_key

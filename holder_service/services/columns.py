@@ -73,7 +73,7 @@ class AskedColumn:
         """
         asked.check(schema)
         document = asked.document()
-        reads: tuple[str, ...] = (schema.person_key,)
+        reads: tuple[str, ...] = (schema.row_column,)
         values, steps, origin = None, 0, "linked"
         if isinstance(asked.origin, ScoreOrigin):
             steps, reads, origin = steps_of(asked.origin.score), asked.reads, "score"
@@ -181,7 +181,7 @@ def link(
     try:
         apart.run(
             read_linked, source, media_type, asked.model_copy(update={"values": digest}),
-            person_key=declared.schema.person_key, secret=files.secret, destination=files.linked / name,
+            person_key=declared.schema.row_column, secret=files.secret, destination=files.linked / name,
         )  # fmt: skip
         linked, declared = store.commit(
             lambda transaction: _record_values(transaction, column, name, source.stat().st_size, pace)

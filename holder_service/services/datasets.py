@@ -114,7 +114,8 @@ def declare(
 
     Raises:
         InvalidRequest: A new population comes without a cap.
-        AlreadyCharged: Relation, person key or the population's sensitive columns would change after a charge.
+        AlreadyCharged: Relation, person key, what a row is, or the population's sensitive columns would change after a
+            charge.
         Conflict: It would move to another population, change what its population's other datasets rest on, or have
             columns that they contradict.
     """
@@ -124,6 +125,7 @@ def declare(
         written = metadata.of_dataset(transaction.connection, name)
         before = datasets.find_dataset(transaction.connection, name)
         population = _population_for(transaction, name, declaration, before)
+        _require_rows_alike(transaction.connection, declaration.table, before)
         _record_population(transaction, actor, population, declaration, name)
         schema = declaration.table
         present = _schemas(transaction.connection, population)
@@ -247,7 +249,7 @@ def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
         target, other = unmerged(connection, into), unmerged(connection, source)
         if target.name == other.name:
             raise Conflict("A population cannot be merged with itself.")
-        if (target.relation, target.person_key) != (other.relation, other.person_key):
+        if not target.may_join(other):
             raise Conflict("Populations with different neighbouring relations or person keys cannot be merged.")
         schemas = {name: _schemas(connection, name) for name in (into, source)}
         require_one_set(
@@ -266,6 +268,7 @@ def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
                     "merge", actor, population=into, auditor=auditor, cap=cap, account=joined, detail={"from": source}
                 )
             )
+        datasets.put_population(connection, replace(target, person_key=target.person_key or other.person_key))
         datasets.put_population(connection, replace(other, merged_into=into))
         for dataset in datasets.every(connection, population=source):
             datasets.put(connection, replace(dataset, population=into))
@@ -289,7 +292,20 @@ def _write(transaction: Transaction, actor: str, dataset: Dataset, words: Datase
 
 def _encoded_alike(before: Schema, after: Schema) -> bool:
     """Whether records that were loaded for one declaration are as they would be for another."""
-    return (before.person_key, before.columns) == (after.person_key, after.columns)
+    return (before.row_column, before.is_aggregate, before.columns) == (
+        after.row_column, after.is_aggregate, after.columns,
+    )  # fmt: skip
+
+
+def _require_rows_alike(connection: Connection, after: Schema, before: Dataset | None) -> None:
+    """Refuse to make an aggregate table of a dataset whose rows were people when it was charged, and the reverse."""
+    if before is None or before.schema.is_aggregate == after.is_aggregate:
+        return
+    if ledger.was_charged(connection, before.population):
+        raise AlreadyCharged(
+            "Whether a row of this dataset is one person or stands for several can no longer change: losses were "
+            "charged. Declare another dataset of the same population."
+        )
 
 
 def _population_for(
@@ -312,17 +328,22 @@ def _population_for(
 def _record_population(
     transaction: Transaction, actor: str, name: str, declaration: DatasetDeclaration, dataset: str
 ) -> None:
-    """Open a population, or change of it what may change: its cap; relation and key only before any charge."""
+    """Open a population, or change of it what may change: its cap; relation and key only before any charge.
+
+    An aggregate table has no key, and leaves its population the one that it has; of aggregate tables alone, it has none
+    yet.
+    """
     connection = transaction.connection
     before = datasets.find_population(connection, name)
-    after = Population(name, declaration.relation, declaration.person_key, merged_into=None)
+    key = declaration.person_key or (before.person_key if before else None)
+    after = Population(name, declaration.relation, key, merged_into=None)
     balance = ledger.population_balance(connection, name)
     if before is None:
         if declaration.cap is None:
             raise InvalidRequest(
                 'A new population needs a cap over all auditors: "cap": {"epsilon": "10", "delta": "0"}.'
             )
-    elif before != after:
+    elif not (before.relation == after.relation and before.person_key in (None, after.person_key)):
         if ledger.was_charged(connection, name):
             raise AlreadyCharged(
                 "The neighbouring relation and the person key can no longer change: losses were charged in their "

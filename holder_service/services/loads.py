@@ -57,22 +57,25 @@ def load(
         Conflict: The declaration changed while the file was read.
     """
     dataset = read_dataset(store, name)
-    encoded, people = secrets.token_hex(16), ""
+    encoded = secrets.token_hex(16)
+    people: str | None = None
     try:
         engine.load(upload, dataset.schema, records_max=dataset.records_max, name=encoded)
         with files.joining():
-            people = engine.join(encoded, read_dataset(store, name).people_file)
+            earlier = read_dataset(store, name).people_file
+            # Nobody in an aggregate table has a key: who was loaded before it stays all that is known.
+            people = earlier if dataset.schema.is_aggregate else engine.join(encoded, earlier)
             version, replaced, derived = store.commit(
                 lambda transaction: _record_version(
                     transaction, actor, dataset, encoded=encoded, people=people, pace=pace
                 )
             )
-            files.remove(records=replaced.records_file, people=replaced.people_file)
+            files.remove(records=replaced.records_file, people=None if people == earlier else earlier)
             for column in derived:
                 files.remove(derived=column.values_file)
     except BaseException:
         if not _is_current(store, name, encoded):
-            files.remove(records=encoded, people=people)
+            files.remove(records=encoded, people=None if dataset.schema.is_aggregate else people)
         raise
     finally:
         engine.forget(encoded)
@@ -95,7 +98,7 @@ def require_admitted(url: str, roots: Sequence[str]) -> str:
 
 
 def _record_version(
-    transaction: Transaction, actor: str, dataset: Dataset, *, encoded: str, people: str, pace: Pace
+    transaction: Transaction, actor: str, dataset: Dataset, *, encoded: str, people: str | None, pace: Pace
 ) -> tuple[int, Dataset, tuple[StoredColumn, ...]]:
     """Make encoded records the current version; gives its number, and dataset and derived columns as they were."""
     now = require_dataset(transaction.connection, dataset.name)

@@ -14,7 +14,9 @@ both, as an auditor's question would be.
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Final, NamedTuple
+
+from pydantic import Field
 
 from holder_service.domain.errors import Conflict
 from holder_service.domain.ledger import Event
@@ -64,16 +66,24 @@ class OverlapLook(ContractModel):
     """Whether relation and person key are the same, so that they can be merged."""
     not_compared: tuple[str, ...]
     """Datasets of them that cannot be compared until they are loaded again."""
+    without_keys: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
+    """Aggregate tables of them: nobody there has a key, so they are in no comparison; left out where there is none."""
     charged: Loss
     """What the look cost each of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverlapReport:
-    """All overlaps, the largest first, and the datasets that cannot be compared until they are loaded again."""
+    """All overlaps, the largest first.
+
+    Attributes:
+        not_compared: The datasets that cannot be compared until they are loaded again.
+        without_keys: The aggregate tables, which are in no comparison.
+    """
 
     overlaps: tuple[Overlap, ...]
     not_compared: tuple[str, ...]
+    without_keys: tuple[str, ...]
 
 
 def find_overlaps(store: LedgerStore, engine: Engine, files: RecordFiles) -> OverlapReport:
@@ -81,14 +91,17 @@ def find_overlaps(store: LedgerStore, engine: Engine, files: RecordFiles) -> Ove
     with files.joining():  # nobody replaces a file meanwhile
         with store.database.read() as connection:
             populations = [one for one in datasets.every_population(connection) if one.merged_into is None]
-        people, not_compared = _people(store, files)
+        known = _people(store, files)
         found = [
-            _overlap(one, other, people, engine)
+            _overlap(one, other, known.files, engine)
             for one, other in combinations(populations, 2)
-            if people[one.name] and people[other.name]
+            if known.files[one.name] and known.files[other.name]
         ]
     found = sorted((overlap for overlap in found if overlap.people), key=lambda overlap: -overlap.people)
-    return OverlapReport(tuple(found), tuple(name for names in not_compared.values() for name in names))
+    missing, without = (
+        tuple(name for names in some.values() for name in names) for some in (known.not_compared, known.without_keys)
+    )
+    return OverlapReport(tuple(found), missing, without)
 
 
 def look_at_overlap(
@@ -102,13 +115,20 @@ def look_at_overlap(
 
     Raises:
         NotFound: A population is unknown.
-        Conflict: They are the same, one was merged already, or a cap has less left than a look costs.
+        Conflict: They are the same, one was merged already, nobody in one has a key, or a cap has less left than a look
+            costs.
     """
 
     def charge(transaction: Transaction) -> tuple[Population, Population]:
         pair = unmerged(transaction.connection, one), unmerged(transaction.connection, other)
         if pair[0].name == pair[1].name:
             raise Conflict("Name two populations: one shares all its people with itself.")
+        for population in pair:
+            if population.person_key is None:
+                raise Conflict(
+                    f"Nobody in population {population.name!r} has a key: it has aggregate tables alone. If you know "
+                    "that it is about the same people as the other, merge them."
+                )
         for population, partner in (pair, pair[::-1]):
             cap = ledger.population_balance(transaction.connection, population.name)
             if not cap.affords(LOOK_LOSS, transaction.now):
@@ -125,14 +145,17 @@ def look_at_overlap(
 
     with files.joining():
         pair = store.commit(charge)
-        people, not_compared = _people(store, files)
+        known = _people(store, files)
         mechanism = LaplaceMechanism.calibrated(epsilon_nano=LOOK_LOSS.epsilon_nano, sensitivity=1)
-        exact = _overlap(*pair, people, engine)
+        exact = _overlap(*pair, known.files, engine)
         low, high = _band(mechanism.release([exact.people])[0])
-    missing = tuple(name for population in pair for name in not_compared[population.name])
+    missing, without = (
+        tuple(name for population in pair for name in some[population.name])
+        for some in (known.not_compared, known.without_keys)
+    )
     return OverlapLook(
         populations=exact.populations, person_keys=exact.person_keys, people_from=low, people_below=high,
-        mergeable=exact.mergeable, not_compared=missing, charged=LOOK_LOSS,
+        mergeable=exact.mergeable, not_compared=missing, without_keys=without, charged=LOOK_LOSS,
     )  # fmt: skip
 
 
@@ -144,25 +167,39 @@ def _band(noisy: int) -> tuple[int, int]:
     return low, 10 * low
 
 
-def _people(store: LedgerStore, files: RecordFiles) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """By population, the files of hashes of its people, and the names of the datasets whose file is not here."""
+class _KnownPeople(NamedTuple):
+    """What is known of who is in populations, by population.
+
+    Attributes:
+        files: The names of files of hashes.
+        not_compared: The names of the datasets whose file is not here.
+        without_keys: The names of aggregate tables.
+    """
+
+    files: defaultdict[str, list[str]]
+    not_compared: defaultdict[str, list[str]]
+    without_keys: defaultdict[str, list[str]]
+
+
+def _people(store: LedgerStore, files: RecordFiles) -> _KnownPeople:
     with store.database.read() as connection:
         loaded = [one for one in datasets.every(connection) if one.version_last > 0]
-    people: defaultdict[str, list[str]] = defaultdict(list)
-    not_compared: defaultdict[str, list[str]] = defaultdict(list)
+    known = _KnownPeople(defaultdict(list), defaultdict(list), defaultdict(list))
     for dataset in loaded:
         path = files.people_of(dataset.people_file)
-        if path is None:
-            not_compared[dataset.population].append(dataset.name)
-        else:
-            people[dataset.population].append(path.name)
-    return people, not_compared
+        if path is not None:
+            known.files[dataset.population].append(path.name)
+        elif not dataset.schema.is_aggregate:
+            known.not_compared[dataset.population].append(dataset.name)
+        if dataset.schema.is_aggregate:
+            known.without_keys[dataset.population].append(dataset.name)
+    return known
 
 
 def _overlap(one: Population, other: Population, people: dict[str, list[str]], engine: Engine) -> Overlap:
     return Overlap(
         (one.name, other.name),
-        (one.person_key, other.person_key),
+        (str(one.person_key), str(other.person_key)),
         engine.count_shared(people[one.name], people[other.name]),
-        (one.relation, one.person_key) == (other.relation, other.person_key),
+        one.may_join(other),
     )

@@ -17,12 +17,21 @@ _FIND_POPULATION = select(populations).where(populations.c.name == bindparam("ca
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The people that a budget is about, and the relation in whose terms all its losses are."""
+    """The people that a budget is about, and the relation in whose terms all its losses are.
+
+    Attributes:
+        person_key: `None` as long as all its datasets are aggregate tables.
+    """
 
     name: str
     relation: Relation
-    person_key: str
+    person_key: str | None
     merged_into: str | None
+
+    def may_join(self, other: "Population") -> bool:
+        """Whether both can be one: in terms of one relation, and of one person key as far as they have any."""
+        keys = {self.person_key, other.person_key} - {None}
+        return self.relation == other.relation and len(keys) <= 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +60,24 @@ class Dataset:
 def find_population(connection: Connection, name: str) -> Population | None:
     """The population of a name, if there is one."""
     row = connection.execute(_FIND_POPULATION, {"called": name}).one_or_none()
-    return None if row is None else Population(**row._mapping)
+    return None if row is None else _population_of(row)
 
 
 def every_population(connection: Connection) -> list[Population]:
     """All populations by name, merged ones included."""
     query = select(populations).order_by(populations.c.name)
-    return [Population(**row._mapping) for row in connection.execute(query)]
+    return [_population_of(row) for row in connection.execute(query)]
+
+
+def _population_of(row: Row[Any]) -> Population:
+    # Databases of earlier versions admit no null there, and no column's name is empty.
+    return Population(**{**row._mapping, "person_key": row.person_key or None})
 
 
 def put_population(connection: Connection, population: Population) -> None:
     """Record a population, new or changed."""
     values = {name: getattr(population, name) for name in Population.__slots__}
+    values["person_key"] = population.person_key or ""
     if find_population(connection, population.name) is None:
         connection.execute(insert(populations), values)
     else:

@@ -48,7 +48,7 @@ def test_the_schema_admits_what_is_declared_and_refuses_what_is_not() -> None:
     schema: dict[str, Any] = json.loads(printed.stdout)
 
     assert schema["properties"].keys() == DatasetDeclaration.model_fields.keys()
-    assert schema["required"] == ["person_key", "columns"]
+    assert schema["required"] == ["columns"]
     assert schema["additionalProperties"] is False
     assert schema["$defs"]["Column"]["properties"].keys() == Column.model_fields.keys()
     assert schema["$defs"]["Column"]["properties"]["type"]["enum"] == ["boolean", "category", "integer", "number"]

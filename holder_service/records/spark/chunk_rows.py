@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from holder_service.records.encoded import PERSON, column_fields, record_fields
+from holder_service.records.encoded import PERSON, WEIGHT, column_fields, record_fields
 from shared.schema import Column, Schema
 
 DERIVED: Final = "d"
@@ -38,6 +38,11 @@ class ChunkCell:
     field: str
     kind: np.dtype[Any]
 
+    @property
+    def column(self) -> str | None:
+        """The column that it is of; `None` for what stands beside all columns."""
+        return None if self.field in (PERSON, WEIGHT) else self.field.partition(":")[2]
+
     def of(self, row: Mapping[str, Any]) -> _Array:
         """The array in a row; a read-only view."""
         return np.frombuffer(row[self.name].as_buffer(), dtype=self.kind)
@@ -50,19 +55,19 @@ class ChunkCells:
     cells: tuple[ChunkCell, ...]
 
     @classmethod
-    def of_records(cls, schema: Schema, only: Iterable[str] | None = None, *, people: bool = False) -> "ChunkCells":
+    def of_records(cls, schema: Schema, only: Iterable[str] | None = None, *, own: bool = False) -> "ChunkCells":
         """The cells of declared columns.
 
         Args:
             schema: The dataset's.
             only: The columns whose cells are wanted; all cells if `None`.
-            people: Whether those of people's hashed keys are wanted besides.
+            own: Whether those of people's hashed keys, or of how many people each row stands for, are wanted besides.
         """
         cells = cls._of(record_fields(schema, ""), "c").cells
         if only is None:
             return cls(cells)
-        unwanted = {*schema.by_name.keys() - set(only), *([] if people else [PERSON])}
-        return cls(tuple(cell for cell in cells if cell.field.rpartition(":")[2] not in unwanted))
+        names = set(only)
+        return cls(tuple(cell for cell in cells if (own if cell.column is None else cell.column in names)))
 
     @classmethod
     def of_derived(cls, column: Column, number: int = 0) -> "ChunkCells":

@@ -114,8 +114,9 @@ class SparkEngine:
         try:
             splits = self._encode(source, encoding, name)
             found = Findings(self._read(name, tasks.ENCODED, without=("keys",)), splits)
-            found.require_sound(records_max=records_max)
-            found.require_each_key_once(self._again(name, found.chunks), schema.person_key)
+            found.require_sound(schema, records_max=records_max)
+            if schema.person_key is not None:
+                found.require_each_key_once(self._again(name, found.chunks), schema.person_key)
             kept = Kept(declaration_digest(schema).decode(), self._files.secret.id, found.chunks)
             with durable_file(self._files.records / name, mode=0o400) as file:
                 file.write(json.dumps(asdict(kept)).encode())
@@ -199,7 +200,7 @@ class SparkEngine:
         kept = self._kept(version)
         looked_at = {*sensitive, *(test.column for cell in cells for rule in cell.any_of for test in rule.all_of)}
         schema = extended(version.schema, {one.column.name: one.column for one in version.derived}, reads={})
-        declared = ChunkCells.of_records(version.schema, looked_at)
+        declared = ChunkCells.of_records(version.schema, looked_at, own=version.schema.is_aggregate)
         derived = [
             (one.name, ChunkCells.of_derived(one.column, number))
             for number, one in enumerate(version.derived)
@@ -239,7 +240,7 @@ class SparkEngine:
         try:
             linked = self._linked(asked, values, kept)
             reads = asked.reads if isinstance(asked.origin, ScoreOrigin) else ()
-            cells = ChunkCells.of_records(version.schema, reads, people=linked is not None)
+            cells = ChunkCells.of_records(version.schema, reads, own=linked is not None)
             derivation = tasks.Derivation(values.document, version.schema, cells, linked)
 
             def work(spark: SparkSession) -> None:

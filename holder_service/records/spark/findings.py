@@ -8,9 +8,10 @@ from typing import Any, Final
 import pyarrow as pa
 
 from holder_service.domain.errors import Unavailable
-from holder_service.records.encoded import CHUNK_RECORDS_MAX
+from holder_service.records.encoded import CHUNK_RECORDS_MAX, said_too_many
 from holder_service.records.faults import Faults
 from holder_service.records.sources import MEDIA_TYPES, FilePart
+from shared.schema import Schema
 
 _LINE: Final = re.compile(r"line ([0-9]+)(.*)", re.DOTALL)
 
@@ -34,8 +35,12 @@ class Findings:
         """How many chunks there are."""
         return sum(row["records"] > 0 for row in self._rows)
 
-    def require_sound(self, *, records_max: int) -> None:
+    def require_sound(self, schema: Schema, *, records_max: int) -> None:
         """Refuse a source that is not as it should be.
+
+        Args:
+            schema: The dataset's declared columns.
+            records_max: How many people the dataset admits.
 
         Raises:
             InvalidRecords: For all faults, up to a bound.
@@ -47,12 +52,8 @@ class Findings:
         faults.check()
         if {row["split"] for row in self._rows} != set(range(len(self._splits))):
             raise Unavailable("The cluster lost a part of the records: nothing was changed. Load them again.")
-        if sum(row["records"] for row in self._rows) > records_max:
-            raise faults.refusal(
-                "",
-                f"The dataset declares at most {records_max} records, and the file has more: declare a larger "
-                "`records_max` first.",
-            )
+        if sum(row["people"] for row in self._rows) > records_max:
+            raise faults.refusal("", said_too_many(schema, records_max))
 
     def require_each_key_once(self, again: Iterable[tuple[int, int, int]], person_key: str) -> None:
         """Refuse a source in which keys come again: split, chunk and index of such records.

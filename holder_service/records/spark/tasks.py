@@ -47,10 +47,12 @@ ENCODED: Final = (
     *CHUNK,
     pa.field("lines", pa.int64()),
     pa.field("faults", pa.binary()),
+    pa.field("people", pa.int64()),
     pa.field("keys", pa.binary()),
 )
 """The columns of encoded records in front of their cells: lines or records of a split stand in its first row, what is
-wrong with it too, and of each chunk all bits of the hashes of its people's keys."""
+wrong with it too, and of each chunk how many people it is about, and all bits of the hashes of their keys if they have
+any."""
 HASHED: Final = pa.schema(
     {"bucket": pa.int32(), "side": pa.int32(), "hashes": pa.binary(), "origins": pa.binary(), "repeated": pa.binary()}
 )
@@ -107,6 +109,7 @@ class Encoding:
     def rows(self, number: int, part: FetchedPart) -> Batches:
         """Check and encode one part of a source: a row for each chunk, and at least one."""
         fields, cells = self.fields, ChunkCells.of_records(self.schema)
+        nobody = {"split": number, "chunk": 0, "records": 0, "lines": part.lines, "people": 0}
         with tempfile.TemporaryDirectory(prefix="pafer-") as name:
             try:
                 staged = StagedFile.read(
@@ -116,17 +119,21 @@ class Encoding:
             except InvalidRecords as refusal:
                 faults = refusal.fields.get("errors") or [{"field": "file", "detail": refusal.detail}]
                 said = json.dumps(faults).encode()
-                yield batch_of(fields, split=number, chunk=0, records=0, lines=part.lines, faults=said)
+                yield batch_of(fields, **nobody, faults=said)
                 return
             digests, begin = staged.keys.digests, 0
             for index, arrays in enumerate(record_arrays(self.schema, staged)):
                 records = len(arrays[0])
-                keys = np.ascontiguousarray(digests[begin : begin + records]).tobytes()
+                if staged.people is None:
+                    keys = np.ascontiguousarray(digests[begin : begin + records]).tobytes()
+                    own = {"people": records, "keys": keys}
+                else:
+                    own = {"people": int(arrays[0].sum())}
                 row = {"split": number, "chunk": index, "records": records, "lines": part.lines if not index else 0}
-                yield batch_of(fields, **row, keys=keys, **cells.bytes_of(arrays))
+                yield batch_of(fields, **row, **own, **cells.bytes_of(arrays))
                 begin += records
             if not begin:
-                yield batch_of(fields, split=number, chunk=0, records=0, lines=part.lines)
+                yield batch_of(fields, **nobody)
 
 
 def encode_splits(batches: Iterable[pa.RecordBatch], *, encoding: Encoding) -> Batches:

@@ -190,6 +190,7 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
         relation=relation.name,
         version=dataset.version,
         person_key=dataset.schema.person_key,
+        people=dataset.schema.people,
         columns=dataset.schema.columns,
         sensitive=dataset.schema.sensitive,
         mechanisms=mechanism_names(dataset.schema),

@@ -123,7 +123,7 @@ def test_a_score_of_a_sensitive_column_is_made_and_named_only_where_that_is_decl
 def test_a_score_of_features_moves_nobody() -> None:
     made = score({**SCORE, "terms": [{**SCORE["terms"][0], "columns": ["hours"]}]})
     schema = extended(ALLOWED, {"score": made.column}, reads={"score": made.reads})
-    linked = extended(ALLOWED, {"score": made.column}, reads={"score": (ALLOWED.person_key,)})
+    linked = extended(ALLOWED, {"score": made.column}, reads={"score": (ALLOWED.row_column,)})
 
     for one in (schema, linked):
         assert not plan(rule("score", "gt", 40)).batches[0].names_sensitive(one)

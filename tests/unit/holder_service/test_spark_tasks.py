@@ -63,17 +63,20 @@ def counted_in_parts(example: Example, folder: Path, rng: random.Random) -> Coun
     schema = example.schema
     rows, splits = encoded(files, schema, example.write(files), rng)
     stored = tasks.Encoding(schema, SECRET, STRICT).fields
-    Findings(pa.Table.from_pylist(rows, schema=stored), splits).require_sound(records_max=10**6)
+    Findings(pa.Table.from_pylist(rows, schema=stored), splits).require_sound(schema, records_max=10**6)
     assert sum(row["records"] for row in rows) == example.number
-    linked, content = example.linked_column()
-    (folder / "sent").write_bytes(content)
-    read_linked(folder / "sent", CSV, linked, person_key="person", secret=SECRET, destination=folder / "linked")
-    url = (folder / "linked").as_uri(), hashlib.sha256((folder / "linked").read_bytes()).hexdigest()
+    assert sum(row["people"] for row in rows) == sum(example.stands_for or [1] * example.number)
+    asked_columns, linked, url = example.scores, None, None
+    if not schema.is_aggregate:
+        linked, content = example.linked_column()
+        (folder / "sent").write_bytes(content)
+        read_linked(folder / "sent", CSV, linked, person_key="person", secret=SECRET, destination=folder / "linked")
+        url = (folder / "linked").as_uri(), hashlib.sha256((folder / "linked").read_bytes()).hexdigest()
+        asked_columns = (*asked_columns, linked)
     cells = [*ChunkCells.of_records(schema).cells]
     by_chunk = {(row["split"], row["chunk"]): dict(row) for row in rows}
-    asked_columns = (*example.scores, linked)
     for number, asked in enumerate(asked_columns):
-        own = ChunkCells.of_records(schema, asked.reads, people=asked is linked)
+        own = ChunkCells.of_records(schema, asked.reads, own=asked is linked)
         document = asked.model_dump_json(by_alias=True)
         derivation = tasks.Derivation(document, schema, own, url if asked is linked else None)
         fields = pa.schema([*CHUNK, *own.fields])
@@ -110,6 +113,21 @@ def test_any_division_is_counted_as_the_local_engine_counts(example: Example, se
         assert np.array_equal(counted_in_parts(example, folder, random.Random(seed)), locally)
 
 
+@settings(max_examples=60, deadline=None)
+@given(example=examples(people_max=60, aggregate=st.just(True)))
+def test_an_aggregate_table_is_counted_as_a_row_for_each_of_its_people(example: Example) -> None:
+    """Whatever columns, missing values, scores and overlapping cells there are."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        files = record_files(folder / "home", SECRET)
+        counts = []
+        for kind, table in (("rows", example), ("people", example.with_a_row_each())):
+            write_csv(pa.concat_tables(table.tables()), folder / f"{kind}.csv")
+            counts.append(counted_by(LocalEngine(files), files, table, Upload(folder / f"{kind}.csv", CSV), kind))
+
+        assert np.array_equal(counts[0], counts[1])
+
+
 def keys_again(rows: Sequence[dict[str, Any]], rng: random.Random) -> list[tuple[int, int, int]]:
     """Which records have the key of an earlier one, as workers find them."""
     fields = pa.schema([*CHUNK, pa.field("keys", pa.binary())])
@@ -125,13 +143,13 @@ def keys_again(rows: Sequence[dict[str, Any]], rng: random.Random) -> list[tuple
 SMALL = Schema(person_key="id", columns=(Column(name="age", type="integer", minimum=0, maximum=120),))
 
 
-def refusal(folder: Path, *, split_bytes: int, records_max: int = 100) -> list[tuple[str, str]]:
+def refusal(folder: Path, *, split_bytes: int, records_max: int = 100, schema: Schema = SMALL) -> list[tuple[str, str]]:
     """What a load of a folder of files is refused for."""
-    rows, splits = encoded(folder, SMALL, split_bytes, random.Random(0))
-    found = Findings(pa.Table.from_pylist(rows, schema=tasks.Encoding(SMALL, SECRET, STRICT).fields), splits)
+    rows, splits = encoded(folder, schema, split_bytes, random.Random(0))
+    found = Findings(pa.Table.from_pylist(rows, schema=tasks.Encoding(schema, SECRET, STRICT).fields), splits)
 
     def require() -> None:
-        found.require_sound(records_max=records_max)
+        found.require_sound(schema, records_max=records_max)
         found.require_each_key_once(keys_again(rows, random.Random(0)), "id")
 
     with pytest.raises(InvalidRecords) as refused:
