@@ -6,14 +6,15 @@ for a time after its work began that is a function of public facts alone: the pl
 charged and stored, and it leaves one quantum later. What overruns its deadline waits for the double, and is counted.
 
 The work is modelled as a sum of parts. Their shapes are known from the code, and their figures are about twice the
-processor time that was measured on two slow cores. `holder calibrate` measures how a machine compares, part by part.
+processor time that was measured on two slow cores. `holder calibrate` measures how a machine and its engine compare,
+part by part.
 """
 
 import math
 import operator
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import Final, Self
 
 from holder_service.domain.pricing import Price
@@ -39,6 +40,7 @@ class PlanSize:
         gaussians: Batches of Gaussian noise, whose scale has to be searched for.
         words: At most how many words of rules are intersected for each record.
         word_columns: The same, times the columns that each batch's rules name.
+        starts: How often an engine begins to read: for each batch the records, and each derived column that it names.
     """
 
     rules: int
@@ -51,15 +53,26 @@ class PlanSize:
     classes: int
     words: int
     word_columns: int
+    starts: int
 
     @classmethod
-    def of(cls, price: Price, groups: int, *, band_cuts: Sequence[int] = ()) -> Self:
+    def of(
+        cls,
+        price: Price,
+        groups: int,
+        *,
+        band_cuts: Sequence[int] = (),
+        sensitive: Collection[str] = (),
+        derived: Collection[str] = (),
+    ) -> Self:
         """The size of a priced plan that counts so many groups.
 
         Args:
             price: Of the plan.
             groups: How many.
             band_cuts: Of each column whose bands are groups, how often it is cut: every batch looks its records up.
+            sensitive: The columns that the groups are made of.
+            derived: The derived columns that the plan names, which lie beside the records.
         """
         counts: Counter[str] = Counter()
         sizes: Counter[str] = Counter()
@@ -67,7 +80,8 @@ class PlanSize:
             batch = priced.batch
             rules = sum(len(cell.any_of) for cell in batch.cells)
             predicates = batch.predicates
-            columns = len({predicate.column for predicate, _ in predicates})
+            named = {predicate.column for predicate, _ in predicates}
+            columns = len(named)
             words = -(-rules // WORD_RULES)
             counts[batch.mechanism.name] += len(batch.cells) * groups
             sizes.update(
@@ -77,6 +91,7 @@ class PlanSize:
                 columns=columns + len(band_cuts),
                 classes=len(priced.classes),
                 gaussians=int(batch.mechanism.name == "gaussian"), words=words, word_columns=words * columns,
+                starts=1 + len(named.union(sensitive).intersection(derived)),
             )  # fmt: skip
         return cls(counts=counts, **sizes)
 
@@ -97,6 +112,8 @@ class Work:
 
     Attributes:
         pricing: All that comes before the records: check, look-ups, price, the mechanisms' scales.
+        starting: What an engine takes to begin to read, whatever it then reads: next to nothing for files of this
+            machine, most of a short count on a cluster.
         counting: One pass over the records.
         noise: Drawing it.
         writing: Documents and digests, but for what follows the deadline: signature, transaction, anchor.
@@ -104,6 +121,7 @@ class Work:
     """
 
     pricing: float
+    starting: float
     counting: float
     noise: float
     writing: float
@@ -121,8 +139,9 @@ class Work:
         counts = sum(size.counts.values())
         return cls(
             pricing=2 + 0.02 * size.predicates + 0.006 * size.values + 0.01 * size.rules + 5 * size.gaussians,
+            starting=size.starts,
             counting=(
-                1 + 0.3 * size.words + 0.015 * size.predicates + 0.003 * size.values + 0.002 * counts
+                0.3 * size.words + 0.015 * size.predicates + 0.003 * size.values + 0.002 * counts
                 + millions * (5 + 2 * size.columns + 0.008 * size.cuts)
                 + millions * (8 * size.classes + 3 * size.words + 1.4 * size.word_columns)
             ),
@@ -140,8 +159,10 @@ class Work:
         return math.fsum(astuple(self))
 
 
-AS_SHIPPED: Final = Work(pricing=1, counting=1, noise=1, writing=1, pauses=1)
-"""The factors of a machine that nobody calibrated."""
+AS_SHIPPED: Final = Work(pricing=1, starting=1, counting=1, noise=1, writing=1, pauses=1)
+"""The factors of a machine that nobody calibrated, and whose own files are counted."""
+CLUSTER_AS_SHIPPED: Final = replace(AS_SHIPPED, starting=1000, pauses=50)
+"""Those of a cluster that nobody calibrated: a job of a second, and now and then half a second more."""
 
 
 def require_bounded(size: PlanSize, *, records_max: int) -> None:

@@ -81,7 +81,21 @@ class DerivedValues(NamedTuple):
     name: str
 
 
-class Engine(Protocol):
+class Counts(Protocol):
+    """What counts encoded records."""
+
+    def count(
+        self, version: EncodedVersion, cells: Sequence[Cell], classes: Sequence[Sequence[int]], sensitive: Sequence[str]
+    ) -> TrueCounts:
+        """Count, for every cell and group, the people whom the cell matches; see `counting.count_cells`.
+
+        Raises:
+            VersionGone: The records were replaced, or a derived column was taken away, just now.
+            Unavailable: They cannot be counted now.
+        """
+
+
+class Engine(Counts, Protocol):
     """Where encoded records are, and who counts them; one for each process of a holder."""
 
     def start(self) -> None:
@@ -130,16 +144,6 @@ class Engine(Protocol):
 
     def forget(self, name: str) -> None:
         """Take away what `load` left for `join`, whatever became of the load."""
-
-    def count(
-        self, version: EncodedVersion, cells: Sequence[Cell], classes: Sequence[Sequence[int]], sensitive: Sequence[str]
-    ) -> TrueCounts:
-        """Count, for every cell and group, the people whom the cell matches; see `counting.count_cells`.
-
-        Raises:
-            VersionGone: The records were replaced, or a derived column was taken away, just now.
-            Unavailable: They cannot be counted now.
-        """
 
     def make_column(self, version: EncodedVersion, values: DerivedValues, *, apart: Callable[..., None]) -> None:
         """Make the values of a derived column: all of them, or nothing is left.

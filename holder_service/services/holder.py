@@ -77,7 +77,7 @@ class Holder:
         try:
             _require_set_up(database, signer)
             files = _record_files(settings)
-            factors = read_factors(settings.calibration)
+            factors = read_factors(settings.calibration, engine=settings.engine)
         except BaseException:
             database.close()
             raise

@@ -86,7 +86,10 @@ class PricedPlan:
         plan.check(schema)
         groups = schema.groups(plan.sensitive)
         cost = price(plan, schema)
-        size = PlanSize.of(cost, len(groups), band_cuts=_band_cuts(schema, plan.sensitive))
+        size = PlanSize.of(
+            cost, len(groups), band_cuts=_band_cuts(schema, plan.sensitive), sensitive=plan.sensitive,
+            derived={column.definition.column.name for column in columns},
+        )  # fmt: skip
         require_bounded(size, records_max=dataset.records_max)
         batches = tuple(
             PricedBatch(

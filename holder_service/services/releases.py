@@ -19,7 +19,7 @@ from holder_service.domain.errors import (
     VersionGone,
 )
 from holder_service.domain.ledger import Event
-from holder_service.records.engines import Engine
+from holder_service.records.engines import Counts
 from holder_service.records.files import RecordFiles
 from holder_service.services import access, columns
 from holder_service.services.datasets import encoded_version, relation_of, require_dataset, require_state
@@ -121,7 +121,7 @@ class EnteredRelease:
     new: bool
 
 
-def draw(asked: AskedPlan, *, engine: Engine) -> DrawnRelease:
+def draw(asked: AskedPlan, *, engine: Counts) -> DrawnRelease:
     """Count and add noise. Nothing is written, so a draw that is never entered was never seen.
 
     How long this takes depends on the noise and may depend on the records: call `enter` at the public deadline.
@@ -256,7 +256,7 @@ def _require_free_share(connection: Connection, asked: AskedPlan) -> None:
         )
 
 
-def _noisy_batches(priced: PricedPlan, engine: Engine) -> tuple[ReleasedBatch, ...]:
+def _noisy_batches(priced: PricedPlan, engine: Counts) -> tuple[ReleasedBatch, ...]:
     """Count every batch and add its noise."""
     version = encoded_version(priced.dataset, priced.columns)
     released = []

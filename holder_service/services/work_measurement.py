@@ -1,11 +1,13 @@
 """How long the parts of the work on a release take on this machine, next to what the public deadlines suppose.
 
 Measured on a holder of its own with invented records, through the same functions that answer auditors, on the volume
-where the real one keeps its home. What comes out is a factor for each part (`domain.deadlines.Work`): it depends on the
-machine alone, so the deadlines that follow from it are as public as before.
+where the real one keeps its home and with the engine that it has. What comes out is a factor for each part
+(`domain.deadlines.Work`): it depends on machine and engine alone, so the deadlines that follow from it are as public as
+before.
 """
 
 import itertools
+import math
 import operator
 import random
 import statistics
@@ -18,13 +20,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from holder_service.domain.deadlines import PlanSize, Work
-from holder_service.records.engines import Upload
+from holder_service.records.counting import TrueCounts
+from holder_service.records.engines import Counts, EncodedVersion, Upload
 from holder_service.services import access, budgets, datasets, loads, releases
 from holder_service.services.holder import Holder, initialise
 from holder_service.settings import Settings
 from holder_service.storage.releases import StoredRelease
 from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.plans import Plan
+from shared.rules import Cell
 
 COLUMNS: Final = 12
 AUDITOR: Final = "calibration"
@@ -40,7 +44,8 @@ class Measured:
     """What one plan took.
 
     Attributes:
-        took_ms: Each run's parts, in milliseconds; `pauses` is 0, because no part is one.
+        took_ms: Each run's parts, in milliseconds; `pauses` is 0, because no part is one, and so is `starting`, which
+            cannot be seen apart from `counting`.
     """
 
     plan: str
@@ -50,6 +55,12 @@ class Measured:
 
     def median_ms(self) -> Work:
         return Work(*map(statistics.median, zip(*map(astuple, self.took_ms), strict=True)))
+
+    @property
+    def count_varies_ms(self) -> float:
+        """By how much half of the counts differ from their median, at least."""
+        median_ms = self.median_ms().counting
+        return statistics.median(abs(took.counting - median_ms) for took in self.took_ms)
 
     def modelled_ms(self) -> Work:
         """What the deadlines suppose for a dataset that is declared as large as this one is."""
@@ -71,9 +82,11 @@ def measure(served: Settings, *, records: Sequence[int], runs: int) -> Iterator[
         initialise(settings)
         with closing(Holder.open(settings)) as holder:
             access.open_account(holder.store, actor=AUDITOR, new=NewAuditor(name=AUDITOR))
-            for number in records:
+            for index, number in enumerate(records):
                 dataset = f"people-{number}"
                 _load(holder, dataset, number, root / "people.csv")
+                for document in () if index else _plans().values():
+                    _run(holder, Plan.model_validate(document), dataset)  # a cluster's first jobs take much longer
                 for name, document in _plans().items():
                     plans = (Plan.model_validate({**document, "draw": draw}) for draw in range(1, runs + 2))
                     _, *ran = (_run(holder, plan, dataset) for plan in plans)
@@ -85,11 +98,14 @@ def measure(served: Settings, *, records: Sequence[int], runs: int) -> Iterator[
 def factors(found: Sequence[Measured]) -> Work:
     """How this machine compares with the model, part by part.
 
-    Each part's factor is the largest ratio of measured median to model over all plans, with a margin. The pauses are
-    what the slowest of all runs but one in ten thousand took beyond that.
+    Each part's factor is the largest ratio of measured median to model over all plans, with a margin; starting and
+    counting, of which the sum is measured, are told apart by `_starting_and_counting`. The pauses are what the slowest
+    of all runs but one in ten thousand took beyond that.
     """
     ratios = [map(operator.truediv, astuple(one.median_ms()), astuple(one.modelled_ms())) for one in found]
-    known = Work(*(MARGIN * max(of_part) for of_part in zip(*ratios, strict=True)))
+    largest = Work(*(max(of_part) for of_part in zip(*ratios, strict=True)))
+    starting, counting = _starting_and_counting(found)
+    known = Work(*(MARGIN * factor for factor in astuple(replace(largest, starting=starting, counting=counting))))
     beyond_ms = sorted(
         max(took.total - one.modelled_ms().times(known).total, 0) for one in found for took in one.took_ms
     )
@@ -97,11 +113,60 @@ def factors(found: Sequence[Measured]) -> Work:
     return replace(known, pauses=max(pause_ms / found[0].modelled_ms().pauses, 0.1))
 
 
+def _starting_and_counting(found: Sequence[Measured]) -> tuple[float, float]:
+    """The factors of starting and of counting which together cover every plan's median.
+
+    No count takes less than an engine's start, so that is at most what the shortest of all took. What counts of the
+    larger register took beyond it is laid to counting, which grows with `records_max`: over all plans together, or of
+    the plan for which that is most, as far as it is more than this plan's counts vary. So the deadline of a still
+    larger dataset is rather too long than too short. What that does not cover is laid to starting.
+    """
+    modelled_ms = [one.modelled_ms() for one in found]
+    took_ms = [one.median_ms().counting for one in found]
+    least = min(took / modelled.starting for took, modelled in zip(took_ms, modelled_ms, strict=True))
+    most = max(one.records for one in found)
+    beyond = [
+        (one, took - least * modelled.starting, modelled.counting)
+        for one, took, modelled in zip(found, took_ms, modelled_ms, strict=True)
+        if one.records == most
+    ]
+    together = math.fsum(over for _, over, _ in beyond) / math.fsum(supposed for *_, supposed in beyond)
+    counting = max(together, *((over - 2 * one.count_varies_ms) / supposed for one, over, supposed in beyond))
+    starting = max(
+        (took - counting * modelled.counting) / modelled.starting
+        for took, modelled in zip(took_ms, modelled_ms, strict=True)
+    )
+    return max(starting, 0), counting
+
+
+@dataclass(slots=True)
+class _Timed:
+    """An engine whose counts are timed.
+
+    Attributes:
+        took_ms: All of them together.
+    """
+
+    engine: Counts
+    took_ms: float = 0.0
+
+    def count(
+        self, version: EncodedVersion, cells: Sequence[Cell], classes: Sequence[Sequence[int]], sensitive: Sequence[str]
+    ) -> TrueCounts:
+        """Count as the engine does."""
+        begun_s = time.perf_counter()
+        try:
+            return self.engine.count(version, cells, classes, sensitive)
+        finally:
+            self.took_ms += 1000 * (time.perf_counter() - begun_s)
+
+
 def _run(holder: Holder, plan: Plan, dataset: str) -> tuple[PlanSize, Work]:
-    """Prepare and draw; counting and noise are done once more for themselves, and taken off the whole.
+    """Prepare and draw; noise is drawn once more for itself, and taken off the whole as the counting is.
 
     Nothing is entered: what follows the deadline takes no part in it.
     """
+    timed = _Timed(holder.engine)
     clock_s = [time.perf_counter()]
     asked = releases.prepare(holder.store, holder.files, auditor=AUDITOR, dataset=dataset, plan=plan)
     if isinstance(asked, StoredRelease):
@@ -109,16 +174,13 @@ def _run(holder: Holder, plan: Plan, dataset: str) -> tuple[PlanSize, Work]:
     priced = asked.priced
     clock_s.append(time.perf_counter())
     for batch in priced.batches:
-        version = datasets.encoded_version(priced.dataset)
-        holder.engine.count(version, batch.batch.cells, batch.classes, plan.sensitive)
-    clock_s.append(time.perf_counter())
-    for batch in priced.batches:
         batch.mechanism.release([0] * (len(batch.batch.cells) * len(priced.groups)))
     clock_s.append(time.perf_counter())
-    releases.draw(asked, engine=holder.engine)
+    releases.draw(asked, engine=timed)
     clock_s.append(time.perf_counter())
-    pricing, counting, noise, drawing = (1000 * (end - start) for start, end in itertools.pairwise(clock_s))
-    return priced.size, Work(pricing, counting, noise, writing=max(drawing - counting - noise, 0), pauses=0)
+    pricing, noise, drawing = (1000 * (end - start) for start, end in itertools.pairwise(clock_s))
+    writing = max(drawing - timed.took_ms - noise, 0)
+    return priced.size, Work(pricing, starting=0, counting=timed.took_ms, noise=noise, writing=writing, pauses=0)
 
 
 def _load(holder: Holder, name: str, people: int, source: Path) -> None:
@@ -190,7 +252,9 @@ def _leaves(number: int, rng: random.Random) -> list[list[dict[str, Any]]]:
 
 def shown(found: Measured) -> tuple[str, ...]:
     """A line for a table: plan, records, then what each part took and was supposed to take, in milliseconds."""
-    took, modelled = astuple(found.median_ms()), astuple(found.modelled_ms())
-    parts = (f"{took_ms:.1f} / {modelled_ms:.1f}" for took_ms, modelled_ms in zip(took[:-1], modelled, strict=False))
+    modelled = found.modelled_ms()
+    supposed = replace(modelled, starting=0, counting=modelled.starting + modelled.counting)
+    pairs = zip(astuple(found.median_ms()), astuple(supposed), strict=True)
+    pricing, _, *parts, _ = (f"{took_ms:.1f} / {supposed_ms:.1f}" for took_ms, supposed_ms in pairs)
     slowest_ms = max(one.total for one in found.took_ms)
-    return found.plan, f"{found.records:,}", *parts, f"{slowest_ms:.1f} / {found.modelled_ms().total:.1f}"
+    return found.plan, f"{found.records:,}", pricing, *parts, f"{slowest_ms:.1f} / {modelled.total:.1f}"

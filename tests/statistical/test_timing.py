@@ -28,7 +28,7 @@ SHORT_S: Final = 0.002
 LONG_S: Final = 0.1
 SIZE: Final = PlanSize(
     rules=2, predicates=2, values=0, cuts=3, columns=1, counts={"laplace": 4}, gaussians=0, classes=1, words=1,
-    word_columns=1,
+    word_columns=1, starts=1,
 )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """The deadline is a public multiple of the quantum, and an overrun waits for a public multiple of it."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from holder_service.domain.deadlines import (
 )
 from holder_service.domain.pricing import price
 from holder_service.services.work_factors import read_factors, write_factors
-from holder_service.services.work_measurement import factors, measure
+from holder_service.services.work_measurement import MARGIN, Measured, factors, measure
 from holder_service.settings import InvalidSettings, Settings
 from shared.limits import RELEASE_S_MAX
 from shared.plans import Plan
@@ -29,14 +30,14 @@ from testing.hostile_plans import SCHEMA
 
 SIZE = PlanSize(
     rules=16, predicates=64, values=8, cuts=16, columns=5, counts={"laplace": 32, "gaussian": 4}, gaussians=1,
-    classes=1, words=1, word_columns=5,
+    classes=1, words=1, word_columns=5, starts=1,
 )  # fmt: skip
 sizes = st.builds(
     PlanSize, rules=st.integers(1, 8192), predicates=st.integers(0, 24_576), values=st.integers(0, 65_536),
     cuts=st.integers(0, 100_000), columns=st.integers(0, 1000),
     counts=st.dictionaries(st.sampled_from(sorted(NOISE_COUNT_MS)), st.integers(1, 16_384), min_size=1),
     gaussians=st.integers(0, 16), classes=st.integers(1, 4096), words=st.integers(1, 500),
-    word_columns=st.integers(0, 10_000),
+    word_columns=st.integers(0, 10_000), starts=st.integers(1, 64),
 )  # fmt: skip
 
 
@@ -91,8 +92,23 @@ def test_a_plan_s_size_is_what_it_asks() -> None:
 
     assert size == PlanSize(
         rules=6, predicates=4, values=6, cuts=8, columns=4, counts={"laplace": 4, "gaussian": 4}, gaussians=1,
-        classes=4, words=2, word_columns=4,
+        classes=4, words=2, word_columns=4, starts=2,
     )  # fmt: skip
+
+
+def test_each_batch_begins_to_read_the_records_and_the_derived_columns_that_it_names() -> None:
+    def batch(name: str, column: str) -> dict[str, object]:
+        cell = {"id": "a", "all_of": [{"column": column, "op": "not_missing"}]}
+        return {"name": name, "mechanism": {"name": "laplace"}, "epsilon": "1", "cells": [cell]}
+
+    plan = Plan.model_validate({"sensitive": ["sex"], "batches": [batch("1", "x1"), batch("2", "c0")]})
+
+    def starts(*derived: str) -> int:
+        return PlanSize.of(price(plan, SCHEMA), 2, sensitive=plan.sensitive, derived=derived).starts
+
+    assert starts() == 2
+    assert starts("c0", "x2") == 3
+    assert starts("c0", "sex") == 5
 
 
 def test_a_plan_that_would_count_for_minutes_is_refused() -> None:
@@ -128,21 +144,105 @@ def test_a_calibrated_machine_s_deadlines_cover_what_was_measured(tmp_path: Path
 
     compared = factors(found)
 
+    assert_covered(found, compared)
+    assert not list(tmp_path.iterdir()), "nothing is left behind"
+
+
+def assert_covered(found: Sequence[Measured], compared: Work) -> None:
     for one in found:
         for took in one.took_ms:
             assert took.total <= one.modelled_ms().times(compared).total * (1 + 1e-9)
-    assert not list(tmp_path.iterdir()), "nothing is left behind"
+
+
+def invented(start_ms: float, *, pace: float, jitter_ms: float = 0.0) -> list[Measured]:
+    """What an engine takes whose counts have a start of their own, and after it so many times the modelled work."""
+    found = []
+    for number, (name, size) in enumerate({"small": replace(SIZE, words=1), "large": replace(SIZE, words=40)}.items()):
+        for records in (20_000, 200_000):
+            supposed = Work.modelled_ms(size, records_max=records)
+            count_ms = start_ms * size.starts + pace * supposed.counting + jitter_ms * (number % 2)
+            took_ms = replace(supposed, starting=0, counting=count_ms, pauses=0)
+            found.append(Measured(name, records, size, [took_ms]))
+    return found
+
+
+@pytest.mark.parametrize(("start_ms", "pace"), [(300.0, 0.5), (0.2, 0.5), (2000.0, 3.0)])
+def test_the_start_of_a_count_is_not_taken_for_what_it_reads(start_ms: float, pace: float) -> None:
+    """One factor for both would have a count of a hundred times the people wait for a hundred starts."""
+    compared = factors(found := invented(start_ms, pace=pace))
+
+    least_ms = min(one.modelled_ms().counting for one in found)
+    assert MARGIN * start_ms <= compared.starting <= MARGIN * (start_ms + pace * least_ms)
+    assert 0.5 * MARGIN * pace <= compared.counting <= MARGIN * pace
+    assert_covered(found, compared)
+
+
+def test_what_a_cluster_s_counts_vary_by_is_not_laid_to_the_records() -> None:
+    """Of a plan that reads next to nothing, counts of 250 to 400 milliseconds say nothing of a larger dataset."""
+    heavy, light = (replace(SIZE, words=words, columns=columns) for words, columns in ((400, 100), (1, 0)))
+    found = []
+    for name, size, counts_ms in (("heavy", heavy, (400, 402, 404)), ("light", light, (250, 325, 400))):
+        supposed = Work.modelled_ms(size, records_max=10_000)
+        took_ms = [replace(supposed, starting=0, counting=count_ms, pauses=0) for count_ms in counts_ms]
+        found.append(Measured(name, 10_000, size, took_ms))
+    small = replace(found[1], records=1000, took_ms=[replace(found[1].took_ms[0], counting=300)])
+
+    compared = factors(found := [*found, small])
+
+    assert compared.counting < 2 * MARGIN * 100 / found[0].modelled_ms().counting
+    assert_covered(found, compared)
+
+
+@given(st.floats(0, 3000), st.floats(0.01, 5), st.floats(0, 100))
+def test_start_and_count_together_cover_every_plan(start_ms: float, pace: float, jitter_ms: float) -> None:
+    found = invented(start_ms, pace=pace, jitter_ms=jitter_ms)
+
+    assert_covered(found, factors(found))
+
+
+def test_a_job_s_start_does_not_grow_with_the_records() -> None:
+    cluster = replace(AS_SHIPPED, starting=1000.0)
+
+    added_s = [
+        work_s(SIZE, records_max=records, factors=cluster) - work_s(SIZE, records_max=records)
+        for records in (1000, 10**9)
+    ]
+
+    assert added_s == pytest.approx([0.999, 0.999])
+    twice = work_s(replace(SIZE, starts=2), records_max=1000, factors=cluster)
+    assert twice - work_s(SIZE, records_max=1000, factors=cluster) == pytest.approx(1.0)
 
 
 def test_factors_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "calibration.json"
-    assert read_factors(path) == AS_SHIPPED
-    measured = Work(pricing=0.5, counting=2.25, noise=1, writing=3, pauses=1e-3)
+    assert read_factors(path, engine="local") == AS_SHIPPED
+    assert read_factors(path, engine="spark").starting > 100 * AS_SHIPPED.starting
+    measured = Work(pricing=0.5, starting=300, counting=2.25, noise=1, writing=3, pauses=1e-3)
 
-    write_factors(path, measured)
+    write_factors(path, measured, engine="spark")
 
-    assert read_factors(path) == measured
+    assert read_factors(path, engine="spark") == measured
     assert [one.name for one in tmp_path.iterdir()] == ["calibration.json"]
+
+
+def test_factors_of_another_engine_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.json"
+    write_factors(path, AS_SHIPPED, engine="local")
+
+    with pytest.raises(InvalidSettings, match="HOLDER_ENGINE=spark: run `holder calibrate` again"):
+        read_factors(path, engine="spark")
+
+
+def test_factors_of_before_are_the_local_engine_s(tmp_path: Path) -> None:
+    """They had one for all of a count, its start with it."""
+    path = tmp_path / "calibration.json"
+    path.write_text('{"pricing": 0.5, "counting": 2.25, "noise": 1, "writing": 3, "pauses": 0.25}')
+
+    found = read_factors(path, engine="local")
+
+    assert found == Work(pricing=0.5, starting=2.25, counting=2.25, noise=1, writing=3, pauses=0.25)
+    with pytest.raises(InvalidSettings, match="holder calibrate"):
+        read_factors(path, engine="spark")
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"pricing": 1}', "nan"])
@@ -151,7 +251,7 @@ def test_a_file_that_holds_no_factors_is_refused(tmp_path: Path, content: str) -
     path.write_text(content)
 
     with pytest.raises(InvalidSettings, match="holder calibrate"):
-        read_factors(path)
+        read_factors(path, engine="local")
 
 
 @pytest.mark.parametrize("factor", [-1.0, math.nan, math.inf])

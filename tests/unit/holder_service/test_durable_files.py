@@ -26,7 +26,7 @@ def test_content_is_on_the_disk_before_the_name_and_the_name_before_anybody_goes
     assert disk_steps(lambda: write(tmp_path / "one", b"new")) == DURABLE
     assert disk_steps(lambda: write(tmp_path / "two", b"new", replaces=False)) == DURABLE
     assert disk_steps(lambda: write_durably(tmp_path / "folder" / "three", b"new")) == DURABLE
-    assert disk_steps(lambda: write_factors(tmp_path / "factors", AS_SHIPPED)) == DURABLE
+    assert disk_steps(lambda: write_factors(tmp_path / "factors", AS_SHIPPED, engine="local")) == DURABLE
     assert disk_steps(lambda: PersonSecret.create(tmp_path / "secret")) == DURABLE
     assert disk_steps(SigningKeyFolder(tmp_path / "keys").create) == [*DURABLE, "folder"]
 
