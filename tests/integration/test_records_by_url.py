@@ -1,5 +1,6 @@
 """Files of records that the holder reads by itself: under a root that its operator allows, all or nothing."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from holder_service.services.holder import initialise
-from testing.holders import TestedHolder, opened, settings_in
+from testing.console_visitors import Page, visitor
+from testing.holders import TestedHolder, opened, running_holder, settings_in
 from testing.registers import DECLARATION, register_csv
 
 WHERE = "/datasets/register/records"
@@ -70,3 +72,66 @@ def test_an_auditor_loads_nothing(holder: TestedHolder, lake: Path) -> None:
     )
 
     assert refused.status_code == 403
+
+
+# The console's form
+
+PAGE = "/console/datasets/register"
+WRITTEN = {"delimiter": ",", "decimal": ".", "encoding": "utf-8", "missing": "", "true": "", "false": "", "dates": ""}
+
+
+def test_the_console_loads_by_url_as_the_interface_does(holder: TestedHolder, lake: Path) -> None:
+    file = {**WRITTEN, "url": (lake / "register.csv").as_uri()}
+    with visitor(holder) as administrator:
+        checked = administrator.send(PAGE, {**file, "check": "on"}, to="records/url")
+        loaded = administrator.send(PAGE, file, to="records/url")
+        (lake / "register.csv").write_bytes(register_csv().replace(b",", b";"))
+        other = administrator.send(PAGE, {**file, "delimiter": ";"}, to="records/url")
+
+    assert (checked.path, loaded.path, other.path) == (PAGE, PAGE, PAGE)
+    assert "The files fit the declaration of register; nothing was kept." in checked.text
+    assert "Version 1 of register is loaded." in loaded.text
+    assert "Version 2 of register is loaded." in other.text
+    assert [entry["kind"] for entry in holder.entries()].count("records") == 2
+
+
+def test_the_console_says_why_it_loads_nothing_and_keeps_what_was_typed(
+    holder: TestedHolder, lake: Path, tmp_path: Path
+) -> None:
+    (lake / "broken.csv").write_bytes(register_csv().replace(b"\n", b"\nZebedee,", 1))
+    (lake / "folder").mkdir()
+    with visitor(holder) as administrator:
+
+        def load(url: str, **written: str) -> Page:
+            return administrator.send(PAGE, {**WRITTEN, "url": url, **written}, to="records/url")
+
+        outside = load((tmp_path / "secret.csv").as_uri())
+        broken = load((lake / "broken.csv").as_uri())
+        none = load((lake / "folder").as_uri())
+        senseless = load(lake.as_uri(), encoding="utf-16")
+
+    pages = (outside, broken, none, senseless)
+    assert [page.status for page in pages] == [422] * 4
+    assert f"The holder loads from these folders: {lake.as_uri()}" in outside.text
+    assert "line 2" in broken.text
+    assert "Zebedee" not in broken.answer.text
+    assert broken.values["url"] == (lake / "broken.csv").as_uri()
+    for page in pages:
+        opened_parts = re.findall(r"<details open>\s*<summary>([^<]+)<", page.answer.text)
+        assert "Load records by URL" in opened_parts
+        assert "Load records" not in opened_parts
+        ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+        assert len(set(ids)) == len(ids)
+    assert "records" not in {entry["kind"] for entry in holder.entries()}
+
+
+def test_without_a_root_the_console_has_no_such_form(tmp_path: Path, lake: Path) -> None:
+    with running_holder(tmp_path) as other, visitor(other) as administrator:
+        other.admin("PUT", "/datasets/register", json=DECLARATION)
+        page = administrator.get(PAGE)
+        token = page.values["form_token"]
+        sent = administrator.post(f"{PAGE}/records/url", {**WRITTEN, "form_token": token, "url": lake.as_uri()})
+
+    assert f"{PAGE}/records/url" not in page.actions
+    assert sent.status == 422
+    assert "HOLDER_RECORDS_ROOTS names none" in sent.text

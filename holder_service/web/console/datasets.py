@@ -11,20 +11,21 @@ from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.declarations import EXAMPLE, column_words_text, declared_text, located
 from holder_service.domain.errors import HolderError, InvalidRequest
+from holder_service.records.engines import RecordsUrl
 from holder_service.services import access, columns, datasets, overview
 from holder_service.services.overlaps import LOOK_LOSS, look_at_overlap
 from holder_service.services.overview import PopulationState
 from holder_service.services.transparency import transparency_report
 from holder_service.storage.datasets import Dataset
 from holder_service.web.console.cookies import check_origin
-from holder_service.web.console.files import receive_form
+from holder_service.web.console.files import format_of, receive_form
 from holder_service.web.console.forms import Form
 from holder_service.web.console.pages import ROOT, Refusal
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
 from holder_service.web.console.transparency import transparency_page
 from holder_service.web.edge.dependencies import PathName
 from holder_service.web.edge.problems import validation_refusal
-from holder_service.web.edge.uploads import Received, load_upload
+from holder_service.web.edge.uploads import Received, load_upload, load_url
 from shared.datasets import DatasetDeclaration
 from shared.metadata import DatasetMetadata
 
@@ -74,6 +75,7 @@ def show_dataset(visit: Visitor, dataset: PathName) -> Response:
         column_words=column_words_text(words.columns), names=access.display_names(visit.store),
         declaration=declared_text(_declaration(state, declared)), warnings=datasets.warnings_about(declared, state.cap),
         derived=columns.every_auditors(visit.store, visit.holder.files, dataset=dataset),
+        roots=visit.holder.settings.records_roots,
     )  # fmt: skip
 
 
@@ -133,6 +135,21 @@ async def load_records(request: Request, visit: Visitor, dataset: PathName) -> R
         return await run_in_threadpool(show_dataset, visit, dataset)
     if version is None:
         return visit.done(_path(dataset), f"The file fits the declaration of {dataset}; nothing was kept.")
+    return visit.done(_path(dataset), f"Version {version} of {dataset} is loaded.")
+
+
+@router.post("/datasets/{dataset}/records/url")
+async def load_records_from(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
+    """Load records from files that the holder reads by itself: all of them, or none."""
+    try:
+        source = RecordsUrl(form.text("url"), format_of(form.values))
+        check = "check" in form.values
+        version = await load_url(visit.holder, actor=visit.actor, dataset=dataset, source=source, check=check)
+    except (HolderError, ValidationError) as error:
+        visit.refusal = Refusal.of(error)
+        return await run_in_threadpool(show_dataset, visit, dataset)
+    if version is None:
+        return visit.done(_path(dataset), f"The files fit the declaration of {dataset}; nothing was kept.")
     return visit.done(_path(dataset), f"Version {version} of {dataset} is loaded.")
 
 

@@ -49,11 +49,15 @@ async def receive_form(
     if not (reader.complete and reader.file_name):
         raise InvalidRequest("Choose a file with records: .csv or .parquet.")
     sent = MEDIA_TYPES[1 if reader.file_name.lower().endswith(b".parquet") else 0]
-    return Received(sent, _format_of(fields), check="check" in fields)
+    return Received(sent, format_of(fields), check="check" in fields)
 
 
-def _format_of(fields: Mapping[str, str]) -> RecordFormat:
-    """How a file is written, as the fields of its form say; words stand with blanks between them."""
+def format_of(fields: Mapping[str, str]) -> RecordFormat:
+    """How files are written, as the fields of their form say; words stand with blanks between them.
+
+    Raises:
+        ValidationError: It is not as a format can be.
+    """
     words = {name: fields[name].split() for name in _LISTS if fields.get(name, "").strip()}
     chosen = {name: fields[name] for name in _CHOICES if name in fields}
     return RecordFormat.model_validate({**words, **chosen, "only_declared": "only_declared" in fields})
