@@ -5,8 +5,9 @@ time that is a function of public facts alone: the size of its document or file,
 and the same of the columns that are to be made before it. The work itself is done in a process of its own at the
 lowest priority; nobody sees when it ends. What overruns its time waits for the double, as releases do.
 
-The figures are about twice the time that was measured on two slow cores with a busy holder at work as well;
-`holder calibrate` says how a machine compares, by the factor of its counting.
+The figures are about twice the time that was measured on two slow cores with a busy holder at work as well.
+`holder calibrate` says how a machine and its engine compare: a beginning by the factor of pricing, which is this
+process's, and by what an engine takes to begin; what is done for bytes and records by the factor of counting.
 """
 
 import math
@@ -34,6 +35,8 @@ from shared.scores import (
 
 START_S: Final = 6.0
 """To start the process, and to write and sync a small file."""
+STARTS: Final = 4
+"""So often an engine begins to read, to make a column."""
 COMPILE_S: Final = 24.0
 """For a score, to compile the loops that evaluate documents; a process that stays need not do it again."""
 BYTES_S: Final = 1e-6
@@ -59,8 +62,9 @@ class ColumnSize:
     def work_s(self, *, records_max: int, factors: Work = AS_SHIPPED) -> float:
         """How long making it is supposed to take at most, in seconds."""
         start_s = START_S + (COMPILE_S if self.steps else 0)
-        supposed_s = start_s + BYTES_S * self.bytes + records_max * (RECORD_S + STEP_S * self.steps)
-        return supposed_s * max(factors.counting, 1)
+        read_s = BYTES_S * self.bytes + records_max * (RECORD_S + STEP_S * self.steps)
+        engine_s = STARTS * factors.starting / 1000
+        return start_s * max(factors.pricing, 1) + engine_s + read_s * max(factors.counting, 1)
 
 
 def require_bounded(size: ColumnSize, *, records_max: int) -> None:

@@ -9,11 +9,13 @@ from typing import Any, Final
 
 import pytest
 
+from holder_service.domain.deadlines import Work
 from holder_service.services.backup import back_up
+from holder_service.services.work_factors import write_factors
 from shared import limits
 from shared.columns import DerivedColumn, ScoreOrigin
 from shared.score_values import score_value
-from testing.holders import TestedHolder, running_holder, serving, stopped_holder
+from testing.holders import TestedHolder, opened, running_holder, serving, stopped_holder
 from testing.refusals import refused
 from testing.registers import linked_column, linked_values, plan, register_csv
 from testing.waits import wait_until
@@ -411,3 +413,13 @@ def test_a_backup_holds_the_columns_and_what_it_lacks_is_made_again(tmp_path: Pa
         with holder.reopened() as again:
             again.await_columns()
             assert again.release(asked(column)).status_code == 201
+
+
+def test_a_slow_engine_makes_one_column_after_the_other(tmp_path: Path) -> None:
+    """Nothing is waited for, so there is nothing to ask again after."""
+    slow = Work(pricing=1, starting=1e6, counting=1e6, noise=1, writing=1, pauses=1)
+    stopped = stopped_holder(tmp_path)
+    write_factors(stopped.settings.calibration, slow, engine="local")
+
+    with opened(stopped.settings, stopped.admin_key, stopped.auditor_key) as holder:
+        linked(holder)
