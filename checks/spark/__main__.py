@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from checks.spark import audited, compared, disturbed
+from checks.spark import audited, canaries, compared, disturbed
 
 PARTS: Final[Mapping[str, Callable[[int], str]]] = {
     "compared": compared.main,
     "refused": compared.refused,
     "killed": disturbed.killed,
     "connect": compared.connected,
+    "canaries": canaries.main,
     "audited": audited.main,
 }
 
