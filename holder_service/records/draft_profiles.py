@@ -57,16 +57,15 @@ class Profile:
         self._with_comma = False
         self._missing_words: set[str] = set()
 
-    def add(self, texts: pa.Array) -> None:
-        """Take some more values, null for missing."""
+    def add(self, texts: pa.Array, people: pa.Array | None = None) -> None:
+        """Take some more values, null for missing, and of how many people each is where that is not one."""
         if self._keys is not None:
             if texts.null_count or pc.count_distinct(texts).as_py() < len(texts):
                 self._keys = None
             else:
                 self._keys.add(texts.to_pylist())
         self._nullable |= texts.null_count > 0
-        counted = texts.drop_null().value_counts()
-        words, people = counted.field("values"), counted.field("counts")
+        words, people_of = _counted(texts, people)
         for kind in tuple(self._kinds):
             if not pc.all(self._of_kind(kind, words), min_count=0).as_py():
                 self._kinds.discard(kind)
@@ -78,7 +77,7 @@ class Profile:
             self._missing_words |= {*pc.filter(words, self._missing(words)).to_pylist()}
         if self._people_of is not None:
             marked = pc.if_else(over_marked(words), "", words)
-            for word, count in zip(marked.to_pylist(), people.to_pylist(), strict=True):
+            for word, count in zip(marked.to_pylist(), people_of.to_pylist(), strict=True):
                 self._people_of[word] += count
             if len(self._people_of) > self._categories_max:
                 self._people_of = None
@@ -172,6 +171,15 @@ class Profile:
 
     def _left_out(self, why: str) -> DraftedColumn:
         return DraftedColumn(None, f"Column {self.name!r} is left out: {why}.")
+
+
+def _counted(texts: pa.Array, people: pa.Array | None) -> tuple[pa.Array, pa.Array]:
+    """The different values but missing, and of how many people each is."""
+    if people is None:
+        counted = texts.drop_null().value_counts()
+        return counted.field("values"), counted.field("counts")
+    table = pa.table({"word": texts, "people": people}).drop_null().group_by("word").aggregate([("people", "sum")])
+    return table.column("word").combine_chunks(), table.column("people_sum").combine_chunks()
 
 
 def _declarable(words: Any) -> set[str]:

@@ -23,7 +23,7 @@ from holder_service.records.faults import Faults
 from holder_service.records.formats import RecordFormat
 from holder_service.records.parquet_records import shown_type
 from holder_service.records.person_keys import PersonKeys, PersonSecret
-from holder_service.records.values import is_text
+from holder_service.records.values import checked_values, expectation, is_text, people_column
 from shared import limits
 from shared.schema import Column, Schema
 from shared.text import Text
@@ -41,6 +41,9 @@ class DraftOptions(BaseModel, frozen=True):
     )
     people_min: int = Field(default=10, ge=1, description="Leave out categories of fewer people.")
     ranges: bool = Field(default=False, description="Propose ranges of round numbers around the values.")
+    people: str | None = Field(
+        default=None, description="Of an aggregate table, the column that says how many people each row stands for."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +52,31 @@ class Draft:
 
     Attributes:
         person_key: The likely person key; None if no column has a different value for everybody.
+        people: Of an aggregate table, its column of people.
         columns: As far as they could be decided; none is sensitive.
         notes: What has to be decided, and what was left out and why; about columns, without a value.
     """
 
     person_key: str | None
+    people: str | None
     columns: tuple[Column, ...]
     notes: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
         """What was decided, as a declaration has it."""
-        key = {} if self.person_key is None else {"person_key": self.person_key}
-        return {**key, "relation": "add_remove", "columns": self.columns}
+        named = {"person_key": self.person_key, "people": self.people}
+        return {
+            **{field: name for field, name in named.items() if name is not None},
+            "relation": "add_remove",
+            "columns": self.columns,
+        }
 
 
 def draft(source: Path, media_type: str, form: RecordFormat, options: DraftOptions) -> Draft:
     """Draft a declaration of a file's columns. Memory is bounded, whatever the file's size.
 
     Raises:
-        InvalidRecords: The file cannot be read as what it is declared to be.
+        InvalidRecords: The file cannot be read as what it is declared to be, or its column of people is none.
     """
     with tempfile.TemporaryDirectory(prefix="holder-draft-") as name:
         folder, secret = Path(name), PersonSecret.forgotten()
@@ -87,11 +96,17 @@ def draft(source: Path, media_type: str, form: RecordFormat, options: DraftOptio
                 for name in form.dates
                 if name not in kinds
             ]
+            if options.people is not None and options.people not in kinds:
+                raise InvalidRecords(
+                    f"Column {options.people!r} is not there, so it says of no row how many people it is."
+                )
             for column, written in kinds.items():
-                profiles[column] = profile(column, written)
+                if column != options.people:
+                    profiles[column] = profile(column, written)
             for piece in texts:
-                for column, array in piece.items():
-                    profiles[column].add(array)
+                people = None if options.people is None else _people(piece[options.people], options.people)
+                for column, known in profiles.items():
+                    known.add(piece[column], people)
         except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # of the file system, which names the file alone; another text might quote a record
@@ -192,6 +207,21 @@ def _usable(names: list[str], notes: list[str]) -> dict[str, str]:
     return found
 
 
+def _people(texts: pa.Array, name: str) -> pa.Array:
+    """How many people each row stands for.
+
+    Raises:
+        InvalidRecords: A row does not say it.
+    """
+    column = people_column(name)
+    numbers, fit = checked_values(texts, column)
+    if fit.all():
+        return pa.array(numbers.astype("int64"))
+    raise InvalidRecords(
+        f"Column {name!r} does not say of every row how many people it stands for: expected {expectation(column)}."
+    )
+
+
 def _with_range(column: Column, extremes: tuple[float, float]) -> Column:
     """A column with a range of round numbers around its values.
 
@@ -203,10 +233,16 @@ def _with_range(column: Column, extremes: tuple[float, float]) -> Column:
 
 
 def _drafted(profiles: tuple[Profile, ...], notes: list[str], options: DraftOptions) -> Draft:
-    keys = sorted((one.name for one in profiles if one.is_unique()), key=could_be_key, reverse=True)
+    aggregate = options.people is not None
+    keys = sorted((one.name for one in profiles if one.is_unique() and not aggregate), key=could_be_key, reverse=True)
     key = keys[0] if keys else None
-    if key is None:
-        notes.append("No column has a different value for everybody: name the person key yourself (person_key).")
+    if aggregate:
+        notes.append("Nobody in an aggregate table has a key: values cannot be linked, and overlaps are not found.")
+    elif key is None:
+        notes.append(
+            "No column has a different value for everybody: name the person key yourself (person_key). If rows stand "
+            "for several people each, draft again with the column that says for how many (--people)."
+        )
     elif len(keys) > 1:
         others = ", ".join(map(repr, keys[1:]))
         notes.append(f"The person key could be another column than {key!r}: {others} have different values too.")
@@ -238,4 +274,4 @@ def _drafted(profiles: tuple[Profile, ...], notes: list[str], options: DraftOpti
             f'If one of these columns says how it turned out in truth, mark it with "label": true: '
             f"{', '.join(map(repr, booleans))}."
         )
-    return Draft(key, tuple(columns), tuple(notes))
+    return Draft(key, options.people, tuple(columns), tuple(notes))

@@ -57,7 +57,7 @@ def parquet_pieces(source: Path, schema: Schema, form: RecordFormat, faults: Fau
 def _check_type(name: str, kind: pa.DataType, schema: Schema, faults: Faults) -> None:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    column = people_column(schema) if name == schema.people else schema.by_name.get(name)
+    column = people_column(name) if name == schema.people else schema.by_name.get(name)
     if column is None:
         if not (is_text(kind) or pa.types.is_integer(kind)):
             faults.add(

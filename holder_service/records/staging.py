@@ -143,7 +143,7 @@ def _checked(piece: Piece, schema: Schema, form: RecordFormat, faults: Faults) -
     values, unfit = {}, []
     for position, (name, array) in enumerate(piece.columns.items()):
         if name == schema.people:
-            stands_for = people_column(schema)
+            stands_for = people_column(name)
             values[name], fit = checked_values(array, stands_for)
             expected = f"how many people the row stands for: {expectation(stands_for)}"
         elif name == schema.person_key:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shared import limits
-from shared.schema import Column, Schema
+from shared.schema import Column
 from shared.text import normalise
 
 NUMBER: Final = r"^-?((0|[1-9][0-9]*)(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -58,9 +58,9 @@ def checked_values(array: pa.Array, column: Column) -> CheckedValues:
     return CheckedValues(numbers, fit)
 
 
-def people_column(schema: Schema) -> Column:
+def people_column(name: str) -> Column:
     """What an aggregate table's column of people holds: whole numbers from 1, so many that int64 holds any sum."""
-    return Column(name=schema.row_column, type="integer", minimum=1, maximum=limits.RECORDS_MAX_MAX)
+    return Column(name=name, type="integer", minimum=1, maximum=limits.RECORDS_MAX_MAX)
 
 
 def index_type(column: Column) -> np.dtype[Any]:
