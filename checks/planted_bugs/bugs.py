@@ -35,6 +35,9 @@ _SCORING: Final = "holder_service/records/scoring.py"
 _SCORE_TREES: Final = "holder_service/records/score_trees.py"
 _LAPLACE: Final = "holder_service/mechanisms/laplace.py"
 
+_AGGREGATES_TESTS: Final = "tests/unit/holder_service/test_aggregates.py"
+_TASKS_TESTS: Final = "tests/unit/holder_service/test_spark_tasks.py"
+_WORK_TESTS: Final = "tests/unit/holder_service/test_count_work.py"
 _READ_SCORES: Final = "tests/unit/auditor_client/test_sklearn_scores.py"
 
 BUGS: Final = (
@@ -96,6 +99,44 @@ BUGS: Final = (
             ),
         ),
         ("tests/unit/holder_service/test_release_slots.py",),
+    ),
+    Bug(
+        "a row of an aggregate table counts as one person",
+        (
+            Edit(
+                "holder_service/records/counting.py",
+                "(len(indices) + 1) * groups.size, chunk.weights)",
+                "(len(indices) + 1) * groups.size, None)",
+            ),
+        ),
+        (
+            f"{_TASKS_TESTS}::test_an_aggregate_table_is_counted_as_a_row_for_each_of_its_people",
+            f"{_AGGREGATES_TESTS}::test_sums_are_exact_up_to_the_largest_dataset",
+        ),
+    ),
+    Bug(
+        "records_max bounds the rows of an aggregate table",
+        (
+            Edit(
+                "holder_service/records/staging.py",
+                "if int(people.sum()) > records_max:",
+                "if len(people) > records_max:",
+            ),
+        ),
+        (f"{_AGGREGATES_TESTS}::test_records_max_bounds_people_and_not_rows",),
+    ),
+    Bug(
+        "the work on an aggregate table follows from its numbers of people",
+        (
+            Edit(
+                "holder_service/records/counting.py",
+                "        laned = np.zeros(lanes * size, dtype=np.int64)\n        np.add.at(laned, keys, weights)\n",
+                "        lanes = min(lanes, 1 + int(weights.max() > 1))\n"
+                "        laned = np.zeros(lanes * size, dtype=np.int64)\n"
+                "        np.add.at(laned, keys % len(laned), weights)\n",
+            ),
+        ),
+        (f"{_WORK_TESTS}::test_aggregate_tables_that_differ_in_everything_make_the_same_work",),
     ),
     Bug(
         "encoding chosen by the records",

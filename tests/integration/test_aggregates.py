@@ -135,7 +135,7 @@ def test_it_is_merged_with_the_people_it_is_known_to_be_about(holder: TestedHold
 
     merged = holder.admin("POST", f"/populations/{into}/merge", json={"population": source})
 
-    assert (spent.status_code, merged.status_code) == (200, 204)
+    assert (spent.status_code, merged.status_code) == (201, 204)
     assert holder.spent(dataset="register") == holder.spent(dataset="table") == "1"
     assert holder.is_intact()
     other_key = holder.declare("third", population=into, person_key="number")
@@ -161,8 +161,8 @@ def test_whether_rows_are_people_cannot_change_once_something_was_charged(sqlite
     assert holder.declare("table").status_code == 200, "nothing was charged yet"
     assert holder.declare("table", **AGGREGATE).status_code == 200
     assert holder.load(table()[0], "table").status_code == 200
-    assert holder.release(plan(), dataset="table").status_code == 200
-    assert holder.release(plan()).status_code == 200
+    assert holder.release(plan(), dataset="table").status_code == 201
+    assert holder.release(plan()).status_code == 201
 
     for name, changes in (("table", {}), ("register", AGGREGATE)):
         problem = refused(holder.declare(name, **changes), "already-charged", holder=holder)

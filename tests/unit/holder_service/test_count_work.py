@@ -62,6 +62,15 @@ def loaded(values: npt.NDArray[np.float64], folder: Path) -> Records:
     return encoded_columns(folder, SCHEMA, {**columns, "age": ages, "sex": ["F", *["M"] * (size - 1)]})
 
 
+def loaded_table(values: npt.NDArray[np.float64], people: npt.NDArray[np.int64], folder: Path) -> Records:
+    """An aggregate table whose columns all hold some values, of rows that stand for so many people."""
+    schema = SCHEMA.model_copy(update={"person_key": None, "people": "people"})
+    columns = {f"x{n}": values for n in range(COLUMNS)}
+    sexes = ["F", *["M"] * (len(values) - 1)]
+    ages = values.astype(np.int64) % 65_536
+    return encoded_columns(folder, schema, {**columns, "age": ages, "sex": sexes}, people=people.tolist())
+
+
 def with_score(records: Records, values: npt.NDArray[np.float64], folder: Path) -> Records:
     """The same register with a derived column of some values."""
     chunks = np.array_split(values, np.cumsum([chunk.records for chunk in records.chunks])[:-1])
@@ -133,6 +142,29 @@ def test_registers_that_differ_in_everything_make_the_same_work(
     trace = trace_of(loaded(crowded(PEOPLE), tmp_path), cells())
 
     assert trace_of(loaded(REGISTERS[other], tmp_path / "other"), cells()) == trace
+    assert {len(arrays) for _, _, arrays in trace} > {0, 3}, "the arrays of the kernel were seen"
+    assert set(threads) == {2}
+
+
+WEIGHTS = {
+    "one each": np.ones(PEOPLE, dtype=np.int64),
+    "one row of many": np.where(np.arange(PEOPLE) == 7, 900_000, 1),
+    "random": np.random.default_rng(3).integers(1, 50, PEOPLE),
+}
+
+
+@pytest.mark.parametrize("cells", [one_rule, tree, overlapping])
+@pytest.mark.parametrize("other", REGISTERS)
+@pytest.mark.parametrize("people", WEIGHTS)
+def test_aggregate_tables_that_differ_in_everything_make_the_same_work(
+    people: str, other: str, cells: Callable[[], list[Cell]], tmp_path: Path, threads: list[int]
+) -> None:
+    """Whatever the values are, and however many people stand for them."""
+    (tmp_path / "other").mkdir()
+
+    trace = trace_of(loaded_table(crowded(PEOPLE), np.full(PEOPLE, 3), tmp_path), cells())
+
+    assert trace_of(loaded_table(REGISTERS[other], WEIGHTS[people], tmp_path / "other"), cells()) == trace
     assert {len(arrays) for _, _, arrays in trace} > {0, 3}, "the arrays of the kernel were seen"
     assert set(threads) == {2}
 

@@ -53,6 +53,35 @@ def notes_on(found: Draft, column: str) -> str:
 
 
 @pytest.mark.parametrize("parquet", [False, True])
+def test_an_aggregate_table_is_drafted_by_its_people(tmp_path: Path, parquet: bool) -> None:
+    """Words of fewer than ten people are left out, however many rows they are in; everybody's value is no key."""
+    table = pd.DataFrame(
+        {
+            "age": ["young", "young", "old", "few", "few", "few"],
+            "number": [f"n{row}" for row in range(6)],
+            "sex": ["F", "M", "F", None, "M", "F"],
+            "n": [5, 6, 30, 3, 3, 3],
+        }
+    )
+
+    found = drafted(table, tmp_path, parquet=parquet, people="n")
+
+    assert found.document() == {"people": "n", "relation": "add_remove", "columns": found.columns}
+    assert {column.name: (column.categories, column.nullable) for column in found.columns} == {
+        "age": (("old", "young"), False), "number": (("n2",), False), "sex": (("F",), True),
+    }  # fmt: skip
+    assert not any("name the person key" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(("numbers", "named"), [([1, 0], "people"), ([1, 2], "n")])
+def test_a_column_that_says_no_number_of_people_is_refused(tmp_path: Path, numbers: list[int], named: str) -> None:
+    table = pd.DataFrame({"sex": ["F", "M"], "people": numbers})
+
+    with pytest.raises(InvalidRecords, match=f"Column '{named}'"):
+        drafted(table, tmp_path, people=named)
+
+
+@pytest.mark.parametrize("parquet", [False, True])
 def test_types_missing_values_and_the_person_key_are_found(tmp_path: Path, parquet: bool) -> None:
     found = drafted(people(), tmp_path, parquet=parquet)
 

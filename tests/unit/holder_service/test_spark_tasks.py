@@ -170,6 +170,41 @@ def test_faults_name_file_line_and_column_however_the_file_is_cut(split_bytes: i
     assert "Zebedee" not in repr(found)
 
 
+AGGREGATE = Schema(people="people", columns=SMALL.columns)
+
+
+@pytest.mark.parametrize("split_bytes", [1, 8, 1000])
+def test_a_row_that_says_no_number_of_people_is_named_however_the_file_is_cut(split_bytes: int, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("people,age\n3,1\n0,7\n4,3\n")
+    (tmp_path / "b.csv").write_text("age,people\n5,6\n7,Zebedee")
+
+    found = refusal(tmp_path, split_bytes=split_bytes, schema=AGGREGATE)
+
+    assert [where for where, _ in found] == ["a.csv, line 3, column 'people'", "b.csv, line 3, column 'people'"]
+    assert "Zebedee" not in repr(found)
+
+
+@pytest.mark.parametrize("split_bytes", [1, 8, 1000])
+def test_people_of_all_parts_are_bounded(split_bytes: int, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("people,age\n60,1\n20,7\n")
+    (tmp_path / "b.csv").write_text("people,age\n21,1\n")
+
+    ((_, what),) = refusal(tmp_path, split_bytes=split_bytes, schema=AGGREGATE)
+
+    assert "at most 100 people" in what
+
+
+@pytest.mark.parametrize("name", ["person", "weight", "a:b", "b"])
+def test_the_cells_of_a_column_are_found_whatever_it_is_called(name: str) -> None:
+    columns = (Column(name=name, type="number"), Column(name="other:b", type="boolean"))
+    schema = Schema(person_key="id", columns=columns)
+
+    fields = [cell.field for cell in ChunkCells.of_records(schema, [name]).cells]
+
+    assert fields == [f"code:{name}", f"sorted:{name}"]
+    assert [cell.field for cell in ChunkCells.of_records(schema, [], own=True).cells] == ["person"]
+
+
 @pytest.mark.parametrize("split_bytes", [1, 8, 1000])
 def test_a_header_that_does_not_fit_is_said_once(split_bytes: int, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,height\nx,1\ny,2\n")
