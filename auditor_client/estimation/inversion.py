@@ -6,6 +6,10 @@ level are the quantiles of (a + e − E)/(a + r + e + f − E − F) over indepe
 *Journal of the Royal Statistical Society B* 16, for normal noise). Draws of different groups combine freely, as those
 of a posterior do. Counts below none are none; where nobody is left, the group may have any rate.
 
+Where everybody of a group is accepted, no more than a part of its draws are at 1, and the end of a ratio needs these
+and luck with the other group. So lower and upper ends take a group's rate for none, or all, wherever the answers do not
+speak against it, as those of the posterior do.
+
 No prior leans these rates towards the other groups', so an interval for the ratio ends where the answers end it.
 
 Axes: T releases, K groups, M draws.
@@ -14,7 +18,7 @@ Axes: T releases, K groups, M draws.
 import numpy as np
 
 from auditor_client.estimation.drawing import Drawing
-from auditor_client.estimation.draws import quasi_random_points
+from auditor_client.estimation.draws import possible_boundaries, quasi_random_points
 from auditor_client.estimation.intervals import RateDraws
 from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.local_model import Totals
@@ -22,8 +26,8 @@ from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.totals import CountedTotals
 
 
-def inverted_rates(totals: Totals, drawing: Drawing) -> list[RateDraws] | None:
-    """Draws of the people's rates, of every release.
+def inverted_rates(totals: Totals, drawing: Drawing, level: float) -> list[RateDraws] | None:
+    """Draws of the people's rates, of every release, with ends for intervals of a level.
 
     None where the edition has none, noise was not added to both counts of every group, or more is known of the people
     than the answers say.
@@ -42,7 +46,10 @@ def inverted_rates(totals: Totals, drawing: Drawing) -> list[RateDraws] | None:
     refused = complement - accepted if totals.complement_is == "everybody" else complement
     people = np.maximum(accepted, 0) + np.maximum(refused, 0)
     rates = np.divide(np.maximum(accepted, 0), people, out=np.full_like(people, np.nan), where=people > 0)
-    lower, upper = (np.where(people > 0, rates, end) for end in (0.0, 1.0))
+    lower, upper = (
+        np.where((people > 0) & ~possible[..., None], rates, end)
+        for possible, end in zip(possible_boundaries(totals, level), (0.0, 1.0), strict=True)
+    )
     return [RateDraws(*of_release, drawing.edition) for of_release in zip(rates, lower, upper, strict=True)]
 
 

@@ -45,7 +45,7 @@ def parity_ranges(
         for totals, one in each
     ]
     none: list[RateDraws | None] = [None] * len(judged)
-    inverted: list[Sequence[RateDraws | None]] = [inverted_rates(totals, one) or none for totals, one in each]
+    inverted: list[Sequence[RateDraws | None]] = [inverted_rates(totals, one, level) or none for totals, one in each]
     return [
         ParityRange(
             *worst_figures(

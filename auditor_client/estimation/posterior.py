@@ -85,7 +85,7 @@ class Posterior:
     @cached_property
     def inverted(self) -> RateDraws | None:
         """Rates of the people in the data without a prior, where the answers allow it."""
-        found = inverted_rates(self.totals, self.drawing)
+        found = inverted_rates(self.totals, self.drawing, self.level)
         return None if found is None else found[0]
 
     def index(self, group: Group) -> int:

@@ -22,7 +22,7 @@ WITHOUT: Final = replace(DRAWING, edition=replace(EDITIONS[LATEST], inverted=Fal
 
 def rates_of(measurement: Measurement, drawing: Drawing = MANY) -> RateDraws:
     """The only release's rates."""
-    found = inverted_rates(totals_of(measurement), drawing)
+    found = inverted_rates(totals_of(measurement), drawing, 0.95)
     assert found is not None
     return found[0]
 
@@ -46,6 +46,25 @@ def test_an_end_is_the_rate_that_the_exact_test_just_rejects(accepted: int, othe
     assert rejected(found.low, accepted, others, 4.0, kind) == pytest.approx(0.025, abs=0.004)
     assert rejected(found.high, accepted, others, 4.0, kind) == pytest.approx(0.975, abs=0.004)
     assert rejected(found.low - 0.05, accepted, others, 4.0, kind) < 0.02, "the control: another rate is rejected"
+
+
+@pytest.mark.parametrize("refused", [-15, 0, 15])
+def test_ends_reach_a_group_that_is_accepted_as_a_whole_where_the_answers_allow_it(refused: int) -> None:
+    """Without it 90 % of intervals hold the ratio of such a group and another."""
+    measurement = measured([[300, 1000]], [[refused, 2000]], LAPLACE.model_copy(update={"scale": 6.7}))
+
+    found, other = estimate_parity(measurement), quantile_estimate(rates_of(measurement, DRAWING).rates[1], 0.95)
+
+    assert found.ratio.low == pytest.approx(other.low, abs=1e-12)
+    assert found.difference.high == pytest.approx(1 - other.low, abs=1e-12)
+
+
+def test_ends_stay_away_from_a_group_that_is_accepted_as_a_whole_where_the_answers_speak_against_it() -> None:
+    measurement = measured([[300, 1000]], [[40, 2000]], LAPLACE.model_copy(update={"scale": 6.7}))
+
+    found, other = estimate_parity(measurement), quantile_estimate(rates_of(measurement, DRAWING).rates[1], 0.95)
+
+    assert found.ratio.low > other.low + 0.01
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
@@ -81,13 +100,13 @@ def test_a_group_that_may_be_empty_may_have_any_rate() -> None:
     ids=["exponential", "reports", "known sizes", "supports"],
 )
 def test_answers_of_other_kinds_keep_the_hull_of_two_priors(measurement: Measurement) -> None:
-    assert inverted_rates(totals_of(measurement), DRAWING) is None
+    assert inverted_rates(totals_of(measurement), DRAWING, 0.95) is None
     assert estimate_parity(measurement).ratio == estimate_parity(measurement, drawing=WITHOUT).ratio
 
 
 def test_the_first_edition_and_intervals_that_hold_together_have_none() -> None:
     totals = totals_of(measured([[40, 700]], [[60, 300]]))
 
-    assert inverted_rates(totals, Drawing(edition=EDITIONS[1])) is None
-    assert inverted_rates(totals, Reading(joint=True).drawing()) is None
-    assert inverted_rates(totals, Reading().drawing()) is not None
+    assert inverted_rates(totals, Drawing(edition=EDITIONS[1]), 0.95) is None
+    assert inverted_rates(totals, Reading(joint=True).drawing(), 0.95) is None
+    assert inverted_rates(totals, Reading().drawing(), 0.95) is not None
