@@ -1,6 +1,6 @@
 """What changes from one model to another: one question about both, beside two audits at half of ε each.
 
-`python -m benchmarks.comparisons [--runs 200]`
+`python -m benchmarks.comparisons [--runs 200] [--cases "adult sex:"]`
 
 The models are the paper's trees on the open data (`benchmarks.published_trees`), each beside the same tree with one
 leaf's decision reversed, leaf by leaf, and beside its first test alone; by every grouping of the paper. The cells are
@@ -147,7 +147,7 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
     ]
     by_name["all"] = list(rows)
     yield f"{'rows':<58} {'of':>5} {'width':>7} {'error':>7} {'least':>8} {'mean':>8}"
-    for name, of_name in by_name.items():
+    for name, of_name in ((name, of_name) for name, of_name in by_name.items() if of_name):
         width = _mean([row.together.width / row.apart.width for row in of_name])
         error = _mean([row.together.error / row.apart.error for row in of_name])
         held = [row.together.coverage for row in of_name]
@@ -158,10 +158,14 @@ def main() -> None:
     """Print a row for each case and ε, and the geometric means."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--runs", type=int, default=200, help="releases of each case at each ε, either way")
+    parser.add_argument("--cases", default="", help="only rows whose name has this in it")
     arguments = parser.parse_args()
     print(f"{'case':<58} {'ε':>5} {'change':>7}  {'one question':>21}  {'two audits':>21}")
     rows: list[Row] = []
-    for analysis, other, counts in cases():
+    chosen = (
+        (analysis, other, counts) for analysis, other, counts in cases() if arguments.cases in f"{analysis}: {other}"
+    )
+    for analysis, other, counts in chosen:
         for epsilon in EPSILONS:
             register = PairRegister(counts, epsilon, "")
             truth, _ = register.change()

@@ -79,7 +79,7 @@ class Row:
 
 
 def invented_cases() -> list[Case]:
-    """Registers that were not used to choose anything (`testing.invented_registers`)."""
+    """Of `testing.invented_registers`."""
     registers = (Register.invented(seed, groups_max=16, people_min=1) for seed in range(REGISTERS))
     return [Case(f"register {seed}", register.favourable, register.sizes) for seed, register in enumerate(registers)]
 
