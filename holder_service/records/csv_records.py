@@ -8,31 +8,35 @@ message of pyarrow's, which would quote the line, is passed on.
 
 import codecs
 import csv
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from holder_service.records.faults import Faults
+from holder_service.records.faults import Faults, Unreadable
 from holder_service.records.formats import RecordFormat
-from holder_service.records.pieces import Piece, declared_names
+from holder_service.records.pieces import Piece, UnsplitPart, declared_names, pieces_of
 from shared.schema import Schema
 
 PIECE_BYTES: Final = 4 * 1024 * 1024
 """As much is read at once; no line may be longer."""
 
-_LONE_RETURN: Final = re.compile(rb"\r(?!\n)")
 _LINE_FEED, _QUOTE, _RETURN = b'\n"\r'
 DATE: Final = r"^\d{4}-\d{2}-\d{2}$"
 _UNFIT: Final = "?"
 """No boolean and no number."""
 _PYARROW_ENCODINGS: Final = {"utf-8": "utf8", "utf-8-sig": "utf8", "latin-1": "latin-1", "cp1252": "cp1252"}
+_EMPTY: Final = Unreadable("line 1", "the file is empty; expected a header with the names of the columns.")
+
+_Bytes = npt.NDArray[np.uint8]
+_Offsets = npt.NDArray[np.intp]
 
 
 def csv_pieces(source: Path, schema: Schema, form: RecordFormat, faults: Faults) -> Iterator[Piece]:
@@ -45,28 +49,29 @@ def csv_pieces(source: Path, schema: Schema, form: RecordFormat, faults: Faults)
     Raises:
         InvalidRecords: The file cannot be read on, or too many lines were noted.
     """
+    return pieces_of(csv_parts(source, schema, form, faults), faults)
+
+
+def csv_parts(source: Path, schema: Schema, form: RecordFormat, faults: Faults) -> Iterator[UnsplitPart]:
+    """Read such a file in blocks of lines; what is wrong with the format or the header is noted or raised at once.
+
+    Raises:
+        InvalidRecords: The header is not as it should be.
+        Unreadable: The file cannot be read on.
+    """
     _check_words(schema, form, faults)
     reader: _Lines | None = None
-    line = 1
     with source.open("rb") as file:
-        for lines in _blocks_of_lines(file, faults):
-            rest = lines
+        for line, block in _blocks_of_lines(file):
+            first, lines = line, block
             if reader is None:
-                header, newline, rest = lines.partition(b"\n")
+                header, newline, lines = block.partition(b"\n")
                 reader = _Lines.of_header(header + newline, schema, form, faults)
-                line += len(newline)
-            while rest:
-                sound, columns, fault = reader.split(rest)
-                if sound:
-                    yield Piece("line", line, columns)
-                    line += sound.count(b"\n")
-                rest = rest[len(sound) :]
-                if fault:
-                    faults.add(f"line {line}", f"{fault}.")
-                    rest = rest.partition(b"\n")[2]
-                    line += 1
+                first += len(newline)
+            if lines:
+                yield partial(reader.pieces, first, lines)
     if reader is None:
-        raise faults.refusal("line 1", "the file is empty; expected a header with the names of the columns.")
+        raise _EMPTY
 
 
 def _check_words(schema: Schema, form: RecordFormat, faults: Faults) -> None:
@@ -103,6 +108,19 @@ class _Lines:
         """
         names = _header_names(line, form, faults)
         return cls(form, schema, declared_names("line 1", names, schema, faults, only_declared=form.only_declared))
+
+    def pieces(self, line: int, lines: bytes, faults: Faults) -> Iterator[Piece]:
+        """The sound records of some lines, the first of which has this number; the other lines are noted."""
+        while lines:
+            sound, columns, fault = self.split(lines)
+            if sound:
+                yield Piece("line", line, columns)
+            lines = lines[len(sound) :]
+            if fault:
+                line += sound.count(b"\n")
+                faults.add(f"line {line}", f"{fault}.")
+                lines = lines.partition(b"\n")[2]
+                line += 1
 
     def split(self, block: bytes) -> tuple[bytes, dict[str, pa.Array], str | None]:
         """The sound lines that a block begins with, their columns, and what is wrong with the line behind them."""
@@ -144,11 +162,12 @@ class _Lines:
         if column is None:
             return texts
         if column.type == "boolean":
-            written, meant = pc.utf8_lower(texts), pc.if_else(pc.is_valid(texts), _UNFIT, texts)
+            encoded = texts.dictionary_encode()
+            written, meant = pc.utf8_lower(encoded.dictionary), pa.repeat(_UNFIT, len(encoded.dictionary))
             for meaning, words in (("true", self.form.true), ("false", self.form.false)):
                 said = pc.is_in(written, value_set=pa.array([word.lower() for word in words]))
                 meant = pc.if_else(said, meaning, meant)
-            return meant
+            return pa.DictionaryArray.from_arrays(encoded.indices, meant)
         if name in self.form.dates:
             return _days(texts)
         return with_point(texts) if column.ordered and self.form.decimal == "," else texts
@@ -175,10 +194,13 @@ def csv_header(source: Path, form: RecordFormat, faults: Faults) -> list[str]:
     Raises:
         InvalidRecords: There is none, or it is not as it should be.
     """
-    with source.open("rb") as file:
-        for lines in _blocks_of_lines(file, faults):
-            return _header_names(b"".join(lines.partition(b"\n")[:2]), form, faults)
-    raise faults.refusal("line 1", "the file is empty; expected a header with the names of the columns.")
+    try:
+        with source.open("rb") as file:
+            for _, lines in _blocks_of_lines(file):
+                return _header_names(b"".join(lines.partition(b"\n")[:2]), form, faults)
+        raise _EMPTY
+    except Unreadable as end:
+        raise faults.refusal(end.where, end.what) from None
 
 
 def _header_names(line: bytes, form: RecordFormat, faults: Faults) -> list[str]:
@@ -191,22 +213,22 @@ def _header_names(line: bytes, form: RecordFormat, faults: Faults) -> list[str]:
         raise faults.refusal("line 1", "the name of a column is too long.") from None
 
 
-def _blocks_of_lines(file: BinaryIO, faults: Faults) -> Iterator[bytes]:
-    """The file in blocks of whole lines."""
+def _blocks_of_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """The file in blocks of whole lines, each with the number of its first line."""
     line, rest = 1, b""
     read = file.read(PIECE_BYTES).removeprefix(codecs.BOM_UTF8)
     while read:
         end = read.rfind(b"\n") + 1
         if end:
-            yield rest + read[:end]
-            line += read.count(b"\n")
+            yield line, rest + read[:end]
+            line += int(np.count_nonzero(np.frombuffer(read, dtype=np.uint8) == _LINE_FEED))
             rest = b""
         rest += read[end:]
         if len(rest) > PIECE_BYTES:
-            raise faults.refusal(f"line {line}", f"longer than {PIECE_BYTES} bytes.")
+            raise Unreadable(f"line {line}", f"longer than {PIECE_BYTES} bytes.")
         read = file.read(PIECE_BYTES)
     if rest:
-        yield rest
+        yield line, rest
 
 
 def _sound_part(block: bytes, form: RecordFormat) -> tuple[int, str | None]:
@@ -218,15 +240,15 @@ def _sound_part(block: bytes, form: RecordFormat) -> tuple[int, str | None]:
         block.decode(form.encoding)
     except UnicodeDecodeError as error:
         faults.append((error.start, f"is not {form.encoding.removesuffix('-sig').upper()}"))
-    if b"\r" in block and (found := _LONE_RETURN.search(block)):
-        faults.append((found.start(), "holds a carriage return alone; a line ends with LF or CR LF"))
-    faults += [(offset, "is empty") for end in (b"\n\n", b"\n\r\n") if (offset := (b"\n" + block).find(end)) >= 0]
-    if b'"' in block and (misplaced := _misplaced_quote(block, ord(form.separator))) is not None:
+    text = np.frombuffer(block, dtype=np.uint8)
+    ends = np.flatnonzero(text == _LINE_FEED)
+    if b"\r" in block and (found := _lone_return(text)) is not None:
+        faults.append((found, "holds a carriage return alone; a line ends with LF or CR LF"))
+    if (found := _empty_line(text, ends)) is not None:
+        faults.append((found, "is empty"))
+    if b'"' in block and (found := _misplaced_quote(text, ends, ord(form.separator))) is not None:
         faults.append(
-            (
-                misplaced,
-                "has a misplaced quote: quote a field as a whole, within one line, and double the quotes inside",
-            )
+            (found, "has a misplaced quote: quote a field as a whole, within one line, and double the quotes inside")
         )
     if not faults:
         return len(block), None
@@ -234,24 +256,40 @@ def _sound_part(block: bytes, form: RecordFormat) -> tuple[int, str | None]:
     return block.rfind(b"\n", 0, offset) + 1, fault
 
 
-def _misplaced_quote(block: bytes, separator: int) -> int | None:
+def _lone_return(text: _Bytes) -> int | None:
+    """The offset of the first carriage return with no line feed behind it."""
+    returns = np.flatnonzero(text == _RETURN)
+    return _first(returns, text.take(returns + 1, mode="clip") != _LINE_FEED)
+
+
+def _empty_line(text: _Bytes, ends: _Offsets) -> int | None:
+    """The offset of the first line with nothing but its end."""
+    lengths = np.diff(ends, prepend=-1)
+    short = lengths <= len(b"\r\n")
+    begins = ends[short] - lengths[short] + 1
+    return _first(begins, (lengths[short] == 1) | (text[begins] == _RETURN))
+
+
+def _misplaced_quote(text: _Bytes, ends: _Offsets, separator: int) -> int | None:
     """The offset of the first quote that neither opens, closes nor is doubled within a quoted field.
 
     A doubled quote reads as a field that closes and opens again at once, so quotes open and close in turn.
     """
-    text = np.frombuffer(block, dtype=np.uint8)
+    around = np.zeros(256, dtype=bool)
+    around[[separator, _LINE_FEED, _QUOTE]] = True
     quotes = np.flatnonzero(text == _QUOTE)
-    line = np.searchsorted(np.flatnonzero(text == _LINE_FEED), quotes)
-    before = np.concatenate(([_LINE_FEED], text))[quotes]
-    behind = np.concatenate((text, [_LINE_FEED]))[quotes + 1]
-    opens = np.arange(len(quotes)) % 2 == 0
-    closed = np.append(line[1:] == line[:-1], False)
-    correct = np.where(
-        opens,
-        np.isin(before, (separator, _LINE_FEED, _QUOTE)) & closed,
-        np.isin(behind, (separator, _LINE_FEED, _QUOTE, _RETURN)),
-    )
-    return None if correct.all() else int(quotes[np.argmin(correct)])
+    correct = np.empty(len(quotes), dtype=bool)
+    correct[::2] = around[text[quotes[::2] - 1]]
+    correct[0] |= quotes[0] == 0
+    around[_RETURN] = True
+    correct[1::2] = around[text.take(quotes[1::2] + 1, mode="clip")]  # behind the block is nothing, which is as good
+    before_end = np.searchsorted(quotes, np.append(ends, len(text)))
+    correct[before_end[before_end % 2 == 1] - 1] = False  # the last one opens, and its line ends before the next
+    return _first(quotes, ~correct)
+
+
+def _first(offsets: _Offsets, chosen: npt.NDArray[np.bool_]) -> int | None:
+    return int(offsets[np.argmax(chosen)]) if chosen.any() else None
 
 
 def _wrongly_divided(lines: bytes, fields: int, separator: int) -> int:

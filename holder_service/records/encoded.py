@@ -18,7 +18,8 @@ how many records there are.
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -31,6 +32,7 @@ from holder_service.domain.errors import Unavailable
 from holder_service.durable_files import immutable_file
 from holder_service.records.formats import STRICT, RecordFormat
 from holder_service.records.person_keys import PersonSecret
+from holder_service.records.pipeline import in_order
 from holder_service.records.staging import StagedFile
 from holder_service.records.values import index_type
 from shared import canonical
@@ -225,7 +227,8 @@ def load_records(
             form=form,
         )  # fmt: skip
         with immutable_file(destination) as file:
-            _write(file, record_fields(schema, secret.id), record_arrays(schema, staged))
+            with closing(record_arrays(schema, staged)) as chunks:
+                _write(file, record_fields(schema, secret.id), chunks)
             if hashes is not None and not schema.is_aggregate:
                 shutil.move(staged.keys.sorted_hashes, hashes)
 
@@ -274,17 +277,20 @@ def record_fields(schema: Schema, secret: str) -> pa.Schema:
     )
 
 
-def record_arrays(schema: Schema, staged: StagedFile) -> Iterator[list[_Values]]:
+def record_arrays(schema: Schema, staged: StagedFile) -> Generator[list[_Values]]:
     """Staged records, encoded chunk by chunk in the order of `record_fields`."""
     own = staged.keys.hashes if staged.people is None else staged.people
-    for start in range(0, len(own), CHUNK_RECORDS_MAX):
+
+    def chunk(start: int) -> list[_Values]:
         some = slice(start, start + CHUNK_RECORDS_MAX)
         encoded = [
             array
             for column, values in zip(schema.columns, staged.values, strict=True)
             for array in _encoded(column, values[some])
         ]
-        yield [np.ascontiguousarray(own[some]), *encoded]
+        return [np.ascontiguousarray(own[some]), *encoded]
+
+    return in_order(chunk, range(0, len(own), CHUNK_RECORDS_MAX))
 
 
 def declaration_digest(declared: Schema | Column) -> bytes:

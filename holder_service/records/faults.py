@@ -11,6 +11,20 @@ FAULTS_MAX: Final = 20
 """As many are named; whoever sent the file finds the others when these are mended."""
 
 
+class Unreadable(Exception):
+    """A fault behind which a file cannot be read.
+
+    Attributes:
+        where: Where it is.
+        what: What is wrong there.
+    """
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(where, what)
+        self.where = where
+        self.what = what
+
+
 class Faults:
     """The faults found in a file so far, in its order.
 

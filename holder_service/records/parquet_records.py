@@ -1,31 +1,33 @@
 """Parquet files of records, in pieces of bounded size (4-interface)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet
 
-from holder_service.records.faults import Faults
+from holder_service.records.faults import Faults, Unreadable
 from holder_service.records.formats import RecordFormat
-from holder_service.records.pieces import Piece, declared_names
+from holder_service.records.pieces import Piece, UnsplitPart, declared_names
 from holder_service.records.values import is_text, people_column, type_fits
 from shared.schema import Schema
 
 CELLS_PER_PIECE: Final = 2**20
 RECORDS_PER_PIECE_MAX: Final = 2**16
+_ERRORS: Final = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 
-def parquet_pieces(source: Path, schema: Schema, form: RecordFormat, faults: Faults) -> Iterator[Piece]:
+def parquet_parts(source: Path, schema: Schema, form: RecordFormat, faults: Faults) -> Iterator[UnsplitPart]:
     """Read a Parquet file that has the row column and every declared column, in any order.
 
     Yields:
         Its records in file order, in the file's types; a person key as text.
 
     Raises:
-        InvalidRecords: Options of text files are declared for it, it is no Parquet file, is damaged, or a column's type
-            cannot hold the declared values.
+        InvalidRecords: Options of text files are declared for it, or a column's type cannot hold the declared values.
+        Unreadable: It is no Parquet file, or is damaged.
     """
     if form.of_text:
         raise faults.refusal(
@@ -42,16 +44,30 @@ def parquet_pieces(source: Path, schema: Schema, form: RecordFormat, faults: Fau
                 _check_type(name, file.schema_arrow.types[index], schema, faults)
             faults.check()
             size = max(min(CELLS_PER_PIECE // len(names), RECORDS_PER_PIECE_MAX), 1)
-            read = None if len(own) == len(names) else [file.schema_arrow.names[index] for index in own.values()]
+            in_file = {name: file.schema_arrow.names[index] for name, index in own.items()}
+            read = None if len(own) == len(names) else [*in_file.values()]
             for batch in file.iter_batches(batch_size=size, columns=read):
-                columns = {name: _plain(batch.column(file.schema_arrow.names[index])) for name, index in own.items()}
-                if schema.person_key is not None:
-                    columns[schema.person_key] = columns[schema.person_key].cast(pa.string())
-                yield Piece("record", first, columns)
+                arrays = {name: batch.column(sent) for name, sent in in_file.items()}
+                yield partial(_piece, first, arrays, schema.person_key)
                 first += len(batch)
-    except (pa.ArrowException, OSError, UnicodeDecodeError):
-        # The message of pyarrow may quote the file, so it is dropped.
-        raise faults.refusal(f"record {first}", "from here on the file is not readable as Parquet.") from None
+    except _ERRORS:
+        raise _unreadable(first) from None
+
+
+def _piece(first: int, arrays: Mapping[str, pa.Array], person_key: str | None, _: Faults) -> Iterator[Piece]:
+    """The records as they are to be checked."""
+    try:
+        columns = {name: _plain(array) for name, array in arrays.items()}
+        if person_key is not None:
+            columns[person_key] = columns[person_key].cast(pa.string())
+    except _ERRORS:
+        raise _unreadable(first) from None
+    yield Piece("record", first, columns)
+
+
+def _unreadable(first: int) -> Unreadable:
+    """In place of pyarrow's message, which may quote the file."""
+    return Unreadable(f"record {first}", "from here on the file is not readable as Parquet.")
 
 
 def _check_type(name: str, kind: pa.DataType, schema: Schema, faults: Faults) -> None:

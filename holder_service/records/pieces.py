@@ -1,12 +1,12 @@
 """Pieces of an uploaded file: some consecutive records, column by column, before they are checked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 import pyarrow as pa
 
-from holder_service.records.faults import Faults
+from holder_service.records.faults import Faults, Unreadable
 from shared.limits import TEXT_CHARACTERS_MAX
 from shared.schema import Schema
 from shared.text import normalise
@@ -33,6 +33,25 @@ class Piece:
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
+
+
+UnsplitPart = Callable[[Faults], Iterator[Piece]]
+"""Consecutive records as they were read, which several cores may split at once.
+
+Gives their pieces. Faults behind which the file can be read are noted; `Unreadable` is raised for another."""
+
+
+def pieces_of(parts: Iterable[UnsplitPart], faults: Faults) -> Iterator[Piece]:
+    """The pieces of all parts, split one after the other.
+
+    Raises:
+        InvalidRecords: The file cannot be read on, or too many faults were noted.
+    """
+    try:
+        for part in parts:
+            yield from part(faults)
+    except Unreadable as end:
+        raise faults.refusal(end.where, end.what) from None
 
 
 def declared_names(

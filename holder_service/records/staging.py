@@ -3,7 +3,8 @@
 Memory is bounded whatever a file's size. Person keys are hashed as they arrive, and nowhere put aside in clear.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,20 +15,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from holder_service.domain.errors import InvalidRecords
-from holder_service.records.csv_records import csv_pieces
-from holder_service.records.faults import FAULTS_MAX, Faults
+from holder_service.records.csv_records import csv_parts
+from holder_service.records.faults import FAULTS_MAX, Faults, Unreadable
 from holder_service.records.formats import STRICT, RecordFormat
-from holder_service.records.parquet_records import parquet_pieces
+from holder_service.records.parquet_records import parquet_parts
 from holder_service.records.person_keys import PersonKeys, PersonSecret
-from holder_service.records.pieces import Piece
+from holder_service.records.pieces import Piece, UnsplitPart
+from holder_service.records.pipeline import in_order
 from holder_service.records.values import checked_values, expectation, over_marked, people_column, value_type
 from shared.schema import Schema
 
-_READERS: Final[Mapping[str, Callable[[Path, Schema, RecordFormat, Faults], Iterator[Piece]]]] = {
-    "text/csv": csv_pieces,
-    "application/vnd.apache.parquet": parquet_pieces,
+_READERS: Final[Mapping[str, Callable[[Path, Schema, RecordFormat, Faults], Iterator[UnsplitPart]]]] = {
+    "text/csv": csv_parts,
+    "application/vnd.apache.parquet": parquet_parts,
 }
 
+_Fault = tuple[str, str]
 _Values = npt.NDArray[Any]
 
 
@@ -80,13 +83,16 @@ class StagedFile:
             raise InvalidRecords(f"Send the records as {' or '.join(_READERS)}.")
         keys, faults = PersonKeys(folder, secret), Faults()
         try:
-            pieces = _at_most(reader(source, schema, form, faults), records_max, too_many, faults)
-            _stage(pieces, schema, folder, keys, faults, form=form)
+            parts = reader(source, schema, form, faults)
+            with closing(in_order(lambda part: list(_checked_part(part, schema, form)), parts)) as found:
+                _stage(_at_most(found, records_max, too_many, faults), schema, folder, keys, faults)
             people = None
             if schema.is_aggregate:
                 people = _mapped(_people_file(folder), np.dtype(np.int64))
                 if int(people.sum()) > records_max:
                     raise faults.refusal("", too_many)
+        except Unreadable as end:
+            raise faults.refusal(end.where, end.what) from None
         except (pa.ArrowException, MemoryError):  # a text might quote a record
             raise InvalidRecords("The file cannot be read as what it says it is, or in the memory there is.") from None
         values = [_mapped(_staged(folder, index), value_type(column)) for index, column in enumerate(schema.columns)]
@@ -96,39 +102,79 @@ class StagedFile:
         return len(self.values[0])
 
 
-def _at_most(pieces: Iterator[Piece], records_max: int, too_many: str, faults: Faults) -> Iterator[Piece]:
-    """The pieces, as long as they have no more records."""
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class _CheckedPiece:
+    """A piece, its columns' values, and those among them that do not fit."""
+
+    piece: Piece
+    values: Mapping[str, _Values]
+    unfit: Sequence[_Fault]
+
+
+def _checked_part(
+    part: UnsplitPart, schema: Schema, form: RecordFormat
+) -> Iterator[_CheckedPiece | _Fault | Unreadable]:
+    """The pieces of a part and its faults, in file order; nothing that other parts are needed for is done here."""
+    own, given = Faults(), 0
+    try:
+        for piece in part(own):
+            yield from own.found[given:]
+            given = len(own.found)
+            yield _checked(piece, schema, form)
+    except InvalidRecords:  # as many as are named were noted
+        yield from own.found[given:]
+    except Unreadable as end:
+        yield from own.found[given:]
+        yield end
+    else:
+        yield from own.found[given:]
+
+
+def _at_most(
+    parts: Iterable[Sequence[_CheckedPiece | _Fault | Unreadable]], records_max: int, too_many: str, faults: Faults
+) -> Iterator[_CheckedPiece]:
+    """The pieces of all parts, as long as they have no more records; faults are noted in their place.
+
+    Raises:
+        InvalidRecords: There are more, or too many faults.
+        Unreadable: The file cannot be read on.
+    """
     records = 0
-    for piece in pieces:
-        records += len(piece)
-        if records > records_max:
-            raise faults.refusal("", too_many)
-        yield piece
+    for part in parts:
+        for found in part:
+            if isinstance(found, tuple):
+                faults.add(*found)
+            elif isinstance(found, Unreadable):
+                raise found
+            else:
+                records += len(found.piece)
+                if records > records_max:
+                    raise faults.refusal("", too_many)
+                for fault in found.unfit:
+                    faults.add(*fault)
+                yield found
 
 
-def _stage(
-    pieces: Iterator[Piece], schema: Schema, folder: Path, keys: PersonKeys, faults: Faults, *, form: RecordFormat
-) -> None:
-    """Check all records, and append each column's values to a file of its own.
+def _stage(pieces: Iterator[_CheckedPiece], schema: Schema, folder: Path, keys: PersonKeys, faults: Faults) -> None:
+    """Take all records, and append each column's values to a file of its own.
 
     Raises:
         InvalidRecords: For all faults, up to a bound. Keys are compared once everything else is as it should be.
     """
     unit, first = "", 0
-    for piece in pieces:
+    for checked in pieces:
         if not unit:
-            unit, first = piece.unit, piece.first
-        values = _checked(piece, schema, form, faults)
+            unit, first = checked.piece.unit, checked.piece.first
         if faults.found:
             continue
         if schema.person_key is not None:
-            keys.add(piece.columns[schema.person_key].to_pylist())
+            keys.add(checked.piece.columns[schema.person_key].to_pylist())
         else:
             with _people_file(folder).open("ab") as file:
-                values[schema.row_column].astype(np.int64).tofile(file)
+                checked.values[schema.row_column].astype(np.int64).tofile(file)
         for index, column in enumerate(schema.columns):
             with _staged(folder, index).open("ab") as file:
-                values[column.name].tofile(file)
+                checked.values[column.name].tofile(file)
     faults.check()
     for repeated in keys.repeated(FAULTS_MAX):
         faults.add(
@@ -138,8 +184,8 @@ def _stage(
     faults.check()
 
 
-def _checked(piece: Piece, schema: Schema, form: RecordFormat, faults: Faults) -> dict[str, _Values]:
-    """The values of a piece's columns; those that do not fit are noted, record by record in the columns' order."""
+def _checked(piece: Piece, schema: Schema, form: RecordFormat) -> _CheckedPiece:
+    """A piece with its columns' values; those that do not fit are listed record by record in the columns' order."""
     values, unfit = {}, []
     for position, (name, array) in enumerate(piece.columns.items()):
         if name == schema.people:
@@ -158,9 +204,8 @@ def _checked(piece: Piece, schema: Schema, form: RecordFormat, faults: Faults) -
         if not fit.all():
             where = f"column {name!r}", f"expected {expected}."
             unfit += [(int(index), position, *where) for index in np.flatnonzero(~fit)[:FAULTS_MAX]]
-    for index, _, column, text in sorted(unfit):
-        faults.add(f"{piece.unit} {piece.first + index}, {column}", text)
-    return values
+    faults = [(f"{piece.unit} {piece.first + index}, {column}", text) for index, _, column, text in sorted(unfit)]
+    return _CheckedPiece(piece, values, faults)
 
 
 def _staged(folder: Path, index: int) -> Path:

@@ -119,23 +119,23 @@ def over_marked(texts: pa.Array) -> pa.Array:
     NFC sorts them, in a time that grows with the square of their number: a megabyte of them takes an hour. Thirty are
     more than any language has; source: Unicode's Stream-Safe Text Format (UAX 15).
     """
+    if _all(pc.string_is_ascii(texts)):
+        return pa.repeat(False, len(texts))
     return pc.match_substring_regex(texts, r"\p{M}{31,}").fill_null(False)
 
 
 def _indices(array: pa.Array, column: Column) -> CheckedValues:
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.string())
-    missing = len(column.values) if column.nullable else -1
     if pa.types.is_null(array.type):
-        indices = np.full(len(array), missing)
-    else:
-        known: Mapping[str, int] = {"false": 0, "true": 1} if column.type == "boolean" else column.category_indices
-        encoded = array.dictionary_encode()
-        words = pc.if_else(over_marked(encoded.dictionary), "", encoded.dictionary)  # which is no category either
-        of_word = np.array([*(_index(word, known) for word in words.to_pylist()), missing])
-        indices = of_word[encoded.indices.fill_null(len(of_word) - 1).to_numpy()]
-    fit = indices >= 0
-    return CheckedValues(np.where(fit, indices, 0).astype(index_type(column)), fit)
+        array = array.cast(pa.string())
+    known: Mapping[str, int] = {"false": 0, "true": 1} if column.type == "boolean" else column.category_indices
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    words = pc.if_else(over_marked(encoded.dictionary), "", encoded.dictionary)  # which is no category either
+    missing = len(column.values) if column.nullable else -1
+    of_word = np.array([*(_index(word, known) for word in words.to_pylist()), missing])
+    at = encoded.indices.fill_null(len(words)).to_numpy()
+    return CheckedValues(of_word.clip(0).astype(index_type(column)).take(at), (of_word >= 0).take(at))
 
 
 def _index(word: str, known: Mapping[str, int]) -> int:
@@ -148,15 +148,25 @@ def _index(word: str, known: Mapping[str, int]) -> int:
 def _parsed(texts: pa.Array, column: Column) -> tuple[_Numbers, _Booleans]:
     """Numbers, or `NaN`; the nearest double to each, NaN for missing."""
     missing = pc.equal(texts, "NaN").fill_null(True)
-    proper = pc.match_substring_regex(texts, NUMBER).fill_null(False)
-    numbers = pc.if_else(proper, texts, "NaN").cast(pa.float64()).to_numpy().copy()
-    fit = pc.or_(missing, proper).to_numpy(zero_copy_only=False).copy()
+    proper = whole = pc.match_substring_regex(texts, WHOLE_NUMBER if column.type == "integer" else NUMBER)
+    if column.type == "integer" and not _all(pc.or_(missing, whole)):
+        proper = pc.match_substring_regex(texts, NUMBER)
+    fit = pc.or_(missing, proper.fill_null(False))
+    if not _all(fit):
+        texts = pc.if_else(fit, texts, "NaN")
+    numbers = np.array(texts.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    fits = fit.to_numpy(zero_copy_only=False).copy()
     if column.type == "integer":
-        plain = pc.match_substring_regex(texts, WHOLE_NUMBER).fill_null(False).to_numpy(zero_copy_only=False)
+        plain = whole.fill_null(False).to_numpy(zero_copy_only=False)
         exact = plain & (np.abs(numbers) < limits.INTEGER_MAX)
         for index in np.flatnonzero(np.isfinite(numbers) & ~exact):
-            fit[index] = _says(texts[index].as_py(), numbers[index])
-    return numbers, fit
+            fits[index] = _says(texts[index].as_py(), numbers[index])
+    return numbers, fits
+
+
+def _all(booleans: pa.Array) -> bool:
+    """Whether all are true that are not missing."""
+    return bool(pc.all(booleans, min_count=0).as_py())
 
 
 def _says(text: str, number: float) -> bool:
