@@ -227,8 +227,7 @@ def load_records(
             form=form,
         )  # fmt: skip
         with immutable_file(destination) as file:
-            with closing(record_arrays(schema, staged)) as chunks:
-                _write(file, record_fields(schema, secret.id), chunks)
+            _write(file, record_fields(schema, secret.id), record_arrays(schema, staged))
             if hashes is not None and not schema.is_aggregate:
                 shutil.move(staged.keys.sorted_hashes, hashes)
 
@@ -301,8 +300,8 @@ def declaration_digest(declared: Schema | Column) -> bytes:
     return canonical.digest({"encoding": ENCODING, what: columns}).encode()
 
 
-def _write(file: BinaryIO, schema: pa.Schema, chunks: Iterable[Sequence[_Values]]) -> None:
-    with pa.ipc.new_file(file, schema) as writer:
+def _write(file: BinaryIO, schema: pa.Schema, chunks: Generator[Sequence[_Values]]) -> None:
+    with closing(chunks), pa.ipc.new_file(file, schema) as writer:
         for arrays in chunks:
             writer.write_batch(pa.record_batch([pa.array(array) for array in arrays], schema=schema))
 
