@@ -1,5 +1,5 @@
 # One image for both parties: the command says which. Built without network access at run time and run
-# as a user without rights. Behind a proxy with an authority of its own: --secret id=ca,src=BUNDLE.
+# as a user without rights. `--target spark` has a Java runtime and Spark besides, for a holder on a cluster and its workers. Behind a proxy with an authority of its own: --secret id=ca,src=BUNDLE.
 ARG PYTHON_IMAGE=python:3.11-slim
 
 FROM ${PYTHON_IMAGE} AS build
@@ -14,6 +14,24 @@ COPY holder_service /src/holder_service
 COPY auditor_client /src/auditor_client
 COPY pafer_demo /src/pafer_demo
 RUN /opt/pafer/bin/pip install --no-index --no-deps --no-build-isolation /src
+
+FROM build AS build-spark
+COPY requirements-spark.txt /src/
+RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,required=false \
+    PIP_CERT=/etc/ssl/certs/ca-certificates.crt /opt/pafer/bin/pip install --require-hashes -r /src/requirements-spark.txt
+
+FROM ${PYTHON_IMAGE} AS spark
+RUN command -v java >/dev/null \
+    || { apt-get update && apt-get install --yes --no-install-recommends default-jre-headless && rm -rf /var/lib/apt/lists/*; }
+COPY --from=build-spark /opt/pafer /opt/pafer
+ENV PATH=/opt/pafer/bin:$PATH PYTHONUNBUFFERED=1 HOLDER_HOME=/var/lib/pafer/holder HOLDER_ANCHOR=/var/lib/pafer/anchor/head \
+    PYSPARK_PYTHON=/opt/pafer/bin/python SPARK_WORKER_DIR=/tmp/work
+RUN useradd --system --uid 10001 --home-dir /var/lib/pafer --create-home pafer \
+    && install --directory --mode=0700 --owner=pafer --group=pafer /var/lib/pafer/holder /var/lib/pafer/anchor /var/lib/pafer/keys /var/lib/pafer/store
+USER pafer
+WORKDIR /var/lib/pafer
+EXPOSE 8080
+CMD ["holder", "serve", "--host", "0.0.0.0", "--port", "8080"]
 
 FROM ${PYTHON_IMAGE}
 COPY --from=build /opt/pafer /opt/pafer

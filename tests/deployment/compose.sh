@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the image and runs the composed audit for real: PostgreSQL, holder and auditor in containers.
+# Builds the image and runs the composed audit for real: PostgreSQL, holder and auditor in containers; with the
+# argument `spark` that of docker-compose.spark.yml, with a Spark master and two workers.
 #
 # With a docker daemon at hand it is used, with the official images. As root on Debian, without one, a
 # private daemon is started and base images are made from Debian's packages, so no registry is needed;
@@ -9,6 +10,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 readonly UNAVAILABLE=75 STEP_S_MAX=600 PACKAGES="docker.io docker-compose mmdebstrap iptables iproute2"
 work=$(mktemp -d /tmp/pafer-compose-XXXXXX)
+java=
+[ "${1:-}" != spark ] || java=,default-jre-headless
 daemon=
 forwarding=
 compose=()
@@ -97,14 +100,14 @@ image() {
 
 make_images() {
   say "making base images from Debian's packages"
-  image python:3.11-slim python3,python3-venv,python-is-python3,ca-certificates &
+  image python:3.11-slim "python3,python3-venv,python-is-python3,ca-certificates$java" &
   local python=$!
   image pafer-postgres-standin postgresql
   wait $python
   build=(--network=host --secret "id=ca,src=/etc/ssl/certs/ca-certificates.crt")
 }
 
-files=(-f docker-compose.yml)
+files=(-f "docker-compose${1:+.$1}.yml")
 if command -v docker >/dev/null && timeout 10 docker info >/dev/null 2>&1; then
   say "using the docker daemon that is here"
 else
@@ -116,6 +119,8 @@ fi
 
 say "building the image"
 DOCKER_BUILDKIT=1 timeout $STEP_S_MAX docker build --quiet "${build[@]}" -t pafer:0.1.0 . </dev/null >/dev/null
+[ "${1:-}" != spark ] ||
+  DOCKER_BUILDKIT=1 timeout $STEP_S_MAX docker build --quiet "${build[@]}" --target spark -t pafer-spark:0.1.0 . </dev/null >/dev/null
 
 say "running the audit"
 if docker compose version >/dev/null 2>&1; then compose=(docker compose); else compose=(docker-compose); fi

@@ -17,7 +17,7 @@ from testing.holders import running_holder
 ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "docs" / "deployment"
 PORT: Final = 8080
-COMPOSE: Final = ("docker-compose.yml", "docs/deployment/compose.yml")
+COMPOSE: Final = ("docker-compose.yml", "docker-compose.spark.yml", "docs/deployment/compose.yml")
 
 
 def text_of(name: str) -> str:
@@ -96,6 +96,28 @@ def test_a_compose_file_is_whole_and_holds_no_secret(name: str) -> None:
     if shutil.which("docker-compose"):
         command = ["docker-compose", "-f", name, "--project-directory", ".", "config", "--quiet"]
         subprocess.run(command, cwd=ROOT, check=True, timeout=60)
+
+
+def test_a_composed_cluster_is_reached_by_its_holder_alone() -> None:
+    """Whoever reaches a master or a worker may have it run anything; and workers have no way to the database."""
+    services = compose("docker-compose.spark.yml")["services"]
+    workers = {name for name in services if name.startswith("worker-")}
+    holder, store = services["holder"], "spark-store:/var/lib/pafer/store"
+
+    assert len(workers) == 2
+    for name in ("master", *workers):
+        assert services[name]["networks"] == ["cluster"]
+        assert "ports" not in services[name]
+        assert "secrets" not in services[name]
+        assert services[name]["image"] == holder["image"], "executors unpickle what the holder's process pickled"
+    assert [name for name in services if "cluster" in services[name]["networks"]] == [
+        "master",
+        *sorted(workers),
+        "holder",
+    ]
+    assert holder["environment"]["HOLDER_ENGINE"] == "spark"
+    assert holder["environment"]["HOLDER_SPARK_STORE"] == "file:///" + store.partition(":/")[2]
+    assert all(store in services[name]["volumes"] for name in ("holder", *workers))
 
 
 def test_a_holder_of_your_own_is_reached_by_its_proxy_alone_and_has_time_to_stop() -> None:

@@ -107,6 +107,8 @@ def test_one_version_everywhere() -> None:
     image = f"pafer:{project['version']}"
 
     assert set(re.findall(r"pafer:[0-9.]+", (ROOT / "docker-compose.yml").read_text())) == {image}
+    cluster = (ROOT / "docker-compose.spark.yml").read_text()
+    assert set(re.findall(r"pafer(?:-spark)?:[0-9][0-9.]*", cluster)) == {image, image.replace(":", "-spark:")}
     assert image in (ROOT / "tests" / "deployment" / "compose.sh").read_text()
 
 
@@ -161,12 +163,12 @@ def test_every_decision_says_what_is_bad_about_it() -> None:
 
 
 def test_no_secret_stands_in_the_compose_file_and_nothing_runs_as_root() -> None:
-    compose = (ROOT / "docker-compose.yml").read_text()
+    compose = "".join((ROOT / name).read_text() for name in ("docker-compose.yml", "docker-compose.spark.yml"))
     dockerfile = (ROOT / "Dockerfile").read_text()
 
     assert not re.search(r"(PASSWORD|KEY|SECRET)\w*: *(?!/)\S", compose.replace("POSTGRES_PASSWORD_FILE", "FILE"))
     assert "file: ./secrets/" in compose
-    assert re.search(r"^USER (?!root)\w+", dockerfile, re.MULTILINE)
+    assert len(re.findall(r"^USER (?!root)\w+", dockerfile, re.MULTILINE)) == 2  # both images
     assert "secrets/" in (ROOT / ".gitignore").read_text()
 
 
