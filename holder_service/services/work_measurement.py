@@ -58,9 +58,12 @@ class Measured:
 
     @property
     def count_varies_ms(self) -> float:
-        """By how much half of the counts differ from their median, at least."""
-        median_ms = self.median_ms().counting
-        return statistics.median(abs(took.counting - median_ms) for took in self.took_ms)
+        """How far apart the ends of the middle half of the counts are."""
+        counts_ms = [took.counting for took in self.took_ms]
+        if len(counts_ms) < 2:
+            return 0.0
+        first, _, third = statistics.quantiles(counts_ms)
+        return third - first
 
     def modelled_ms(self) -> Work:
         """What the deadlines suppose for a dataset that is declared as large as this one is."""
@@ -119,7 +122,8 @@ def _starting_and_counting(found: Sequence[Measured]) -> tuple[float, float]:
     No count takes less than an engine's start, so that is at most what the shortest of all took. What counts of the
     larger register took beyond it is laid to counting, which grows with `records_max`: over all plans together, or of
     the plan for which that is most, as far as it is more than this plan's counts vary. So the deadline of a still
-    larger dataset is rather too long than too short. What that does not cover is laid to starting.
+    larger dataset is rather too long than too short. What that does not cover is laid to starting, which is supposed to
+    take no less than the shortest count: a dataset may be smaller than both registers.
     """
     modelled_ms = [one.modelled_ms() for one in found]
     took_ms = [one.median_ms().counting for one in found]
@@ -131,12 +135,12 @@ def _starting_and_counting(found: Sequence[Measured]) -> tuple[float, float]:
         if one.records == most
     ]
     together = math.fsum(over for _, over, _ in beyond) / math.fsum(supposed for *_, supposed in beyond)
-    counting = max(together, *((over - 2 * one.count_varies_ms) / supposed for one, over, supposed in beyond))
+    counting = max(together, *((over - one.count_varies_ms) / supposed for one, over, supposed in beyond))
     starting = max(
         (took - counting * modelled.counting) / modelled.starting
         for took, modelled in zip(took_ms, modelled_ms, strict=True)
     )
-    return max(starting, 0), counting
+    return max(starting, least), counting
 
 
 @dataclass(slots=True)

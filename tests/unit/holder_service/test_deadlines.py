@@ -174,6 +174,7 @@ def test_the_start_of_a_count_is_not_taken_for_what_it_reads(start_ms: float, pa
     least_ms = min(one.modelled_ms().counting for one in found)
     assert MARGIN * start_ms <= compared.starting <= MARGIN * (start_ms + pace * least_ms)
     assert 0.5 * MARGIN * pace <= compared.counting <= MARGIN * pace
+    assert work_s(SIZE, records_max=1, factors=compared) >= MARGIN * start_ms / 1000, "of fewer people too"
     assert_covered(found, compared)
 
 
