@@ -17,7 +17,7 @@ from holder_service.domain.errors import HolderError
 from holder_service.services import holder
 from holder_service.settings import Settings
 
-START_S_MAX: Final = 120.0
+START_S_MAX: Final = 300.0
 STOP_S_MAX: Final = 15.0
 _HOLDER: Final = Path(sysconfig.get_path("scripts")) / "holder"
 

@@ -16,6 +16,7 @@ PARTS: Final[Mapping[str, Callable[[int], str]]] = {
     "compared": compared.main,
     "refused": compared.refused,
     "killed": disturbed.killed,
+    "speculated": disturbed.speculated,
     "connect": compared.connected,
     "canaries": canaries.main,
     "audited": audited.main,

@@ -125,7 +125,7 @@ def connected(number: int) -> str:
         env={**os.environ, "PYSPARK_PYTHON": sys.executable}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        _await_port(port)
+        await_port(port)
         with pair(SparkSettings(remote=f"sc://127.0.0.1:{port}")) as both:
             return compare(both, max(number // 5, 3))
     finally:
@@ -133,7 +133,12 @@ def connected(number: int) -> str:
         server.wait(30)
 
 
-def _await_port(port: int) -> None:
+def await_port(port: int) -> None:
+    """Wait until a server of this machine listens.
+
+    Raises:
+        RuntimeError: It does not in time.
+    """
     until_s = time.monotonic() + CONNECT_STARTS_S
     while time.monotonic() < until_s:
         try:
@@ -142,4 +147,4 @@ def _await_port(port: int) -> None:
             time.sleep(0.5)
         else:
             return
-    raise RuntimeError("the Spark Connect server did not start")
+    raise RuntimeError("a server of Spark's did not start")
