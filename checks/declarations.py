@@ -46,6 +46,8 @@ SETS: Final = ("first", "second", "third")
 _YES_NO: Final[dict[str, Any]] = {"type": "boolean"}
 _THREE: Final[dict[str, Any]] = {"type": "category", "categories": ["a", "b", "c"]}
 _KEPT: Final = ("0.75", "0.9")
+_ROWS: Final = ({"person_key": "id"}, {"person_key": "id"}, {"people": "number"})
+"""Rows are people, or stand for several: one person is one of a row's, and moves as much."""
 _RELATIONS: Final = ("sensitive_attribute",) * 5 + ("add_remove", "replace")
 
 _Values = dict[str, int]
@@ -183,7 +185,7 @@ class _Trace:
                 column["randomised_response"] = {"kept": self._source.choice(_KEPT)}
             columns.append(column)
         return {
-            "person_key": "id", "population": population, "relation": relation, "columns": columns,
+            **self._source.choice(_ROWS), "population": population, "relation": relation, "columns": columns,
             "cap": {"epsilon": "10"}, "records_max": 10, "sensitive_in_rules": self._source.random() < 0.3,
         }  # fmt: skip
 
