@@ -144,10 +144,10 @@ BUGS: Final = (
             Edit(
                 _ENCODED,
                 "            _write(file, record_fields(schema, secret.id), record_arrays(schema, staged))\n",
-                "            domain = {'type': 'integer', 'minimum': 0, 'maximum': CODES_MAX - 1}\n"
+                "            domain = {'type': 'integer', 'minimum': 0, 'maximum': 2**16 - 1}\n"
                 "            columns = tuple(\n"
                 "                column.model_copy(update=domain)\n"
-                "                if column.ordered and len(values) and values.min() >= 0 and values.max() < CODES_MAX\n"
+                "                if column.ordered and len(values) and values.min() >= 0 and values.max() < 2**16\n"
                 "                and (values == np.floor(values)).all() else column\n"
                 "                for column, values in zip(schema.columns, staged.values, strict=True)\n"
                 "            )\n"

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from holder_service.domain.admitted import Partition
-from holder_service.records.encoded import CHUNK_RECORDS_MAX, Chunk, Records, code_count
+from holder_service.records.column_codes import code_count
+from holder_service.records.encoded import CHUNK_RECORDS_MAX, Chunk, Records
 
 COMPARED_CUTS_MAX: Final = 4
 """So few cuts are compared with every code; for more a table of all codes is quicker."""

@@ -30,16 +30,15 @@ import pyarrow as pa
 
 from holder_service.domain.errors import Unavailable
 from holder_service.durable_files import immutable_file
+from holder_service.records.column_codes import CODE, SORTED, code_count, encoded_values, fields_of, fitting
 from holder_service.records.formats import STRICT, RecordFormat
 from holder_service.records.person_keys import PersonSecret
 from holder_service.records.pipeline import in_order
 from holder_service.records.staging import StagedFile
-from holder_service.records.values import index_type
 from shared import canonical
 from shared.columns import extended
 from shared.schema import Column, Schema
 
-CODES_MAX: Final = 2**16
 CHUNK_RECORDS_MAX: Final = 2**15 - 1
 """One step of a count: so many records' codes and intermediate results stay in a core's own cache.
 
@@ -48,8 +47,6 @@ There are 8⁵ ranks to cut a chunk at, its beginning and end included (`records
 ENCODING: Final = 3
 """Raised when an encoded file begins to mean something else: older ones are refused."""
 
-_CODE: Final = "code:"
-_SORTED: Final = "sorted:"
 PERSON: Final = "person"
 """What the field of people's hashed keys is called."""
 WEIGHT: Final = "weight"
@@ -127,8 +124,8 @@ class Records:
             chunks: Of each how many records it has, and its arrays under the names of their fields; those of columns
                 that nobody asks for may be left out.
         """
-        names = [name for name in (chunks[0][1] if chunks else ()) if name.startswith(_SORTED)]
-        doubles = {name.removeprefix(_SORTED): np.concatenate([arrays[name] for _, arrays in chunks]) for name in names}
+        names = [name for name in (chunks[0][1] if chunks else ()) if name.startswith(SORTED)]
+        doubles = {name.removeprefix(SORTED): np.concatenate([arrays[name] for _, arrays in chunks]) for name in names}
         assembled, begin = [], 0
         for index, (records, arrays) in enumerate(chunks):
             assembled.append(_chunk(index, records, arrays, dict.fromkeys(doubles, begin)))
@@ -177,16 +174,6 @@ class Records:
         if column.nullable:
             values[-1] = np.inf
         return values.take(codes, mode="clip")
-
-
-def code_count(column: Column) -> int | None:
-    """How many codes a column has, missing included; `None` if it is ranked. Its declaration alone decides."""
-    if not column.ordered:
-        return len(column.values) + column.nullable
-    if column.type == "number":
-        return None
-    codes = int(column.high) - int(column.low) + 1 + column.nullable
-    return codes if codes <= CODES_MAX else None
 
 
 def load_records(
@@ -258,17 +245,17 @@ def encode_column(column: Column, values: Iterable[_Values], destination: Path) 
 
 def column_fields(column: Column) -> pa.Schema:
     """What a derived column becomes, encoded."""
-    return pa.schema(list(_fields(column)), metadata={"declaration": declaration_digest(column)})
+    return pa.schema(list(fields_of(column)), metadata={"declaration": declaration_digest(column)})
 
 
 def column_arrays(column: Column, values: _Values) -> list[_Values]:
     """One chunk of a derived column, encoded, in the order of `column_fields`; `encode_column` says what is refused."""
-    return list(_encoded(column, _fitting(column, values)))
+    return list(encoded_values(column, fitting(column, values, CHUNK_RECORDS_MAX)))
 
 
 def record_fields(schema: Schema, secret: str) -> pa.Schema:
     """What records become, encoded; the id of the secret that their people are hashed under goes with them."""
-    fields = [field for column in schema.columns for field in _fields(column)]
+    fields = [field for column in schema.columns for field in fields_of(column)]
     own = pa.field(WEIGHT, pa.int64()) if schema.is_aggregate else pa.field(PERSON, pa.uint64())
     return pa.schema(
         [own, *fields],
@@ -285,7 +272,7 @@ def record_arrays(schema: Schema, staged: StagedFile) -> Generator[list[_Values]
         encoded = [
             array
             for column, values in zip(schema.columns, staged.values, strict=True)
-            for array in _encoded(column, values[some])
+            for array in encoded_values(column, values[some])
         ]
         return [np.ascontiguousarray(own[some]), *encoded]
 
@@ -304,50 +291,6 @@ def _write(file: BinaryIO, schema: pa.Schema, chunks: Generator[Sequence[_Values
     with closing(chunks), pa.ipc.new_file(file, schema) as writer:
         for arrays in chunks:
             writer.write_batch(pa.record_batch([pa.array(array) for array in arrays], schema=schema))
-
-
-def _fitting(column: Column, values: _Values) -> _Values:
-    """A chunk's values if all are the column's; −0.0 becomes 0.0."""
-    if column.ordered:
-        values = np.asarray(values, dtype=np.float64) + 0.0
-        missing = np.isposinf(values) & column.nullable
-        fit = missing | (np.isfinite(values) & (values >= column.low) & (values <= column.high))
-        if column.type == "integer":
-            fit &= values == np.floor(values)
-    else:
-        fit = (values >= 0) & (values < len(column.values) + column.nullable)
-        values = np.asarray(values).astype(index_type(column))
-    if len(values) > CHUNK_RECORDS_MAX or not fit.all():
-        raise ValueError(f"What is to be column {column.name!r} holds something else than a chunk of its values.")
-    return values
-
-
-def _fields(column: Column) -> Iterator[pa.Field]:
-    """What a column becomes in the file; the order is that of `_encoded`."""
-    yield pa.field(_CODE + column.name, pa.from_numpy_dtype(_code_type(column)))
-    if code_count(column) is None:
-        yield pa.field(_SORTED + column.name, pa.float64())
-
-
-def _encoded(column: Column, values: _Values) -> Iterator[_Values]:
-    """The codes of a chunk's values, and the values themselves in order if their column is ranked."""
-    codes = code_count(column)
-    if not column.ordered:
-        yield np.asarray(values)
-    elif codes is not None:
-        yield np.minimum(values - int(column.low), codes - 1).astype(_code_type(column))  # missing, infinity, is last
-    else:
-        order = np.argsort(values)
-        ranks = np.empty(len(values), dtype=_code_type(column))
-        ranks[order] = np.arange(len(values), dtype=ranks.dtype)
-        yield ranks
-        yield values[order]
-
-
-def _code_type(column: Column) -> np.dtype[Any]:
-    if not column.ordered:
-        return index_type(column)
-    return np.min_scalar_type((code_count(column) or CODES_MAX) - 1)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -376,7 +319,7 @@ class _MappedFile:
     def doubles_by_column(self) -> dict[str, _Numbers]:
         """The file as numbers, under the name of each ranked column."""
         names = self.file.schema.names
-        return {name.removeprefix(_SORTED): self.doubles for name in names if name.startswith(_SORTED)}
+        return {name.removeprefix(SORTED): self.doubles for name in names if name.startswith(SORTED)}
 
     def chunks(self) -> Iterator[Chunk]:
         """All chunks; pyarrow.ArrowInvalid if the file is damaged."""
@@ -385,15 +328,15 @@ class _MappedFile:
             # Not to_numpy: it imports pandas where that is installed, and the first release would wait seconds for it.
             views: dict[str, Any] = {name: np.from_dlpack(batch.column(name)) for name in batch.schema.names}
             sorted_at = {
-                name.removeprefix(_SORTED): (view.ctypes.data - self.doubles.ctypes.data) // _DOUBLE_BYTES
+                name.removeprefix(SORTED): (view.ctypes.data - self.doubles.ctypes.data) // _DOUBLE_BYTES
                 for name, view in views.items()
-                if name.startswith(_SORTED)
+                if name.startswith(SORTED)
             }
             yield _chunk(index, len(batch), views, sorted_at)
 
 
 def _chunk(index: int, records: int, views: Mapping[str, Any], sorted_at: Mapping[str, int]) -> Chunk:
     """A chunk from its arrays under the names of their fields."""
-    codes = {name.removeprefix(_CODE): view for name, view in views.items() if name.startswith(_CODE)}
+    codes = {name.removeprefix(CODE): view for name, view in views.items() if name.startswith(CODE)}
     people = views.get(PERSON, np.empty(0, dtype=np.uint64))
     return Chunk(index, records, codes, sorted_at, people, weights=views.get(WEIGHT))

@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from holder_service.domain.admitted import Partition
 from holder_service.records.atoms import ColumnAtoms
-from holder_service.records.encoded import CHUNK_RECORDS_MAX, Chunk, Records, code_count
+from holder_service.records.column_codes import code_count
+from holder_service.records.encoded import CHUNK_RECORDS_MAX, Chunk, Records
 from holder_service.records.matching import WORD_BITS, RuleWords
 from holder_service.records.score_loops import scale_by_rank
 from holder_service.records.score_trees import TreeSum

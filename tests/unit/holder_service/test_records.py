@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from holder_service.domain.errors import InvalidRecords, Unavailable
 from holder_service.records import encoded
+from holder_service.records.column_codes import CODES_MAX, code_count
 from holder_service.records.csv_records import PIECE_BYTES, csv_pieces
-from holder_service.records.encoded import CHUNK_RECORDS_MAX, CODES_MAX, Records, code_count, load_records
+from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records, load_records
 from holder_service.records.faults import Faults
 from holder_service.records.formats import STRICT
 from shared.schema import Column, Schema
