@@ -165,7 +165,7 @@ def through_holder(path: Path, form: str, rows: int) -> float:
         begun_s = time.perf_counter()
         with path.open("rb") as file:
             answer = holder.admin(
-                "PUT", "/v1/admin/datasets/loaded/records", content=file, headers={"Content-Type": MEDIA_TYPES[form]},
+                "PUT", "/datasets/loaded/records", content=file, headers={"Content-Type": MEDIA_TYPES[form]},
                 timeout=3600,
             )  # fmt: skip
         answer.raise_for_status()
