@@ -13,6 +13,7 @@ from auditor_client.asking.request import AuditRequest
 from auditor_client.auditor import Auditor
 from auditor_client.audits.comparing import ModelComparison
 from auditor_client.audits.history import History
+from auditor_client.audits.mending import Mending
 from auditor_client.audits.planned import PlannedAudit
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import AuditorError
@@ -44,6 +45,7 @@ __all__ = [
     "GroupEstimate",
     "History",
     "Leaf",
+    "Mending",
     "ModelComparison",
     "OddsEstimate",
     "ParityEstimate",

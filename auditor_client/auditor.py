@@ -23,6 +23,7 @@ from auditor_client.audits.comparing import (
     require_comparable,
 )
 from auditor_client.audits.history import History, stored_history
+from auditor_client.audits.mending import Mending, mend
 from auditor_client.audits.planned import PlannedAudit
 from auditor_client.audits.questioning import NOT_COUNTED, Questioning, Step
 from auditor_client.audits.result import AuditResult
@@ -332,6 +333,14 @@ class Auditor:
         """
         self._on_step("Reading the receipts")
         return stored_history(self._receipts, dataset=dataset, model=model)
+
+    def mend(self, audit: AuditResult | Path | str, ratio: float = 0.8) -> Mending:
+        """Change an audited tree's leaves until the groups' rates are alike enough; see `audits.mending.mend`.
+
+        Asks nobody and spends nothing. Of a file: the receipt, or its note in the receipts' "questions".
+        """
+        self._on_step("Looking for changes")
+        return mend(audit, ratio)
 
     def verify(self) -> ReceiptsReport:
         """Check all receipts: signatures, identities, and that the holder's ledger still has their entries.

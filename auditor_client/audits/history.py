@@ -1,16 +1,18 @@
 """Audits over time: what the kept receipts say of one dataset or one model, computed again (3-estimation §6)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from auditor_client.asking.request import PARITY
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import finding, stored_answers
-from auditor_client.errors import AuditorError
+from auditor_client.errors import AuditorError, ReceiptsDamaged
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.findings.finding import StoredAnswer
-from auditor_client.findings.notes import Notes
+from auditor_client.findings.notes import Note, Notes, read_note
 from auditor_client.report.history_data import HistoryData, history_data
 from auditor_client.report.json_document import history_document
 from auditor_client.report.terminal import history_lines
@@ -60,14 +62,7 @@ def stored_history(receipts: Receipts, *, dataset: str | None = None, model: str
     Of one dataset alone; of one model alone: the beginning of its rules' or its file's digest, with "sha256:" or
     without.
     """
-    answers = {stored.release.id: stored for stored in stored_answers(receipts)}
-    audits, unreadable = [], 0
-
-    def kept(release: str) -> StoredAnswer:
-        if release in answers:
-            return answers[release]
-        raise AuditorError("A receipt is missing.")
-
+    kept, audits, unreadable = _kept_answers(receipts), [], 0
     for note in Notes(receipts.directory).read():
         digests = [digest.removeprefix("sha256:") for digest in (note.model.rules, note.model.file) if digest]
         wanted = model is None or any(digest.startswith(model.removeprefix("sha256:")) for digest in digests)
@@ -78,3 +73,41 @@ def stored_history(receipts: Receipts, *, dataset: str | None = None, model: str
         except AuditorError:
             unreadable += 1
     return History(tuple(sorted(audits, key=lambda audit: (audit.release.created, audit.metrics))), unreadable)
+
+
+def kept_audit(path: Path) -> AuditResult:
+    """One kept audit, computed again, by the file of its note or of its receipt.
+
+    Raises:
+        ReceiptsDamaged: It is none, its receipt is missing, or the receipt answers several models.
+        EstimationRefused, QuestionRefused: The note and its receipt do not fit.
+    """
+    by_note = path.parent.name == Notes(Path()).directory.name
+    receipts = Receipts(path.parent.parent if by_note else path.parent)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ReceiptsDamaged(f"{path} cannot be read: {error.strerror}. Name a receipt, or its note.") from error
+    if by_note:
+        notes: tuple[Note, ...] = (read_note(content, path),)
+    else:
+        notes = tuple(note for note in Notes(receipts.directory).read() if note.release == f"sha256:{path.stem}")
+    if not notes:
+        raise ReceiptsDamaged(f"No note in {receipts.directory} is of {path.name}: name the receipt of an audit.")
+    if len({note.model.rules for note in notes}) > 1:
+        files = ", ".join(f"{note.name.removeprefix('sha256:')}.json" for note in notes)
+        raise ReceiptsDamaged(f"{path.name} answers audits of several models: name one of the notes, {files}.")
+    note = max(notes, key=lambda one: PARITY in one.request.metrics)
+    return finding(note.question(), note.answer(_kept_answers(receipts)), note.reading, about=note.about)
+
+
+def _kept_answers(receipts: Receipts) -> Callable[[str], StoredAnswer]:
+    """What finds a kept answer by its release."""
+    answers = {stored.release.id: stored for stored in stored_answers(receipts)}
+
+    def kept(release: str) -> StoredAnswer:
+        if release in answers:
+            return answers[release]
+        raise ReceiptsDamaged("A receipt is missing, or its signature does not hold: `auditor verify` says more.")
+
+    return kept

@@ -67,6 +67,14 @@ app.command(
 )(audits.compare)
 app.command(rich_help_panel=AUDITS, epilog=_examples("auditor history receipts --report history.html"))(audits.history)
 app.command(
+    rich_help_panel=AUDITS,
+    epilog=_examples(
+        "auditor audit model.skops --dataset register --sensitive sex --metric statistical-parity,equal-opportunity "
+        "--strategy rules --epsilon 0.5",
+        "auditor mend receipts/RECEIPT.json --ratio 0.8 --out mended.json --report mended.html",
+    ),
+)(audits.mend)
+app.command(
     rich_help_panel=OWN,
     epilog=_examples(
         "auditor link decisions.csv --dataset register --name granted",

@@ -1,5 +1,6 @@
 """Commands that plan, make, compare and look back at audits."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,8 +9,10 @@ from auditor_client.asking.request import AuditRequest
 from auditor_client.audits.asking import OnHand
 from auditor_client.audits.bundle import write_bundle
 from auditor_client.audits.history import stored_history
+from auditor_client.audits.mending import mend as mend_audit
 from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import (
+    OUTPUT,
     PRIVACY,
     AuditOutput,
     Connection,
@@ -111,3 +114,30 @@ def history(
     with clear_errors():
         require_writable(output.report)
         show(stored_history(Receipts(directory or DEFAULT_RECEIPTS), dataset=dataset, model=model), output)
+
+
+@with_flags
+def mend(
+    audit: Annotated[Path, typer.Argument(help="The receipt of an audit, or its note in the receipts' `questions`.")],
+    *,
+    ratio: Annotated[float, typer.Option(help="The wanted ratio of the groups' acceptance rates.")] = 0.8,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the mended tree, a model file for `auditor audit`.", rich_help_panel=OUTPUT),
+    ] = None,
+    output: Output,
+) -> None:
+    """Change a tree's leaves until the groups' rates are alike enough, by a kept audit; asks nobody, spends nothing.
+
+    The audit has strategy rules, and statistical-parity with equal-opportunity, or equalized-odds. Ends with 1, and
+    writes no tree, if no changes are shown to be enough.
+    """
+    with clear_errors():
+        for path in (output.report, out):
+            require_writable(path)
+        mending = mend_audit(audit, ratio)
+        if out is not None and mending.met:
+            mending.write_model(out)
+        show(mending, output, Report=output.report, **{"Mended tree": out if mending.met else None})
+        if not mending.met:
+            raise typer.Exit(1)

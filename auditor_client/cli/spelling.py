@@ -53,7 +53,7 @@ SPELLED: Final[Mapping[str, Flag]] = {
 }
 """The flags that are not as their fields' names and types say."""
 
-_UNLIKE: Final = {"api_key": "--key-file", "dataset": "--dataset", "target_width": "--target-width"}
+_UNLIKE: Final = {"ratio": "--ratio", "api_key": "--key-file", "dataset": "--dataset", "target_width": "--target-width"}
 _FIELDS: Final = frozenset(name for kind in PANELS for name in kind.model_fields)
 _NAMED: Final = re.compile(r"`(?:Auditor\.(?P<method>[a-z_]+)|(?P<argument>[a-z_]+))`")
 

@@ -122,21 +122,21 @@ class AskedCells:
         cover = partial(self.cover, ids=inquiry.column_ids)
         favourable, unfavourable = (inquiry.rules_of(decision) for decision in (True, False))
         if rate is Rate.PRECISION:
-            accepted = cover(_alternatives(inquiry, favourable, LabelValue.POSITIVE))
-            complement = cover(_alternatives(inquiry, favourable, LabelValue.NEGATIVE))
+            accepted = cover(alternatives(inquiry, favourable, LabelValue.POSITIVE))
+            complement = cover(alternatives(inquiry, favourable, LabelValue.NEGATIVE))
             return None if accepted is None or complement is None else Location(accepted, complement, "unfavourable")
         value = _LABELS.get(rate)
-        accepted = cover(_alternatives(inquiry, favourable, value))
-        refused = cover(_alternatives(inquiry, unfavourable, value))
+        accepted = cover(alternatives(inquiry, favourable, value))
+        refused = cover(alternatives(inquiry, unfavourable, value))
         if accepted is not None and refused is not None:
             return Location(accepted, refused, "unfavourable")
-        everybody = cover(_alternatives(inquiry, EVERYBODY.any_of, value))
+        everybody = cover(alternatives(inquiry, EVERYBODY.any_of, value))
         return None if accepted is None or everybody is None else Location(accepted, everybody, "everybody")
 
     def has_each(self, plan: Plan, inquiry: Inquiry) -> bool:
         """Whether the cells of this plan give every cell of another plan for the same inquiry."""
         return all(
-            self.cover([cell.any_of, *_alternatives(inquiry, cell.any_of, None, restrict=False)], inquiry.column_ids)
+            self.cover([cell.any_of, *alternatives(inquiry, cell.any_of, None, restrict=False)], inquiry.column_ids)
             is not None
             for batch in plan.batches
             for cell in batch.cells
@@ -161,7 +161,7 @@ def read(release: Release, inquiry: Inquiry, *, supports: CountSupport | None = 
         if location is None:
             raise EstimationRefused("The release does not count the people that this rate needs.")
         parts = location.favourable, location.complement
-        (favourable, accepted), (complement, others) = (_answered_cells(release, part, merged) for part in parts)
+        (favourable, accepted), (complement, others) = (answered_cells(release, part, merged) for part in parts)
         known = None
         if supports is not None and merged is None:  # else a row is no whole cell
             known = Supports(*(tuple(map(supports, part.among(release.plan))) for part in parts))
@@ -193,7 +193,7 @@ def read_crossed(release: Release, inquiry: Inquiry, rate: Rate) -> CrossedMeasu
     for (decisions, rules), value in itertools.product(inquiry.crossed.items(), values):
         if not rules or (precision and not any(decisions)):
             continue
-        where = cells.cover(_alternatives(inquiry, rules, value), inquiry.column_ids)
+        where = cells.cover(alternatives(inquiry, rules, value), inquiry.column_ids)
         if where is None:
             raise EstimationRefused("The release does not count what both models decide together.")
         for model, decision in enumerate(decisions):
@@ -201,7 +201,7 @@ def read_crossed(release: Release, inquiry: Inquiry, rate: Rate) -> CrossedMeasu
                 (accepted if value is LabelValue.POSITIVE else refused)[model].append(len(counted))
             elif not precision:
                 (accepted if decision else refused)[model].append(len(counted))
-        counted.append(_answered_cells(release, where, merged)[0])
+        counted.append(answered_cells(release, where, merged)[0])
     first, second = (Sides(tuple(accepted[model]), tuple(refused[model])) for model in (0, 1))
     return CrossedMeasurement(inquiry.groups, tuple(counted), first, second)
 
@@ -228,7 +228,7 @@ def read_bands(release: Release, inquiry: Inquiry, edges: tuple[float, ...]) -> 
             where = cells.cover([[inquiry.restricted(rule.rule, value)]], inquiry.column_ids)
             if where is None:
                 raise EstimationRefused("The release does not count the bands of the score by themselves.")
-            bands.append(_answered_cells(release, where, merged)[0])
+            bands.append(answered_cells(release, where, merged)[0])
         return histograms(bands)
 
     by_value = {value: counted(value) for value in _counted_values(inquiry)}
@@ -273,7 +273,7 @@ def _regrouped(has: tuple[str, ...], wanted: Sequence[str], group: Group, others
     return tuple(values[name] for name in has)
 
 
-def _answered_cells(
+def answered_cells(
     release: Release, where: BatchCells, merged: tuple[tuple[int, ...], ...] | None
 ) -> tuple[NoisyCounts, tuple[str, ...]]:
     """The answered counts of some cells, and the cell of each row."""
@@ -287,7 +287,7 @@ def _answered_cells(
     return NoisyCounts.of(rows, answered.noise), tuple(names)
 
 
-def _alternatives(
+def alternatives(
     inquiry: Inquiry, rules: Sequence[Rule], label_value: LabelValue | None, *, restrict: bool = True
 ) -> list[list[Rule]]:
     """The sets of rules that count the same people: also by strata, and whatever their label also by labels."""

@@ -12,6 +12,7 @@ from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.findings import insight
 from auditor_client.findings.direct_use import direct_use
 from auditor_client.findings.finding import Finding, MetricEstimate
+from auditor_client.findings.mending import Mended
 from auditor_client.planning.forecasts import Expectation, Forecast
 from auditor_client.report import headlines, prose
 from auditor_client.report.subject import subject
@@ -197,6 +198,27 @@ def comparison_document(first: Finding, second: Finding, metric: str, change: Co
         **_members(change, FORMAT, *_FIGURES, "notes"),
         "first": audit_document(first),
         "second": audit_document(second),
+    }
+
+
+def mending_document(mended: Mended) -> dict[str, Any]:
+    """A mended tree as JSON values, with the audit that it was made from by its release and model."""
+    names = ("ratio_before", "ratio", "accuracy_before", "accuracy", "epsilon_needed")
+    return {
+        "wanted": mended.wanted,
+        "met": mended.met,
+        "release": mended.finding.release.id,
+        "model": mended.finding.model.rules,
+        "mended": mended.digest,
+        **_members(mended, FORMAT, *names),
+        "groups": _json(mended.finding.question.groups),
+        "changes": [
+            {
+                "rules": [rule.model_dump(mode="json", exclude_none=True) for rule in change.rules],
+                **_members(change, FORMAT, "leaf", "before", "after", "favourable", "people", "cost"),
+            }
+            for change in mended.changes
+        ],
     }
 
 

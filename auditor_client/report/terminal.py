@@ -4,6 +4,7 @@ from auditor_client.report.audit_data import AuditData
 from auditor_client.report.comparison_data import ComparisonData
 from auditor_client.report.figures import MetricSection, RateTable
 from auditor_client.report.history_data import HistoryData
+from auditor_client.report.mending_data import MendingData
 from auditor_client.report.plan_data import PlanData
 from auditor_client.report.rule_bars import RuleBars
 from auditor_client.report.score_pictures import ScoreData
@@ -162,3 +163,20 @@ def history_lines(history: HistoryData) -> list[str]:
         for row in history.rows
     ]
     return [*rows, "", *(f"{fact.term}: {fact.text}" for fact in history.facts)]
+
+
+def mending_lines(mending: MendingData) -> list[str]:
+    """A mended tree: what changes, and the figures before and after."""
+    lines = [mending.headline, mending.explanation, ""]
+    for change in mending.changes:
+        rule = " or ".join(" and ".join(map(str, conditions)) or "everybody" for conditions in change.conditions)
+        of_groups = zip(mending.groups, change.people, strict=True)
+        people = "; ".join(f"{group} {value} ({interval})" for group, (value, interval) in of_groups)
+        lines.append(f"  {rule}: {change.after} instead of {change.before}")
+        lines.append(f"    decided wrongly {change.cost}; people: {people}")
+    lines += [
+        f"  {row.name}: {row.before} ({row.before_interval}) before, {row.after} ({row.after_interval}) after  "
+        f"[{mending.level}]"
+        for row in mending.figures
+    ]
+    return [*lines, "", mending.cost, *mending.notes]

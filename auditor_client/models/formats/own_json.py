@@ -12,9 +12,11 @@ a score document or a tree says (`shared.scores`, `shared.rules`), with which de
 
 Instead of `rules` and `otherwise`: `tree`, of nodes {"if": a predicate, "then": a node, "else": a node} and leaves
 {"decision": a text}; or `score`, a document, with one of `above`, `at_least`, `below` and `at_most` for the favourable
-numbers and `decisions` for what the favourable and the unfavourable ones are called.
+numbers and `decisions` for what the favourable and the unfavourable ones are called. What was mended says of what in
+`mended`, from which nothing is computed.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,6 +33,7 @@ from auditor_client.models.formats.tree_tables import TestTable, tree_of_rules, 
 from auditor_client.models.inventing import Invented
 from auditor_client.models.nameable import nameable_column
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
+from auditor_client.models.tree import DecisionRule
 from shared import limits
 from shared.problems import PlanRefused
 from shared.rules import Predicate, Rule
@@ -38,6 +41,7 @@ from shared.scores import Case, Choice, Document, RuleList, columns_of, values_o
 
 FORMAT: Final = "pafer-model/1"
 EXAMPLES_MAX: Final = 100_000
+_DESCRIPTION_MAX: Final = 200
 _READ: Final = (
     f'Read are documents of the format "{FORMAT}" with one of `tree`, `rules` and `score`; docs/models.md shows one of '
     "each."
@@ -63,9 +67,34 @@ def load_file(content: bytes, name: str) -> OwnModel:
     if document["format"].value != FORMAT:
         raise ModelRefused(f"{name} is of the format {document['format'].value!r}. {_READ}")
     document.known(
-        "format", "description", "tree", "rules", "otherwise", "score", "favourable", "decisions", "examples", *_LIMITS
+        "format",
+        "description",
+        "tree",
+        "rules",
+        "otherwise",
+        "score",
+        "favourable",
+        "decisions",
+        "examples",
+        "mended",
+        *_LIMITS,
     )
     return OwnModel(document)
+
+
+def rules_document(rules: Sequence[DecisionRule], description: str, mended: Mapping[str, Any]) -> dict[str, Any]:
+    """A document of rules that exclude each other and cover everybody, and of which they were made."""
+    *cases, last = rules
+    return {
+        "format": FORMAT,
+        "description": description[:_DESCRIPTION_MAX],
+        "rules": [
+            {**rule.rule.model_dump(mode="json", exclude_none=True), "decision": rule.leaf.decision} for rule in cases
+        ],
+        "otherwise": last.leaf.decision,
+        "favourable": sorted({rule.leaf.decision for rule in rules if rule.favourable}),
+        "mended": dict(mended),
+    }
 
 
 def read_object(model: OwnModel, request: ModelRequest) -> ReadModel:
@@ -82,7 +111,9 @@ def read_object(model: OwnModel, request: ModelRequest) -> ReadModel:
     if len(kinds) != 1:
         raise ModelRefused(f"{document.path} has {' and '.join(kinds) or 'no model'}. {_READ}")
     described = document.get("description")
-    provenance = Provenance(described.text()[:200] if described else f"a document of our own: a {kinds[0]}", "own JSON")
+    provenance = Provenance(
+        described.text()[:_DESCRIPTION_MAX] if described else f"a document of our own: a {kinds[0]}", "own JSON"
+    )
     try:
         read = {"tree": _tree, "rules": _rules, "score": _score}[kinds[0]](document, request, provenance)
     except (ValidationError, PlanRefused) as error:

@@ -1,0 +1,202 @@
+"""An audited tree mended: the changes of its leaves that make groups' rates alike enough (7-training §2, `relabel`).
+
+Rests on the kept answer alone and spends nothing: what is made of released counts is post-processing.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from auditor_client.asking.inquiry import LeafRules
+from auditor_client.asking.question import Question, rules_digest
+from auditor_client.asking.request import PARITY, STABILITY
+from auditor_client.errors import QuestionRefused
+from auditor_client.estimation.drawing import DRAWS
+from auditor_client.estimation.results import Estimate
+from auditor_client.findings.answers import Rate, size_bounds
+from auditor_client.findings.finding import Finding
+from auditor_client.findings.leaf_counts import leaves_of, read_leaves
+from auditor_client.models.tree import DecisionRule
+from shared.rules import Rule
+
+if TYPE_CHECKING:  # importing the estimators takes a second
+    from auditor_client.estimation.leaf_choices import LeafCounts
+
+
+@dataclass(frozen=True, slots=True)
+class LeafChange:
+    """A leaf that is to decide otherwise.
+
+    Attributes:
+        leaf: Its name.
+        rules: What leads to it.
+        before, after: What it decides.
+        favourable: Whether that is favourable afterwards.
+        people: How many people of each group it reaches, in the order of the groups, each by itself.
+        cost: How many more people of all groups it decides wrongly afterwards; below 0 if fewer.
+    """
+
+    leaf: str
+    rules: tuple[Rule, ...]
+    before: str
+    after: str
+    favourable: bool
+    people: tuple[Estimate, ...]
+    cost: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mended:
+    """An audit's tree with other decisions in some leaves, and what is known of it.
+
+    Attributes:
+        finding: The audit.
+        wanted: The smallest ratio of the groups' acceptance rates that is wanted.
+        met: Whether that ratio is shown to be met, at the level of the audit's reading. If not, the changes are those
+            that come nearest to it.
+        changes: Of the leaves; none if none is needed.
+        rules: All rules of the mended tree, in their order before.
+        ratio_before, ratio: The statistical parity ratio before and after.
+        accuracy_before, accuracy: The share of people with a label whose decision is favourable just if the label is
+            true. Intervals of what is afterwards, and of both accuracies, hold for all sets of changes together.
+        epsilon_needed: About what a new question would have to cost for the ratio to be shown to be met; None if
+            it is met, or if nothing that was found reaches it.
+    """
+
+    finding: Finding
+    wanted: float
+    met: bool
+    changes: tuple[LeafChange, ...]
+    rules: tuple[DecisionRule, ...]
+    ratio_before: Estimate
+    ratio: Estimate
+    accuracy_before: Estimate
+    accuracy: Estimate
+    epsilon_needed: float | None
+
+    @property
+    def level(self) -> float:
+        """Of all intervals."""
+        return self.ratio.level
+
+    @property
+    def digest(self) -> str:
+        """The digest of the mended rules, by which audits name a model."""
+        return rules_digest(self.rules)
+
+
+def mended(finding: Finding, ratio: float = 0.8) -> Mended:
+    """Find the cheapest changes of leaves that are shown to meet a ratio of statistical parity.
+
+    Args:
+        finding: An audit of a tree whose answer counts every leaf by the label.
+        ratio: The wanted one, within (0, 1].
+
+    Raises:
+        QuestionRefused: The ratio is none, or the audit is of no such tree or has no such counts.
+    """
+    if not 0 < ratio <= 1:
+        raise QuestionRefused("The wanted `ratio` of the groups' rates is a number above 0 and at most 1.")
+    question = finding.question
+    _require_tree(question)
+    counts = read_leaves(finding.release, question)
+    left_out = finding.first.left_out
+    judged = [index for index, group in enumerate(question.groups) if group not in left_out]
+    if len(judged) < 2:
+        raise QuestionRefused("Fewer than two groups are large enough to be compared: leave `judged` out.")
+    from auditor_client.estimation import mending  # noqa: PLC0415 - takes a second to import
+
+    leaves, level = leaves_of(question), finding.reading.level
+    leaf_of_rule = {str(rule.rule.id): rule.leaf for rule in question.rules}
+    before = [leaf_of_rule[str(leaf.rules[0].id)].favourable for leaf in leaves]
+    found = mending.mend_leaves(counts, before, groups=judged, ratio=ratio, level=level)
+    changed = [index for index, leaf in enumerate(leaves) if found.decisions[index] != before[index]]
+    now = _ratio(finding, counts, before)
+    if PARITY in finding.metrics and finding.reading.has_intervals:
+        now = finding.parity.ratio
+    after, (low, high) = _ratio(finding, counts, found.decisions), found.ratio_ends
+    usual = _usual_decisions(question, leaves, counts)
+    changes = tuple(
+        LeafChange(
+            leaf.name,
+            leaf.rules,
+            leaf_of_rule[str(leaf.rules[0].id)].decision,
+            usual[found.decisions[index]],
+            found.decisions[index],
+            counts.people_of(index, level),
+            found.costs[index],
+        )
+        for index, leaf in enumerate(leaves)
+        if index in changed
+    )
+    return Mended(
+        finding=finding,
+        wanted=ratio,
+        met=found.sure,
+        changes=changes,
+        rules=_changed_rules(question, changes),
+        ratio_before=now,
+        ratio=replace(after, low=low, high=high).stretched_to(after.value) if changes else now,
+        accuracy_before=found.accuracy_before,
+        accuracy=found.accuracy,
+        epsilon_needed=_needed(finding.release.charge.epsilon_nano, found.bearable) if 0 < found.bearable < 1 else None,
+    )
+
+
+def _require_tree(question: Question) -> None:
+    """Refuse what has no leaves of a tree over declared columns."""
+    source = question.source
+    if question.request.decision is not None:
+        raise QuestionRefused("These decisions were made already: there is no model to mend.")
+    if source.columns or source.score is not None or source.decided or question.request.edges is not None:
+        raise QuestionRefused(
+            "Only trees and lists of rules over the dataset's own columns are mended leaf by leaf. Of a score, audit "
+            "with bands (`edges`): the report has the ratio at every threshold, so choose another."
+        )
+    if question.against or STABILITY in question.metrics:
+        raise QuestionRefused("The rules of this answer are not the leaves of one model: audit the model by itself.")
+
+
+def _ratio(finding: Finding, counts: "LeafCounts", decisions: Sequence[bool]) -> Estimate:
+    """The ratio if the leaves decided so, as an audit of that tree would estimate it from these counts."""
+    from auditor_client.estimation.posterior import estimate_parity  # noqa: PLC0415 - takes a second to import
+
+    question, reading = finding.question, finding.reading
+    return estimate_parity(
+        counts.decided(question.groups, decisions, size_bounds(question, Rate.ACCEPTANCE)),
+        threshold=None,
+        level=reading.level,
+        drawing=reading.drawing(DRAWS),
+        rule=reading.rule,
+        but=finding.first.left_out,
+    ).ratio
+
+
+def _usual_decisions(question: Question, leaves: Sequence[LeafRules], counts: "LeafCounts") -> dict[bool, str]:
+    """What most people are told of the favourable decisions, and of the others: what a leaf that changes decides."""
+    leaf_of_rule = {str(rule.rule.id): rule.leaf for rule in question.rules}
+    numbers: dict[bool, dict[str, float]] = {True: {}, False: {}}
+    for leaf, number in zip(leaves, counts.people.sum(axis=1).tolist(), strict=True):
+        one = leaf_of_rule[str(leaf.rules[0].id)]
+        of_kind = numbers[one.favourable]
+        of_kind[one.decision] = of_kind.get(one.decision, 0.0) + number
+    return {favourable: max(of_kind.items(), key=lambda item: item[1])[0] for favourable, of_kind in numbers.items()}
+
+
+def _changed_rules(question: Question, changes: Sequence[LeafChange]) -> tuple[DecisionRule, ...]:
+    """All rules of the model, with the changes of its leaves."""
+    changed = {str(rule.id): change for change in changes for rule in change.rules}
+    return tuple(
+        rule
+        if (change := changed.get(str(rule.rule.id))) is None
+        else DecisionRule(rule.rule, replace(rule.leaf, decision=change.after, favourable=change.favourable))
+        for rule in question.rules
+    )
+
+
+def _needed(epsilon_nano: int, bearable: float) -> float:
+    """An ε at which so large a part of the noise is left, with two digits, rounded upwards."""
+    epsilon = epsilon_nano / 10**9 / bearable
+    unit = 10.0 ** (math.floor(math.log10(epsilon)) - 1)
+    return float(f"{math.ceil(epsilon / unit - 1e-9) * unit:.2g}")
