@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import rfc8785
 
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 _FLOAT_WRITTEN_OTHERWISE: Final = re.compile(r"[:\[,](-?[0-9]+(?:\.0(?![0-9])|(?:\.[0-9]+)?e[-+][0-9]+))")
 
 
@@ -27,8 +28,7 @@ def canonical_bytes(document: Any) -> bytes:
     """
     if isinstance(document, float):
         return rfc8785.dumps(document)
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return _with_floats_rewritten(text).encode()
+    return _with_floats_rewritten(_ENCODER.encode(document)).encode()
 
 
 def object_bytes(members: Mapping[str, bytes]) -> bytes:

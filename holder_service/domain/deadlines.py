@@ -14,7 +14,7 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from holder_service.domain.pricing import Price
@@ -128,7 +128,7 @@ class Work:
     pauses: float
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
+        for name, value in zip(self.__slots__, self.parts, strict=True):
             if not 0 <= value < math.inf:
                 raise ValueError(f"{name} must be a finite number that is not negative.")
 
@@ -151,12 +151,17 @@ class Work:
         )  # fmt: skip
 
     def times(self, factors: "Work") -> "Work":
-        return Work(*map(operator.mul, astuple(self), astuple(factors)))
+        return Work(*map(operator.mul, self.parts, factors.parts))
 
     @property
     def total(self) -> float:
         """All parts together: they follow each other."""
-        return math.fsum(astuple(self))
+        return math.fsum(self.parts)
+
+    @property
+    def parts(self) -> tuple[float, ...]:
+        """Each of them, in order."""
+        return tuple([getattr(self, name) for name in self.__slots__])
 
 
 AS_SHIPPED: Final = Work(pricing=1, starting=1, counting=1, noise=1, writing=1, pauses=1)

@@ -5,9 +5,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
+from holder_service.storage.prepared import Prepared
 from holder_service.storage.tables import accounts, api_keys
 
-_FIND_KEY = (
+_FIND_KEY = Prepared(
     select(api_keys, accounts.c.role, accounts.c.created.label("opened"), accounts.c.disabled, accounts.c.display_name)
     .join(accounts, accounts.c.name == api_keys.c.account)
     .where(api_keys.c.id == bindparam("key_id"))
@@ -66,7 +67,7 @@ def set_display_name(connection: Connection, name: str, display_name: str | None
 
 def find_key(connection: Connection, key_id: str) -> tuple[ApiKey, Account] | None:
     """A key by its public part, with the account that it is of."""
-    row = connection.execute(_FIND_KEY, {"key_id": key_id}).one_or_none()
+    row = _FIND_KEY.one_or_none(connection, key_id=key_id)
     if row is None:
         return None
     key = ApiKey(row.id, row.account, bytes(row.secret_hash), row.created, row.expires, row.withdrawn)

@@ -130,9 +130,9 @@ def schema_digests(connection: Connection) -> dict[str, str]:
     }
 
 
-def dataset_of_row(row: Row[Any]) -> Dataset:
+def dataset_of_row(row: Any) -> Dataset:
     """The dataset that a row of the table holds, with or without more columns behind."""
-    return Dataset(**{**{name: row._mapping[name] for name in Dataset.__slots__}, "schema": _schema(row.schema)})
+    return Dataset(**{**{name: getattr(row, name) for name in Dataset.__slots__}, "schema": _schema(row.schema)})
 
 
 @lru_cache(maxsize=256)

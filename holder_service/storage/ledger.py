@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
 from holder_service.storage.datasets import Dataset, dataset_of_row
+from holder_service.storage.prepared import Prepared
 from holder_service.storage.tables import datasets, entries, ledger_head, populations, releases
 from shared import nonces
 from shared.amounts import NO_LOSS, Loss
@@ -19,11 +20,12 @@ from shared.releases import LedgerPosition
 READ_AT_ONCE: Final = 1000
 EMPTY: Final = LedgerPosition(sequence=0, hash=GENESIS)
 """The head of a ledger without entries."""
-# Built once: building a statement costs as much as running it, and every release runs these under the lock.
 _HEAD = select(ledger_head.c.sequence, ledger_head.c.hash)
-_MOVE_HEAD = update(ledger_head).where(ledger_head.c.id == 1)
-_INSERT = insert(entries)
-_LOCK = (
+_MOVE_HEAD = Prepared(
+    update(ledger_head).where(ledger_head.c.id == 1).values(sequence=bindparam("sequence"), hash=bindparam("hash"))
+)
+_INSERT = Prepared(insert(entries))
+_LOCK = Prepared(
     select(
         ledger_head.c.sequence,
         ledger_head.c.hash,
@@ -32,7 +34,7 @@ _LOCK = (
     .where(ledger_head.c.id == 1)
     .with_for_update(of=ledger_head)
 )
-_HASH_AT = select(entries.c.hash).where(entries.c.sequence == bindparam("at"))
+_HASH_AT = Prepared(select(entries.c.hash).where(entries.c.sequence == bindparam("at")))
 _ENTRIES_AFTER = (
     select(entries).where(entries.c.sequence > bindparam("after")).order_by(entries.c.sequence).limit(READ_AT_ONCE)
 )
@@ -47,7 +49,7 @@ _ACCOUNT_BALANCE = (
 )
 
 _NEWEST = select(entries.c.cap).where(entries.c.population == datasets.c.population).order_by(entries.c.sequence.desc())
-_ACCOUNT_STATE = (
+_ACCOUNT_STATE = Prepared(
     select(
         datasets,
         populations.c.relation,
@@ -86,7 +88,7 @@ def lock(connection: Connection, *, hash_at: int) -> tuple[LedgerPosition, str |
         The head, which nobody else can move now; and the hash of the entry of a sequence number that was
         committed before, as `hash_at` gives it.
     """
-    row = connection.execute(_LOCK, {"at": hash_at}).one_or_none()
+    row = _LOCK.one_or_none(connection, at=hash_at)
     if row is None:
         return EMPTY, None
     return LedgerPosition(sequence=row.sequence, hash=row.hash), GENESIS if hash_at == 0 else row.hash_at
@@ -97,24 +99,21 @@ def append(connection: Connection, event: Event, *, now: datetime, after: Ledger
     entry = Entry.chained(
         sequence=after.sequence + 1, at=now.isoformat(), event=event, nonce=nonces.draw_nonce(), previous=after.hash
     )
-    connection.execute(
-        _INSERT,
-        {
-            "sequence": entry.sequence, "at": entry.at, "nonce": entry.nonce, "previous": entry.previous,
-            "hash": entry.hash,
-            "kind": event.kind, "actor": event.actor, "population": event.population, "dataset": event.dataset,
-            "auditor": event.auditor, "subject": event.subject, "answer": event.answer,
-            "epsilon_nano": event.loss.epsilon_nano, "delta_nano": event.loss.delta_nano,
-            "cap": _balance_text(event.cap), "account": _balance_text(event.account),
-            "detail": json.dumps(event.detail, sort_keys=True),
-        },
+    _INSERT.run(
+        connection,
+        sequence=entry.sequence, at=entry.at, nonce=entry.nonce, previous=entry.previous, hash=entry.hash,
+        kind=event.kind, actor=event.actor, population=event.population, dataset=event.dataset,
+        auditor=event.auditor, subject=event.subject, answer=event.answer,
+        epsilon_nano=event.loss.epsilon_nano, delta_nano=event.loss.delta_nano,
+        cap=_balance_text(event.cap), account=_balance_text(event.account),
+        detail=json.dumps(event.detail, sort_keys=True),
     )  # fmt: skip
     return entry
 
 
 def move_head(connection: Connection, head: LedgerPosition) -> None:
     """Have the ledger end with an entry: the last that a transaction appended, before it commits."""
-    connection.execute(_MOVE_HEAD, {"sequence": head.sequence, "hash": head.hash})
+    _MOVE_HEAD.run(connection, sequence=head.sequence, hash=head.hash)
 
 
 def population_balance(connection: Connection, population: str) -> Balance:
@@ -130,7 +129,7 @@ def account_balance(connection: Connection, population: str, auditor: str) -> Ba
 
 def account_state(connection: Connection, dataset: str, auditor: str) -> AccountState | None:
     """What an auditor's plans about a dataset are charged against, as it is now, in one statement; None if unknown."""
-    row = connection.execute(_ACCOUNT_STATE, {"called": dataset, "who": auditor}).one_or_none()
+    row = _ACCOUNT_STATE.one_or_none(connection, called=dataset, who=auditor)
     if row is None:
         return None
     account, cap = balance_of_text(row.account_now), balance_of_text(row.cap_now)
@@ -176,7 +175,8 @@ def hash_at(connection: Connection, sequence: int) -> str | None:
     """The hash of the entry of a sequence number; the genesis hash of 0."""
     if sequence == 0:
         return GENESIS
-    return connection.execute(_HASH_AT, {"at": sequence}).scalar()
+    found: str | None = _HASH_AT.scalar(connection, at=sequence)
+    return found
 
 
 def read_entries(connection: Connection, *, after: int = 0) -> Iterator[Entry]:

@@ -4,11 +4,15 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, func, insert, select
 
+from holder_service.storage.prepared import Prepared
 from holder_service.storage.tables import entries, releases
 
-_FIND = select(releases).where(releases.c.id == bindparam("identity"))
-_FIND_OWN = _FIND.where(releases.c.auditor == bindparam("auditor"), releases.c.dataset == bindparam("dataset"))
-_INSERT = insert(releases)
+_BY_IDENTITY = select(releases).where(releases.c.id == bindparam("identity"))
+_FIND = Prepared(_BY_IDENTITY)
+_FIND_OWN = Prepared(
+    _BY_IDENTITY.where(releases.c.auditor == bindparam("auditor"), releases.c.dataset == bindparam("dataset"))
+)
+_INSERT = Prepared(insert(releases))
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +30,19 @@ class StoredRelease:
 
 def find_release(connection: Connection, identity: str) -> StoredRelease | None:
     """The release that answers a plan, if it was ever answered."""
-    row = connection.execute(_FIND, {"identity": identity}).one_or_none()
-    return None if row is None else StoredRelease(**row._mapping)
+    row = _FIND.one_or_none(connection, identity=identity)
+    return None if row is None else StoredRelease(**row._asdict())
 
 
 def find_own(connection: Connection, identity: str, *, auditor: str, dataset: str) -> StoredRelease | None:
     """An auditor's own release about a dataset; what is stored for others is not read, or time would show it."""
-    row = connection.execute(_FIND_OWN, {"identity": identity, "auditor": auditor, "dataset": dataset}).one_or_none()
-    return None if row is None else StoredRelease(**row._mapping)
+    row = _FIND_OWN.one_or_none(connection, identity=identity, auditor=auditor, dataset=dataset)
+    return None if row is None else StoredRelease(**row._asdict())
 
 
 def store(connection: Connection, release: StoredRelease) -> None:
     """Keep an answer; in the transaction that charges it."""
-    connection.execute(_INSERT, {name: getattr(release, name) for name in StoredRelease.__slots__})
+    _INSERT.run(connection, **{name: getattr(release, name) for name in StoredRelease.__slots__})
 
 
 def free_bytes(connection: Connection, *, auditor: str, dataset: str) -> int:

@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
+from holder_service.storage.prepared import Prepared
 from holder_service.storage.tables import signing_keys
 from shared.releases import Handover, SigningKey
 
-# Built once: every release asks under the ledger's lock.
-_IN_FORCE = (
+_IN_FORCE = Prepared(
     select(signing_keys.c.id)
     .where(signing_keys.c.valid_to.is_(None))
     .order_by(signing_keys.c.valid_from.desc())
@@ -29,7 +29,8 @@ def every(connection: Connection) -> list[SigningKey]:
 
 def in_force(connection: Connection) -> str | None:
     """The id of the key that signs now; None before the first."""
-    return connection.execute(_IN_FORCE).scalar()
+    key_id: str | None = _IN_FORCE.scalar(connection)
+    return key_id
 
 
 def find_signing_key(connection: Connection, key_id: str) -> SigningKey | None:

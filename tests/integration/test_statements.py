@@ -1,0 +1,72 @@
+"""What a release asks of the database, and that prepared statements find what SQLAlchemy's own execution finds."""
+
+from typing import Any, Final
+
+import pytest
+from sqlalchemy import event, func, select
+from sqlalchemy.exc import DBAPIError
+
+from holder_service.storage import accounts, ledger, releases, signing_keys
+from holder_service.storage.prepared import Prepared
+from holder_service.storage.tables import entries
+from testing.holders import TestedHolder
+from testing.registers import plan
+
+RELEASE_STATEMENTS: Final = 11
+
+
+def test_a_release_asks_the_database_eleven_times(sqlite_holder: TestedHolder) -> None:
+    """One for the key, two before the draw, and eight under the ledger's lock, of which three write."""
+    holder = sqlite_holder
+    asked: list[str] = []
+    event.listen(holder.holder.store.database._engine, "checkout", lambda raw, *_: raw.set_trace_callback(asked.append))
+
+    assert holder.release(plan()).status_code == 201
+
+    said = [statement.split()[0] for statement in asked]
+    assert [word for word in said if word not in ("BEGIN", "COMMIT")] == [
+        *["SELECT"] * 8, *["INSERT"] * 2, "UPDATE",
+    ]  # fmt: skip
+    assert said.count("BEGIN") == said.count("COMMIT") == 1
+    assert len(said) - 2 == RELEASE_STATEMENTS
+
+
+def test_prepared_statements_find_the_same(holder: TestedHolder) -> None:
+    """Row by row and type by type, also where there is nothing."""
+    released = holder.release(plan()).json()
+    looked_up: list[tuple[Prepared, dict[str, Any]]] = [
+        (accounts._FIND_KEY, {"key_id": holder.auditor_key_id}),
+        (accounts._FIND_KEY, {"key_id": "nobody's"}),
+        (signing_keys._IN_FORCE, {}),
+        (releases._FIND, {"identity": released["id"]}),
+        (releases._FIND_OWN, {"identity": released["id"], "auditor": "ADR", "dataset": "register"}),
+        (releases._FIND_OWN, {"identity": released["id"], "auditor": "other", "dataset": "register"}),
+        (ledger._LOCK, {"at": released["ledger"]["sequence"]}),
+        (ledger._HASH_AT, {"at": 1}),
+        (ledger._ACCOUNT_STATE, {"called": "register", "who": "ADR"}),
+        (ledger._ACCOUNT_STATE, {"called": "register", "who": "nobody"}),
+    ]
+
+    for prepared, values in looked_up:
+        with holder.holder.store.database.read() as connection:
+            row = prepared.one_or_none(connection, **values)
+            expected = connection.execute(prepared._statement, values).one_or_none()
+        assert (row is None) == (expected is None)
+        if row is not None and expected is not None:
+            assert row._asdict() == dict(expected._mapping)
+            assert list(map(type, row)) == list(map(type, expected))
+
+
+def test_what_a_prepared_statement_cannot_do_is_refused(holder: TestedHolder) -> None:
+    """Several rows for one, values too few or too many, a text that depends on them; errors are SQLAlchemy's."""
+    with holder.holder.store.database.read() as connection:
+        with pytest.raises(ValueError, match="Several rows"):
+            Prepared(select(entries)).one_or_none(connection)
+        for values in ({"at": 1}, {}):
+            with pytest.raises(ValueError, match="The statement takes"):
+                accounts._FIND_KEY.one_or_none(connection, **values)
+        with pytest.raises(ValueError, match="depends on its values"):
+            Prepared(select(entries).where(entries.c.sequence.in_([1, 2]))).one_or_none(connection)
+    with pytest.raises(DBAPIError) as failed, holder.holder.store.database._engine.connect() as connection:
+        Prepared(select(func.no_such_function().label("found"))).scalar(connection)
+    assert not failed.value.connection_invalidated
