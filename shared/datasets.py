@@ -20,7 +20,7 @@ from shared.amounts import (
 from shared.metadata import DatasetMetadata, UnfitMetadata
 from shared.relations import NeighbouringRelation, Relation
 from shared.request_model import ContractModel, RequestModel
-from shared.schema import Column, Schema
+from shared.schema import Column, PeopleColumn, Schema
 from shared.text import Name, Text, Words
 from shared.timestamps import Timestamp
 
@@ -39,7 +39,7 @@ class DatasetDeclaration(RequestModel):
 
     person_key: Text | None = Field(default=None, exclude_if=lambda name: name is None)
     """The name of the column that identifies a person: it is never counted by, nor shown."""
-    people: Text | None = Field(default=None, exclude_if=lambda name: name is None)
+    people: PeopleColumn = Field(default=None, exclude_if=lambda name: name is None)
     """Instead of a person key, in an aggregate table: the name of the column that says how many people each row stands
     for, a whole number from 1. It is added up, and nothing is asked about it."""
     population: Name | None = None

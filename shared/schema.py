@@ -8,9 +8,9 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, model_validator
+from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, ValidationInfo, model_validator
 
 from shared import limits
 from shared.amounts import EPSILON_NANO_MAX, NANO_PER_UNIT, Probability, format_nano
@@ -188,12 +188,25 @@ class Column(RequestModel):
         return {category: index for index, category in enumerate(self.categories or ())}
 
 
+def _instead_of_key(people: str | None, info: ValidationInfo) -> str | None:
+    if "person_key" in info.data and (info.data["person_key"] is None) == (people is None):
+        raise ValueError(
+            "Name either the column that identifies a person (person_key) or, of an aggregate table, the one that "
+            "says how many people each of its rows stands for (people): such a row has nobody's key."
+        )
+    return people
+
+
+PeopleColumn = Annotated[Text | None, AfterValidator(_instead_of_key), Field(validate_default=True)]
+"""The name of the column that says how many people a row stands for; either it or `person_key`, before it, is given."""
+
+
 class Schema(RequestModel):
     """The columns of a dataset, in declared order, and the name of the one that says who a row of its files is."""
 
     person_key: Text | None = Field(default=None, exclude_if=lambda name: name is None)
     """The name of the column that identifies a person; none in an aggregate table."""
-    people: Text | None = Field(default=None, exclude_if=lambda name: name is None)
+    people: PeopleColumn = Field(default=None, exclude_if=lambda name: name is None)
     """In an aggregate table, the name of the column that says how many people a row stands for."""
     columns: tuple[Column, ...] = Field(min_length=1, max_length=limits.COLUMNS_PER_SCHEMA_MAX, fail_fast=True)
     """The other columns: declared ones, and behind them the derived ones of a plan."""
@@ -204,11 +217,6 @@ class Schema(RequestModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if (self.person_key is None) == (self.people is None):
-            raise ValueError(
-                "Name either the column that identifies a person (person_key) or, of an aggregate table, the one that "
-                "says how many people each of its rows stands for (people): such a row has nobody's key."
-            )
         names = [self.row_column, *(column.name for column in self.columns)]
         if len(set(names)) != len(names):
             raise ValueError(

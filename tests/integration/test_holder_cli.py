@@ -348,7 +348,7 @@ def test_the_example_of_a_declaration_is_declared(env: dict[str, str], tmp_path:
     schema = done(run(["admin", "declare", "--schema"], {}))
     shown = run(["admin", "declare", f"example-{tmp_path.name}", str(tmp_path / "example.json"), "--json"], env)
 
-    assert json.loads(schema)["required"] == ["person_key", "columns"]
+    assert json.loads(schema)["required"] == ["columns"]
     assert schema.endswith("}\n")
     assert json.loads(done(shown))["warnings"] == []
     assert "holder admin declare NAME FILE" in failed(run(["admin", "declare", "nameless"], env))
@@ -362,7 +362,7 @@ def test_all_faults_of_a_declaration_are_printed(env: dict[str, str], tmp_path: 
 
     assert result.exit_code == 2
     assert [line.split(":")[0] for line in result.stderr.splitlines()[1:]] == [
-        "  person_key", "  line 1, cap", "  line 2, columns", "  line 4, schema",
+        "  people", "  line 1, cap", "  line 2, columns", "  line 4, schema",
     ]  # fmt: skip
 
 

@@ -144,6 +144,7 @@ def test_the_public_surface_is_what_it_says() -> None:
         "GroupEstimate",
         "History",
         "Leaf",
+        "Mending",
         "ModelComparison",
         "OddsEstimate",
         "ParityEstimate",
