@@ -74,6 +74,7 @@ def ask(holder: TestedHolder, operation: APIOperation[Any, Any, Any, Any], mode:
             case.headers.pop(name, None)
         case.call_and_validate(
             base_url=holder.url,
+            timeout=60,
             headers={"Authorization": f"Bearer {key}"},
             # A plan of the right form may still not fit the dataset, which no JSON Schema says; and a parameter that
             # nobody knows, which the tool counts as a mistake, changes nothing here.
