@@ -12,8 +12,8 @@ if TYPE_CHECKING:  # importing the estimators takes a second
     from auditor_client.estimation.leaf_choices import LeafCounts
 
 NOT_COUNTED = (
-    "The answer does not count every leaf by the label: audit with `strategy` rules and `metrics` statistical-parity "
-    "and equal-opportunity, and mend that audit."
+    "The answer does not count every leaf by the label: audit with `strategy` rules and `metrics` "
+    "statistical-parity,equal-opportunity, and mend that audit."
 )
 
 
