@@ -27,6 +27,7 @@ _NEVER: Final = said(
     "The changes below come nearest to it. None that were tried would be enough if the same counts were free of noise."
 )
 _NOTES: Final = (
+    said("All of this is about the people who were counted, not about a population that they stand for."),
     said(
         "Leaves are chosen by how far they bring the groups’ rates together for the people whom they then decide "
         "wrongly (leaf relabelling: Kamiran, Calders and Pechenizkiy 2010)."
