@@ -23,6 +23,9 @@ VALUES_PER_PLAN_MAX: Final = 65_536
 CUTS_PER_COLUMN_MAX: Final = 2 * RULES_PER_PLAN_MAX
 """No tree comes near it: a split makes one cut, or two if it is `eq`, and there are fewer splits than rules."""
 COUNTS_PER_PLAN_MAX: Final = 16_384
+FEATURES_PER_TRAINING_MAX: Final = 64
+CUTS_PER_FEATURE_MAX: Final = 64
+TRAINED_DEPTH_MAX: Final = 8
 RELEASE_S_MAX: Final = 300
 """How long the work on a plan may be supposed to take, as a function of its size and the declared `records_max`."""
 SENSITIVE_COLUMNS_PER_PLAN_MAX: Final = 8

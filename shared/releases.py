@@ -67,25 +67,30 @@ class LedgerPosition(ContractModel):
     """The entry's hash, "sha256:" and 64 hexadecimal digits."""
 
 
-class Answer(ContractModel):
-    """What a release says before its charge is entered: all that the ledger's entry holds the digest of."""
+class AnswerToRequest(ContractModel):
+    """What every release says before its charge is entered, whatever was asked."""
 
     id: str
-    """The identity of the plan for this auditor, dataset and version: "sha256:" and 64 hexadecimal digits."""
+    """The identity of what was asked, for this auditor, dataset and version: "sha256:" and 64 hexadecimal digits."""
     dataset: str
     """The dataset that was asked about."""
     version: int
-    """The version of the records that were counted."""
+    """The version of the records that was counted."""
     auditor: str
-    """Whose plan it answers."""
+    """Whose request it answers."""
     relation: str
     """The population's neighbouring relation: what ε is about."""
     nonce: Nonce
     """Random, so that the ledger's hash of this answer confirms no guess: 32 hexadecimal digits."""
-    plan: Plan
-    """The plan in canonical form, pinned to the version."""
     charge: Loss
     """What was charged for it, once."""
+
+
+class Answer(AnswerToRequest):
+    """What the release of a plan says before its charge is entered: all that the ledger's entry holds the digest of."""
+
+    plan: Plan
+    """The plan in canonical form, pinned to the version."""
     batches: tuple[ReleasedBatch, ...]
     """The price, noise and noisy counts of each batch, in the plan's order."""
 

@@ -1,0 +1,1 @@
+"""Models learned from the records, through noise alone (7-training)."""

@@ -1,0 +1,165 @@
+"""The only way in which a learner gets at the records: steps that are paid for, each taken once (7-training §1).
+
+A learner says beforehand, from public facts alone, which steps it will take and what each costs (`LearningStep`). The
+losses of its steps add up to the training's ε. While it learns, `Measuring` counts for it and adds the noise of the
+step. A step that was not announced, or is taken twice, ends the training. So whatever a learner makes of what it is
+given is post-processing, and the loss of the whole is the sum of the steps' (sequential composition, the steps chosen
+one after the other: Dwork, Rothblum, Vadhan 2010).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holder_service.domain.deadlines import PlanSize
+from holder_service.domain.disjointness import disjoint_classes
+from holder_service.mechanisms.choice import ChoiceMechanism
+from holder_service.mechanisms.laplace import LaplaceMechanism
+from holder_service.records.engines import Counts, EncodedVersion
+from shared.amounts import format_nano
+from shared.relations import NeighbouringRelation
+from shared.rules import Cell
+from shared.schema import Schema
+from shared.trainings import TrainingStep
+
+IntArray = NDArray[np.int64]
+Scores = Callable[[IntArray], Sequence[Sequence[int]]]
+
+
+class Overspent(RuntimeError):
+    """A learner took a step that was not paid for: a fault of the holder's, so nothing is answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearningStep:
+    """One look at the records; nothing of it depends on them.
+
+    Attributes:
+        name: What it is for.
+        measures: Counts, choices or sums.
+        epsilon_nano: What it costs.
+        classes: Into how many classes its cells fall at most.
+        sensitivity: Of sums, by how much all of them together change at most with one person who comes or goes.
+        size: What the deadline supposes of it.
+    """
+
+    name: str
+    measures: Literal["counts", "choices", "sums"]
+    epsilon_nano: int
+    classes: int
+    size: PlanSize
+    sensitivity: int = 1
+
+    def noise(self, relation: NeighbouringRelation) -> LaplaceMechanism:
+        """What is added to each count of one class of its cells, or to each sum."""
+        epsilon = self.epsilon_nano if self.measures == "sums" else self.epsilon_nano // self.classes
+        return LaplaceMechanism.calibrated(
+            epsilon_nano=epsilon, sensitivity=people_that_change(relation) * self.sensitivity
+        )
+
+    def choice(self, relation: NeighbouringRelation) -> ChoiceMechanism:
+        """What chooses."""
+        return ChoiceMechanism.calibrated(
+            epsilon_nano=self.epsilon_nano, people_that_change=people_that_change(relation)
+        )
+
+    def quoted(self, relation: NeighbouringRelation) -> TrainingStep:
+        """What a quote and a release say of it."""
+        return TrainingStep(
+            name=self.name, measures=self.measures, epsilon=format_nano(self.epsilon_nano), classes=self.classes,
+            scale=(self.choice(relation) if self.measures == "choices" else self.noise(relation)).scale,
+        )  # fmt: skip
+
+
+def people_that_change(relation: NeighbouringRelation) -> int:
+    """How many people come or go between neighbours: one, or two where one takes the place of another.
+
+    Raises:
+        ValueError: Under the relation only a person's sensitive values change, which trainings do not offer.
+    """
+    if relation.name == "sensitive_attribute":
+        raise ValueError("Trainings protect whole records.")
+    return 1 if relation.name == "add_remove" else 2
+
+
+@dataclass(slots=True, repr=False)
+class Measuring:
+    """Counts for one training, and adds the noise that was announced.
+
+    Attributes:
+        engine: What counts.
+        version: What is counted.
+        schema: Its declared columns.
+        relation: Of the people that it is about.
+        steps: All that are paid for, in any order.
+    """
+
+    engine: Counts
+    version: EncodedVersion
+    schema: Schema
+    relation: NeighbouringRelation
+    steps: Sequence[LearningStep]
+    _taken: set[str] = field(default_factory=set)
+
+    def counts(self, name: str, cells: Sequence[Cell], sensitive: Sequence[str] = ()) -> IntArray:
+        """Noisy counts of some cells by groups, shape (cells, groups), in people."""
+        step = self._take(name, "counts")
+        classes = self._classes(step, cells)
+        mechanism = step.noise(self.relation)
+        true_counts = self.engine.count(self.version, cells, classes, sensitive).reveal_to_mechanism()
+        return np.array(mechanism.release(true_counts.ravel().tolist()), dtype=np.int64).reshape(true_counts.shape)
+
+    def sums(self, name: str, cells: Sequence[Cell], weights: IntArray) -> list[int]:
+        """Noisy sums of weighted counts, one for each row of `weights`, shape (sums, cells).
+
+        Raises:
+            Overspent: One person changes the sums by more than was announced.
+        """
+        step = self._take(name, "sums")
+        classes = self._classes(step, cells)
+        of_cell = np.abs(weights).sum(axis=0)
+        if sum(int(of_cell[list(chosen)].max()) for chosen in classes) > step.sensitivity:
+            raise Overspent(f"Step {name!r}: the sums change by more than was paid for.")
+        mechanism = step.noise(self.relation)
+        true_counts = self.engine.count(self.version, cells, classes, ()).reveal_to_mechanism()
+        return mechanism.release((weights @ true_counts[:, 0]).tolist())
+
+    def choices(self, name: str, nodes: Sequence[Cell], cells: Sequence[Cell], scores: Scores) -> list[int]:
+        """One candidate for each node, chosen by noisy scores.
+
+        Args:
+            name: The step's.
+            nodes: Disjoint sets of people, of each of which one candidate is chosen.
+            cells: What has to be counted for the scores; in as many classes as there are looks.
+            scores: Of the cells' true counts, shape (cells,), the scores of each node's candidates. They have to be
+                monotone, in steps of at most 1 (`ChoiceMechanism`), and to depend on the node's own people alone.
+
+        Returns:
+            The index of the chosen candidate of each node.
+        """
+        step = self._take(name, "choices")
+        if len(disjoint_classes(nodes, self.schema)) > 1:
+            raise Overspent(f"Step {name!r}: the nodes have people in common.")
+        classes = disjoint_classes(cells, self.schema)
+        mechanism = step.choice(self.relation)
+        true_counts = self.engine.count(self.version, cells, classes, ()).reveal_to_mechanism()
+        return mechanism.choose(scores(true_counts[:, 0]))
+
+    def _take(self, name: str, measures: str) -> LearningStep:
+        found = [step for step in self.steps if step.name == name and step.measures == measures]
+        if len(found) != 1 or name in self._taken:
+            raise Overspent(f"Step {name!r} was not paid for, or was taken before.")
+        self._taken.add(name)
+        return found[0]
+
+    def _classes(self, step: LearningStep, cells: Sequence[Cell]) -> tuple[tuple[int, ...], ...]:
+        classes = disjoint_classes(cells, self.schema)
+        if len(classes) > step.classes:
+            raise Overspent(f"Step {step.name!r}: its cells fall into more classes than were paid for.")
+        return classes
+
+    def __getstate__(self) -> Any:
+        raise TypeError("What measures is neither copied nor stored.")

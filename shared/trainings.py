@@ -1,0 +1,270 @@
+"""Trainings: a model that the holder learns from its records, asked and charged like a plan (7-training §1).
+
+A *training* names an algorithm, the label that its model is to predict, the features that it may use and the groups
+between which it is to be fair. Everything that follows from the records passes through noise inside the holder; the
+*steps* say which noise, and how ε is divided among them. A step is a class of disjoint cells counted once or several
+times, so that the losses of all steps add up to ε.
+
+A training grows as a plan does (`shared.plans`): its identity makes a retry free, so no member changes, and a new one
+is optional and None where it has no value.
+"""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, StrictFloat, StrictInt, model_validator
+
+from shared import canonical, limits
+from shared.amounts import NANO_PER_UNIT, Epsilon, Loss, Probability
+from shared.bands import check_bands, plain_starts
+from shared.noise import DiscreteLaplaceNoise
+from shared.problems import InvalidPlan, UnknownColumn
+from shared.releases import AnswerToRequest, Entered
+from shared.request_model import ContractModel, RequestModel
+from shared.rules import Cell, require_nameable
+from shared.schema import Column, Group, Schema
+from shared.scores import Document
+from shared.text import Text
+
+
+class TrainingFeature(RequestModel):
+    """A column that a model may use, and the bins that it is used in; a missing value is a bin of its own."""
+
+    column: Text
+    """Its name."""
+    cuts: tuple[StrictInt | StrictFloat, ...] | None = Field(
+        default=None, min_length=1, max_length=limits.CUTS_PER_FEATURE_MAX, fail_fast=True
+    )
+    """Of an ordered column, where bins begin, ascending: below the first is a bin too. Public, never read off data."""
+
+    def bins(self, column: Column) -> int:
+        """How many bins it has: one for each value of a boolean or category, and one more if it may be missing."""
+        return (len(self.cuts or ()) + 1 if column.ordered else len(column.values)) + column.nullable
+
+    def check(self, schema: Schema, path: str) -> None:
+        """Refuse a feature that does not fit the declared columns.
+
+        Raises:
+            UnknownColumn, SensitiveColumn, InvalidPlan: with the path of the fault and what would fit.
+        """
+        column = schema.by_name.get(self.column)
+        if column is None:
+            raise UnknownColumn(column=self.column, path=path)
+        require_nameable(self.column, schema, path)
+        if column.label:
+            raise InvalidPlan(f"Column {self.column!r} is the label: a model predicts it and may not use it.", path)
+        if column.ordered != (self.cuts is not None):
+            raise InvalidPlan(
+                f"Column {self.column!r} is ordered: say where its bins begin (`cuts`)."
+                if column.ordered
+                else f"Column {self.column!r} is not ordered: leave `cuts` out.",
+                path,
+            )
+        try:
+            check_bands(self.cuts or (), integers=column.type == "integer", low=column.low, high=column.high)
+        except ValueError as error:
+            raise InvalidPlan(f"Column {self.column!r}: {error}", path) from None
+
+    @model_validator(mode="after")
+    def _plain(self) -> Self:
+        if self.cuts is not None:
+            object.__setattr__(self, "cuts", plain_starts(self.cuts))
+        return self
+
+
+class FairTree(RequestModel):
+    """A complete binary tree; its leaves are counted by label and group, so that they can decide fairly."""
+
+    name: Literal["fair_tree"]
+    """Which algorithm it is."""
+    depth: Annotated[StrictInt, Field(ge=1, le=limits.TRAINED_DEPTH_MAX)] = 4
+    """The number of splits on every path."""
+    splits: Probability = NANO_PER_UNIT // 2
+    """The part of ε that choosing the splits gets, as a decimal string; the leaves' counts get the rest."""
+
+
+Algorithm = Annotated[FairTree, Field(discriminator="name")]
+
+
+class Training(RequestModel):
+    """A model that an auditor asks for: charged whole or refused whole."""
+
+    algorithm: Algorithm
+    """How it is learned."""
+    label: Text
+    """The declared label, which the model is to predict; true is the favourable outcome."""
+    sensitive: tuple[Text, ...] = Field(min_length=1, max_length=limits.SENSITIVE_COLUMNS_PER_PLAN_MAX, fail_fast=True)
+    """The sensitive columns whose values together make the groups; the model never reads them."""
+    features: tuple[TrainingFeature, ...] = Field(
+        min_length=1, max_length=limits.FEATURES_PER_TRAINING_MAX, fail_fast=True
+    )
+    """The columns that the model may use."""
+    epsilon: Epsilon
+    """ε of the whole training, from 0.001 to 10, as a decimal string."""
+    version: Annotated[StrictInt, Field(ge=1, le=limits.INTEGER_MAX)] | None = None
+    """The version of the records that is meant; without it the current one."""
+    draw: Annotated[StrictInt, Field(ge=1, le=limits.DRAW_MAX)] = 1
+    """Another number asks for fresh noise, and is charged again; the same number gets the same answer at no cost."""
+
+    @property
+    def charge(self) -> Loss:
+        """What a release of it costs, unless it was answered before."""
+        return Loss(self.epsilon)
+
+    def pinned(self, version: int) -> "Training":
+        """The same training on one version of the records."""
+        return self.model_copy(update={"version": version})
+
+    @property
+    def pinned_version(self) -> int:
+        """The version of the records that it is pinned to.
+
+        Raises:
+            ValueError: It is not pinned.
+        """
+        if self.version is None:
+            raise ValueError("Pin the training to a version before its identity is taken.")
+        return self.version
+
+    def document(self) -> dict[str, Any]:
+        """The canonical document: defaults filled in, absent values left out."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    def check(self, schema: Schema) -> None:
+        """Refuse a training that does not fit a schema; looks at nothing else.
+
+        Raises:
+            UnknownColumn, SensitiveColumn, InvalidPlan: with the path of the fault and what would fit.
+        """
+        label = schema.by_name.get(self.label)
+        if label is None:
+            raise UnknownColumn(column=self.label, path="label")
+        if not label.label or label.nullable:
+            raise InvalidPlan(f"Column {self.label!r} is not declared as a label that is never missing.", "label")
+        for name in self.sensitive:
+            column = schema.by_name.get(name)
+            if column is None:
+                raise UnknownColumn(column=name, path="sensitive")
+            if not column.sensitive or not column.group_values:
+                raise InvalidPlan(f"Column {name!r} makes no groups: name a sensitive one with values.", "sensitive")
+        for index, feature in enumerate(self.features):
+            feature.check(schema, f"features[{index}]")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for what, names in (("sensitive", self.sensitive), ("features", [one.column for one in self.features])):
+            if len(set(names)) != len(names):
+                raise ValueError(f"A column is named twice in `{what}`.")
+        return self
+
+
+class TrainingStep(ContractModel):
+    """One look at the records: what it costs and which noise it gets."""
+
+    name: str
+    """What it is for."""
+    measures: Literal["counts", "choices", "sums"]
+    """Noisy counts of cells, splits chosen by noisy scores, or noisy sums of weighted counts."""
+    epsilon: str
+    """ε that it costs, as a decimal string."""
+    classes: int
+    """Classes of disjoint cells among which its ε is divided evenly."""
+    scale: float
+    """Of the noise: in people, for sums in their unit."""
+
+
+class TrainingQuote(ContractModel):
+    """A training's price: the same whatever the records are, and it touches neither records nor budget."""
+
+    dataset: str
+    """The dataset that was asked about."""
+    version: int | None
+    """The version of the records that is meant; null where none are loaded."""
+    relation: str
+    """The population's neighbouring relation: what ε is about."""
+    charge: Loss
+    """What the training would charge, unless it was answered before."""
+    steps: tuple[TrainingStep, ...]
+    """How ε is divided, in order."""
+
+
+class TrainedLeaf(ContractModel):
+    """A leaf of a trained tree."""
+
+    cell: Cell
+    """Who comes to it: the rules of its id."""
+    favourable: bool
+    """What it decides by itself: whether more of its people, as counted, have the label than not."""
+
+
+class TrainedTree(ContractModel):
+    """A tree whose leaves exclude each other and cover everybody."""
+
+    kind: Literal["tree"] = "tree"
+    """Which kind of model it is."""
+    leaves: tuple[TrainedLeaf, ...]
+    """All of them."""
+
+
+class TrainedScore(ContractModel):
+    """A score and the threshold from which on it is favourable."""
+
+    kind: Literal["score"] = "score"
+    """Which kind of model it is."""
+    document: Document
+    """How the score follows from the features, as derived columns have it."""
+    at_least: float
+    """Who has at least this score is decided favourably."""
+
+
+class LeafHistogram(ContractModel):
+    """The noisy numbers of people in one leaf."""
+
+    id: str
+    """The leaf's cell."""
+    positive: tuple[int, ...]
+    """Those with the label, for each group; noise may make a number negative."""
+    negative: tuple[int, ...]
+    """Those without it."""
+
+
+class TrainedCounts(ContractModel):
+    """What was counted of a trained model's leaves: all that is needed to let them decide otherwise."""
+
+    groups: tuple[Group, ...]
+    """All groups in order: of each the value of every sensitive column."""
+    noise: DiscreteLaplaceNoise
+    """On every number."""
+    leaves: tuple[LeafHistogram, ...]
+    """In the model's order."""
+
+
+class TrainingAnswer(AnswerToRequest):
+    """What a release of a training says before its charge is entered."""
+
+    training: Training
+    """The training in canonical form, pinned to the version."""
+    steps: tuple[TrainingStep, ...]
+    """How ε was divided, in order."""
+    model: Annotated[TrainedTree | TrainedScore, Field(discriminator="kind")]
+    """What was learned."""
+    counts: TrainedCounts | None = None
+    """Of a tree that is to be decided by its leaves' counts, these."""
+
+
+class TrainingRelease(TrainingAnswer, Entered):
+    """The answer to a training. Fields that this version does not know are ignored."""
+
+    signature: str
+    """Of the RFC 8785 bytes of the release without this member: "ed25519:" and base64."""
+
+
+def training_identity(training: Training, *, auditor: str, dataset: str) -> str:
+    """The name of the one release that answers a training: "sha256:<hex>".
+
+    Raises:
+        ValueError: The training is not pinned.
+    """
+    document = canonical.canonical_bytes(training.document())
+    names = {"auditor": auditor, "dataset": dataset, "version": training.pinned_version}
+    members = {name: canonical.canonical_bytes(value) for name, value in names.items()}
+    return canonical.sha256_name(canonical.object_bytes({**members, "training": document}))
