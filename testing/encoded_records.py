@@ -8,7 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from holder_service.records.encoded import Records, load_records
+from holder_service.records.engines import EncodedVersion, Upload
 from holder_service.records.files import RecordFiles
+from holder_service.records.local_engine import LocalEngine
 from holder_service.records.person_keys import PersonSecret
 from shared.rules import Record
 from shared.schema import Schema
@@ -31,14 +33,29 @@ def encoded_columns(
 
     `people` says of an aggregate table how many each row stands for.
     """
+    _write(folder / "upload", schema, columns, people)
+    load_records(folder / "upload", PARQUET, schema, 10**6, folder / "encoded")
+    return Records.open(folder / "encoded", schema)
+
+
+def loaded_columns(
+    folder: Path, schema: Schema, columns: Mapping[str, Any], *, people: Sequence[int] | None = None
+) -> tuple[LocalEngine, EncodedVersion]:
+    """Such records in the home of a local engine of their own: a new folder."""
+    files = record_files(folder, PersonSecret.forgotten())
+    _write(folder / "upload", schema, columns, people)
+    engine = LocalEngine(files)
+    engine.load(Upload(folder / "upload", PARQUET), schema, records_max=10**6, name="0" * 32)
+    return engine, EncodedVersion("records", "0" * 32, schema)
+
+
+def _write(path: Path, schema: Schema, columns: Mapping[str, Any], people: Sequence[int] | None) -> None:
     arrays = {
         name: pa.array(values, _ARROW_TYPES[schema.by_name[name].type]) if isinstance(values, list) else values
         for name, values in columns.items()
     }
     own = pa.array(range(len(next(iter(arrays.values())))) if people is None else people, pa.int64())
-    pa.parquet.write_table(pa.table({schema.row_column: own, **arrays}), folder / "upload")
-    load_records(folder / "upload", PARQUET, schema, 10**6, folder / "encoded")
-    return Records.open(folder / "encoded", schema)
+    pa.parquet.write_table(pa.table({schema.row_column: own, **arrays}), path)
 
 
 def record_files(home: Path, secret: PersonSecret) -> RecordFiles:

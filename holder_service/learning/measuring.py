@@ -9,7 +9,7 @@ one after the other: Dwork, Rothblum, Vadhan 2010).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,37 @@ def people_that_change(relation: NeighbouringRelation) -> int:
     return 1 if relation.name == "add_remove" else 2
 
 
+class Combination(NamedTuple):
+    """A sum of counts, each times a whole number.
+
+    Attributes:
+        counts: Which counts: of each the index of its cell, times the number of groups, plus the index of its group.
+        weights: As many whole numbers.
+    """
+
+    counts: IntArray
+    weights: IntArray
+
+
+def largest_change(combinations: Sequence[Combination], classes: Sequence[Sequence[int]], groups: int = 1) -> int:
+    """By how much all of some sums together change at most with one person who comes or goes: an L1 sensitivity.
+
+    The person is in one cell of each class at most, and in one group. There each sum changes by the weight that it
+    gives to the count. So the sums change by no more than the largest such total of each class, over all classes.
+
+    Args:
+        combinations: The sums.
+        classes: Of the cells, each of disjoint ones.
+        groups: The number of groups that each cell is counted by.
+    """
+    cells = sum(map(len, classes))
+    totals: IntArray = np.zeros(cells * groups, dtype=np.int64)
+    for one in combinations:
+        np.add.at(totals, one.counts, np.abs(one.weights))
+    of_cell = totals.reshape(cells, groups).max(axis=1, initial=0)
+    return sum(int(of_cell[list(chosen)].max(initial=0)) for chosen in classes)
+
+
 @dataclass(slots=True, repr=False)
 class Measuring:
     """Counts for one training, and adds the noise that was announced.
@@ -112,20 +143,22 @@ class Measuring:
         true_counts = self.engine.count(self.version, cells, classes, sensitive).reveal_to_mechanism()
         return np.array(mechanism.release(true_counts.ravel().tolist()), dtype=np.int64).reshape(true_counts.shape)
 
-    def sums(self, name: str, cells: Sequence[Cell], weights: IntArray) -> list[int]:
-        """Noisy sums of weighted counts, one for each row of `weights`, shape (sums, cells).
+    def sums(
+        self, name: str, cells: Sequence[Cell], combinations: Sequence[Combination], sensitive: Sequence[str] = ()
+    ) -> list[int]:
+        """Noisy sums of weighted counts of some cells by groups, one for each combination.
 
         Raises:
             Overspent: One person changes the sums by more than was announced.
         """
         step = self._take(name, "sums")
         classes = self._classes(step, cells)
-        of_cell = np.abs(weights).sum(axis=0)
-        if sum(int(of_cell[list(chosen)].max()) for chosen in classes) > step.sensitivity:
+        groups = self.schema.group_count(sensitive)
+        if largest_change(combinations, classes, groups) > step.sensitivity:
             raise Overspent(f"Step {name!r}: the sums change by more than was paid for.")
         mechanism = step.noise(self.relation)
-        true_counts = self.engine.count(self.version, cells, classes, ()).reveal_to_mechanism()
-        return mechanism.release((weights @ true_counts[:, 0]).tolist())
+        true_counts = self.engine.count(self.version, cells, classes, sensitive).reveal_to_mechanism().ravel()
+        return mechanism.release([int(one.weights @ true_counts[one.counts]) for one in combinations])
 
     def choices(self, name: str, nodes: Sequence[Cell], cells: Sequence[Cell], scores: Scores) -> list[int]:
         """One candidate for each node, chosen by noisy scores.
