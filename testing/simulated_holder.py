@@ -30,12 +30,13 @@ from shared.releases import (
     LedgerPosition,
     ReleasedBatch,
     ReleasedCell,
-    SerialisedAnswer,
     signature_of,
     signed_bytes,
 )
+from shared.trainings import Training, TrainingAnswer
 from testing.http_servers import serving_http
 from testing.registers import REGISTER
+from testing.simulated_trainings import training_answer, training_quote
 
 KEY = "an-auditors-key"
 Document = dict[str, Any]
@@ -137,6 +138,10 @@ class SimulatedHolder:
                 return _json(200, self.quote(Plan.model_validate_json(body)))
             case "POST", ["datasets", "register", "releases"]:
                 return self.release(Plan.model_validate_json(body))
+            case "POST", ["datasets", "register", "trainings", "quotes"]:
+                return _json(200, self.training_quote(Training.model_validate_json(body)))
+            case "POST", ["datasets", "register", "trainings"]:
+                return self.trained(Training.model_validate_json(body))
             case "GET", ["ledger", "head"]:
                 return _json(200, self.head or self.position(len(self.ledger)))
             case "GET", ["ledger", "entries", number]:
@@ -198,12 +203,8 @@ class SimulatedHolder:
 
     def release(self, plan: Plan) -> tuple[int, bytes]:
         """The answer to a plan: the same for the same plan."""
-        name = identity(auditor="ADR", dataset=self.dataset.name, plan=plan)
-        if name in self.answered:
-            return 200, self.answered[name]
-        self.ledger.append(f"sha256:{len(self.ledger) + 1:064x}")
         answer = Answer(
-            id=name,
+            id=identity(auditor="ADR", dataset=self.dataset.name, plan=plan),
             dataset=self.dataset.name,
             version=plan.pinned_version,
             auditor="ADR",
@@ -213,18 +214,38 @@ class SimulatedHolder:
             charge=self._charge(plan),
             batches=tuple(self._released(plan, batch) for batch in plan.batches),
         )
+        return self._entered(answer)
+
+    def training_quote(self, training: Training) -> Document:
+        """A training's price."""
+        document: Document = training_quote(training, self.dataset).model_dump(mode="json")
+        self.change_quote(document)
+        return document
+
+    def trained(self, training: Training) -> tuple[int, bytes]:
+        """The answer to a training: the same for the same one."""
+        return self._entered(training_answer(training, self.dataset, auditor="ADR"))
+
+    def _entered(self, answer: Answer | TrainingAnswer) -> tuple[int, bytes]:
+        """An answer charged and signed; the one that there was of the same identity."""
+        if answer.id in self.answered:
+            return 200, self.answered[answer.id]
+        self.ledger.append(f"sha256:{len(self.ledger) + 1:064x}")
         entered = Entered(
             created=datetime.now(UTC),
             remaining=Loss(NANO_PER_UNIT // 2),
             ledger=LedgerPosition(sequence=len(self.ledger), hash=self.ledger[-1]),
             key="k1",
         )
-        document: Document = json.loads(SerialisedAnswer.of(answer).signed(entered, lambda _: ""))
+        document: Document = {
+            **answer.model_dump(mode="json", exclude_none=True),
+            **entered.model_dump(mode="json"),
+        }
         self.before_signing(document)
         document["signature"] = signature_of(signed_bytes(document), self.signing)
         self.after_signing(document)
-        self.answered[name] = json.dumps(document).encode()
-        return 201, self.answered[name]
+        self.answered[answer.id] = json.dumps(document).encode()
+        return 201, self.answered[answer.id]
 
     def position(self, sequence: int) -> Document | None:
         """What the ledger holds at a position."""
@@ -282,7 +303,7 @@ def simulated_holder() -> Iterator[SimulatedHolder]:
             if simulated.take_over(self):
                 return
             status, answer = simulated.answer(self.command, self.path.partition("?")[0], body)
-            if simulated.answers_lost and self.path.endswith("/releases"):
+            if simulated.answers_lost and self.path.endswith(("/releases", "/trainings")):
                 simulated.answers_lost -= 1
                 self.close_connection = True
             else:

@@ -16,7 +16,8 @@ from auditor_client.audits.stored_answers import (
     reusable_answer,
     supports_of,
 )
-from auditor_client.errors import HolderLied, HolderRefused, HolderUnavailable, QuestionRefused, ReceiptsDamaged
+from auditor_client.errors import HolderRefused, HolderUnavailable, QuestionRefused
+from auditor_client.exchange.answers import ChargedAnswers
 from auditor_client.exchange.columns import require_ready
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts
@@ -51,6 +52,7 @@ class Answering:
     def __init__(self, holder: HolderClient, receipts: Receipts, notes: Notes, about: About, on_step: Step) -> None:
         self._holder = holder
         self._receipts = receipts
+        self._charged = ChargedAnswers(holder, receipts)
         self._notes = notes
         self._about = about
         self._on_step = on_step
@@ -143,38 +145,21 @@ class Answering:
     def _release(self, question: Question, quote: Quote, auditor: str) -> StoredAnswer:
         """Ask, verify, keep the receipt: in this order, and nothing is used before."""
         plan = question.plan
-        keys = self._receipts.pin(self._holder.keys())
         self._on_step("Waiting for the answer")
-        try:
-            unverified = self._holder.release(question.dataset.name, plan)
-        except HolderUnavailable as error:
-            raise HolderUnavailable(
-                f"{error} The plan was made for version {plan.version} of the records: pin it if you ask again later."
-            ) from error
-        try:
-            if all(key.id != unverified.document.get("key") for key in keys.keys):
-                keys = self._receipts.pin(self._holder.keys())  # signed with a key that was made in between
-            release = verified_release(
-                unverified.document,
+        kept = self._charged.answered(
+            lambda holder: holder.release(question.dataset.name, plan),
+            lambda document, keys: verified_release(
+                document,
                 keys=keys,
                 plan=plan,
                 quote=quote,
                 dataset=question.dataset,
                 auditor=auditor,
                 schema=question.schema,
-            )
-            receipt = self._receipts.keep(release.id, unverified.body)
-        except HolderLied as error:
-            raise HolderLied(f"{error} {self._evidence(unverified.body)}") from error
-        key = next(key for key in keys.keys if key.id == release.key)
-        return StoredAnswer(release, unverified.document, receipt, key)
-
-    def _evidence(self, body: bytes) -> str:
-        """Keep a false answer, and say where; a failure to keep it must not hide that it is false."""
-        try:
-            return f"The answer is kept as evidence in {self._receipts.keep_refused(body)}."
-        except ReceiptsDamaged as error:
-            return f"The answer could not be kept as evidence: {error}"
+            ),
+            again=f"The plan was made for version {plan.version} of the records: pin it if you ask again later.",
+        )
+        return StoredAnswer(kept.release, kept.document, kept.receipt, kept.key)
 
     def _budget_now(self, dataset: str) -> Budget | None:
         """The account after an audit; None if the holder does not answer: the finding does not depend on it."""

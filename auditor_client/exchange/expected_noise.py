@@ -40,9 +40,9 @@ def expected_noise(batch: Batch, relation: NeighbouringRelation, schema: Schema,
     asked, loss = batch.mechanism, batch.loss
     counts_that_change = relation.counts_that_change(schema.group_count(sensitive), moved=batch.names_sensitive(schema))
     if isinstance(asked, Laplace):
-        return DiscreteLaplaceNoise(scale=_not_below(Fraction(counts_that_change * NANO_PER_UNIT, loss.epsilon_nano)))
+        return DiscreteLaplaceNoise(scale=not_below(Fraction(counts_that_change * NANO_PER_UNIT, loss.epsilon_nano)))
     if isinstance(asked, Exponential):
-        scale = _not_below(Fraction(2 * counts_that_change * NANO_PER_UNIT, loss.epsilon_nano))
+        scale = not_below(Fraction(2 * counts_that_change * NANO_PER_UNIT, loss.epsilon_nano))
         return ExponentialNoise(scale=scale, upper=asked.upper)
     if isinstance(asked, Gaussian):
         epsilon, delta = loss.epsilon_nano / NANO_PER_UNIT, loss.delta_nano / NANO_PER_UNIT
@@ -59,11 +59,15 @@ def is_expected(noise: Noise, expected: Noise) -> bool:
     """Whether the noise that a holder describes is the expected one, up to the rounding of scales."""
     if isinstance(noise, RandomisedResponseNoise) or isinstance(expected, RandomisedResponseNoise):
         return noise == expected
-    gaussian = isinstance(expected, DiscreteGaussianNoise)
-    least = 1 - _GAUSSIAN_TOLERANCE if gaussian else 1
-    most = 1 + (_GAUSSIAN_TOLERANCE if gaussian else _RAISED_TOLERANCE)
     alike = noise.model_copy(update={"scale": expected.scale}) == expected
-    return alike and least <= noise.scale / expected.scale <= most
+    if isinstance(expected, DiscreteGaussianNoise):
+        return alike and abs(noise.scale / expected.scale - 1) <= _GAUSSIAN_TOLERANCE
+    return alike and is_expected_scale(noise.scale, expected.scale)
+
+
+def is_expected_scale(scale: float, expected: float) -> bool:
+    """Whether the scale of a geometric noise is the expected one, or raised by a few ulps."""
+    return 1 <= scale / expected <= 1 + _RAISED_TOLERANCE
 
 
 def approximate_delta(rho: float, epsilon: float) -> float:
@@ -79,7 +83,7 @@ def approximate_delta(rho: float, epsilon: float) -> float:
     return math.exp((high - 1) * (high * rho - epsilon) + high * math.log1p(-1 / high)) / (high - 1)
 
 
-def _not_below(needed: Fraction) -> float:
+def not_below(needed: Fraction) -> float:
     """The smallest double that is at least a fraction."""
     scale = float(needed)
     return scale if Fraction(scale) >= needed else math.nextafter(scale, math.inf)

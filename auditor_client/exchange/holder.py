@@ -22,6 +22,7 @@ from shared.columns import ColumnDescription, DerivedColumn
 from shared.datasets import Budget, DatasetDescription
 from shared.plans import Plan, Quote
 from shared.releases import LedgerPosition, SigningKeys
+from shared.trainings import Training, TrainingQuote
 
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
 
@@ -126,9 +127,21 @@ class HolderClient(HttpCaller):
         """
         if plan.version is None:
             raise ValueError("Pin the plan to a version of the records before it is asked.")
-        path = f"{_dataset_path(dataset)}/releases"
-        body = self.call("POST", path, _body(plan))
-        return UnverifiedRelease(body, parsed(body, path))
+        return self._release(f"{_dataset_path(dataset)}/releases", _body(plan))
+
+    def training_quote(self, dataset: str, training: Training) -> TrainingQuote:
+        """A training's price, and how ε is divided; touches neither records nor budget."""
+        path = f"{_dataset_path(dataset)}/trainings/quotes"
+        return _fitted(TrainingQuote, self.call("POST", path, _body(training)), path)
+
+    def training(self, dataset: str, training: Training) -> UnverifiedRelease:
+        """Have a model trained: charged once, with the same answer however often it is asked.
+
+        Raises:
+            ValueError: The training is not pinned to a version of the records, as for `release`.
+        """
+        _ = training.pinned_version
+        return self._release(f"{_dataset_path(dataset)}/trainings", _body(training))
 
     def columns(self, dataset: str) -> tuple[ColumnDescription, ...]:
         """This auditor's own derived columns of a dataset."""
@@ -171,6 +184,10 @@ class HolderClient(HttpCaller):
         """Sequence and hash of one entry of the ledger."""
         return self._get(LedgerPosition, f"/v1/ledger/entries/{sequence}")
 
+    def _release(self, path: str, content: bytes) -> UnverifiedRelease:
+        body = self.call("POST", path, content)
+        return UnverifiedRelease(body, parsed(body, path))
+
     def _get_of(self, dataset: str, model: type[_ModelT], path: str = "") -> _ModelT:
         """Something about a dataset; where there is none of that name, the refusal says which there are."""
         try:
@@ -194,8 +211,8 @@ def _column_path(dataset: str, name: str) -> str:
     return f"{_dataset_path(dataset)}/columns/{quoted(name, safe=':')}"
 
 
-def _body(plan: Plan) -> bytes:
-    return json.dumps(plan.document()).encode()
+def _body(asked: Plan | Training) -> bytes:
+    return json.dumps(asked.document()).encode()
 
 
 def _fitted(model: type[_ModelT], body: bytes, path: str) -> _ModelT:

@@ -16,11 +16,13 @@ from auditor_client.durable_files import write_durably
 from auditor_client.errors import AuditorError, HolderLied, NotFound, ReceiptsDamaged
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.holder import HolderClient
+from auditor_client.exchange.training_verification import signed_training
 from auditor_client.exchange.verification import signed_release
 from auditor_client.tables import Table
 from shared.canonical import sha256_name
 from shared.handovers import UnvouchedKey, require_vouched
 from shared.releases import LedgerPosition, Release, SigningKey, SigningKeys
+from shared.trainings import TrainingRelease
 
 _KEYS: Final = "keys.json"
 _REFUSED: Final = "refused"
@@ -34,7 +36,7 @@ class ReceiptCheck:
     """
 
     file: Path
-    release: Release | None
+    release: Release | TrainingRelease | None
     fault: str | None
 
 
@@ -171,8 +173,8 @@ class Receipts:
             raise ReceiptsDamaged(f"The receipt {path} cannot be read: {error.strerror}.") from error
         if earlier != body:
             raise HolderLied(
-                f"The holder answered the same plan before with other bytes: see {path}. One plan has one answer; "
-                "do not use the new one, and report it to the holder's administrator."
+                f"The holder answered the same request before with other bytes: see {path}. One request has one "
+                "answer; do not use the new one, and report it to the holder's administrator."
             )
         return path
 
@@ -236,12 +238,12 @@ def _check(file: Path, keys: SigningKeys, holder: HolderClient | None, entries: 
     return ReceiptCheck(file, release, None if holder is None else _entry_fault(release.ledger, holder))
 
 
-def _read(file: Path, keys: SigningKeys) -> Release:
+def _read(file: Path, keys: SigningKeys) -> Release | TrainingRelease:
     try:
         document = parsed(file.read_bytes(), file.name)
     except (OSError, AuditorError) as error:
         raise ReceiptsDamaged("The file cannot be read as a release. Restore it from a copy.") from error
-    release = signed_release(document, keys)
+    release = signed_training(document, keys) if "training" in document else signed_release(document, keys)
     if file.stem != release.id.removeprefix("sha256:"):
         raise ReceiptsDamaged(f"The file is not named after the release {release.id} in it. Rename it.")
     return release

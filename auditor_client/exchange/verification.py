@@ -8,7 +8,7 @@ Whether the counts are true cannot be checked from outside.
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
@@ -20,6 +20,9 @@ from shared.datasets import DatasetDescription
 from shared.plans import Batch, BatchQuote, Plan, Quote, identity
 from shared.releases import BadSignature, Release, ReleasedBatch, SigningKeys, verify_signature
 from shared.schema import Schema
+from shared.trainings import TrainingRelease
+
+AnyRelease = TypeVar("AnyRelease", Release, TrainingRelease)
 
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -49,11 +52,11 @@ def verified_release(
         HolderLied: Naming the fault. Else every count belongs to the group and the cell that the plan says.
     """
     release = signed_release(document, keys)
-    _require(release.plan.document() == plan.document(), "it answers another plan than was asked")
-    _require(release.dataset == dataset.name, "it is about another dataset")
-    _require(release.auditor == auditor, "it was made for another auditor")
-    _require(release.relation == dataset.relation, "it names another neighbouring relation than the dataset declares")
-    _require(
+    require(release.plan.document() == plan.document(), "it answers another plan than was asked")
+    require(release.dataset == dataset.name, "it is about another dataset")
+    require(release.auditor == auditor, "it was made for another auditor")
+    require(release.relation == dataset.relation, "it names another neighbouring relation than the dataset declares")
+    require(
         release.charge == quote.charge,
         f"it was charged {loss_words(release.charge)}, and the quote said {loss_words(quote.charge)}",
     )
@@ -67,9 +70,22 @@ def signed_release(document: Mapping[str, Any], keys: SigningKeys) -> Release:
     Raises:
         HolderLied: Naming the fault.
     """
+    release = signed_answer(document, keys, Release)
+    require(release.plan.version == release.version, "its plan is pinned to another version than it names")
+    name = identity(auditor=release.auditor, dataset=release.dataset, plan=release.plan)
+    require(release.id == name, "its id is not the identity of its auditor, dataset, version and plan")
+    return release
+
+
+def signed_answer(document: Mapping[str, Any], keys: SigningKeys, kind: type[AnyRelease]) -> AnyRelease:
+    """Check what a release of any kind says about itself, but for its identity: its signature, form, entry and key.
+
+    Raises:
+        HolderLied: Naming the fault.
+    """
     try:
         verify_signature(document, keys)
-        release = Release.model_validate(document, extra="ignore")
+        release = kind.model_validate(document, extra="ignore")
     except BadSignature as error:
         raise HolderLied(f"{error} Do not use it, and report it to the holder's administrator.") from error
     except ValidationError as error:
@@ -77,15 +93,12 @@ def signed_release(document: Mapping[str, Any], keys: SigningKeys) -> Release:
         raise _lie(f"it does not fit the contract at {path}: {why}") from error
     except RecursionError as error:
         raise _lie("it is nested more deeply than the contract allows") from error
-    _require(release.plan.version == release.version, "its plan is pinned to another version than it names")
-    name = identity(auditor=release.auditor, dataset=release.dataset, plan=release.plan)
-    _require(release.id == name, "its id is not the identity of its auditor, dataset, version and plan")
-    _require(
+    require(
         release.ledger.sequence >= 1 and _DIGEST.fullmatch(release.ledger.hash) is not None,
         "it names no entry of a ledger",
     )
     key = next(key for key in keys.keys if key.id == release.key)
-    _require(key.valid_to is None or release.created <= key.valid_to, "its key was no longer valid when it was made")
+    require(key.valid_to is None or release.created <= key.valid_to, "its key was no longer valid when it was made")
     return release
 
 
@@ -95,18 +108,18 @@ def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription, schema
     Raises:
         HolderLied: Naming the fault.
     """
-    _require(quote.dataset == dataset.name and quote.relation == dataset.relation, "the quote is for another dataset")
-    _require(quote.version == plan.version, "the quote is for another version of the records")
+    require(quote.dataset == dataset.name and quote.relation == dataset.relation, "the quote is for another dataset")
+    require(quote.version == plan.version, "the quote is for another version of the records")
     names = [batch.name for batch in plan.batches]
-    _require([batch.name for batch in quote.batches] == names, "the quote is for other batches")
+    require([batch.name for batch in quote.batches] == names, "the quote is for other batches")
     charge = NO_LOSS
     for asked, priced in zip(plan.batches, quote.batches, strict=True):
         classes = priced.composition.get("classes", 0)
-        _require(1 <= classes <= len(asked.cells), "the quote counts more classes than cells, or none")
+        require(1 <= classes <= len(asked.cells), "the quote counts more classes than cells, or none")
         charge += asked.loss * classes
         where = f"batch {asked.name!r} of the quote: "
         _check_groups_and_noise(priced, asked, plan, dataset, schema, where=where)
-    _require(
+    require(
         quote.charge == charge,
         f"the quote charges {loss_words(quote.charge)}, and its batches come to {loss_words(charge)}",
     )
@@ -115,13 +128,13 @@ def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription, schema
 def _check_batches(release: Release, quote: Quote, dataset: DatasetDescription, schema: Schema) -> None:
     plan = release.plan
     names = [batch.name for batch in plan.batches]
-    _require([batch.name for batch in release.batches] == names, "its batches are not the plan's, in the plan's order")
+    require([batch.name for batch in release.batches] == names, "its batches are not the plan's, in the plan's order")
     for asked, priced, answered in zip(plan.batches, quote.batches, release.batches, strict=True):
         where = f"batch {asked.name!r}: "
         amounts = _loss(answered)
         classes = priced.composition["classes"]
-        _require(amounts == asked.loss * classes, f"{where}its epsilon or delta is not the plan's")
-        _require(answered.composition == priced.composition, f"{where}its composition is not the quoted one")
+        require(amounts == asked.loss * classes, f"{where}its epsilon or delta is not the plan's")
+        require(answered.composition == priced.composition, f"{where}its composition is not the quoted one")
         _check_groups_and_noise(answered, asked, plan, dataset, schema, where=where)
         _check_counts(answered, asked, where)
 
@@ -130,12 +143,12 @@ def _check_groups_and_noise(
     answered: BatchQuote, asked: Batch, plan: Plan, dataset: DatasetDescription, schema: Schema, *, where: str
 ) -> None:
     declared = schema.groups(plan.sensitive)
-    _require(answered.groups == declared, f"{where}its groups are not those of the dataset's declaration, in its order")
-    _require(
+    require(answered.groups == declared, f"{where}its groups are not those of the dataset's declaration, in its order")
+    require(
         answered.counted_groups == dataset.neighbouring.counted_groups(declared, moved=asked.names_sensitive(schema)),
         f"{where}it counts other groups than the relation {dataset.relation} allows",
     )
-    _require(
+    require(
         is_expected(answered.noise, expected_noise(asked, dataset.neighbouring, schema, plan.sensitive)),
         f"{where}its noise ({answered.noise}) is not the one of {asked.mechanism.name!r} at {loss_words(asked.loss)}",
     )
@@ -143,10 +156,10 @@ def _check_groups_and_noise(
 
 def _check_counts(answered: ReleasedBatch, asked: Batch, where: str) -> None:
     ids = [cell.id for cell in asked.cells]
-    _require([cell.id for cell in answered.cells] == ids, f"{where}its cells are not the plan's, in the plan's order")
+    require([cell.id for cell in answered.cells] == ids, f"{where}its cells are not the plan's, in the plan's order")
     width = len(answered.groups if answered.counted_groups is None else answered.counted_groups)
     for cell in answered.cells:
-        _require(len(cell.counts) == width, f"{where}cell {cell.id!r} has {len(cell.counts)} counts for {width} groups")
+        require(len(cell.counts) == width, f"{where}cell {cell.id!r} has {len(cell.counts)} counts for {width} groups")
 
 
 def _loss(answered: BatchQuote) -> Loss | None:
@@ -157,7 +170,12 @@ def _loss(answered: BatchQuote) -> Loss | None:
         return None
 
 
-def _require(condition: bool, what: str) -> None:
+def require(condition: bool, what: str) -> None:
+    """Refuse an answer of which something does not hold.
+
+    Raises:
+        HolderLied: With what is wrong, a part of a sentence.
+    """
     if not condition:
         raise _lie(what)
 

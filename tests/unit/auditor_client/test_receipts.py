@@ -14,8 +14,9 @@ from auditor_client.exchange.receipts import Receipts, check_receipts
 from holder_service.signing import SigningKeyPair
 from shared.plans import Plan
 from shared.releases import SigningKey, SigningKeys
-from testing.registers import plan
+from testing.registers import LOANS, plan
 from testing.simulated_holder import KEY, SimulatedHolder, simulated_holder
+from testing.simulated_trainings import loans_training
 
 
 def key(name: str, public_key: str = "AAAA", valid_to: datetime | None = None) -> SigningKey:
@@ -71,7 +72,7 @@ def test_the_same_answer_again_is_the_same_receipt(receipts: Receipts) -> None:
 def test_another_answer_to_the_same_plan_is_a_lie(receipts: Receipts) -> None:
     path = receipts.keep("sha256:" + "ab" * 32, b'{"counts": 1}')
 
-    with pytest.raises(HolderLied, match="same plan"):
+    with pytest.raises(HolderLied, match="same request"):
         receipts.keep("sha256:" + "ab" * 32, b'{"counts": 2}')
 
     assert path.read_bytes() == b'{"counts": 1}'
@@ -186,6 +187,23 @@ def test_good_receipts_pass(receipts: Receipts, client: HolderClient) -> None:
     assert found.ok
     assert len(found.checks) == 2
     assert found.to_document()["head"]["sequence"] == 2
+
+
+def test_trainings_have_receipts_like_plans(
+    receipts: Receipts, client: HolderClient, simulated: SimulatedHolder
+) -> None:
+    fill(receipts, client, "0.3")
+    simulated.dataset = LOANS
+    trained = client.training("register", loans_training())
+    path = receipts.keep(trained.document["id"], trained.body)
+
+    good = check_receipts(receipts, client)
+    path.write_bytes(trained.body.replace(b'"positive": [200', b'"positive": [201'))
+    changed = check_receipts(receipts, client)
+
+    assert good.ok
+    assert {check.release.id for check in good.checks if check.release} >= {trained.document["id"]}
+    assert [check.file for check in changed.checks if check.fault] == [path]
 
 
 def test_signatures_can_be_checked_without_the_holder(receipts: Receipts, client: HolderClient) -> None:

@@ -1,0 +1,205 @@
+"""Whether a training's answer is what was asked for: every lie that can be known without the records is found out."""
+
+import copy
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from auditor_client.errors import HolderLied
+from auditor_client.exchange.training_verification import check_training_quote, verified_training
+from shared.amounts import format_nano
+from shared.datasets import DatasetDescription
+from shared.releases import SigningKeys
+from shared.trainings import Training, TrainingQuote, TrainingRelease, training_identity
+from testing.registers import LOANS
+from testing.simulated_holder import Document, SimulatedHolder
+from testing.simulated_trainings import loans_training
+
+
+def answer(holder: SimulatedHolder, asked: Training) -> Document:
+    document: Document = json.loads(holder.trained(asked)[1])
+    return document
+
+
+def verify(holder: SimulatedHolder, document: Document, asked: Training) -> TrainingRelease:
+    honest = SimulatedHolder(dataset=holder.dataset)
+    return verified_training(
+        document,
+        keys=SigningKeys.model_validate(holder.keys()),
+        training=asked,
+        quote=TrainingQuote.model_validate(honest.training_quote(asked)),
+        dataset=holder.dataset,
+        auditor="ADR",
+    )
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_an_honest_training_passes(relation: str) -> None:
+    holder, asked = SimulatedHolder(dataset=LOANS.model_copy(update={"relation": relation})), loans_training()
+
+    release = verify(holder, answer(holder, asked), asked)
+
+    assert release.counts is not None
+    assert len(release.counts.leaves) == 4
+    assert release.id == training_identity(asked, auditor="ADR", dataset="register")
+
+
+@given(st.integers(min_value=10**6, max_value=10**10), st.sampled_from(["add_remove", "replace"]))
+def test_every_honest_division_passes(epsilon_nano: int, relation: str) -> None:
+    dataset, asked = LOANS.model_copy(update={"relation": relation}), loans_training(format_nano(epsilon_nano))
+    quote = SimulatedHolder(dataset=dataset).training_quote(asked)
+
+    check_training_quote(TrainingQuote.model_validate(quote), training=asked, dataset=dataset)
+
+
+def leaf(document: Document, index: int = 0) -> Document:
+    found: Document = document["model"]["leaves"][index]
+    return found
+
+
+def _put(path: str, value: Any) -> Callable[[Document], None]:
+    *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+
+    def change(document: Document) -> None:
+        node: Any = document
+        for part in parents:
+            node = node[part]
+        node[last] = value
+
+    return change
+
+
+def _both(*changes: Callable[[Document], None]) -> Callable[[Document], None]:
+    def change(document: Document) -> None:
+        for one in changes:
+            one(document)
+
+    return change
+
+
+_RULE = "model.leaves.1.cell.any_of.0.all_of"
+
+SIGNED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
+    "another training": (_put("training.label", "citizen"), "identity"),
+    "another dataset": (_put("dataset", "other"), "identity"),
+    "another auditor": (_put("auditor", "EVE"), "identity"),
+    "another version": (_put("version", 2), "version"),
+    "another identity": (_put("id", "sha256:" + "0" * 64), "identity"),
+    "another relation": (_put("relation", "replace"), "relation"),
+    "a higher charge": (_put("charge.epsilon", "2"), "charged"),
+    "a step less": (lambda d: d["steps"].pop(), "steps"),
+    "another division": (
+        _both(_put("steps.0.epsilon", "0.5"), _put("steps.1.epsilon", "0.000000001")),
+        "steps",
+    ),
+    "less noise in a step": (lambda d: d["steps"][2].update(scale=d["steps"][2]["scale"] / 2), "steps"),
+    "less noise on the counts": (lambda d: d["counts"]["noise"].update(scale=1.5), "noise on its leaves"),
+    "a leaf less": (
+        _both(lambda d: d["model"]["leaves"].pop(), lambda d: d["counts"]["leaves"].pop()),
+        "leave some out",
+    ),
+    "a leaf wider": (lambda d: d["model"]["leaves"][1]["cell"]["any_of"][0]["all_of"].pop(), "overlap"),
+    "a leaf twice": (lambda d: d["model"]["leaves"].append(d["model"]["leaves"][0]), "two of one name"),
+    "a split between bins": (_put(f"{_RULE}.1.value", 30), "elsewhere than where bins begin"),
+    "a split that the declaration lacks": (_put(f"{_RULE}.1.column", "shoe size"), "no feature"),
+    "a split on a column that was not asked": (
+        _put(f"{_RULE}.1", {"column": "citizen", "op": "eq", "value": True}),
+        "no feature",
+    ),
+    "a split on a sensitive column": (_put(f"{_RULE}.1", {"column": "sex", "op": "eq", "value": "Male"}), "no feature"),
+    "a split that means nothing": (_put(f"{_RULE}.1", {"column": "education", "op": "lt", "value": 3}), "elsewhere"),
+    "a leaf that decides otherwise": (lambda d: leaf(d).update(favourable=not leaf(d)["favourable"]), "decides other"),
+    "counts that decide otherwise": (_put("counts.leaves.0.positive", [5000, 5000]), "decides other"),
+    "counts of other leaves": (lambda d: d["counts"]["leaves"].reverse(), "not of the model's leaves"),
+    "a count less": (lambda d: d["counts"]["leaves"][0]["negative"].pop(), "not a count for each"),
+    "no counts": (lambda d: d.pop("counts"), "without the counts"),
+    "groups in another order": (lambda d: d["counts"]["groups"].reverse(), "groups"),
+    "a score instead": (
+        _put("model", {"kind": "score", "document": {"kind": "linear", "terms": []}, "at_least": 0.5}),
+        "another kind|contract",
+    ),
+    "no ledger entry": (_put("ledger.sequence", 0), "ledger"),
+    "a key that is not published": (_put("key", "k2"), "publish"),
+    "no nonce": (lambda d: d.pop("nonce"), "nonce"),
+}
+
+
+@pytest.mark.parametrize("lie", sorted(SIGNED_LIES))
+def test_a_lie_under_a_good_signature_is_found_out(lie: str) -> None:
+    change, refusal = SIGNED_LIES[lie]
+    holder, asked = SimulatedHolder(dataset=LOANS, before_signing=change), loans_training()
+
+    with pytest.raises(HolderLied, match=refusal):
+        verify(holder, answer(holder, asked), asked)
+
+
+def test_what_was_changed_behind_the_signature_is_found_out() -> None:
+    """Every single value of the answer, even those that nothing else would notice."""
+    holder, asked = SimulatedHolder(dataset=LOANS), loans_training()
+    document = answer(holder, asked)
+
+    for path in _paths(document):
+        changed = copy.deepcopy(document)
+        *parents, last = path
+        node: Any = changed
+        for part in parents:
+            node = node[part]
+        node[last] = f"{node[last]}x"
+        with pytest.raises(HolderLied):
+            verify(holder, changed, asked)
+
+
+def _paths(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if isinstance(node, dict | list):
+        members = node.items() if isinstance(node, dict) else enumerate(node)
+        return [found for name, value in members for found in _paths(value, (*path, name))]
+    return [path]
+
+
+QUOTED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
+    "another dataset": (_put("dataset", "other"), "another dataset"),
+    "another relation": (_put("relation", "replace"), "another dataset"),
+    "another version": (_put("version", 2), "another version"),
+    "a higher charge": (_put("charge.epsilon", "2"), "is to cost"),
+    "a lower charge": (_put("charge.epsilon", "0.5"), "is to cost"),
+    "no steps": (_put("steps", []), "no steps"),
+    "a step less": (lambda d: d["steps"].pop(0), "do not come to"),
+    "a step twice": (lambda d: d["steps"].append(d["steps"][0]), "two of one name"),
+    "a step that costs nothing": (_put("steps.0.epsilon", "0"), "noise of step"),
+    "an epsilon that is none": (_put("steps.0.epsilon", "-1"), "noise of step"),
+    "too little noise": (lambda d: d["steps"][2].update(scale=math.nextafter(2, 0)), "noise of step"),
+    "too much noise": (lambda d: d["steps"][2].update(scale=2.001), "noise of step"),
+    "choices without noise": (_put("steps.0.scale", 1e-300), "noise of step"),
+    "more classes for the same noise": (_put("steps.2.classes", 2), "noise of step"),
+}
+
+
+@pytest.mark.parametrize("lie", sorted(QUOTED_LIES))
+def test_a_false_quote_is_found_out(lie: str) -> None:
+    change, refusal = QUOTED_LIES[lie]
+    quote = SimulatedHolder(dataset=LOANS, change_quote=change).training_quote(loans_training())
+
+    with pytest.raises(HolderLied, match=refusal):
+        check_training_quote(TrainingQuote.model_validate(quote), training=loans_training(), dataset=LOANS)
+
+
+def test_a_relation_without_trainings_is_no_price() -> None:
+    dataset: DatasetDescription = LOANS.model_copy(update={"relation": "sensitive_attribute"})
+    quote = SimulatedHolder(dataset=dataset).training_quote(loans_training())
+
+    with pytest.raises(HolderLied, match="not offered"):
+        check_training_quote(TrainingQuote.model_validate(quote), training=loans_training(), dataset=dataset)
+
+
+def test_two_people_change_where_one_replaces_another() -> None:
+    """The noise of add_remove would be half of what is needed."""
+    dataset = LOANS.model_copy(update={"relation": "replace"})
+    quote = {**SimulatedHolder(dataset=LOANS).training_quote(loans_training()), "relation": "replace"}
+
+    with pytest.raises(HolderLied, match="noise of step"):
+        check_training_quote(TrainingQuote.model_validate(quote), training=loans_training(), dataset=dataset)
