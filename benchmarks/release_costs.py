@@ -22,7 +22,7 @@ from rich.table import Table
 
 from benchmarks.releases import RECORDS, fresh_plan
 from holder_service.services import access, releases
-from holder_service.services.priced import AskedPlan
+from holder_service.services.asked import AskedRelease
 from holder_service.services.releases import DrawnRelease
 from holder_service.web.edge.bodies import strict_document
 from shared import limits
@@ -61,9 +61,9 @@ def draw(holder: TestedHolder, number: int, steps: Steps) -> DrawnRelease:
     plan = steps.take("validate the plan", lambda: Plan.model_validate(document))
     asked = steps.take(
         "look up, price",
-        lambda: releases.prepare(serving.store, serving.files, auditor=caller.name, dataset="register", plan=plan),
+        lambda: releases.prepare(serving.store, serving.files, auditor=caller.name, dataset="register", asked=plan),
     )
-    if not isinstance(asked, AskedPlan):
+    if not isinstance(asked, AskedRelease):
         raise TypeError("The plan was asked before.")
     return steps.take("count, draw, serialise", lambda: releases.draw(asked, engine=serving.engine))
 

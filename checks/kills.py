@@ -73,7 +73,7 @@ STEPS: Final = (
     Step("no stored release found", f"{_STORAGE}.releases.find_release"),
     Step("budget checked", f"{_SERVICE}._require_funds"),
     Step("counted", "holder_service.records.counting.count_cells"),
-    Step("noise added", f"{_SERVICE}._noisy_batches"),
+    Step("noise added", "holder_service.services.priced.PricedPlan._noisy_batches"),
     Step("drawn", f"{_SERVICE}.draw"),
     Step("deadline waited for", f"{_SERVICE}.enter", "call"),
     Step("transaction begun", "holder_service.services.ledger_store.Transaction.__init__"),

@@ -19,7 +19,16 @@ from holder_service.web.edge.metrics import Metrics
 from holder_service.web.edge.rate_limits import RateLimits
 from holder_service.web.edge.release_slots import ReleaseSlots
 from holder_service.web.edge.telemetry import Telemetry
-from holder_service.web.rest import administrators, auditors, columns, documentation, health, ledger, problem_pages
+from holder_service.web.rest import (
+    administrators,
+    auditors,
+    columns,
+    documentation,
+    health,
+    ledger,
+    problem_pages,
+    trainings,
+)
 from holder_service.web.rest.contract import VERSION, contract
 
 GC_THRESHOLD = 10_000
@@ -69,7 +78,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.metrics = Metrics()
     app.state.release_slots = ReleaseSlots(holder.settings.concurrent_releases)
     app.state.column_slots = ReleaseSlots(COLUMN_CALLS)
-    for room in (auditors, columns, administrators, ledger, health, problem_pages, documentation):
+    for room in (auditors, columns, trainings, administrators, ledger, health, problem_pages, documentation):
         app.include_router(room.router)
     console.install(app)
     problems.install(app)

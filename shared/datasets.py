@@ -104,6 +104,21 @@ class ColumnLimits(ContractModel):
     """The longest that a column may be supposed to take, in seconds."""
 
 
+class TrainingLimits(ContractModel):
+    """The limits of trainings, as the holder publishes them."""
+
+    features_max: int = limits.FEATURES_PER_TRAINING_MAX
+    """The most features that a training may name."""
+    cuts_per_feature_max: int = limits.CUTS_PER_FEATURE_MAX
+    """The most cuts of one of them."""
+    depth_max: int = limits.TRAINED_DEPTH_MAX
+    """The deepest tree."""
+    cells_per_step_max: int = limits.CELLS_PER_STEP_MAX
+    """The most cells that one step counts: nodes times bins times both labels."""
+    step_epsilon_min: str = format_nano(limits.STEP_EPSILON_NANO_MIN)
+    """The smallest ε of a step's class of disjoint cells, as a decimal string."""
+
+
 class Limits(ContractModel):
     """The limits that a plan has to respect, as the holder publishes them."""
 
@@ -150,6 +165,8 @@ class Limits(ContractModel):
         exclude_if=lambda derived: derived is None,  # a description that was kept before there were any stays as it was
     )
     """The limits of derived columns."""
+    trainings: TrainingLimits | None = Field(default=None, exclude_if=lambda trainings: trainings is None)
+    """The limits of trainings; left out where none are offered."""
 
 
 class DatasetDescription(ContractModel):
@@ -185,6 +202,8 @@ class DatasetDescription(ContractModel):
     """Who holds it, in people's words; left out where the holder does not say."""
     sensitive_in_rules: bool = Field(default=False, exclude_if=lambda allowed: not allowed)
     """Whether rules and scores may name sensitive columns; left out where they may not."""
+    trainings: tuple[str, ...] | None = Field(default=None, exclude_if=lambda trainings: trainings is None)
+    """The names of the algorithms that a training may name; left out where none are offered."""
 
     @property
     def neighbouring(self) -> NeighbouringRelation:

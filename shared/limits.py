@@ -26,6 +26,10 @@ COUNTS_PER_PLAN_MAX: Final = 16_384
 FEATURES_PER_TRAINING_MAX: Final = 64
 CUTS_PER_FEATURE_MAX: Final = 64
 TRAINED_DEPTH_MAX: Final = 8
+CELLS_PER_STEP_MAX: Final = 8192
+"""Of one look of a training at the records: nodes times bins times both labels."""
+STEP_EPSILON_NANO_MIN: Final = 10_000
+"""Of each class of disjoint cells of a training's step, in units of 10⁻⁹: with less, noise would be all there is."""
 RELEASE_S_MAX: Final = 300
 """How long the work on a plan may be supposed to take, as a function of its size and the declared `records_max`."""
 SENSITIVE_COLUMNS_PER_PLAN_MAX: Final = 8

@@ -13,7 +13,7 @@ every identity and can neither be added to nor changed.
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictInt, model_validator
 
@@ -128,6 +128,7 @@ class Batch(RequestModel):
 class Plan(RequestModel):
     """Everything an auditor asks in one go: charged whole or refused whole."""
 
+    kind: ClassVar[Literal["plan"]] = "plan"
     sensitive: tuple[Text, ...] = Field(min_length=1, max_length=limits.SENSITIVE_COLUMNS_PER_PLAN_MAX, fail_fast=True)
     """The sensitive columns to count by; their values together make the groups."""
     version: Annotated[StrictInt, Field(ge=1, le=limits.INTEGER_MAX)] | None = None
@@ -275,11 +276,13 @@ def identity(*, auditor: str, dataset: str, plan: Plan) -> str:
     return identity_of_document(document, auditor=auditor, dataset=dataset, version=plan.pinned_version)
 
 
-def identity_of_document(document: bytes, *, auditor: str, dataset: str, version: int) -> str:
-    """The same of a pinned plan's canonical bytes."""
+def identity_of_document(
+    document: bytes, *, auditor: str, dataset: str, version: int, kind: Literal["plan", "training"] = "plan"
+) -> str:
+    """The same of the canonical bytes of a pinned plan, or of what else is asked under the name of its kind."""
     names = {"auditor": auditor, "dataset": dataset, "version": version}
     members = {name: canonical.canonical_bytes(value) for name, value in names.items()}
-    return canonical.sha256_name(canonical.object_bytes({**members, "plan": document}))
+    return canonical.sha256_name(canonical.object_bytes({**members, kind: document}))
 
 
 def check_size(plan: Plan) -> None:

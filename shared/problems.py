@@ -162,9 +162,11 @@ class SensitiveColumn(PlanRefused):
 
 
 class TooLarge(PlanRefused):
-    """A plan exceeds a public limit."""
+    """A plan, or a training, exceeds a public limit."""
 
     code = "too-large"
 
-    def __init__(self, *, what: str, limit: int, path: str = "") -> None:
-        super().__init__(f"The plan has more than {limit} {what}; ask in several plans.", path, limit=limit)
+    def __init__(
+        self, *, what: str, limit: int, path: str = "", asked: str = "plan", remedy: str = "ask in several plans"
+    ) -> None:
+        super().__init__(f"The {asked} has more than {limit} {what}; {remedy}.", path, limit=limit)

@@ -18,6 +18,7 @@ import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Annotated, Any, Final
 
 from cryptography.exceptions import InvalidSignature
@@ -31,6 +32,7 @@ from shared.plans import BatchQuote, Plan
 from shared.request_model import ContractModel
 
 SIGNATURE_PREFIX: Final = "ed25519:"
+_NOTHING: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 
 class BadSignature(ValueError):
@@ -139,11 +141,10 @@ class SerialisedAnswer:
     digest: str
 
     @classmethod
-    def of(cls, answer: Answer, *, plan: bytes | None = None) -> "SerialisedAnswer":
-        """Serialise an answer; `plan` is its plan's canonical bytes, if they are at hand."""
-        document = answer.model_dump(mode="json", exclude={"plan"}, exclude_none=True)
-        members = {name: canonical.canonical_bytes(value) for name, value in document.items()}
-        members["plan"] = canonical.canonical_bytes(answer.plan.document()) if plan is None else plan
+    def of(cls, answer: AnswerToRequest, *, at_hand: Mapping[str, bytes] = _NOTHING) -> "SerialisedAnswer":
+        """Serialise an answer; `at_hand` are members whose canonical bytes are known, by name."""
+        document = answer.model_dump(mode="json", exclude=set(at_hand), exclude_none=True)
+        members = {name: canonical.canonical_bytes(value) for name, value in document.items()} | dict(at_hand)
         return cls(members, canonical.sha256_name(canonical.object_bytes(members)))
 
     def signed(self, entered: Entered, sign: Callable[[bytes], str]) -> bytes:

@@ -9,7 +9,7 @@ A training grows as a plan does (`shared.plans`): its identity makes a retry fre
 is optional and None where it has no value.
 """
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictFloat, StrictInt, model_validator
 
@@ -17,6 +17,7 @@ from shared import canonical, limits
 from shared.amounts import NANO_PER_UNIT, Epsilon, Loss, Probability
 from shared.bands import check_bands, plain_starts
 from shared.noise import DiscreteLaplaceNoise
+from shared.plans import identity_of_document
 from shared.problems import InvalidPlan, UnknownColumn
 from shared.releases import AnswerToRequest, Entered
 from shared.request_model import ContractModel, RequestModel
@@ -78,7 +79,7 @@ class FairTree(RequestModel):
     """Which algorithm it is."""
     depth: Annotated[StrictInt, Field(ge=1, le=limits.TRAINED_DEPTH_MAX)] = 4
     """The number of splits on every path."""
-    splits: Probability = NANO_PER_UNIT // 2
+    splits: Probability = Field(default=NANO_PER_UNIT // 2, json_schema_extra={"default": "0.5"})
     """The part of ε that choosing the splits gets, as a decimal string; the leaves' counts get the rest."""
 
 
@@ -88,6 +89,7 @@ Algorithm = Annotated[FairTree, Field(discriminator="name")]
 class Training(RequestModel):
     """A model that an auditor asks for: charged whole or refused whole."""
 
+    kind: ClassVar[Literal["training"]] = "training"
     algorithm: Algorithm
     """How it is learned."""
     label: Text
@@ -146,6 +148,12 @@ class Training(RequestModel):
                 raise UnknownColumn(column=name, path="sensitive")
             if not column.sensitive or not column.group_values:
                 raise InvalidPlan(f"Column {name!r} makes no groups: name a sensitive one with values.", "sensitive")
+            if column.randomised_response is not None:
+                raise InvalidPlan(
+                    f"Column {name!r} was perturbed at its source: its reports are not the groups that a model is to "
+                    "be fair to. Name another column.",
+                    "sensitive",
+                )
         for index, feature in enumerate(self.features):
             feature.check(schema, f"features[{index}]")
 
@@ -167,7 +175,7 @@ class TrainingStep(ContractModel):
     epsilon: str
     """ε that it costs, as a decimal string."""
     classes: int
-    """Classes of disjoint cells among which its ε is divided evenly."""
+    """Classes of disjoint cells among which its ε is divided evenly; 1 where it is not divided."""
     scale: float
     """Of the noise: in people, for sums in their unit."""
 
@@ -264,7 +272,7 @@ def training_identity(training: Training, *, auditor: str, dataset: str) -> str:
     Raises:
         ValueError: The training is not pinned.
     """
-    document = canonical.canonical_bytes(training.document())
-    names = {"auditor": auditor, "dataset": dataset, "version": training.pinned_version}
-    members = {name: canonical.canonical_bytes(value) for name, value in names.items()}
-    return canonical.sha256_name(canonical.object_bytes({**members, "training": document}))
+    return identity_of_document(
+        canonical.canonical_bytes(training.document()),
+        auditor=auditor, dataset=dataset, version=training.pinned_version, kind=training.kind,
+    )  # fmt: skip

@@ -18,7 +18,7 @@ from holder_service.services.holder import initialise
 from holder_service.storage.anchor import Anchor
 from shared.releases import LedgerPosition
 from testing.holders import TestedHolder, opened, settings_in
-from testing.registers import DECLARATION, plan, register_csv
+from testing.registers import DECLARATION, LEARNABLE, learnable_csv, plan, register_csv, training
 
 LINKED: Final = b"id,value\np1,true\np2,false\n"
 LINKED_COLUMN: Final[dict[str, Any]] = {
@@ -82,6 +82,9 @@ def _administer(holder: TestedHolder, call: Call) -> None:
     call("load_records_from", {"url": _lake(holder).as_uri()}, dataset="register")
     call("set_budget", {"epsilon": "2"}, dataset="register", auditor="ADR")
     call("list_budgets", population="register")
+    call("declare_dataset", LEARNABLE, dataset="loans")
+    call("load_records", learnable_csv(), dataset="loans")
+    call("set_budget", {"epsilon": "2"}, dataset="loans", auditor="ADR")
 
 
 def _lake(holder: TestedHolder) -> Path:
@@ -102,6 +105,10 @@ def _ask(call: Call) -> None:
     call("show_release", dataset="register", release_id=release["id"])
     call("ledger_head")
     call("ledger_entry", sequence=release["ledger"]["sequence"])
+    call("quote_training", training(), dataset="loans")
+    trained = call("release_training", training(), dataset="loans")
+    call("list_trainings", dataset="loans", limit=10)
+    call("show_training", dataset="loans", training_id=trained["id"])
     linked = call("make_column", LINKED_COLUMN, dataset="register")["id"]
     call("link_values", LINKED, dataset="register", column=linked)
     call("show_column", dataset="register", column=linked)

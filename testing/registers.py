@@ -115,3 +115,34 @@ def linked_column(values: bytes, *, name: str = "decision") -> dict[str, Any]:
         "name": name, "type": "category", "categories": ["granted", "refused"], "nullable": True, "from": "linked",
         "values": sha256_name(values),
     }  # fmt: skip
+
+
+LEARNABLE: Final[dict[str, Any]] = {
+    **DECLARATION,
+    "columns": [*DECLARATION["columns"], {"name": "repaid", "type": "boolean", "label": True}],
+}
+"""The register with a label, which a model can be learned to predict."""
+
+
+def learnable_csv(*, people: int = 300, seed: int = 0) -> bytes:
+    """Its records: who is older than 50, or works more than 40 hours, mostly repaid."""
+    source = random.Random(seed)
+    header, *lines = register_csv(people=people, seed=seed).decode().splitlines()
+    labelled = [f"{header},repaid"]
+    for line in lines:
+        _, age, hours, *_ = line.split(",")
+        likely = 0.9 if int(age) > 50 or float(hours or 0) > 40 else 0.2
+        labelled.append(f"{line},{'true' if source.random() < likely else 'false'}")
+    return "".join(f"{line}\n" for line in labelled).encode()
+
+
+def training(*, epsilon: str = "1", depth: int = 2, **fields: Any) -> dict[str, Any]:
+    """A training about it: a tree by all kinds of features, one of which may be missing."""
+    return {
+        "algorithm": {"name": "fair_tree", "depth": depth}, "label": "repaid", "sensitive": ["sex"],
+        "features": [
+            {"column": "age", "cuts": [25, 50, 75]}, {"column": "hours", "cuts": [20, 40]}, {"column": "education"},
+            {"column": "citizen"},
+        ],
+        "epsilon": epsilon, **fields,
+    }  # fmt: skip

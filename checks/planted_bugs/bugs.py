@@ -27,7 +27,7 @@ class Bug:
 
 _RELEASES: Final = "holder_service/services/releases.py"
 _COLUMNS: Final = "holder_service/services/columns.py"
-_AUDITORS: Final = "holder_service/web/rest/auditors.py"
+_RELEASING: Final = "holder_service/web/rest/releasing.py"
 _ENCODED: Final = "holder_service/records/encoded.py"
 _LINKED: Final = "holder_service/records/linked.py"
 _ATOMS: Final = "holder_service/records/atoms.py"
@@ -72,12 +72,12 @@ BUGS: Final = (
         "entered when it is drawn",
         (
             Edit(
-                _AUDITORS,
+                _RELEASING,
                 "due_s, overran = await wait_until_public(begun_s, deadline_s)",
                 "due_s, overran = begun_s, False",
             ),
             Edit(
-                _AUDITORS,
+                _RELEASING,
                 "await wait_until_public(due_s, quantum_ms / 1000)",
                 "await wait_until_public(begun_s, deadline_s + quantum_ms / 1000)",
             ),
@@ -492,11 +492,12 @@ BUGS: Final = (
         "a count in a debug log",
         (
             Edit(
-                _RELEASES,
-                "        noisy = batch.mechanism.release(",
-                "        import logging\n\n"
-                '        logging.getLogger(__name__).debug(f"counted {true_counts.reveal_to_mechanism().tolist()}")\n'
-                "        noisy = batch.mechanism.release(",
+                "holder_service/services/priced.py",
+                "            noisy = batch.mechanism.release(",
+                "            import logging\n\n"
+                "            seen = true_counts.reveal_to_mechanism().tolist()\n"
+                '            logging.getLogger(__name__).debug(f"counted {seen}")\n'
+                "            noisy = batch.mechanism.release(",
             ),
         ),
         ("tests/attacks/test_logged_counts.py",),
@@ -560,7 +561,7 @@ BUGS: Final = (
     ),
     Bug(
         "plans are drawn at once",
-        (Edit(_AUDITORS, "async with slots.draws.turn:", "if True:"),),
+        (Edit(_RELEASING, "async with slots.draws.turn:", "if True:"),),
         ("tests/attacks/test_public_times.py::test_plans_are_drawn_one_after_the_other",),
     ),
     Bug(

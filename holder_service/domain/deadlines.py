@@ -25,8 +25,9 @@ from shared.rules import Predicate
 WORD_RULES: Final = 64
 """So many rules are looked up together (`records.matching`)."""
 NOISE_COUNT_MS: Final[Mapping[str, float]] = {
-    "laplace": 0.01, "gaussian": 0.02, "exponential": 0.08, "randomised_response": 0.001,
+    "laplace": 0.01, "gaussian": 0.02, "exponential": 0.08, "randomised_response": 0.001, "choice": 0.02,
 }  # fmt: skip
+"""Of each count that gets noise; of a choice, of each cell that is scored, and of eight more for each choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,23 +171,25 @@ CLUSTER_AS_SHIPPED: Final = replace(AS_SHIPPED, starting=1000, pauses=50)
 """Those of a cluster that nobody calibrated: a job of a second, and now and then half a second more."""
 
 
-def require_bounded(size: PlanSize, *, records_max: int) -> None:
-    """Refuse a plan whose count would occupy the holder for minutes; the same on every machine.
+def require_bounded(*sizes: PlanSize, records_max: int) -> None:
+    """Refuse a plan, or the steps of a training, whose count would occupy the holder for minutes.
+
+    The same on every machine.
 
     Raises:
         TooLarge: Naming the limit.
     """
-    if not Work.modelled_ms(size, records_max=records_max).total <= 1000 * limits.RELEASE_S_MAX:
+    if not work_s(*sizes, records_max=records_max) <= limits.RELEASE_S_MAX:
         raise TooLarge(what="seconds of work on a dataset as large as this is declared", limit=limits.RELEASE_S_MAX)
 
 
-def work_s(size: PlanSize, *, records_max: int, factors: Work = AS_SHIPPED) -> float:
-    """How long the work on a plan is supposed to take at most, in seconds.
+def work_s(*sizes: PlanSize, records_max: int, factors: Work = AS_SHIPPED) -> float:
+    """How long the work on a plan, or on the steps of a training one after the other, is supposed to take, in seconds.
 
     It follows from the declared `records_max`, not from the number of records. `factors` compare this machine with the
     model's.
     """
-    return Work.modelled_ms(size, records_max=records_max).times(factors).total / 1000
+    return math.fsum(Work.modelled_ms(size, records_max=records_max).times(factors).total for size in sizes) / 1000
 
 
 def release_deadline_s(work_s: float, *, quantum_ms: int) -> float:

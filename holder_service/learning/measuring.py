@@ -19,7 +19,8 @@ from holder_service.domain.disjointness import disjoint_classes
 from holder_service.mechanisms.choice import ChoiceMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from holder_service.records.engines import Counts, EncodedVersion
-from shared.amounts import format_nano
+from shared.amounts import Loss, format_nano
+from shared.noise import DiscreteLaplaceNoise
 from shared.relations import NeighbouringRelation
 from shared.rules import Cell
 from shared.schema import Schema
@@ -41,7 +42,7 @@ class LearningStep:
         name: What it is for.
         measures: Counts, choices or sums.
         epsilon_nano: What it costs.
-        classes: Into how many classes its cells fall at most.
+        classes: Into how many classes its cells fall at most, among which ε is divided; 1 for choices and sums.
         sensitivity: Of sums, by how much all of them together change at most with one person who comes or goes.
         size: What the deadline supposes of it.
     """
@@ -65,6 +66,10 @@ class LearningStep:
         return ChoiceMechanism.calibrated(
             epsilon_nano=self.epsilon_nano, people_that_change=people_that_change(relation)
         )
+
+    def loss(self, relation: NeighbouringRelation) -> Loss:
+        """What its noise costs, computed from what is drawn and not from what was asked of it."""
+        return self.choice(relation).loss if self.measures == "choices" else self.noise(relation).loss * self.classes
 
     def quoted(self, relation: NeighbouringRelation) -> TrainingStep:
         """What a quote and a release say of it."""
@@ -179,7 +184,14 @@ class Measuring:
         classes = disjoint_classes(cells, self.schema)
         mechanism = step.choice(self.relation)
         true_counts = self.engine.count(self.version, cells, classes, ()).reveal_to_mechanism()
-        return mechanism.choose(scores(true_counts[:, 0]))
+        of_nodes = scores(true_counts[:, 0])
+        if len(of_nodes) != len(nodes):
+            raise Overspent(f"Step {name!r}: one choice was paid for of each node, and there are others.")
+        return mechanism.choose(of_nodes)
+
+    def noise(self, name: str) -> DiscreteLaplaceNoise:
+        """What a step of counts or sums adds: public, and not taken by asking."""
+        return next(step for step in self.steps if step.name == name).noise(self.relation).noise
 
     def _take(self, name: str, measures: str) -> LearningStep:
         found = [step for step in self.steps if step.name == name and step.measures == measures]

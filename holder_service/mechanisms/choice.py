@@ -11,9 +11,12 @@ from opendp.domains import atom_domain, vector_domain
 from opendp.measurements import make_noisy_max
 from opendp.measures import max_divergence
 from opendp.metrics import linf_distance
+from opendp.mod import enable_features
 
 from holder_service.mechanisms.base import nano_at_least
 from shared.amounts import NANO_PER_UNIT, Loss
+
+enable_features("contrib")
 
 
 @dataclass(frozen=True, slots=True)

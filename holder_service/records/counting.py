@@ -65,7 +65,7 @@ def count_cells(
         records: The records; the cells fit their schema.
         cells: Unions of rules.
         classes: Classes of mutually disjoint cells, as indices of `cells`; each cell is in one.
-        sensitive: The columns that the groups are made of.
+        sensitive: The columns that the groups are made of; without any there is one group, everybody.
 
     Returns:
         Counts in people, shape (cells, groups), the groups in the order of `Schema.groups`.
@@ -158,7 +158,9 @@ class _Groups:
         return cls(values, math.prod(count for _, count in values))
 
     def of(self, chunk: Chunk) -> _Array:
-        """The index of each record's group, shape (records,)."""
+        """The index of each record's group, shape (records,); without sensitive columns everybody is in one."""
+        if not self.values:
+            return np.zeros(chunk.records, dtype=np.uint8)
         (first, _), *others = self.values
         index = _values(first, chunk)
         for column, count in others:

@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import math
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -39,7 +39,6 @@ from holder_service.storage.datasets import Dataset
 from shared import limits
 from shared.canonical import canonical_bytes, sha256_name
 from shared.columns import ColumnDescription, DerivedColumn, ScoreOrigin, column_id
-from shared.plans import Plan
 from shared.problems import UnknownDerivedColumn
 from shared.schema import Schema
 
@@ -255,14 +254,16 @@ def take_away(
         remove_files(files, [store.commit(work)])
 
 
-def resolved(connection: Connection, plan: Plan, dataset: Dataset, *, auditor: str) -> tuple[StoredColumn, ...]:
-    """The derived columns that a plan names, in its order.
+def resolved(
+    connection: Connection, named: Mapping[str, str], dataset: Dataset, *, auditor: str
+) -> tuple[StoredColumn, ...]:
+    """The derived columns of some names and ids, in their order.
 
     Raises:
         UnknownDerivedColumn: One of them is not there, or another auditor's.
     """
     found = []
-    for name, identity in (plan.columns or {}).items():
+    for name, identity in named.items():
         column = columns.find(connection, identity, dataset=dataset.name, auditor=auditor)
         if column is None or column.definition.column.name != name:
             raise UnknownDerivedColumn(name=name)

@@ -208,6 +208,8 @@ def _check_release(connection: Connection, entry: Entry, keys: SigningKeys) -> N
     except (AttributeError, ValueError):
         raise BrokenLedger(entry.sequence, "the stored release is not the one that was signed") from None
     filed = stored.auditor, stored.dataset, stored.sequence
+    if stored.kind not in release:
+        raise BrokenLedger(entry.sequence, "the stored release answers something of another kind than it is filed as")
     if (
         filed != (entry.event.actor, entry.event.dataset, entry.sequence)
         or answer_digest(release) != entry.event.answer

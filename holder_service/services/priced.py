@@ -1,4 +1,4 @@
-"""A plan with its price and its noise: all of a release that follows from plan and declaration alone."""
+"""A plan with its price and its noise: all of a release that follows from plan and declaration, and its answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,13 +8,16 @@ from holder_service.domain.deadlines import PlanSize, Work, require_bounded, wor
 from holder_service.domain.pricing import BatchPrice, price
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
+from holder_service.records.engines import Counts
+from holder_service.services.datasets import encoded_version
 from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
 from shared.amounts import Loss, format_nano
 from shared.columns import extended
-from shared.plans import BatchQuote, Plan
+from shared.plans import BatchQuote, Plan, Quote
 from shared.problems import InvalidPlan
 from shared.relations import NeighbouringRelation
+from shared.releases import Answer, AnswerToRequest, ReleasedBatch, ReleasedCell
 from shared.schema import Group, Schema
 
 
@@ -47,7 +50,7 @@ class PricedPlan:
     """A valid plan with its price and noise; nothing of it depends on the records.
 
     Attributes:
-        plan: Of the auditor.
+        asked: Of the auditor.
         dataset: What it is about.
         relation: Of the people that the dataset is about.
         groups: Of the plan's sensitive columns, in their order.
@@ -57,7 +60,7 @@ class PricedPlan:
         columns: The derived columns that the plan names, in its order.
     """
 
-    plan: Plan
+    asked: Plan
     dataset: Dataset
     relation: NeighbouringRelation
     groups: tuple[Group, ...]
@@ -105,6 +108,31 @@ class PricedPlan:
         """How long the work on it is supposed to take at most, in seconds."""
         return work_s(self.size, records_max=self.dataset.records_max, factors=factors)
 
+    def quote(self, version: int | None) -> Quote:
+        """What its quote says."""
+        return Quote(
+            dataset=self.dataset.name, version=version, relation=self.relation.name, charge=self.charge,
+            batches=tuple(map(self.quoted, self.batches)),
+        )  # fmt: skip
+
+    def answer(self, head: AnswerToRequest, engine: Counts) -> Answer:
+        """Count every batch and add its noise."""
+        return Answer(**dict(head), plan=self.asked, batches=self._noisy_batches(engine))
+
+    def _noisy_batches(self, engine: Counts) -> tuple[ReleasedBatch, ...]:
+        version = encoded_version(self.dataset, self.columns)
+        released = []
+        for batch in self.batches:
+            cells, groups = batch.batch.cells, len(batch.counted_groups or self.groups)
+            true_counts = engine.count(version, cells, batch.classes, self.asked.sensitive)
+            noisy = batch.mechanism.release(true_counts.reveal_to_mechanism()[:, :groups].ravel().tolist())
+            answered = tuple(
+                ReleasedCell(id=cell.id, counts=tuple(noisy[index * groups : (index + 1) * groups]))
+                for index, cell in enumerate(cells)
+            )
+            released.append(ReleasedBatch.of(self.quoted(batch), answered))
+        return tuple(released)
+
     def quoted(self, batch: PricedBatch) -> BatchQuote:
         """What a quote and a release say of a batch, but for the counts."""
         return BatchQuote(
@@ -138,20 +166,3 @@ def _schema(dataset: Dataset, columns: tuple[StoredColumn, ...]) -> Schema:
         raise InvalidPlan(
             "One column alone can be the label: leave out a derived column that is one.", "columns"
         ) from None
-
-
-@dataclass(frozen=True, slots=True)
-class AskedPlan:
-    """A priced plan that waits for its answer.
-
-    Attributes:
-        priced: The plan, pinned to the current version of the records.
-        auditor: Who asks.
-        identity: Of the release that answers it.
-        document: The plan's canonical bytes.
-    """
-
-    priced: PricedPlan
-    auditor: str
-    identity: str
-    document: bytes

@@ -22,80 +22,74 @@ from holder_service.domain.ledger import Event
 from holder_service.records.engines import Counts
 from holder_service.records.files import RecordFiles
 from holder_service.services import access, columns
-from holder_service.services.datasets import encoded_version, relation_of, require_dataset, require_state
+from holder_service.services.asked import Asked, AskedRelease, named_columns, price_asked, require_small
+from holder_service.services.datasets import relation_of, require_dataset, require_state
 from holder_service.services.key_rotation import Signer
 from holder_service.services.ledger_store import LedgerStore, Transaction
-from holder_service.services.priced import AskedPlan, PricedPlan
 from holder_service.storage import releases
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.ledger import AccountState
-from holder_service.storage.releases import StoredRelease
+from holder_service.storage.releases import Kind, ListedRelease, StoredRelease
 from shared import limits, nonces
 from shared.amounts import NO_LOSS, Loss
 from shared.canonical import canonical_bytes
-from shared.plans import Plan, Quote, check_size, identity_of_document
-from shared.releases import Answer, Entered, ReleasedBatch, ReleasedCell, SerialisedAnswer
+from shared.plans import Quote, identity_of_document
+from shared.releases import AnswerToRequest, Entered, SerialisedAnswer
+from shared.trainings import TrainingQuote
 
 
-def quote(store: LedgerStore, *, auditor: str, dataset: str, plan: Plan) -> Quote:
-    """Price a plan. Touches neither records nor budget, and is the same whatever the records are.
+def quote(store: LedgerStore, *, auditor: str, dataset: str, asked: Asked) -> Quote | TrainingQuote:
+    """Price what is asked. Touches neither records nor budget, and is the same whatever the records are.
 
     Raises:
         NotFound, PlanRefused: As for a release.
     """
-    check_size(plan)
+    require_small(asked)
     with store.database.read() as connection:
         declared = require_dataset(connection, dataset)
         relation = relation_of(connection, declared)
-        named = columns.resolved(connection, plan, declared, auditor=auditor)
-    priced = PricedPlan.of(plan, declared, relation, named)
-    return Quote(
-        dataset=dataset,
-        version=plan.version if plan.version is not None else declared.version,
-        relation=relation.name,
-        charge=priced.charge,
-        batches=tuple(map(priced.quoted, priced.batches)),
-    )
+        named = columns.resolved(connection, named_columns(asked), declared, auditor=auditor)
+    version = asked.version if asked.version is not None else declared.version
+    return price_asked(asked, declared, relation, named).quote(version)
 
 
 def prepare(
-    store: LedgerStore, files: RecordFiles, *, auditor: str, dataset: str, plan: Plan
-) -> StoredRelease | AskedPlan:
+    store: LedgerStore, files: RecordFiles, *, auditor: str, dataset: str, asked: Asked
+) -> StoredRelease | AskedRelease:
     """Everything that comes before the records: validate, find a stored answer, price, check the budget.
 
     Returns:
-        The stored release if the plan was answered before, else the plan with its price.
+        The stored release if this was answered before, else what is asked with its price.
 
     Raises:
         NotFound: The dataset is unknown.
-        PlanRefused: The plan does not fit the contract, the limits, the schema or the auditor's derived columns.
+        PlanRefused: It does not fit the contract, the limits, the schema or the auditor's derived columns.
         ColumnNotReady: It names a derived column whose values are not there yet.
         VersionGone: It pins a version that is neither current nor answered.
         NoRecords: Nothing is loaded.
         BudgetExhausted, CapExhausted: The loss does not fit into what is left.
-        Conflict: The plan is free, and the auditor had as much for nothing as anybody gets.
+        Conflict: It is free, and the auditor had as much for nothing as anybody gets.
     """
-    check_size(plan)
+    require_small(asked)
     with store.database.read() as connection:
         state = require_state(connection, dataset, auditor, or_retired=True)
         declared = state.dataset
-        version = plan.version if plan.version is not None else declared.version
+        version = asked.version if asked.version is not None else declared.version
         if version is None:
             raise NoRecords(f"Dataset {dataset!r} has no records yet, or none any more.")
-        pinned = plan.pinned(version)
+        pinned = asked.pinned(version)
         document = canonical_bytes(pinned.document())
-        identity = identity_of_document(document, auditor=auditor, dataset=dataset, version=version)
+        identity = identity_of_document(document, auditor=auditor, dataset=dataset, version=version, kind=asked.kind)
         stored = releases.find_release(connection, identity)
         if stored is None:
             _require_current(declared, version)
-            named = columns.resolved(connection, plan, declared, auditor=auditor)
-            priced = PricedPlan.of(pinned, declared, state.relation, named)
+            named = columns.resolved(connection, named_columns(asked), declared, auditor=auditor)
+            awaiting = AskedRelease(price_asked(pinned, declared, state.relation, named), auditor, identity, document)
             columns.require_usable(named, declared, files, now=store.clock())
-            asked = AskedPlan(priced, auditor, identity, document)
-            _require_funds(state, asked.priced.charge, now=store.clock())
-            _require_free_share(connection, asked)
-            return asked
+            _require_funds(state, awaiting.priced.charge, now=store.clock())
+            _require_free_share(connection, awaiting)
+            return awaiting
     store.ensure_anchored(stored.sequence)
     return stored
 
@@ -105,23 +99,23 @@ class DrawnRelease:
     """A noisy answer that is not charged yet: nothing of it may be seen before `enter` has returned.
 
     Attributes:
-        asked: The plan that it answers.
+        asked: What it answers.
         answer: What it is answered, serialised.
     """
 
-    asked: AskedPlan
+    asked: AskedRelease
     answer: SerialisedAnswer
 
 
 @dataclass(frozen=True, slots=True)
 class EnteredRelease:
-    """A release in the ledger, and whether it is new; else the plan was answered before."""
+    """A release in the ledger, and whether it is new; else the same was answered before."""
 
     release: StoredRelease
     new: bool
 
 
-def draw(asked: AskedPlan, *, engine: Counts) -> DrawnRelease:
+def draw(asked: AskedRelease, *, engine: Counts) -> DrawnRelease:
     """Count and add noise. Nothing is written, so a draw that is never entered was never seen.
 
     How long this takes depends on the noise and may depend on the records: call `enter` at the public deadline.
@@ -130,18 +124,17 @@ def draw(asked: AskedPlan, *, engine: Counts) -> DrawnRelease:
         Unavailable: The records cannot be read.
     """
     priced = asked.priced
-    answer = Answer(
+    head = AnswerToRequest(
         id=asked.identity,
         dataset=priced.dataset.name,
-        version=priced.plan.pinned_version,
+        version=priced.asked.pinned_version,
         auditor=asked.auditor,
         relation=priced.relation.name,
         nonce=nonces.draw_nonce(),
-        plan=priced.plan,
         charge=priced.charge,
-        batches=_noisy_batches(priced, engine),
     )
-    return DrawnRelease(asked, SerialisedAnswer.of(answer, plan=asked.document))
+    answer = priced.answer(head, engine)
+    return DrawnRelease(asked, SerialisedAnswer.of(answer, at_hand={priced.asked.kind: asked.document}))
 
 
 def enter(store: LedgerStore, *, drawn: DrawnRelease, key_id: str, signing: Signer) -> Future[EnteredRelease]:
@@ -151,16 +144,16 @@ def enter(store: LedgerStore, *, drawn: DrawnRelease, key_id: str, signing: Sign
 
     Args:
         store: Where it is charged.
-        drawn: The answer; its plan's public deadline has passed.
-        key_id: The key that the plan was asked with, which has to be in force still.
+        drawn: The answer; its public deadline has passed.
+        key_id: The key that it was asked with, which has to be in force still.
         signing: What the release is signed with.
 
     Returns:
-        What will have the new release; or the stored one, if the same plan was answered meanwhile (this draw is
+        What will have the new release; or the stored one, if the same was answered meanwhile (this draw is
         dropped). Or one of these errors:
         Unauthenticated: The key was withdrawn or has expired, or its account is disabled.
-        BudgetExhausted, CapExhausted, Conflict, VersionGone, PlanRefused: Things changed since the plan was priced.
-        Unavailable: The store failed; the same plan asked again gets what was committed, or is charged once.
+        BudgetExhausted, CapExhausted, Conflict, VersionGone, PlanRefused: Things changed since it was priced.
+        Unavailable: The store failed; the same asked again gets what was committed, or is charged once.
     """
     return store.commit_shared(lambda transaction: _charge(transaction, drawn, key_id, signing))
 
@@ -178,10 +171,10 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
         return EnteredRelease(stored, new=False)
     state = require_state(transaction.connection, priced.dataset.name, asked.auditor)
     dataset = state.dataset
-    _require_current(dataset, priced.plan.version)
-    columns.resolved(transaction.connection, priced.plan, dataset, auditor=asked.auditor)
+    _require_current(dataset, priced.asked.version)
+    columns.resolved(transaction.connection, named_columns(priced.asked), dataset, auditor=asked.auditor)
     if state.relation != priced.relation:
-        raise Conflict("The population's neighbouring relation changed while the plan was answered: ask again.")
+        raise Conflict("The population's neighbouring relation changed while this was answered: ask again.")
     _require_funds(state, priced.charge, now=transaction.now)
     _require_free_share(transaction.connection, asked)
     account, cap = state.account.charged(priced.charge), state.cap.charged(priced.charge)
@@ -200,47 +193,61 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
         key=pair.id,
     )
     stored = StoredRelease(
-        id=asked.identity, auditor=asked.auditor, dataset=dataset.name, version=priced.plan.pinned_version,
+        id=asked.identity, auditor=asked.auditor, dataset=dataset.name, version=priced.asked.pinned_version,
         sequence=entry.sequence, created=entry.at, body=drawn.answer.signed(entered, pair.sign_bytes),
+        kind=priced.asked.kind,
     )  # fmt: skip
     releases.store(transaction.connection, stored)
     return EnteredRelease(stored, new=True)
 
 
-def require_release(store: LedgerStore, *, auditor: str, dataset: str, identity: str) -> StoredRelease:
-    """An auditor's own stored release.
+def require_release(
+    store: LedgerStore, *, auditor: str, dataset: str, identity: str, kind: Kind = "plan"
+) -> StoredRelease:
+    """An auditor's own stored release of a kind.
 
     Raises:
         NotFound: It has none of that identity about that dataset.
     """
     with store.database.read() as connection:
-        stored = releases.find_own(connection, identity, auditor=auditor, dataset=dataset)
+        stored = releases.find_own(connection, identity, auditor=auditor, dataset=dataset, kind=kind)
     if stored is None:
         raise NotFound("You have no release of that id about that dataset.")
     store.ensure_anchored(stored.sequence)
     return stored
 
 
+def page(store: LedgerStore, *, auditor: str, dataset: str, kind: Kind, after: int, limit: int) -> list[ListedRelease]:
+    """An auditor's own releases of a kind about a dataset, behind an entry's number.
+
+    Raises:
+        NotFound: There never was one of that name.
+    """
+    with store.database.read() as connection:
+        require_dataset(connection, dataset, or_retired=True)
+        return releases.releases_of(connection, auditor=auditor, dataset=dataset, kind=kind, after=after, limit=limit)
+
+
 def _require_current(dataset: Dataset, version: int | None) -> None:
-    """Refuse a plan for records that are gone (409), or that never were (422)."""
+    """Refuse what is asked about records that are gone (409), or that never were (422)."""
     if version is None or version > dataset.version_last:
         raise InvalidRequest(f"There never was a version {version} of dataset {dataset.name!r}.", field="version")
     if version != dataset.version:
         raise VersionGone(
-            f"Version {version} of dataset {dataset.name!r} is gone and this plan was never answered for it. "
+            f"Version {version} of dataset {dataset.name!r} is gone and this was never answered for it. "
             "Ask for the current version, or leave `version` out."
         )
 
 
 def _require_funds(state: AccountState, loss: Loss, *, now: datetime) -> None:
-    """Refuse a plan that account and cap do not both afford; if neither, the error is about the account."""
+    """Refuse what account and cap do not both afford; if neither, the error is about the account."""
     if not state.account.affords(loss, now):
         raise BudgetExhausted(requested=loss, remaining=state.account.remaining(now))
     if not state.cap.affords(loss, now):
         raise CapExhausted(requested=loss, remaining=state.cap.remaining(now))
 
 
-def _require_free_share(connection: Connection, asked: AskedPlan) -> None:
+def _require_free_share(connection: Connection, asked: AskedRelease) -> None:
     """Refuse a free plan once its auditor had the free answers that everybody gets.
 
     No budget limits free plans, and every answer is stored for good.
@@ -254,19 +261,3 @@ def _require_free_share(connection: Connection, asked: AskedPlan) -> None:
             "as many as one auditor gets. What was answered can be asked again; for more, ask the administrator for "
             "another account."
         )
-
-
-def _noisy_batches(priced: PricedPlan, engine: Counts) -> tuple[ReleasedBatch, ...]:
-    """Count every batch and add its noise."""
-    version = encoded_version(priced.dataset, priced.columns)
-    released = []
-    for batch in priced.batches:
-        cells, groups = batch.batch.cells, len(batch.counted_groups or priced.groups)
-        true_counts = engine.count(version, cells, batch.classes, priced.plan.sensitive)
-        noisy = batch.mechanism.release(true_counts.reveal_to_mechanism()[:, :groups].ravel().tolist())
-        answered = tuple(
-            ReleasedCell(id=cell.id, counts=tuple(noisy[index * groups : (index + 1) * groups]))
-            for index, cell in enumerate(cells)
-        )
-        released.append(ReleasedBatch.of(priced.quoted(batch), answered))
-    return tuple(released)

@@ -24,6 +24,7 @@ from holder_service.records.counting import TrueCounts
 from holder_service.records.engines import Counts, EncodedVersion, Upload
 from holder_service.services import access, budgets, datasets, loads, releases
 from holder_service.services.holder import Holder, initialise
+from holder_service.services.priced import PricedPlan
 from holder_service.settings import Settings
 from holder_service.storage.releases import StoredRelease
 from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
@@ -172,9 +173,9 @@ def _run(holder: Holder, plan: Plan, dataset: str) -> tuple[PlanSize, Work]:
     """
     timed = _Timed(holder.engine)
     clock_s = [time.perf_counter()]
-    asked = releases.prepare(holder.store, holder.files, auditor=AUDITOR, dataset=dataset, plan=plan)
-    if isinstance(asked, StoredRelease):
-        raise TypeError("No plan is asked twice here.")
+    asked = releases.prepare(holder.store, holder.files, auditor=AUDITOR, dataset=dataset, asked=plan)
+    if isinstance(asked, StoredRelease) or not isinstance(asked.priced, PricedPlan):
+        raise TypeError("Only plans are asked here, and none twice.")
     priced = asked.priced
     clock_s.append(time.perf_counter())
     for batch in priced.batches:

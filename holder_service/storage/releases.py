@@ -1,6 +1,7 @@
-"""Stored releases: the bytes of every answer that ever left, under the identity of its plan."""
+"""Stored releases: the bytes of every answer that ever left, under the identity of what was asked."""
 
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, insert, select
 
@@ -10,9 +11,16 @@ from holder_service.storage.tables import entries, releases
 _BY_IDENTITY = select(releases).where(releases.c.id == bindparam("identity"))
 _FIND = Prepared(_BY_IDENTITY)
 _FIND_OWN = Prepared(
-    _BY_IDENTITY.where(releases.c.auditor == bindparam("auditor"), releases.c.dataset == bindparam("dataset"))
+    _BY_IDENTITY.where(
+        releases.c.auditor == bindparam("auditor"),
+        releases.c.dataset == bindparam("dataset"),
+        releases.c.kind == bindparam("kind"),
+    )
 )
 _INSERT = Prepared(insert(releases))
+
+Kind = Literal["plan", "training"]
+"""What was asked; its release has a member of that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +34,27 @@ class StoredRelease:
     sequence: int
     created: str
     body: bytes
+    kind: Kind = "plan"
+
+
+class ListedRelease(NamedTuple):
+    """What a list shows of a release."""
+
+    id: str
+    version: int
+    sequence: int
+    created: str
 
 
 def find_release(connection: Connection, identity: str) -> StoredRelease | None:
-    """The release that answers a plan, if it was ever answered."""
+    """The release of an identity, if what it names was ever answered."""
     row = _FIND.one_or_none(connection, identity=identity)
     return None if row is None else StoredRelease(**row._asdict())
 
 
-def find_own(connection: Connection, identity: str, *, auditor: str, dataset: str) -> StoredRelease | None:
+def find_own(connection: Connection, identity: str, *, auditor: str, dataset: str, kind: Kind) -> StoredRelease | None:
     """An auditor's own release about a dataset; what is stored for others is not read, or time would show it."""
-    row = _FIND_OWN.one_or_none(connection, identity=identity, auditor=auditor, dataset=dataset)
+    row = _FIND_OWN.one_or_none(connection, identity=identity, auditor=auditor, dataset=dataset, kind=kind)
     return None if row is None else StoredRelease(**row._asdict())
 
 
@@ -63,13 +81,14 @@ def uncharged(connection: Connection) -> str | None:
 
 
 def releases_of(
-    connection: Connection, *, auditor: str, dataset: str, after: int, limit: int
-) -> list[tuple[str, int, int, str]]:
-    """An auditor's releases about a dataset in order of their entries: (id, version, sequence, created)."""
+    connection: Connection, *, auditor: str, dataset: str, kind: Kind, after: int, limit: int
+) -> list[ListedRelease]:
+    """An auditor's releases of one kind about a dataset, in order of their entries."""
     query = (
         select(releases.c.id, releases.c.version, releases.c.sequence, releases.c.created)
-        .where(releases.c.auditor == auditor, releases.c.dataset == dataset, releases.c.sequence > after)
+        .where(releases.c.auditor == auditor, releases.c.dataset == dataset, releases.c.kind == kind)
+        .where(releases.c.sequence > after)
         .order_by(releases.c.sequence)
         .limit(limit)
     )
-    return [(row.id, row.version, row.sequence, row.created) for row in connection.execute(query)]
+    return [ListedRelease(*row) for row in connection.execute(query)]

@@ -120,6 +120,7 @@ releases = Table(
     Column("sequence", BigInteger, ForeignKey("entries.sequence"), nullable=False),
     Column("created", String(40), nullable=False),
     Column("body", LargeBinary, nullable=False),
+    Column("kind", String(16), nullable=False, server_default="plan"),
     Index("releases_by_auditor", "auditor", "dataset", "sequence"),
 )
 

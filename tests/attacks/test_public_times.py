@@ -17,7 +17,7 @@ import pytest
 
 from holder_service.records import local_engine
 from holder_service.records.counting import TrueCounts, count_cells
-from holder_service.web.rest import auditors
+from holder_service.web.rest import releasing
 from shared.plans import Plan, identity
 from testing.holders import TestedHolder, running_holder
 from testing.registers import plan
@@ -155,7 +155,7 @@ def test_a_log_of_an_overrun_is_written_at_the_public_time(
     unhurried: TestedHolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logged: list[float] = []
-    monkeypatch.setattr(auditors._log, "warning", lambda *_, **__: logged.append(time.monotonic()))
+    monkeypatch.setattr(releasing._log, "warning", lambda *_, **__: logged.append(time.monotonic()))
     count_slowly(monkeypatch, 1.2 * QUANTUM_MS / 1000)
     sent_s = time.monotonic()
 

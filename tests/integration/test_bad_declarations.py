@@ -8,7 +8,7 @@ import pytest
 
 from holder_service.domain.errors import Conflict
 from holder_service.services import releases
-from holder_service.services.priced import AskedPlan
+from holder_service.services.asked import AskedRelease
 from shared.plans import Plan
 from testing.holders import TestedHolder
 from testing.refusals import refused
@@ -203,8 +203,8 @@ def test_a_plan_over_more_groups_than_fit_into_memory_is_refused_at_once(sqlite_
 def test_a_relation_that_changes_while_a_plan_is_answered_refuses_it(sqlite_holder: TestedHolder) -> None:
     """The noise was for `add_remove`: under `replace` the same release would have cost twice what the ledger says."""
     store, serving = sqlite_holder.holder.store, sqlite_holder.holder
-    asked = releases.prepare(store, serving.files, auditor="ADR", dataset="register", plan=Plan.model_validate(plan()))
-    assert isinstance(asked, AskedPlan)
+    asked = releases.prepare(store, serving.files, auditor="ADR", dataset="register", asked=Plan.model_validate(plan()))
+    assert isinstance(asked, AskedRelease)
 
     assert sqlite_holder.declare(relation="replace").status_code == 200
     drawn = releases.draw(asked, engine=serving.engine)

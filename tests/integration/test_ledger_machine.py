@@ -207,7 +207,7 @@ class LedgerMachine(RuleBasedStateMachine):
         plan = Plan.model_validate_json(question.content).pinned(question.version)
 
         stored = releases.prepare(
-            self.store, self.holder.files, auditor=question.auditor, dataset=question.dataset, plan=plan
+            self.store, self.holder.files, auditor=question.auditor, dataset=question.dataset, asked=plan
         )
 
         assert isinstance(stored, StoredRelease)
@@ -276,11 +276,11 @@ class LedgerMachine(RuleBasedStateMachine):
         event(f"asked: {outcome}")
         if outcome in REFUSALS:
             with pytest.raises(REFUSALS[outcome]):
-                releases.prepare(self.store, self.holder.files, auditor=auditor, dataset=name, plan=plan)
+                releases.prepare(self.store, self.holder.files, auditor=auditor, dataset=name, asked=plan)
             return
         assert question is not None
 
-        prepared = releases.prepare(self.store, self.holder.files, auditor=auditor, dataset=name, plan=plan)
+        prepared = releases.prepare(self.store, self.holder.files, auditor=auditor, dataset=name, asked=plan)
         if isinstance(prepared, StoredRelease):
             assert outcome == "again"
             assert prepared.body == self.model.answered[question]

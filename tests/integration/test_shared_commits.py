@@ -15,8 +15,8 @@ from sqlalchemy import event
 from holder_service.domain.errors import BudgetExhausted, RestoreUnrecorded, Unauthenticated, Unavailable
 from holder_service.domain.ledger import Event
 from holder_service.services import releases
+from holder_service.services.asked import AskedRelease
 from holder_service.services.ledger_store import Transaction
-from holder_service.services.priced import AskedPlan
 from holder_service.services.releases import EnteredRelease
 from holder_service.storage.database import give_up
 from shared.plans import Plan
@@ -34,8 +34,8 @@ def ask(holder: TestedHolder, key: str | None = None, *, draw: int = 1, epsilon:
     serving, asked = holder.holder, Plan.model_validate(plan(epsilon=epsilon, draw=draw))
     key_id = (key or holder.auditor_key).split("_")[1]
     auditor = "ADR" if key is None else "second"
-    prepared = releases.prepare(serving.store, serving.files, auditor=auditor, dataset="register", plan=asked)
-    assert isinstance(prepared, AskedPlan)
+    prepared = releases.prepare(serving.store, serving.files, auditor=auditor, dataset="register", asked=asked)
+    assert isinstance(prepared, AskedRelease)
     drawn = releases.draw(prepared, engine=serving.engine)
     return releases.enter(serving.store, drawn=drawn, key_id=key_id, signing=serving.signing)
 

@@ -23,8 +23,8 @@ from shared.amounts import NANO_PER_UNIT
 from shared.problems import TITLES
 
 SHARED_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
-RELEASES: Final = "/v1/datasets/{dataset}/releases"
-TIMED_POSTS: Final = frozenset({"/v1/datasets/{dataset}/quotes"})
+RELEASES: Final = frozenset({"/v1/datasets/{dataset}/releases", "/v1/datasets/{dataset}/trainings"})
+TIMED_POSTS: Final = frozenset({"/v1/datasets/{dataset}/quotes", "/v1/datasets/{dataset}/trainings/quotes"})
 ANSWER_BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 DEADLINE_BUCKETS_S: Final = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)
 
@@ -47,9 +47,9 @@ class Metrics:
             "holder_answer_seconds", "Time to the answer, of calls that read no records.", ("method", "route"),
             buckets=ANSWER_BUCKETS_S, registry=self.registry,
         )  # fmt: skip
-        self._releases = self._counter("releases", "Plans answered: new ones, and again from store.", "answer")
+        self._releases = self._counter("releases", "Plans and trainings answered: new, or again.", "answer")
         self._deadlines = Histogram(
-            "holder_release_deadline_seconds", "The public deadlines of plans that were counted.",
+            "holder_release_deadline_seconds", "The public deadlines of plans and trainings that were counted.",
             buckets=DEADLINE_BUCKETS_S, registry=self.registry,
         )  # fmt: skip
         missed = "Releases that missed their deadline and waited for a multiple of it."
@@ -67,7 +67,7 @@ class Metrics:
         self._requests.labels(method, route, str(status)).inc()
         if method == "GET" or route in TIMED_POSTS:
             self._answers.labels(method, route).observe(elapsed_s)
-        if method == "POST" and route == RELEASES and status in (200, 201):
+        if method == "POST" and route in RELEASES and status in (200, 201):
             self._releases.labels("new" if status == 201 else "again").inc()
         if problem is not None:
             self._refusals.labels(problem).inc()

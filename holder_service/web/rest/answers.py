@@ -1,5 +1,6 @@
 """What calls answer that is no type of the contract's own: lists, accounts, entries, reports (4-interface)."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
@@ -8,6 +9,7 @@ from holder_service.domain.ledger import Kind
 from holder_service.services.access import IssuedKey
 from holder_service.services.ledger_reading import Verification
 from holder_service.storage.accounts import Account, ApiKey
+from holder_service.storage.releases import ListedRelease
 from shared.amounts import Loss
 from shared.columns import ColumnDescription
 from shared.datasets import Budget, DatasetDescription, Role
@@ -31,7 +33,7 @@ class DatasetList(ContractModel):
 
 
 class ReleaseSummary(ContractModel):
-    """A release in a list; `GET …/releases/{id}` shows it whole."""
+    """A release in a list; `GET …/releases/{id}`, or `GET …/trainings/{id}`, shows it whole."""
 
     id: Digest
     """Its id."""
@@ -48,6 +50,20 @@ class ReleaseList(ContractModel):
 
     releases: tuple[ReleaseSummary, ...]
     """The caller's own releases about the dataset, in the order of their ledger entries."""
+    next: int | None
+    """What to send as `after` for the next page; null on the last one."""
+
+
+def summaries(found: Iterable[ListedRelease]) -> tuple[ReleaseSummary, ...]:
+    """What a list shows of each."""
+    return tuple(ReleaseSummary.model_validate(one, from_attributes=True) for one in found)
+
+
+class TrainingList(ContractModel):
+    """A page of trainings."""
+
+    trainings: tuple[ReleaseSummary, ...]
+    """The caller's own releases of trainings about the dataset, in the order of their ledger entries."""
     next: int | None
     """What to send as `after` for the next page; null on the last one."""
 

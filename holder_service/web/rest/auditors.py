@@ -1,37 +1,36 @@
 """What auditors call: datasets, budget, quotes, releases, and the ledger's hashes (4-interface)."""
 
-import logging
-import time
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.domain.errors import ColumnNotReady
+from holder_service.learning.learners import offered
 from holder_service.services import budgets, datasets, ledger_reading, releases
 from holder_service.services.datasets import relation_of
 from holder_service.services.holder import Holder
 from holder_service.storage import metadata
 from holder_service.storage.datasets import Dataset
-from holder_service.storage.releases import StoredRelease, releases_of
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import AnyCaller, Auditor, PathDataset, TheHolder, TheSlots
-from holder_service.web.edge.ledger_lane import outcome
-from holder_service.web.edge.public_times import wait_until_public
-from holder_service.web.edge.telemetry import note_release
-from holder_service.web.rest.answers import DatasetList, ReleaseList, ReleaseSummary
+from holder_service.web.rest.answers import DatasetList, ReleaseList, summaries
 from holder_service.web.rest.contract import refusals
+from holder_service.web.rest.releasing import REFUSALS, released
 from shared import limits
-from shared.datasets import Budget, ColumnLimits, DatasetDescription, Limits
+from shared.datasets import Budget, ColumnLimits, DatasetDescription, Limits, TrainingLimits
 from shared.plans import Plan, Quote, mechanism_names
 from shared.releases import LedgerPosition, Release, SigningKeys
+from shared.trainings import TrainingQuote
 
 router = APIRouter(route_class=StrictRoute)
 ReleaseId = Annotated[
     str, Path(pattern="^sha256:[0-9a-f]{64}$", description="The release's id.", examples=["sha256:" + "0" * 64])
 ]
 PLAN_REFUSALS: Final = ("not-found", "invalid-amount", "invalid-plan", "unknown-column", "sensitive-column")
-_log = logging.getLogger(__name__)
+After = Annotated[
+    int, Query(ge=0, le=limits.INTEGER_MAX, description="Only releases whose ledger entry is behind this number.")
+]
+PageSize = Annotated[int, Query(ge=1, le=1000, description="The most releases in a page.")]
 
 
 @router.get("/v1/keys", tags=["public"], openapi_extra=refusals("unavailable"))
@@ -67,10 +66,15 @@ async def show_budget(holder: TheHolder, caller: Auditor, dataset: PathDataset) 
     return await run_in_threadpool(budgets.budget_of, holder.store, dataset=dataset, auditor=caller.name)
 
 
-@router.post("/v1/datasets/{dataset}/quotes", tags=["auditor"], openapi_extra=refusals(*PLAN_REFUSALS))
-async def quote_plan(holder: TheHolder, caller: Auditor, dataset: PathDataset, plan: Plan) -> Quote:
+@router.post(
+    "/v1/datasets/{dataset}/quotes",
+    tags=["auditor"],
+    response_model=Quote,
+    openapi_extra=refusals(*PLAN_REFUSALS),
+)
+async def quote_plan(holder: TheHolder, caller: Auditor, dataset: PathDataset, plan: Plan) -> Quote | TrainingQuote:
     """A plan's price and noise; touches neither records nor budget."""
-    return await run_in_threadpool(releases.quote, holder.store, auditor=caller.name, dataset=dataset, plan=plan)
+    return await run_in_threadpool(releases.quote, holder.store, auditor=caller.name, dataset=dataset, asked=plan)
 
 
 @router.post(
@@ -79,73 +83,24 @@ async def quote_plan(holder: TheHolder, caller: Auditor, dataset: PathDataset, p
     status_code=201,
     response_model=Release,
     responses={200: {"model": Release, "description": "The plan was answered before: the same bytes, at no cost"}},
-    openapi_extra=refusals(
-        *PLAN_REFUSALS, "budget-exhausted", "cap-exhausted", "column-not-ready", "conflict", "no-records",
-        "restore-unrecorded", "version-gone",
-    ),
-)  # fmt: skip
+    openapi_extra=refusals(*REFUSALS, "column-not-ready"),
+)
 async def release_plan(
     holder: TheHolder, slots: TheSlots, caller: Auditor, dataset: PathDataset, plan: Plan
 ) -> Response:
     """Answer a plan: charged once, however often it is asked."""
-    quantum_ms = holder.settings.release_quantum_ms
-    async with slots.taken(caller.name):
-        # From here the deadline runs. Whoever asks cannot stretch the time that the work has: the body is there, and
-        # how long a plan waits for its slot depends on public deadlines alone.
-        begun_s = time.monotonic()
-        try:
-            prepared = await run_in_threadpool(
-                releases.prepare, holder.store, holder.files, auditor=caller.name, dataset=dataset, plan=plan
-            )
-        except ColumnNotReady:
-            holder.preparation.wake()  # the process that was at it may have been ended
-            raise
-        if isinstance(prepared, StoredRelease):
-            return Response(prepared.body, 200, media_type="application/json")
-        work_s = prepared.priced.work_s(holder.pace.factors)
-        deadline_s = slots.draws.deadline_s(begun_s=begun_s, work_s=work_s, quantum_ms=quantum_ms)
-        try:
-            async with slots.draws.turn:
-                drawn = await run_in_threadpool(releases.draw, prepared, engine=holder.engine)
-        finally:
-            due_s, overran = await wait_until_public(begun_s, deadline_s)
-            _note_deadline(deadline_s, overran=overran)
-        try:
-            entered = await outcome(
-                releases.enter(holder.store, drawn=drawn, key_id=caller.key_id, signing=holder.signing)
-            )
-        finally:
-            await wait_until_public(due_s, quantum_ms / 1000)
-    stored = entered.release
-    location = {"Location": f"/v1/datasets/{dataset}/releases/{stored.id}"} if entered.new else None
-    return Response(stored.body, 201 if entered.new else 200, location, "application/json")
+    return await released(holder, slots, caller, dataset=dataset, asked=plan, listed_at="releases")
 
 
 @router.get("/v1/datasets/{dataset}/releases", tags=["auditor"], openapi_extra=refusals("not-found"))
 async def list_releases(
-    holder: TheHolder,
-    caller: Auditor,
-    dataset: PathDataset,
-    after: Annotated[
-        int, Query(ge=0, le=limits.INTEGER_MAX, description="Only releases whose ledger entry is behind this number.")
-    ] = 0,
-    limit: Annotated[int, Query(ge=1, le=1000, description="The most releases in a page.")] = 100,
+    holder: TheHolder, caller: Auditor, dataset: PathDataset, after: After = 0, limit: PageSize = 100
 ) -> ReleaseList:
-    """The caller's own releases about a dataset, in the order of their ledger entries, a page at a time."""
-
-    def work() -> list[tuple[str, int, int, str]]:
-        with holder.store.database.read() as connection:
-            datasets.require_dataset(connection, dataset, or_retired=True)
-            return releases_of(connection, auditor=caller.name, dataset=dataset, after=after, limit=limit)
-
-    found = await run_in_threadpool(work)
-    return ReleaseList(
-        releases=tuple(
-            ReleaseSummary(id=identity, version=version, sequence=sequence, created=created)
-            for identity, version, sequence, created in found
-        ),
-        next=found[-1][2] if len(found) == limit else None,
+    """The caller's own releases of plans about a dataset, in the order of their ledger entries, a page at a time."""
+    found = await run_in_threadpool(
+        releases.page, holder.store, auditor=caller.name, dataset=dataset, kind="plan", after=after, limit=limit
     )
+    return ReleaseList(releases=summaries(found), next=found[-1].sequence if len(found) == limit else None)
 
 
 @router.get(
@@ -184,6 +139,7 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
     with holder.store.database.read() as connection:
         relation = relation_of(connection, dataset)
         words = metadata.of_dataset(connection, dataset.name)
+    algorithms = offered(dataset.schema, relation) or None
     return DatasetDescription(
         name=dataset.name,
         population=dataset.population,
@@ -196,15 +152,9 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
         mechanisms=mechanism_names(dataset.schema),
         records_max=dataset.records_max,
         release_quantum_ms=holder.settings.release_quantum_ms,
-        limits=Limits(derived_columns=ColumnLimits()),
+        limits=Limits(derived_columns=ColumnLimits(), trainings=TrainingLimits() if algorithms else None),
         metadata=None if words == metadata.NOTHING else words,
         organisation=holder.settings.organisation,
         sensitive_in_rules=dataset.schema.sensitive_in_rules,
+        trainings=algorithms,
     )
-
-
-def _note_deadline(deadline_s: float, *, overran: bool) -> None:
-    """For log and metrics; called at the public time, or the time of a line would show when the draw was done."""
-    note_release(deadline_s=deadline_s, overran=overran)
-    if overran:
-        _log.warning("release overran its deadline", extra={"deadline_ms": round(deadline_s * 1000)})

@@ -1,0 +1,97 @@
+"""What auditors ask and the ledger charges, plans and trainings alike: priced, and answered once."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from holder_service.domain.deadlines import Work
+from holder_service.records.engines import Counts
+from holder_service.services.priced import PricedPlan
+from holder_service.services.priced_training import PricedTraining
+from holder_service.storage.columns import StoredColumn
+from holder_service.storage.datasets import Dataset
+from shared.amounts import Loss
+from shared.plans import Plan, Quote, check_size
+from shared.relations import NeighbouringRelation
+from shared.releases import AnswerToRequest
+from shared.text import ColumnId, Name
+from shared.trainings import Training, TrainingQuote
+
+Asked = Plan | Training
+
+
+class Priced(Protocol):
+    """What was asked, valid, with its price and noise; nothing of it depends on the records."""
+
+    @property
+    def asked(self) -> Asked:
+        """What was asked."""
+
+    @property
+    def dataset(self) -> Dataset:
+        """What it is about."""
+
+    @property
+    def relation(self) -> NeighbouringRelation:
+        """Of the people that the dataset is about."""
+
+    @property
+    def charge(self) -> Loss:
+        """What it costs, whole."""
+
+    def work_s(self, factors: Work) -> float:
+        """How long the work on it is supposed to take at most, in seconds."""
+
+    def quote(self, version: int | None) -> Quote | TrainingQuote:
+        """What its quote says, for a version of the records."""
+
+    def answer(self, head: AnswerToRequest, engine: Counts) -> AnswerToRequest:
+        """Count, add noise, and say what comes out behind what every release says.
+
+        Raises:
+            Unavailable, VersionGone: The records cannot be read.
+        """
+
+
+def require_small(asked: Asked) -> None:
+    """Refuse what is too large to look at; a training's own type bounds it.
+
+    Raises:
+        TooLarge: Naming the limit.
+    """
+    if isinstance(asked, Plan):
+        check_size(asked)
+
+
+def named_columns(asked: Asked) -> dict[Name, ColumnId]:
+    """The derived columns that it names, by name; a training names none."""
+    return (asked.columns or {}) if isinstance(asked, Plan) else {}
+
+
+def price_asked(
+    asked: Asked, dataset: Dataset, relation: NeighbouringRelation, columns: tuple[StoredColumn, ...]
+) -> Priced:
+    """Check against the declaration, price and calibrate what `require_small` took.
+
+    Raises:
+        PlanRefused: It does not fit.
+    """
+    if isinstance(asked, Plan):
+        return PricedPlan.of(asked, dataset, relation, columns)
+    return PricedTraining.of(asked, dataset, relation)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRelease:
+    """What was asked and priced, and waits for its answer.
+
+    Attributes:
+        priced: Pinned to the current version of the records.
+        auditor: Who asks.
+        identity: Of the release that answers it.
+        document: Its canonical bytes.
+    """
+
+    priced: Priced
+    auditor: str
+    identity: str
+    document: bytes

@@ -1,0 +1,103 @@
+"""A training with its price, its steps and their noise: all of a release that follows from request and declaration."""
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+from holder_service.domain.deadlines import Work, require_bounded, work_s
+from holder_service.learning.learners import LEARNERS
+from holder_service.learning.measuring import LearningStep, Measuring
+from holder_service.records.engines import Counts
+from holder_service.services.datasets import encoded_version
+from holder_service.services.priced import Miscalibrated
+from holder_service.storage.datasets import Dataset
+from shared import limits
+from shared.amounts import NO_LOSS, Loss, format_nano
+from shared.problems import InvalidPlan
+from shared.relations import NeighbouringRelation
+from shared.releases import AnswerToRequest
+from shared.trainings import Training, TrainingAnswer, TrainingQuote
+
+
+@dataclass(frozen=True, slots=True)
+class PricedTraining:
+    """A valid training with its price and noise; nothing of it depends on the records.
+
+    Attributes:
+        asked: Of the auditor.
+        dataset: What it is about.
+        relation: Of the people that the dataset is about.
+        steps: In the order in which the learner takes them.
+
+    Raises:
+        Miscalibrated: The noise of all steps costs more than the training is charged.
+    """
+
+    asked: Training
+    dataset: Dataset
+    relation: NeighbouringRelation
+    steps: tuple[LearningStep, ...]
+
+    def __post_init__(self) -> None:
+        loss = sum((step.loss(self.relation) for step in self.steps), NO_LOSS)
+        if not loss.fits_in(self.charge):
+            raise Miscalibrated(f"Noise of a loss of {loss} would be charged {self.charge}.")
+
+    @classmethod
+    def of(cls, training: Training, dataset: Dataset, relation: NeighbouringRelation) -> Self:
+        """Check a training against the dataset's columns, divide its ε, and calibrate its noise.
+
+        Raises:
+            PlanRefused: It does not fit the columns, or ε is too little for so many steps.
+            TooLarge: Counting for it would take too long.
+        """
+        training.check(dataset.schema)
+        if relation.name == "sensitive_attribute":
+            raise InvalidPlan(
+                "The people of this dataset are protected by their sensitive attributes alone "
+                "(`sensitive_attribute`), and a training's noise protects whole records: no training is offered here. "
+                "Ask for counts in a plan.",
+                "algorithm",
+            )
+        steps = LEARNERS[training.algorithm.name].steps(training, dataset.schema)
+        _require_epsilon(steps)
+        require_bounded(*[step.size for step in steps], records_max=dataset.records_max)
+        return cls(training, dataset, relation, steps)
+
+    @property
+    def charge(self) -> Loss:
+        """What the training costs, whole."""
+        return self.asked.charge
+
+    def work_s(self, factors: Work) -> float:
+        """How long the work on it is supposed to take at most, in seconds: all steps, whatever each finds."""
+        return work_s(*[step.size for step in self.steps], records_max=self.dataset.records_max, factors=factors)
+
+    def quote(self, version: int | None) -> TrainingQuote:
+        """What its quote says."""
+        return TrainingQuote(
+            dataset=self.dataset.name, version=version, relation=self.relation.name, charge=self.charge,
+            steps=tuple(step.quoted(self.relation) for step in self.steps),
+        )  # fmt: skip
+
+    def answer(self, head: AnswerToRequest, engine: Counts) -> TrainingAnswer:
+        """Have the learner take its steps, each once."""
+        schema = self.dataset.schema
+        measuring = Measuring(engine, encoded_version(self.dataset), schema, self.relation, self.steps)
+        model, counts = LEARNERS[self.asked.algorithm.name].learn(self.asked, schema, measuring)
+        return TrainingAnswer(
+            **dict(head), training=self.asked, steps=tuple(step.quoted(self.relation) for step in self.steps),
+            model=model, counts=counts,
+        )  # fmt: skip
+
+
+def _require_epsilon(steps: tuple[LearningStep, ...]) -> None:
+    """Refuse steps with so little ε that they would find nothing but noise."""
+    least = min(step.epsilon_nano // step.classes for step in steps)
+    if not least >= limits.STEP_EPSILON_NANO_MIN:
+        raise InvalidPlan(
+            f"A step of the training would get epsilon {format_nano(max(math.floor(least), 0))}, and has to get "
+            f"{format_nano(limits.STEP_EPSILON_NANO_MIN)} at least: raise epsilon, divide it otherwise, or ask for "
+            "fewer steps.",
+            "epsilon",
+        )

@@ -1,0 +1,74 @@
+"""How a plan or a training is answered: slot, price, draw, deadline, entry, one quantum (2-privacy §§5, 7)."""
+
+import logging
+import time
+from typing import Final
+
+from fastapi import Response
+from starlette.concurrency import run_in_threadpool
+
+from holder_service.domain.errors import ColumnNotReady
+from holder_service.services import releases
+from holder_service.services.access import Caller
+from holder_service.services.asked import Asked
+from holder_service.services.holder import Holder
+from holder_service.storage.releases import StoredRelease
+from holder_service.web.edge.ledger_lane import outcome
+from holder_service.web.edge.public_times import wait_until_public
+from holder_service.web.edge.release_slots import ReleaseSlots
+from holder_service.web.edge.telemetry import note_release
+
+REFUSALS: Final = (
+    "not-found", "invalid-amount", "invalid-plan", "unknown-column", "sensitive-column", "budget-exhausted",
+    "cap-exhausted", "conflict", "no-records", "restore-unrecorded", "version-gone",
+)  # fmt: skip
+"""Of whatever is answered and charged, but for those of derived columns."""
+_log = logging.getLogger(__name__)
+
+
+async def released(
+    holder: Holder, slots: ReleaseSlots, caller: Caller, *, dataset: str, asked: Asked, listed_at: str
+) -> Response:
+    """Answer what is asked: charged once, however often it is asked.
+
+    Args:
+        listed_at: The path below the dataset's under which the release is shown.
+    """
+    quantum_ms = holder.settings.release_quantum_ms
+    async with slots.taken(caller.name):
+        # From here the deadline runs. Whoever asks cannot stretch the time that the work has: the body is there, and
+        # how long a plan waits for its slot depends on public deadlines alone.
+        begun_s = time.monotonic()
+        try:
+            prepared = await run_in_threadpool(
+                releases.prepare, holder.store, holder.files, auditor=caller.name, dataset=dataset, asked=asked
+            )
+        except ColumnNotReady:
+            holder.preparation.wake()  # the process that was at it may have been ended
+            raise
+        if isinstance(prepared, StoredRelease):
+            return Response(prepared.body, 200, media_type="application/json")
+        work_s = prepared.priced.work_s(holder.pace.factors)
+        deadline_s = slots.draws.deadline_s(begun_s=begun_s, work_s=work_s, quantum_ms=quantum_ms)
+        try:
+            async with slots.draws.turn:
+                drawn = await run_in_threadpool(releases.draw, prepared, engine=holder.engine)
+        finally:
+            due_s, overran = await wait_until_public(begun_s, deadline_s)
+            _note_deadline(deadline_s, overran=overran)
+        try:
+            entered = await outcome(
+                releases.enter(holder.store, drawn=drawn, key_id=caller.key_id, signing=holder.signing)
+            )
+        finally:
+            await wait_until_public(due_s, quantum_ms / 1000)
+    stored = entered.release
+    location = {"Location": f"/v1/datasets/{dataset}/{listed_at}/{stored.id}"} if entered.new else None
+    return Response(stored.body, 201 if entered.new else 200, location, "application/json")
+
+
+def _note_deadline(deadline_s: float, *, overran: bool) -> None:
+    """For log and metrics; called at the public time, or the time of a line would show when the draw was done."""
+    note_release(deadline_s=deadline_s, overran=overran)
+    if overran:
+        _log.warning("release overran its deadline", extra={"deadline_ms": round(deadline_s * 1000)})

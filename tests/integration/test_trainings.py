@@ -1,0 +1,232 @@
+"""A training end to end through the real service: charged once, stored, signed, replayed for nothing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from shared.releases import verify_signature
+from shared.trainings import TrainedTree, Training, TrainingQuote, TrainingRelease, training_identity
+from testing.holders import TestedHolder, running_holder, serving
+from testing.refusals import refused
+from testing.registers import LEARNABLE, learnable_csv, plan, training
+
+
+@pytest.fixture
+def loans(holder: TestedHolder) -> TestedHolder:
+    """A holder, on either store, that offers trainings about the dataset "loans"."""
+    holder.offer("loans", learnable_csv(), epsilon="10", columns=LEARNABLE["columns"])
+    return holder
+
+
+@pytest.fixture
+def sqlite_loans(sqlite_holder: TestedHolder) -> TestedHolder:
+    """The same on SQLite alone, where the store makes no difference."""
+    sqlite_holder.offer("loans", learnable_csv(), epsilon="10", columns=LEARNABLE["columns"])
+    return sqlite_holder
+
+
+def ask(holder: TestedHolder, body: dict[str, Any], *, key: str | None = None) -> httpx.Response:
+    return holder.auditor("POST", "/datasets/loans/trainings", key=key, json=body)
+
+
+def quoted(holder: TestedHolder, body: dict[str, Any], *, dataset: str = "loans") -> httpx.Response:
+    return holder.auditor("POST", f"/datasets/{dataset}/trainings/quotes", json=body)
+
+
+def test_a_training_is_answered_charged_and_signed(loans: TestedHolder) -> None:
+    answer = ask(loans, training(epsilon="1", depth=2))
+
+    assert answer.status_code == 201, answer.text
+    release = TrainingRelease.model_validate(answer.json())
+    asked = Training.model_validate(training(epsilon="1", depth=2)).pinned(1)
+    assert release.id == training_identity(asked, auditor="ADR", dataset="loans")
+    assert release.training == asked
+    assert (release.relation, release.version) == ("add_remove", 1)
+    assert isinstance(release.model, TrainedTree)
+    assert [leaf.cell.id for leaf in release.model.leaves] == ["0", "1", "2", "3"]
+    assert release.counts is not None
+    assert release.counts.groups == (("Female",), ("Male",))
+    assert [len(leaf.positive) for leaf in release.counts.leaves] == [2] * 4
+    assert release.counts.noise.scale == pytest.approx(2.0)
+    assert release.charge.document() == {"epsilon": "1", "delta": "0"}
+    assert release.remaining.document() == {"epsilon": "9", "delta": "0"}
+    assert loans.spent(dataset="loans") == "1"
+    verify_signature(answer.json(), loans.published_keys())
+    assert answer.headers["location"] == f"/v1/datasets/loans/trainings/{release.id}"
+    entry = loans.auditor("GET", f"/ledger/entries/{release.ledger.sequence}").json()
+    assert entry == {"sequence": release.ledger.sequence, "hash": release.ledger.hash}
+    charges = [one for one in loans.entries() if one["kind"] == "charge"]
+    assert [(one["subject"], one["epsilon_nano"]) for one in charges] == [(release.id, 10**9)]
+    assert loans.is_intact()
+
+
+def test_the_same_training_again_is_the_same_bytes_and_costs_nothing(loans: TestedHolder) -> None:
+    first = ask(loans, training())
+    algorithm = {"name": "fair_tree", "depth": 2, "splits": "0.5"}
+    spelled = {**training(), "epsilon": "1.0", "draw": 1, "algorithm": algorithm}
+
+    for body in (training(), training(version=1), spelled):
+        again = ask(loans, body)
+        assert (again.status_code, again.content) == (200, first.content)
+
+    assert loans.spent(dataset="loans") == "1"
+    assert loans.auditor("GET", f"/datasets/loans/trainings/{first.json()['id']}").content == first.content
+
+
+def test_another_draw_is_another_model_and_is_charged(loans: TestedHolder) -> None:
+    first, second = (ask(loans, training(draw=draw)).json() for draw in (1, 2))
+
+    assert first["id"] != second["id"]
+    assert first["counts"] != second["counts"]
+    assert loans.spent(dataset="loans") == "2"
+
+
+def test_plans_and_trainings_are_listed_apart(loans: TestedHolder) -> None:
+    """A list of releases shows what it always did; whoever reads it knows plans alone."""
+    counted, trained = loans.release(plan(), dataset="loans").json(), ask(loans, training()).json()
+
+    listed = {
+        kind: [one["id"] for one in loans.auditor("GET", f"/datasets/loans/{kind}").json()[kind]]
+        for kind in ("releases", "trainings")
+    }
+
+    assert listed == {"releases": [counted["id"]], "trainings": [trained["id"]]}
+    for kind, other in (("releases", trained), ("trainings", counted)):
+        refused(loans.auditor("GET", f"/datasets/loans/{kind}/{other['id']}"), "not-found", holder=loans)
+    stranger = loans.open_auditor("second", dataset="loans")
+    missing = loans.auditor("GET", f"/datasets/loans/trainings/{trained['id']}", key=stranger)
+    refused(missing, "not-found", holder=loans)
+
+
+def test_a_quote_says_the_price_and_touches_nothing(loans: TestedHolder) -> None:
+    answer = TrainingQuote.model_validate(quoted(loans, training(epsilon="0.5", depth=3)).json())
+
+    assert answer.charge.document() == {"epsilon": "0.5", "delta": "0"}
+    assert [(step.measures, step.epsilon) for step in answer.steps] == [
+        *[("choices", "0.083333333")] * 3, ("counts", "0.250000001"),
+    ]  # fmt: skip
+    released = ask(loans, training(epsilon="0.5", depth=3)).json()
+    assert [step.model_dump() for step in answer.steps] == released["steps"]
+    assert loans.spent(dataset="loans") == "0.5"
+
+
+def test_what_no_budget_holds_is_refused_and_costs_nothing(loans: TestedHolder) -> None:
+    loans.grant("0.9", dataset="loans")
+    document = refused(ask(loans, training()), "budget-exhausted", holder=loans)
+    assert document["remaining"] == {"epsilon": "0.9", "delta": "0"}
+    loans.grant("5", dataset="loans")
+    loans.declare("loans", columns=LEARNABLE["columns"], cap={"epsilon": "0.9", "delta": "0"})
+
+    refused(ask(loans, training()), "cap-exhausted", holder=loans)
+
+    assert loans.spent(dataset="loans") == "0"
+    assert loans.auditor("GET", "/datasets/loans/trainings").json()["trainings"] == []
+
+
+def test_a_training_of_a_version_that_is_gone_is_refused_unless_it_was_answered(loans: TestedHolder) -> None:
+    first = ask(loans, training(version=1))
+    loans.load(learnable_csv(seed=1), "loans")
+
+    assert ask(loans, training(version=1)).content == first.content
+    refused(ask(loans, training(version=1, draw=2)), "version-gone", holder=loans)
+    assert ask(loans, training()).status_code == 201
+    assert loans.spent(dataset="loans") == "2"
+
+
+def test_a_restarted_holder_answers_with_the_same_bytes(loans: TestedHolder) -> None:
+    first = ask(loans, training())
+
+    with loans.reopened() as again:
+        assert ask(again, training()).content == first.content
+        assert again.spent(dataset="loans") == "1"
+        assert again.is_intact()
+
+
+@pytest.mark.parametrize(
+    ("relation", "scale"), [("add_remove", 2.0), ("replace", 4.0)]
+)  # fmt: skip
+def test_the_noise_is_that_of_the_relation(sqlite_holder: TestedHolder, relation: str, scale: float) -> None:
+    sqlite_holder.offer("loans", learnable_csv(), columns=LEARNABLE["columns"], relation=relation)
+
+    steps = quoted(sqlite_holder, training(depth=1)).json()["steps"]
+
+    assert [step["scale"] for step in steps] == [pytest.approx(scale), pytest.approx(scale)]
+    assert ask(sqlite_holder, training(depth=1)).json()["relation"] == relation
+
+
+def test_where_sensitive_attributes_alone_are_protected_no_training_is_offered(sqlite_holder: TestedHolder) -> None:
+    sqlite_holder.offer("loans", learnable_csv(), columns=LEARNABLE["columns"], relation="sensitive_attribute")
+
+    assert "trainings" not in sqlite_holder.auditor("GET", "/datasets/loans").json()
+    document = refused(ask(sqlite_holder, training()), "invalid-plan", holder=sqlite_holder)
+    assert "sensitive_attribute" in document["detail"]
+
+
+def test_the_description_says_which_trainings_there_are(sqlite_loans: TestedHolder) -> None:
+    described = sqlite_loans.auditor("GET", "/datasets/loans").json()
+
+    assert described["trainings"] == ["fair_tree"]
+    assert described["limits"]["trainings"]["depth_max"] == 8
+    unlabelled = sqlite_loans.auditor("GET", "/datasets/register").json()
+    assert "trainings" not in unlabelled
+    assert "trainings" not in unlabelled["limits"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "field"),
+    [
+        ({"label": "citizen"}, "invalid-plan", "label"),
+        ({"label": "wealth"}, "unknown-column", "label"),
+        ({"sensitive": ["education"]}, "invalid-plan", "sensitive"),
+        ({"sensitive": ["sex", "sex"]}, "invalid-plan", None),
+        ({"features": [{"column": "sex"}]}, "sensitive-column", "features[0]"),
+        ({"features": [{"column": "repaid"}]}, "invalid-plan", "features[0]"),
+        ({"features": [{"column": "age"}]}, "invalid-plan", "features[0]"),
+        ({"features": [{"column": "age", "cuts": [50, 20]}]}, "invalid-plan", "features[0]"),
+        ({"features": [{"column": "education", "cuts": [1]}]}, "invalid-plan", "features[0]"),
+        ({"features": [{"column": "citizen"}, {"column": "citizen"}]}, "invalid-plan", None),
+        ({"algorithm": {"name": "oracle"}}, "invalid-plan", None),
+        ({"algorithm": {"name": "fair_tree", "depth": 9}}, "invalid-plan", None),
+        ({"algorithm": {"name": "fair_tree", "splits": "0.000001"}}, "invalid-plan", "epsilon"),
+        ({"epsilon": "1e3"}, "invalid-amount", None),
+        ({"epsilon": "11"}, "invalid-amount", None),
+        ({"version": 99}, "invalid-request", None),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_path(
+    lasting_loans: TestedHolder, changes: dict[str, Any], code: str, field: str | None
+) -> None:
+    document = refused(ask(lasting_loans, {**training(), **changes}), code, holder=lasting_loans)
+
+    assert field is None or document["field"] == field
+    assert lasting_loans.spent(dataset="loans") == "0"
+
+
+def test_a_level_of_too_many_cells_is_refused(lasting_loans: TestedHolder) -> None:
+    many = [{"column": "age", "cuts": list(range(1, 65))}]
+
+    document = refused(ask(lasting_loans, {**training(depth=7), "features": many}), "too-large", holder=lasting_loans)
+
+    assert document["detail"].startswith("features: The training has more than 8192 cells on level 7")
+
+
+def test_several_processes_answer_alike(tmp_path: Path) -> None:
+    with running_holder(tmp_path) as first:
+        first.offer("loans", learnable_csv(), epsilon="10", columns=LEARNABLE["columns"])
+        made = first
+    with serving(made.settings, workers=2) as served, made.at(served.url) as holder:
+        bodies = {ask(holder, training()).content for _ in range(6)}
+
+        assert len(bodies) == 1
+        assert holder.spent(dataset="loans") == "1"
+
+
+@pytest.fixture(scope="module")
+def lasting_loans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
+    """A holder of which nothing is charged."""
+    with running_holder(tmp_path_factory.mktemp("loans")) as holder:
+        holder.offer("loans", learnable_csv(), columns=LEARNABLE["columns"])
+        yield holder
