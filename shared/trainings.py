@@ -175,7 +175,7 @@ class TrainingStep(ContractModel):
     epsilon: str
     """ε that it costs, as a decimal string."""
     classes: int
-    """Classes of disjoint cells among which its ε is divided evenly; 1 where it is not divided."""
+    """Into how many classes of disjoint cells its cells fall at most; counts divide ε evenly among them."""
     scale: float
     """Of the noise: in people, for sums in their unit."""
 

@@ -17,7 +17,7 @@ class Learner(Protocol):
     def steps(self, training: Training, schema: Schema) -> tuple[LearningStep, ...]:
         """The steps that it will take, in order, whatever the records are.
 
-        Their losses add up to ε at most, and the size of each bounds its work whatever was chosen before.
+        What they cost adds up to ε, and the size of each bounds its work whatever was chosen before.
 
         Args:
             training: It fits the schema.

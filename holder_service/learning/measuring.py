@@ -42,7 +42,7 @@ class LearningStep:
         name: What it is for.
         measures: Counts, choices or sums.
         epsilon_nano: What it costs.
-        classes: Into how many classes its cells fall at most, among which ε is divided; 1 for choices and sums.
+        classes: Into how many classes its cells fall at most; the ε of counts is divided among them.
         sensitivity: Of sums, by how much all of them together change at most with one person who comes or goes.
         size: What the deadline supposes of it.
     """
@@ -69,7 +69,18 @@ class LearningStep:
 
     def loss(self, relation: NeighbouringRelation) -> Loss:
         """What its noise costs, computed from what is drawn and not from what was asked of it."""
-        return self.choice(relation).loss if self.measures == "choices" else self.noise(relation).loss * self.classes
+        match self.measures:
+            case "choices":
+                return self.choice(relation).loss
+            case "sums":
+                return self.noise(relation).loss
+            case "counts":
+                return self.noise(relation).loss * self.classes
+
+    @property
+    def least_epsilon_nano(self) -> int:
+        """What one class gets of counts, which divide ε among their classes; of anything else, all of it."""
+        return self.epsilon_nano // self.classes if self.measures == "counts" else self.epsilon_nano
 
     def quoted(self, relation: NeighbouringRelation) -> TrainingStep:
         """What a quote and a release say of it."""

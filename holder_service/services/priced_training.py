@@ -1,6 +1,5 @@
 """A training with its price, its steps and their noise: all of a release that follows from request and declaration."""
 
-import math
 from dataclasses import dataclass
 from typing import Self
 
@@ -30,7 +29,7 @@ class PricedTraining:
         steps: In the order in which the learner takes them.
 
     Raises:
-        Miscalibrated: The noise of all steps costs more than the training is charged.
+        Miscalibrated: A step's noise costs more than it says, or the steps do not come to what the training costs.
     """
 
     asked: Training
@@ -39,9 +38,12 @@ class PricedTraining:
     steps: tuple[LearningStep, ...]
 
     def __post_init__(self) -> None:
-        loss = sum((step.loss(self.relation) for step in self.steps), NO_LOSS)
-        if not loss.fits_in(self.charge):
-            raise Miscalibrated(f"Noise of a loss of {loss} would be charged {self.charge}.")
+        said = sum((Loss(step.epsilon_nano) for step in self.steps), NO_LOSS)
+        if said != self.charge:
+            raise Miscalibrated(f"Steps of {said} would be charged {self.charge}.")
+        for step in self.steps:
+            if not step.loss(self.relation).fits_in(Loss(step.epsilon_nano)):
+                raise Miscalibrated(f"Step {step.name!r}: noise of a loss of {step.loss(self.relation)} is too little.")
 
     @classmethod
     def of(cls, training: Training, dataset: Dataset, relation: NeighbouringRelation) -> Self:
@@ -93,10 +95,10 @@ class PricedTraining:
 
 def _require_epsilon(steps: tuple[LearningStep, ...]) -> None:
     """Refuse steps with so little ε that they would find nothing but noise."""
-    least = min(step.epsilon_nano // step.classes for step in steps)
+    least = min(step.least_epsilon_nano for step in steps)
     if not least >= limits.STEP_EPSILON_NANO_MIN:
         raise InvalidPlan(
-            f"A step of the training would get epsilon {format_nano(max(math.floor(least), 0))}, and has to get "
+            f"A step of the training would get epsilon {format_nano(least)}, and has to get "
             f"{format_nano(limits.STEP_EPSILON_NANO_MIN)} at least: raise epsilon, divide it otherwise, or ask for "
             "fewer steps.",
             "epsilon",
