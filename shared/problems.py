@@ -57,7 +57,7 @@ class Problem(ContractModel):
                     "title": "Budget exhausted",
                     "status": 403,
                     "detail": (
-                        "The plan costs epsilon 20 and your budget has epsilon 10 left. Lower epsilon, or ask the "
+                        "What you ask costs epsilon 20 and your budget has epsilon 10 left. Lower epsilon, or ask the "
                         "holder's administrator for more."
                     ),
                     "instance": "/v1/datasets/register/releases",

@@ -93,7 +93,7 @@ class _Exhausted(HolderError):
 
     def __init__(self, *, requested: Loss, remaining: Loss) -> None:
         super().__init__(
-            f"The plan costs {requested} and {self.whose} has {remaining} left. "
+            f"What you ask costs {requested} and {self.whose} has {remaining} left. "
             "Lower epsilon, or ask the holder's administrator for more.",
             requested=requested.document(),
             remaining=remaining.document(),
@@ -103,19 +103,19 @@ class _Exhausted(HolderError):
 
 
 class BudgetExhausted(_Exhausted, code="budget-exhausted"):
-    """The plan's loss exceeds what the auditor's account has left."""
+    """The loss of what is asked exceeds what the auditor's account has left."""
 
     whose = "your budget"
 
 
 class CapExhausted(_Exhausted, code="cap-exhausted"):
-    """The plan's loss exceeds what the population's cap over all auditors has left."""
+    """The loss of what is asked exceeds what the population's cap over all auditors has left."""
 
     whose = "the population's cap over all auditors"
 
 
 class VersionGone(HolderError, code="version-gone"):
-    """A plan pins a version of the records that is neither current nor already answered."""
+    """A plan or training pins a version of the records that is neither current nor already answered."""
 
 
 class NoRecords(HolderError, code="no-records"):

@@ -208,7 +208,7 @@ def _check_release(connection: Connection, entry: Entry, keys: SigningKeys) -> N
     except (AttributeError, ValueError):
         raise BrokenLedger(entry.sequence, "the stored release is not the one that was signed") from None
     filed = stored.auditor, stored.dataset, stored.sequence
-    if stored.kind not in release:
+    if stored.kind not in release or stored.kind != entry.event.detail.get("asked", "plan"):
         raise BrokenLedger(entry.sequence, "the stored release answers something of another kind than it is filed as")
     if (
         filed != (entry.event.actor, entry.event.dataset, entry.sequence)

@@ -183,7 +183,7 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
         Event(
             "charge", actor=asked.auditor, population=dataset.population, dataset=dataset.name,
             auditor=asked.auditor, subject=asked.identity, answer=drawn.answer.digest, loss=priced.charge,
-            cap=cap, account=account,
+            cap=cap, account=account, detail={} if priced.asked.kind == "plan" else {"asked": priced.asked.kind},
         )
     )  # fmt: skip
     entered = Entered(

@@ -1,9 +1,9 @@
 """The transparency report: what was released about a dataset, to whom, when and at what loss; to be published.
 
-It publishes of a release its time, auditor, version, sensitive attributes, mechanisms and loss, of a decision
-that it was made, and sums of losses. Two plans that are alike in these are alike in the report: neither their
-identities nor the digests of answers are in it, nor how many cells a plan had, a limit, or what is left of one. Entries
-are named by their hashes, which the entries' nonces keep from confirming more (docs/adr/0016).
+It publishes of a release its time, auditor, version, sensitive attributes, mechanisms and loss, of a training its
+algorithm too, of a decision that it was made, and sums of losses. Two plans that are alike in these are alike in the
+report: neither their identities nor the digests of answers are in it, nor how many cells a plan had, a limit, or what
+is left of one. Entries are named by their hashes, which the entries' nonces keep from confirming more (docs/adr/0016).
 """
 
 import json
@@ -29,16 +29,22 @@ DECISIONS: Final[tuple[Kind, ...]] = (
     "overlap-look", "metadata",
 )  # fmt: skip
 """Kinds of entries that say what was decided about the dataset's people, or that bear on trust in the ledger."""
+_MECHANISM_OF_STEP: Final = {"counts": "laplace", "sums": "laplace", "choices": "permute_and_flip"}
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedRelease:
-    """A release: its entry, the records' version, by what attributes people were counted, and with what mechanisms."""
+    """A release: its entry, the records' version, by what attributes people were counted, and with what mechanisms.
+
+    Attributes:
+        algorithm: Of a training, how its model was learned; `None` of a plan.
+    """
 
     entry: Entry
     version: int
     sensitive: tuple[str, ...]
     mechanisms: tuple[str, ...]
+    algorithm: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +142,18 @@ def _reported(connection: Connection, entry: Entry) -> ReportedRelease:
     stored = releases.find_release(connection, entry.event.subject or "")
     if stored is None:
         raise NotFound(f"The release of entry {entry.sequence} is not stored: `holder ledger verify` says more.")
-    plan = json.loads(stored.body)["plan"]
+    release = json.loads(stored.body)
+    asked = release[stored.kind]
+    is_training = stored.kind == "training"
+    mechanisms = (
+        {_MECHANISM_OF_STEP[step["measures"]] for step in release["steps"]}
+        if is_training
+        else {batch["mechanism"]["name"] for batch in asked["batches"]}
+    )
     return ReportedRelease(
         entry=entry,
         version=stored.version,
-        sensitive=tuple(plan["sensitive"]),
-        mechanisms=tuple(sorted({batch["mechanism"]["name"] for batch in plan["batches"]})),
+        sensitive=tuple(asked["sensitive"]),
+        mechanisms=tuple(sorted(mechanisms)),
+        algorithm=asked["algorithm"]["name"] if is_training else None,
     )

@@ -7,11 +7,15 @@ from typing import Any
 import httpx
 import pytest
 
+from holder_service.domain.ledger import Event
+from holder_service.services import overview
+from holder_service.web.console.words import what_happened
 from shared.releases import verify_signature
 from shared.trainings import TrainedTree, Training, TrainingQuote, TrainingRelease, training_identity
 from testing.holders import TestedHolder, running_holder, serving
 from testing.refusals import refused
 from testing.registers import LEARNABLE, learnable_csv, plan, training
+from testing.tampering import edit
 
 
 @pytest.fixture
@@ -211,6 +215,36 @@ def test_a_level_of_too_many_cells_is_refused(lasting_loans: TestedHolder) -> No
     document = refused(ask(lasting_loans, {**training(depth=7), "features": many}), "too-large", holder=lasting_loans)
 
     assert document["detail"].startswith("features: The training has more than 8192 cells on level 7")
+
+
+def test_what_is_published_of_a_training_says_that_it_is_one(sqlite_loans: TestedHolder) -> None:
+    sqlite_loans.release(plan(), dataset="loans")
+    ask(sqlite_loans, training())
+
+    counted, trained = sqlite_loans.admin("GET", "/datasets/loans/report").json()["releases"]
+
+    assert "algorithm" not in counted
+    assert (trained["algorithm"], trained["sensitive"]) == ("fair_tree", ["sex"])
+    assert trained["mechanisms"] == ["laplace", "permute_and_flip"]
+    assert trained["charge"] == {"epsilon": "1", "delta": "0"}
+    said = [what_happened(entry_event) for entry_event in charged_events(sqlite_loans)]
+    assert said == [
+        "ADR was charged ε 0.1 about loans", "ADR was charged ε 1 about loans, for a model learned from it",
+    ]  # fmt: skip
+
+
+def charged_events(holder: TestedHolder) -> list[Event]:
+    charges = [one["sequence"] for one in holder.entries() if one["kind"] == "charge"]
+    return [overview.entry(holder.holder.store, sequence).event for sequence in charges]
+
+
+def test_a_release_that_is_filed_as_another_kind_is_found_out(sqlite_loans: TestedHolder) -> None:
+    ask(sqlite_loans, training())
+    assert sqlite_loans.is_intact()
+
+    edit(sqlite_loans.settings, "UPDATE releases SET kind = 'plan'")
+
+    assert not sqlite_loans.is_intact()
 
 
 def test_several_processes_answer_alike(tmp_path: Path) -> None:

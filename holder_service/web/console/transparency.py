@@ -81,6 +81,7 @@ def _release(release: ReportedRelease) -> dict[str, Any]:
         "version": release.version,
         "sensitive": list(release.sensitive),
         "mechanisms": list(release.mechanisms),
+        **({} if release.algorithm is None else {"algorithm": release.algorithm}),
         "charge": event.loss.document(),
     }
 

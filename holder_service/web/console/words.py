@@ -64,7 +64,8 @@ def what_happened(event: Event, display_names: Mapping[str, str] = _NO_WORDS) ->
         case "budget":
             return f"Budget of {account(event.auditor)} set to {_limit(granted)}{_until(granted.expires)}"
         case "charge":
-            return f"{account(event.auditor)} was charged {loss(event.loss)} about {event.dataset}"
+            what = ", for a model learned from it" if detail.get("asked") == "training" else ""
+            return f"{account(event.auditor)} was charged {loss(event.loss)} about {event.dataset}{what}"
         case "records":
             return f"Version {event.subject} of {event.dataset} loaded"
         case "retirement":

@@ -229,7 +229,7 @@ class LedgerEntry(ContractModel):
     auditor: str | None = None
     """The auditor that it concerns."""
     subject: str | None = None
-    """The identity of the plan charged, the id of a key or column, or the version loaded."""
+    """The identity of the plan or training charged, the id of a key or column, or the version loaded."""
     answer: Digest | None = None
     """The digest of the answer that a charge is for."""
     epsilon_nano: int
@@ -289,7 +289,7 @@ class PublishedEntry(ContractModel):
 
 
 class PublishedRelease(PublishedEntry):
-    """A release as it is published: neither its plan nor its counts."""
+    """A release as it is published: neither what was asked nor its counts."""
 
     auditor: str
     """To whom it was released."""
@@ -299,6 +299,8 @@ class PublishedRelease(PublishedEntry):
     """The columns that people were counted by."""
     mechanisms: tuple[str, ...]
     """The mechanisms of the noise."""
+    algorithm: str | None = Field(default=None, exclude_if=lambda algorithm: algorithm is None)
+    """Of a training, how its model was learned; left out of the answer to a plan."""
     charge: Loss
     """What it cost."""
 

@@ -69,11 +69,11 @@ HELP: Final[Mapping[str, Help]] = {
         "Send it again, over a faster connection if it is large.",
     ),
     "budget-exhausted": Help(
-        "The plan costs more than your budget with the dataset's population has left. Nothing was charged.",
+        "What you ask costs more than your budget with the dataset's population has left. Nothing was charged.",
         "`requested` and `remaining` say how much. Lower ε, or ask the holder's administrator for more.",
     ),
     "cap-exhausted": Help(
-        "The plan costs more than the population's cap over all auditors has left. Nothing was charged.",
+        "What you ask costs more than the population's cap over all auditors has left. Nothing was charged.",
         "`requested` and `remaining` say how much. Lower ε, or ask the holder's administrator to raise the cap.",
     ),
     "version-gone": Help(
