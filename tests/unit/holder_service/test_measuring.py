@@ -99,7 +99,7 @@ def test_two_steps_of_one_name_are_refused() -> None:
         measuring(step("counts"), step("counts")).counts("step", cells(YOUNG, OLD))
 
 
-def test_cells_in_more_classes_than_were_paid_for_are_refused() -> None:
+def test_cells_in_more_classes_than_were_announced_are_refused() -> None:
     engine = Engine()
     with pytest.raises(Overspent, match="more classes"):
         measuring(step("counts"), engine=engine).counts("step", cells(YOUNG, CITIZENS))
