@@ -134,7 +134,7 @@ def greedy(bounds: ChoiceBounds, before: BoolArray, *, noise: float = 1.0, weigh
         for changes in (left[:, None], np.array(list(itertools.combinations(left[:_PAIRED_MAX], 2)), np.intp)):
             if not changes.size:
                 continue
-            after = bounds.lacking(_changed(decisions, changes), noise=noise)
+            after = bounds.lacking(changed_sets(decisions, changes), noise=noise)
             gained = np.where(np.isfinite(after), lacking - after, -np.inf) / costs[changes].sum(axis=1) ** weight
             best = int(gained.argmax())
             if gained[best] > 0:
@@ -146,7 +146,9 @@ def greedy(bounds: ChoiceBounds, before: BoolArray, *, noise: float = 1.0, weigh
     while lacking <= 0:
         undone = np.flatnonzero(decisions != before)
         spare = (
-            undone[bounds.lacking(_changed(decisions, undone[:, None]), noise=noise) <= 0] if undone.size else undone
+            undone[bounds.lacking(changed_sets(decisions, undone[:, None]), noise=noise) <= 0]
+            if undone.size
+            else undone
         )
         if not spare.size:
             break
@@ -169,7 +171,7 @@ def _nearest(bounds: ChoiceBounds, before: BoolArray) -> BoolArray:
     return nearest
 
 
-def _changed(decisions: BoolArray, changes: NDArray[np.intp]) -> BoolArray:
+def changed_sets(decisions: BoolArray, changes: NDArray[np.intp]) -> BoolArray:
     """The decisions with some leaves changed, shape (D, L); a row of `changes` are the leaves of one set."""
     sets = np.tile(decisions, (len(changes), 1))
     sets[np.arange(len(changes))[:, None], changes] ^= True
