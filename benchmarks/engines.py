@@ -38,7 +38,8 @@ from rich.table import Table
 
 from benchmarks.counting import SCHEMA, cells, grown, write_records
 from holder_service.domain.disjointness import disjoint_classes
-from holder_service.records.engines import EncodedVersion, Engine, RecordsUrl, Upload
+from holder_service.records.engines import EncodedVersion, Engine
+from holder_service.records.formats import RecordsUrl, Upload
 from holder_service.records.local_engine import LocalEngine
 from holder_service.records.person_keys import PersonSecret
 from holder_service.settings import SparkSettings

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from holder_service.records.encoded import Records, load_records
-from holder_service.records.engines import EncodedVersion, Upload
+from holder_service.records.engines import EncodedVersion
 from holder_service.records.files import RecordFiles
+from holder_service.records.formats import Upload
 from holder_service.records.local_engine import LocalEngine
 from holder_service.records.person_keys import PersonSecret
 from shared.rules import Record

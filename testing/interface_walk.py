@@ -9,11 +9,13 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 import httpx
 
+from holder_service.records.progress import followed
 from holder_service.services.holder import initialise
 from holder_service.storage.anchor import Anchor
 from shared.releases import LedgerPosition
@@ -79,6 +81,10 @@ def _administer(holder: TestedHolder, call: Call) -> None:
     call("declare_dataset", DECLARATION, dataset="register")
     call("write_metadata", METADATA, dataset="register")
     call("load_records", register_csv(), dataset="register")
+    now = datetime.now(UTC)
+    with followed(holder.settings.incoming, dataset="register", actor="administrator", began=now) as report:
+        report("reading", done=42, of=100)
+        call("list_loads", dataset="register")
     call("load_records_from", {"url": _lake(holder).as_uri()}, dataset="register")
     call("set_budget", {"epsilon": "2"}, dataset="register", auditor="ADR")
     call("list_budgets", population="register")

@@ -143,7 +143,7 @@ BUGS: Final = (
         (
             Edit(
                 _ENCODED,
-                "            _write(file, record_fields(schema, secret.id), record_arrays(schema, staged))\n",
+                "            _write(file, record_fields(schema, secret.id), record_arrays(schema, staged, report))\n",
                 "            domain = {'type': 'integer', 'minimum': 0, 'maximum': 2**16 - 1}\n"
                 "            columns = tuple(\n"
                 "                column.model_copy(update=domain)\n"
@@ -155,7 +155,7 @@ BUGS: Final = (
                 "            fields = record_fields(chosen, secret.id).with_metadata(\n"
                 "                record_fields(schema, secret.id).metadata\n"
                 "            )\n"
-                "            _write(file, fields, record_arrays(chosen, staged))\n",
+                "            _write(file, fields, record_arrays(chosen, staged, report))\n",
             ),
         ),
         ("tests/unit/holder_service/test_records.py::test_the_declaration_alone_decides_how_columns_are_encoded",),

@@ -22,7 +22,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from checks.spark.sessions import pair
-from holder_service.records.engines import EncodedVersion, RecordsUrl
+from holder_service.records.engines import EncodedVersion
+from holder_service.records.formats import RecordsUrl
 from holder_service.records.spark import session, tasks
 from holder_service.settings import SparkSettings
 from shared.rules import Cell, Predicate, Rule

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from checks.spark.examples import CSV, Example, counted_by, examples, write_csv
 from checks.spark.sessions import Pair, pair
 from holder_service.domain.errors import InvalidRecords
-from holder_service.records.engines import RecordsUrl, Upload
+from holder_service.records.formats import RecordsUrl, Upload
 from holder_service.settings import SparkSettings
 from shared.schema import Column, Schema
 

@@ -16,8 +16,9 @@ import pyarrow.parquet
 from hypothesis import strategies as st
 
 from holder_service.domain.disjointness import disjoint_classes
-from holder_service.records.engines import DerivedFile, DerivedValues, EncodedVersion, Engine, RecordsUrl, Upload
+from holder_service.records.engines import DerivedFile, DerivedValues, EncodedVersion, Engine
 from holder_service.records.files import RecordFiles
+from holder_service.records.formats import RecordsUrl, Upload
 from holder_service.records.linked import read_linked
 from shared.columns import DerivedColumn, extended
 from shared.rules import Cell

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final, NoReturn
@@ -25,6 +25,8 @@ AdminKey = Annotated[
 ]
 Locate = Callable[[str, str], str]
 """From the path of a field and what is wrong with it to what whoever wrote it is told."""
+Watch = Callable[[httpx.AsyncClient, dict[str, str]], Coroutine[Any, Any, None]]
+"""What is done beside a call, with its client and the headers that show the key."""
 UPLOAD_TIMEOUT_S: Final = 3600.0
 CALL_TIMEOUT_S: Final = 60.0
 UPLOAD_CHUNK_BYTES: Final = 1 << 20
@@ -33,10 +35,16 @@ LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 def call(
     method: str, path: str, url: str, key: str, *,
-    media: str | None = None, locate: Locate = fault_text, **request: Any,
+    media: str | None = None, size: int | None = None, locate: Locate = fault_text, watch: Watch | None = None,
+    **request: Any,
 ) -> Any:  # fmt: skip
-    """Make one call, of a running holder or of this machine's own; a refusal ends the command with its text."""
-    return _document(_answer(method, path, url, key, media=media, **request), url, locate)
+    """Make one call, of a running holder or of this machine's own; a refusal ends the command with its text.
+
+    Of content that is sent as it is read, `size` says how many bytes it has. What watches is begun with the call, is
+    given the client and the key's header, and is cancelled when the call has ended.
+    """
+    answer = _answer(method, path, url, key, media=media, size=size, watch=watch, **request)
+    return _document(answer, url, locate)
 
 
 def download(path: str, url: str, key: str, into: BinaryIO, **request: Any) -> None:
@@ -101,10 +109,14 @@ def fail(text: str) -> NoReturn:
     raise typer.Exit(2)
 
 
-def _answer(method: str, path: str, url: str, key: str, *, media: str | None = None, **request: Any) -> httpx.Response:
+def _answer(
+    method: str, path: str, url: str, key: str, *, media: str | None = None, size: int | None = None, **request: Any
+) -> httpx.Response:
     if not re.fullmatch("[!-~]+", key):
         fail("Give an administrator's key in HOLDER_ADMIN_KEY (holder init prints the first one).")
     headers = {"Authorization": f"Bearer {key}", **({"Content-Type": media} if media else {})}
+    if size is not None:
+        headers["Content-Length"] = str(size)
     with clear_errors():
         if httpx.URL(url).scheme == "http" and httpx.URL(url).host not in LOOPBACK:
             fail(f"{url} would send the administrator's key unencrypted to another machine: use https.")
@@ -131,14 +143,33 @@ def _said(document: dict[str, Any], locate: Locate) -> str:
     return "\n".join([f"{document['title']}:", *(f"  {line}" for line in lines)])
 
 
-async def _request(url: str, method: str, path: str, *, into: BinaryIO | None = None, **request: Any) -> httpx.Response:
-    async with _client(url) as client, client.stream(method, path, **request) as answer:
+async def _request(
+    url: str, method: str, path: str, *, into: BinaryIO | None = None, watch: Watch | None = None, **request: Any
+) -> httpx.Response:
+    async with (
+        _client(url) as client,
+        _watched(watch, client, request["headers"]),
+        client.stream(method, path, **request) as answer,
+    ):
         if into is None or not answer.is_success:
             await answer.aread()
         else:
             async for chunk in answer.aiter_bytes():
                 into.write(chunk)
     return answer
+
+
+@asynccontextmanager
+async def _watched(watch: Watch | None, client: httpx.AsyncClient, headers: dict[str, str]) -> AsyncIterator[None]:
+    if watch is None:
+        yield
+        return
+    watching = asyncio.create_task(watch(client, {"Authorization": headers["Authorization"]}))
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await asyncio.wait([watching])
 
 
 @asynccontextmanager

@@ -19,7 +19,8 @@ from holder_service.cli.calls import (
     report_format,
 )
 from holder_service.cli.formats import media_type_of, with_format
-from holder_service.cli.output import AsJson, notify, show, show_fields, show_overlaps
+from holder_service.cli.load_bar import WORDS, followed
+from holder_service.cli.output import AsJson, notify, show, show_fields, show_overlaps, when
 from holder_service.domain.declarations import EXAMPLE, declared_text, located
 from holder_service.records.formats import RecordFormat
 from shared.datasets import DatasetDeclaration
@@ -28,7 +29,7 @@ SHORT_ID: Final = 12
 _DIGEST: Final = "sha256:"
 
 commands = typer.Typer()
-records_commands = typer.Typer(no_args_is_help=True, help="Records that the holder reads by itself.")
+records_commands = typer.Typer(no_args_is_help=True, help="Records read by the holder itself; loads under way.")
 commands.add_typer(records_commands, name="records")
 
 
@@ -101,10 +102,11 @@ def load(
     """
     with clear_errors():
         file = records.open("rb")
-    with file:
+        size = records.stat().st_size if records.is_file() else None
+    with file, followed(path_of("datasets", dataset, "records", "loads")) as bar:
         answer = call(
-            "PUT", path_of("datasets", dataset, "records"), url, key, content=chunks(file),
-            media=media_type_of(records),
+            "PUT", path_of("datasets", dataset, "records"), url, key, media=media_type_of(records),
+            content=bar.sending(file, size) if bar else chunks(file), size=size, watch=bar.watch if bar else None,
             params={**how.model_dump(mode="json", exclude_defaults=True), **({"check": "true"} if check else {})},
         )  # fmt: skip
     if as_json:
@@ -129,13 +131,28 @@ def load_from(
     asked = {**how.model_dump(mode="json", exclude_defaults=True), "url": source, **({"check": True} if check else {})}
     if not as_json:
         notify("The holder reads the files; this takes as long as they are large.")
-    answer = call("POST", path_of("datasets", dataset, "records"), url, key, json=asked)
+    with followed(path_of("datasets", dataset, "records", "loads")) as bar:
+        answer = call(
+            "POST", path_of("datasets", dataset, "records"), url, key, json=asked, watch=bar.watch if bar else None
+        )
     if as_json:
         print(json.dumps(answer))
     elif check:
         print(f"{source} fits the declaration of {dataset}; nothing was kept.")
     else:
         print(f"Version {answer['version']} of {dataset} is loaded.")
+
+
+@records_commands.command("loads")
+def list_loads(dataset: str, url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
+    """List the loads of a dataset that are under way, whoever began them, and how far each is."""
+    found = call("GET", path_of("datasets", dataset, "records", "loads"), url, key)
+    rows = [
+        (one["actor"], when(one["began"]), WORDS[one["phase"]],
+         "" if one["percent"] is None else f"{one['percent']} %")
+        for one in found["loads"]
+    ]  # fmt: skip
+    show(found, ("administrator", "began", "phase", "done"), rows, as_json)
 
 
 @commands.command("retire")

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-_errors = Console(stderr=True)
+ERRORS: Final = Console(stderr=True)
+"""All that is written to standard error goes through it, so that a line and a bar do not disturb each other."""
 TABLE_WIDTH_MAX = 10_000
 """Wider than any table would be if it had the room."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
@@ -84,7 +85,7 @@ def when(at: str) -> str:
 
 
 def notify(text: str) -> None:
-    _errors.print(text, markup=False, highlight=False, soft_wrap=True)
+    ERRORS.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _word(value: Any) -> str:

@@ -8,6 +8,7 @@ message of pyarrow's, which would quote the line, is passed on.
 
 import codecs
 import csv
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,7 @@ import pyarrow.csv
 from holder_service.records.faults import Faults, Unreadable
 from holder_service.records.formats import RecordFormat
 from holder_service.records.pieces import Piece, UnsplitPart, declared_names, pieces_of
+from holder_service.records.progress import Report, unseen
 from shared.schema import Schema
 
 PIECE_BYTES: Final = 4 * 1024 * 1024
@@ -52,8 +54,12 @@ def csv_pieces(source: Path, schema: Schema, form: RecordFormat, faults: Faults)
     return pieces_of(csv_parts(source, schema, form, faults), faults)
 
 
-def csv_parts(source: Path, schema: Schema, form: RecordFormat, faults: Faults) -> Iterator[UnsplitPart]:
+def csv_parts(
+    source: Path, schema: Schema, form: RecordFormat, faults: Faults, report: Report = unseen
+) -> Iterator[UnsplitPart]:
     """Read such a file in blocks of lines; what is wrong with the format or the header is noted or raised at once.
+
+    How many of its bytes are read is reported.
 
     Raises:
         InvalidRecords: The header is not as it should be.
@@ -62,6 +68,7 @@ def csv_parts(source: Path, schema: Schema, form: RecordFormat, faults: Faults) 
     _check_words(schema, form, faults)
     reader: _Lines | None = None
     with source.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
         for line, block in _blocks_of_lines(file):
             first, lines = line, block
             if reader is None:
@@ -70,6 +77,7 @@ def csv_parts(source: Path, schema: Schema, form: RecordFormat, faults: Faults) 
                 first += len(newline)
             if lines:
                 yield partial(reader.pieces, first, lines)
+            report("reading", file.tell(), size)
     if reader is None:
         raise _EMPTY
 

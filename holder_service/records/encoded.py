@@ -31,9 +31,10 @@ import pyarrow as pa
 from holder_service.domain.errors import Unavailable
 from holder_service.durable_files import immutable_file
 from holder_service.records.column_codes import CODE, SORTED, code_count, encoded_values, fields_of, fitting
-from holder_service.records.formats import STRICT, RecordFormat
+from holder_service.records.formats import STRICT, RecordFormat, Upload
 from holder_service.records.person_keys import PersonSecret
 from holder_service.records.pipeline import in_order
+from holder_service.records.progress import Report, unseen
 from holder_service.records.staging import StagedFile
 from shared import canonical
 from shared.columns import extended
@@ -184,8 +185,21 @@ def load_records(
     destination: Path,
     *,
     secret: PersonSecret | None = None,
-    hashes: Path | None = None,
     form: RecordFormat = STRICT,
+) -> None:
+    """Encode a file of records as `encode_records` does, where nobody follows it and its hashes are not kept."""
+    encode_records(Upload(source, media_type, form), schema, records_max, destination, secret=secret)
+
+
+def encode_records(
+    upload: Upload,
+    schema: Schema,
+    records_max: int,
+    destination: Path,
+    *,
+    secret: PersonSecret | None = None,
+    hashes: Path | None = None,
+    report: Report = unseen,
 ) -> None:
     """Check a file of records against the declaration and encode it: all of it, or nothing is left.
 
@@ -193,14 +207,13 @@ def load_records(
     next to `destination` while it runs.
 
     Args:
-        source: A CSV or Parquet file with the row column and every declared column, in any order.
-        media_type: "text/csv" or "application/vnd.apache.parquet".
+        upload: A CSV or Parquet file with the row column and every declared column, in any order.
         schema: The dataset's declared columns.
         records_max: How many people the dataset admits.
         destination: Where the encoded file appears, complete and durable.
         secret: What person keys are hashed under; if `None`, under one that is thrown away.
         hashes: Where 64 bits of each hash go, sorted.
-        form: How the file is written.
+        report: Is called with how far it is.
 
     Raises:
         InvalidRecords: Naming the line (CSV; the header is line 1) or the record (Parquet), the column
@@ -210,11 +223,11 @@ def load_records(
     too_many = said_too_many(schema, records_max)
     with tempfile.TemporaryDirectory(dir=destination.parent, prefix=".loading-") as name:
         staged = StagedFile.read(
-            source, media_type, schema, secret=secret, folder=Path(name), records_max=records_max, too_many=too_many,
-            form=form,
+            upload, schema, secret=secret, folder=Path(name), records_max=records_max, too_many=too_many,
+            report=report,
         )  # fmt: skip
         with immutable_file(destination) as file:
-            _write(file, record_fields(schema, secret.id), record_arrays(schema, staged))
+            _write(file, record_fields(schema, secret.id), record_arrays(schema, staged, report))
             if hashes is not None and not schema.is_aggregate:
                 shutil.move(staged.keys.sorted_hashes, hashes)
 
@@ -263,8 +276,8 @@ def record_fields(schema: Schema, secret: str) -> pa.Schema:
     )
 
 
-def record_arrays(schema: Schema, staged: StagedFile) -> Generator[list[_Values]]:
-    """Staged records, encoded chunk by chunk in the order of `record_fields`."""
+def record_arrays(schema: Schema, staged: StagedFile, report: Report = unseen) -> Generator[list[_Values]]:
+    """Staged records, encoded chunk by chunk in the order of `record_fields`; how many chunks are taken is reported."""
     own = staged.keys.hashes if staged.people is None else staged.people
 
     def chunk(start: int) -> list[_Values]:
@@ -276,7 +289,11 @@ def record_arrays(schema: Schema, staged: StagedFile) -> Generator[list[_Values]
         ]
         return [np.ascontiguousarray(own[some]), *encoded]
 
-    return in_order(chunk, range(0, len(own), CHUNK_RECORDS_MAX))
+    starts = range(0, len(own), CHUNK_RECORDS_MAX)
+    with closing(in_order(chunk, starts)) as chunks:
+        for taken, arrays in enumerate(chunks, start=1):
+            yield arrays
+            report("encoding", taken, len(starts))
 
 
 def declaration_digest(declared: Schema | Column) -> bytes:

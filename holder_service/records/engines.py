@@ -8,39 +8,13 @@ a file of that name (`records.files`): the records themselves, or what leads to 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from holder_service.records.counting import TrueCounts
-from holder_service.records.formats import STRICT, RecordFormat
+from holder_service.records.formats import RecordsUrl, Upload
+from holder_service.records.progress import Report, unseen
 from shared.rules import Cell
 from shared.schema import Column, Schema
-
-
-class Upload(NamedTuple):
-    """A file of records as it was sent.
-
-    Attributes:
-        path: Where it is kept for the time of the load.
-        media_type: "text/csv" or "application/vnd.apache.parquet".
-        form: How it is written.
-    """
-
-    path: Path
-    media_type: str
-    form: RecordFormat = STRICT
-
-
-class RecordsUrl(NamedTuple):
-    """Files of records where the holder reads them itself, under a root that its operator allows.
-
-    Attributes:
-        url: Of a file, or of a folder of files.
-        form: How they are written.
-    """
-
-    url: str
-    form: RecordFormat = STRICT
 
 
 class DerivedFile(NamedTuple):
@@ -110,14 +84,16 @@ class Engine(Counts, Protocol):
     def sweep(self) -> int:
         """Take away what is kept elsewhere and no file of the home names; how much that was."""
 
-    def check(self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int) -> None:
+    def check(self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int, report: Report = unseen) -> None:
         """Check a file as `load` does, and keep nothing.
 
         Raises:
             InvalidRecords: The file does not fit.
         """
 
-    def load(self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int, name: str) -> None:
+    def load(
+        self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int, name: str, report: Report = unseen
+    ) -> None:
         """Check a file and encode it: all of it, or nothing is left.
 
         Args:
@@ -125,6 +101,7 @@ class Engine(Counts, Protocol):
             schema: The dataset's declared columns.
             records_max: How many people the dataset admits.
             name: A new name for the encoded records; the caller holds `RecordFiles.in_use`.
+            report: Is called with how far it is, as far as the engine knows.
 
         Raises:
             InvalidRecords: Naming the line or record, the column and what is expected there; never a value, nor how

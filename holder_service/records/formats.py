@@ -1,7 +1,8 @@
 """How a file of records is written, as whoever sends it declares: nothing is guessed from the data."""
 
 from collections import Counter
-from typing import Annotated, Final, Literal, Self
+from pathlib import Path
+from typing import Annotated, Final, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
@@ -61,3 +62,29 @@ class RecordFormat(RequestModel):
 
 STRICT: Final = RecordFormat()
 """What a file is written in where nothing else is declared."""
+
+
+class Upload(NamedTuple):
+    """A file of records as it was sent.
+
+    Attributes:
+        path: Where it is kept for the time of the load.
+        media_type: "text/csv" or "application/vnd.apache.parquet".
+        form: How it is written.
+    """
+
+    path: Path
+    media_type: str
+    form: RecordFormat = STRICT
+
+
+class RecordsUrl(NamedTuple):
+    """Files of records where the holder reads them itself, under a root that its operator allows.
+
+    Attributes:
+        url: Of a file, or of a folder of files.
+        form: How they are written.
+    """
+
+    url: str
+    form: RecordFormat = STRICT

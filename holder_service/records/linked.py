@@ -21,6 +21,7 @@ import pyarrow as pa
 from holder_service.domain.errors import InvalidRecords, Unavailable
 from holder_service.durable_files import immutable_file
 from holder_service.records.encoded import Records, encode_column
+from holder_service.records.formats import Upload
 from holder_service.records.person_keys import PersonSecret
 from holder_service.records.staging import StagedFile
 from holder_service.records.values import value_type
@@ -74,7 +75,7 @@ def read_linked(
     schema = Schema(person_key=person_key, columns=(linked.column.model_copy(update={"name": VALUE}),))
     with tempfile.TemporaryDirectory(dir=destination.parent, prefix=".linking-") as name:
         staged = StagedFile.read(
-            source, media_type, schema, secret=secret, folder=Path(name), records_max=LINKED_ROWS_MAX,
+            Upload(source, media_type), schema, secret=secret, folder=Path(name), records_max=LINKED_ROWS_MAX,
             too_many=f"A file of linked values has at most {LINKED_ROWS_MAX} rows.",
         )  # fmt: skip
         hashes = np.ascontiguousarray(staged.keys.hashes)

@@ -9,12 +9,14 @@ from typing import Final
 
 from holder_service.domain.errors import InvalidRecords, VersionGone
 from holder_service.records.counting import TrueCounts, count_cells
-from holder_service.records.encoded import Records, encode_column, load_records
-from holder_service.records.engines import DerivedValues, EncodedVersion, RecordsUrl, Upload
+from holder_service.records.encoded import Records, encode_column, encode_records
+from holder_service.records.engines import DerivedValues, EncodedVersion
 from holder_service.records.file_urls import local_path
 from holder_service.records.files import RecordFiles
+from holder_service.records.formats import RecordsUrl, Upload
 from holder_service.records.linked import LinkedValues
 from holder_service.records.person_keys import count_shared
+from holder_service.records.progress import Report, unseen
 from holder_service.records.scoring import score_values
 from holder_service.records.sources import files_of
 from shared.columns import DerivedColumn, ScoreOrigin
@@ -49,24 +51,25 @@ class LocalEngine:
         """Everything is in the home."""
         return 0
 
-    def check(self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int) -> None:
+    def check(self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int, report: Report = unseen) -> None:
         """Encode a file into a folder that goes."""
         upload = _on_this_machine(source)
         self._files.incoming.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._files.incoming, ignore_cleanup_errors=True) as folder:
-            load_records(
-                upload.path, upload.media_type, schema, records_max, Path(folder) / "encoded",
-                secret=self._files.secret, form=upload.form,
-            )  # fmt: skip
+            encode_records(
+                upload, schema, records_max, Path(folder) / "encoded", secret=self._files.secret, report=report
+            )
 
-    def load(self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int, name: str) -> None:
+    def load(
+        self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int, name: str, report: Report = unseen
+    ) -> None:
         """Encode a file into one of the home, its hashes into another until they are joined."""
         upload = _on_this_machine(source)
         for folder in (self._files.records, self._files.incoming):
             folder.mkdir(parents=True, exist_ok=True)
-        load_records(
-            upload.path, upload.media_type, schema, records_max, self._files.records / name,
-            secret=self._files.secret, hashes=self._hashes(name), form=upload.form,
+        encode_records(
+            upload, schema, records_max, self._files.records / name,
+            secret=self._files.secret, hashes=self._hashes(name), report=report,
         )  # fmt: skip
 
     def join(self, name: str, earlier: str | None) -> str:

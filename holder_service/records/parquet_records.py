@@ -11,6 +11,7 @@ import pyarrow.parquet
 from holder_service.records.faults import Faults, Unreadable
 from holder_service.records.formats import RecordFormat
 from holder_service.records.pieces import Piece, UnsplitPart, declared_names
+from holder_service.records.progress import Report, unseen
 from holder_service.records.values import is_text, people_column, type_fits
 from shared.schema import Schema
 
@@ -19,8 +20,12 @@ RECORDS_PER_PIECE_MAX: Final = 2**16
 _ERRORS: Final = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 
-def parquet_parts(source: Path, schema: Schema, form: RecordFormat, faults: Faults) -> Iterator[UnsplitPart]:
+def parquet_parts(
+    source: Path, schema: Schema, form: RecordFormat, faults: Faults, report: Report = unseen
+) -> Iterator[UnsplitPart]:
     """Read a Parquet file that has the row column and every declared column, in any order.
+
+    How many of its rows are read is reported.
 
     Yields:
         Its records in file order, in the file's types; a person key as text.
@@ -50,6 +55,7 @@ def parquet_parts(source: Path, schema: Schema, form: RecordFormat, faults: Faul
                 arrays = {name: batch.column(sent) for name, sent in in_file.items()}
                 yield partial(_piece, first, arrays, schema.person_key)
                 first += len(batch)
+                report("reading", first - 1, file.metadata.num_rows)
     except _ERRORS:
         raise _unreadable(first) from None
 

@@ -17,15 +17,16 @@ import pyarrow.compute as pc
 from holder_service.domain.errors import InvalidRecords
 from holder_service.records.csv_records import csv_parts
 from holder_service.records.faults import FAULTS_MAX, Faults, Unreadable
-from holder_service.records.formats import STRICT, RecordFormat
+from holder_service.records.formats import RecordFormat, Upload
 from holder_service.records.parquet_records import parquet_parts
 from holder_service.records.person_keys import PersonKeys, PersonSecret
 from holder_service.records.pieces import Piece, UnsplitPart
 from holder_service.records.pipeline import in_order
+from holder_service.records.progress import Report, unseen
 from holder_service.records.values import checked_values, expectation, over_marked, people_column, value_type
 from shared.schema import Schema
 
-_READERS: Final[Mapping[str, Callable[[Path, Schema, RecordFormat, Faults], Iterator[UnsplitPart]]]] = {
+_READERS: Final[Mapping[str, Callable[[Path, Schema, RecordFormat, Faults, Report], Iterator[UnsplitPart]]]] = {
     "text/csv": csv_parts,
     "application/vnd.apache.parquet": parquet_parts,
 }
@@ -52,40 +53,38 @@ class StagedFile:
     @classmethod
     def read(
         cls,
-        source: Path,
-        media_type: str,
+        upload: Upload,
         schema: Schema,
         *,
         secret: PersonSecret,
         folder: Path,
         records_max: int,
         too_many: str,
-        form: RecordFormat = STRICT,
+        report: Report = unseen,
     ) -> "StagedFile":
         """Check all records of a file.
 
         Args:
-            source: A CSV or Parquet file with the row column and every column, in any order.
-            media_type: "text/csv" or "application/vnd.apache.parquet".
+            upload: A CSV or Parquet file with the row column and every column, in any order.
             schema: The row column and the columns.
             secret: What person keys are hashed under.
             folder: An empty folder.
             records_max: How many people it may be about.
             too_many: What to say if it has more.
-            form: How it is written.
+            report: Is called with how much of it is read, and then that keys are compared.
 
         Raises:
             InvalidRecords: Naming for each fault, up to a bound, the line (CSV; the header is line 1) or the record
                 (Parquet), the column and what is expected there; never a value, nor how many records there are.
         """
-        reader = _READERS.get(media_type.partition(";")[0].strip().lower())
+        reader = _READERS.get(upload.media_type.partition(";")[0].strip().lower())
         if reader is None:
             raise InvalidRecords(f"Send the records as {' or '.join(_READERS)}.")
         keys, faults = PersonKeys(folder, secret), Faults()
         try:
-            parts = reader(source, schema, form, faults)
-            with closing(in_order(lambda part: list(_checked_part(part, schema, form)), parts)) as found:
-                _stage(_at_most(found, records_max, too_many, faults), schema, folder, keys, faults)
+            parts = reader(upload.path, schema, upload.form, faults, report)
+            with closing(in_order(lambda part: list(_checked_part(part, schema, upload.form)), parts)) as found:
+                _stage(_at_most(found, records_max, too_many, faults), schema, folder, keys, faults, report=report)
             people = None
             if schema.is_aggregate:
                 people = _mapped(_people_file(folder), np.dtype(np.int64))
@@ -155,7 +154,9 @@ def _at_most(
                 yield found
 
 
-def _stage(pieces: Iterator[_CheckedPiece], schema: Schema, folder: Path, keys: PersonKeys, faults: Faults) -> None:
+def _stage(
+    pieces: Iterator[_CheckedPiece], schema: Schema, folder: Path, keys: PersonKeys, faults: Faults, *, report: Report
+) -> None:
     """Take all records, and append each column's values to a file of its own.
 
     Raises:
@@ -176,6 +177,8 @@ def _stage(pieces: Iterator[_CheckedPiece], schema: Schema, folder: Path, keys: 
             with _staged(folder, index).open("ab") as file:
                 checked.values[column.name].tofile(file)
     faults.check()
+    if schema.person_key is not None:
+        report("comparing-keys")
     for repeated in keys.repeated(FAULTS_MAX):
         faults.add(
             f"{unit} {first + repeated}, column {schema.person_key!r}",

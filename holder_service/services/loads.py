@@ -6,8 +6,11 @@ from dataclasses import replace
 
 from holder_service.domain.errors import Conflict, InvalidRequest, Unavailable
 from holder_service.domain.ledger import Event
-from holder_service.records.engines import Engine, RecordsUrl, Upload
+from holder_service.records import progress
+from holder_service.records.engines import Engine
 from holder_service.records.files import RecordFiles
+from holder_service.records.formats import RecordsUrl, Upload
+from holder_service.records.progress import LoadState, Report, unseen
 from holder_service.records.sources import admitted
 from holder_service.services.column_jobs import Pace, begin_again
 from holder_service.services.datasets import read_dataset, require_dataset
@@ -17,7 +20,9 @@ from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
 
 
-def check(store: LedgerStore, *, name: str, upload: Upload | RecordsUrl, engine: Engine) -> None:
+def check(
+    store: LedgerStore, *, name: str, upload: Upload | RecordsUrl, engine: Engine, report: Report = unseen
+) -> None:
     """Check a file as `load` does, and keep nothing.
 
     Raises:
@@ -25,7 +30,7 @@ def check(store: LedgerStore, *, name: str, upload: Upload | RecordsUrl, engine:
         InvalidRecords: The file does not fit the declaration.
     """
     dataset = read_dataset(store, name)
-    engine.check(upload, dataset.schema, records_max=dataset.records_max)
+    engine.check(upload, dataset.schema, records_max=dataset.records_max, report=report)
 
 
 def load(
@@ -37,6 +42,7 @@ def load(
     engine: Engine,
     files: RecordFiles,
     pace: Pace,
+    report: Report = unseen,
 ) -> int:
     """Load records as a new version: all of them, or none and the version before stays.
 
@@ -47,6 +53,7 @@ def load(
         engine: Encodes them.
         files: What leads to them; the caller holds `files.in_use()`.
         pace: Of this machine.
+        report: Is called with how far the load is.
 
     Returns:
         The number of the new version.
@@ -60,7 +67,8 @@ def load(
     encoded = secrets.token_hex(16)
     people: str | None = None
     try:
-        engine.load(upload, dataset.schema, records_max=dataset.records_max, name=encoded)
+        engine.load(upload, dataset.schema, records_max=dataset.records_max, name=encoded, report=report)
+        report("joining-keys")
         with files.joining():
             earlier = read_dataset(store, name).people_file
             # Nobody in an aggregate table has a key: who was loaded before it stays all that is known.
@@ -80,6 +88,16 @@ def load(
     finally:
         engine.forget(encoded)
     return version
+
+
+def under_way(store: LedgerStore, files: RecordFiles, name: str) -> tuple[LoadState, ...]:
+    """The loads of a dataset that are under way, in any process of this holder; for administrators alone.
+
+    Raises:
+        NotFound: There is no such dataset.
+    """
+    read_dataset(store, name)
+    return progress.under_way(files.incoming, name)
 
 
 def require_admitted(url: str, roots: Sequence[str]) -> str:

@@ -21,7 +21,8 @@ from typing import Any, Final
 
 from holder_service.domain.deadlines import PlanSize, Work
 from holder_service.records.counting import TrueCounts
-from holder_service.records.engines import Counts, EncodedVersion, Upload
+from holder_service.records.engines import Counts, EncodedVersion
+from holder_service.records.formats import Upload
 from holder_service.services import access, budgets, datasets, loads, releases
 from holder_service.services.holder import Holder, initialise
 from holder_service.services.priced import PricedPlan

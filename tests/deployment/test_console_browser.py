@@ -15,7 +15,8 @@ from testing.holders import TestedHolder, running_holder
 from testing.registers import DECLARATION, plan
 
 PAGES: Final = (
-    "/console", "/console/datasets", "/console/declare", "/console/datasets/register", "/console/auditors",
+    "/console", "/console/datasets", "/console/declare", "/console/datasets/register",
+    "/console/datasets/register/loads", "/console/auditors",
     "/console/auditors/ADR", "/console/budgets", "/console/ledger", "/console/ledger/3", "/console/restore",
 )  # fmt: skip
 

@@ -16,7 +16,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from holder_service.services.logins import SESSION_LIFETIME
-from holder_service.web.console import auditors, budgets, datasets, ledger, log_in, overview
+from holder_service.web.console import auditors, budgets, datasets, ledger, loads, log_in, overview
 from holder_service.web.console.log_in import FAILURES_MAX
 from testing.console_visitors import Page, Visitor, visitor
 from testing.holders import TestedHolder, opened, running_holder
@@ -24,7 +24,8 @@ from testing.registers import DECLARATION, linked_column, plan, register_csv
 from testing.tampering import lose_the_anchored_entry
 
 PAGES: Final = (
-    "/console", "/console/datasets", "/console/declare", "/console/datasets/register", "/console/auditors",
+    "/console", "/console/datasets", "/console/declare", "/console/datasets/register",
+    "/console/datasets/register/loads", "/console/auditors",
     "/console/auditors/ADR", "/console/budgets", "/console/ledger", "/console/ledger/1", "/console/restore",
 )  # fmt: skip
 
@@ -174,7 +175,7 @@ def test_the_way_back_after_a_log_in_leads_nowhere_else(sqlite_holder: TestedHol
 # Forms
 
 FILLED: Final = {"{dataset}": "register", "{auditor}": "ADR", "{key}": "0123456789ab"}
-PARTS: Final = (overview, auditors, budgets, datasets, ledger, log_in)
+PARTS: Final = (overview, auditors, budgets, datasets, loads, ledger, log_in)
 
 
 def actions() -> list[str]:

@@ -173,11 +173,12 @@ def list_and_delete_a_column(env: dict[str, str], served: TestedHolder) -> None:
 
 
 def load_from_no_folder(env: dict[str, str], dataset: str) -> None:
-    """This holder allows none."""
+    """This holder allows none; so nothing is being loaded."""
     result = run(["admin", "records", "load", dataset, "file:///register.csv"], env)
 
     assert result.exit_code == 2
     assert "HOLDER_RECORDS_ROOTS names none" in result.stderr
+    assert json.loads(done(run(["admin", "records", "loads", dataset, "--json"], env))) == {"loads": []}
 
 
 def test_every_call_of_the_administrator_has_a_command(

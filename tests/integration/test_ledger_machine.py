@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 
 from holder_service.domain.errors import BudgetExhausted, CapExhausted, Conflict, HolderError, NoRecords, NotFound
 from holder_service.domain.ledger import Balance, Replay
-from holder_service.records.engines import Upload
+from holder_service.records.formats import Upload
 from holder_service.services import access, budgets, datasets, ledger_reading, loads, releases
 from holder_service.services.holder import Holder, initialise
 from holder_service.services.ledger_store import LedgerStore

@@ -31,10 +31,12 @@ from holder_service.durable_files import durable_file
 from holder_service.records import file_urls
 from holder_service.records.counting import TrueCounts
 from holder_service.records.encoded import declaration_digest
-from holder_service.records.engines import DerivedValues, EncodedVersion, RecordsUrl, Upload
+from holder_service.records.engines import DerivedValues, EncodedVersion
 from holder_service.records.files import RecordFiles
+from holder_service.records.formats import RecordsUrl, Upload
 from holder_service.records.linked import LinkedValues
 from holder_service.records.local_engine import ENDED_AFTER_S
+from holder_service.records.progress import Report, unseen
 from holder_service.records.sources import SPLIT_BYTES, FetchedPart, FilePart, splits_of
 from holder_service.records.spark import tasks
 from holder_service.records.spark.chunk_rows import CHUNK, ChunkCells
@@ -96,26 +98,29 @@ class SparkEngine:
         """Whether a worker of the cluster answers."""
         return self._session.is_ready()
 
-    def check(self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int) -> None:
+    def check(self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int, report: Report = unseen) -> None:
         """Load, and take everything away."""
         name = secrets.token_hex(16)
         try:
-            self.load(source, schema, records_max=records_max, name=name)
+            self.load(source, schema, records_max=records_max, name=name, report=report)
         finally:
             self._files.remove(records=name)
             self.forget(name)
             self._take_away(name)
 
-    def load(self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int, name: str) -> None:
+    def load(
+        self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int, name: str, report: Report = unseen
+    ) -> None:
         """Have the parts of a source encoded, then all keys compared."""
         encoding = tasks.Encoding(schema, self._files.secret, source.form)
         self._files.records.mkdir(parents=True, exist_ok=True)
         self._hidden(self._files.records, name).touch(mode=0o600)
         try:
-            splits = self._encode(source, encoding, name)
+            splits = self._encode(source, encoding, name, report)
             found = Findings(self._read(name, tasks.ENCODED, without=("keys",)), splits)
             found.require_sound(schema, records_max=records_max)
             if schema.person_key is not None:
+                report("comparing-keys")
                 found.require_each_key_once(self._again(name, found.chunks), schema.person_key)
             kept = Kept(declaration_digest(schema).decode(), self._files.secret.id, found.chunks)
             with durable_file(self._files.records / name, mode=0o400) as file:
@@ -125,8 +130,13 @@ class SparkEngine:
             self._take_away(name)
             raise
 
-    def _encode(self, source: Upload | RecordsUrl, encoding: tasks.Encoding, name: str) -> Sequence[FilePart]:
-        """Write encoded chunks, sound or not; gives the parts that they are from."""
+    def _encode(
+        self, source: Upload | RecordsUrl, encoding: tasks.Encoding, name: str, report: Report
+    ) -> Sequence[FilePart]:
+        """Write encoded chunks, sound or not; gives the parts that they are from.
+
+        Of files that workers read, how many parts are done is reported; of an upload what is read and encoded here.
+        """
         if isinstance(source, RecordsUrl):
             splits = splits_of(source.url, split_bytes=self.split_bytes)
             table = pa.table(
@@ -137,10 +147,11 @@ class SparkEngine:
                 rows = spark.createDataFrame(table).repartition(len(splits), "number")
                 self._write(_mapped(rows, partial(tasks.encode_splits, encoding=encoding), encoding.fields), name)
 
-            self._session.run(work)
+            report("reading")
+            self._session.run(work, watch=partial(report, "reading"))
             return splits
         media_type = source.media_type.partition(";")[0].strip().lower()
-        rows = encoding.rows(0, FetchedPart(source.path, media_type))
+        rows = encoding.rows(0, FetchedPart(source.path, media_type), report)
         while some := list(islice(rows, UPLOADED_AT_ONCE)):
             self._session.run(partial(self._send, rows=pa.Table.from_batches(some), name=name))
         return [FilePart("", "", media_type, 0, 0)]

@@ -11,8 +11,8 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -26,6 +26,8 @@ T = TypeVar("T")
 ROWS_AT_ONCE: Final = "8"
 ASKED_AGAIN_S: Final = 5.0
 BEATS_WITHIN_S: Final = 20.0
+WATCHED_EVERY_S: Final = 1.0
+JOB_GROUP: Final = "spark.jobGroup.id"
 POOL: Final = "spark.scheduler.pool"
 POOLS: Final = 16
 """Jobs of different threads take turns by their pools: within one Spark does the first first."""
@@ -94,8 +96,20 @@ class SparkConnection:
             self._asked_s = time.monotonic()
         return self._answered
 
-    def run(self, work: Callable[[SparkSession], T], *, within_s: float | None = None) -> T:
+    def run(
+        self,
+        work: Callable[[SparkSession], T],
+        *,
+        within_s: float | None = None,
+        watch: Callable[[int, int], None] | None = None,
+    ) -> T:
         """Do some work, and break it off if it takes too long.
+
+        Args:
+            work: What is done.
+            within_s: How long it may take.
+            watch: Is called now and then with how many tasks of the work's last stage are done, and how many it has. A
+                session by Spark Connect does not tell.
 
         Raises:
             Unavailable: Spark failed, or did not answer in time. It says nothing of why.
@@ -103,10 +117,13 @@ class SparkConnection:
         spark = self._session()
         tag = secrets.token_hex(8)
         late = threading.Timer(within_s or 0, _interrupt, (spark, tag)) if within_s else None
+        stack = ExitStack()
         try:
             spark.addTag(tag)
             if self._settings.remote is None:
                 spark.sparkContext.setLocalProperty(POOL, f"pool-{threading.get_ident() % POOLS}")
+                if watch is not None:
+                    stack.enter_context(_watched(spark, tag, watch))
             if late:
                 late.daemon = True
                 late.start()
@@ -116,6 +133,7 @@ class SparkConnection:
         finally:
             if late:
                 late.cancel()
+            stack.close()
             _untag(spark, tag)
         self._forget_if_lost(spark)
         _log.error("spark could not do its work", extra={"error": kind})
@@ -176,6 +194,36 @@ def _interrupt(spark: SparkSession, tag: str) -> None:
         spark.interruptTag(tag)
     except Exception as error:  # noqa: BLE001 - then the work fails by itself, or not at all
         _log.warning("spark could not be interrupted", extra={"error": type(error).__name__})
+
+
+@contextmanager
+def _watched(spark: SparkSession, group: str, watch: Callable[[int, int], None]) -> Iterator[None]:
+    """Have the jobs that this thread begins watched by another."""
+    context, over = spark.sparkContext, threading.Event()
+
+    def look() -> None:
+        tracker = context.statusTracker()
+        while not over.wait(WATCHED_EVERY_S):
+            try:
+                jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+                stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+            except Exception:  # noqa: BLE001 - the session is lost; whoever works in it says so
+                return
+            begun = [stage for stage in stages if stage and stage.numTasks]
+            if begun:
+                last = max(begun, key=lambda stage: stage.stageId)
+                watch(last.numCompletedTasks, last.numTasks)
+
+    context.setLocalProperty(JOB_GROUP, group)
+    watching = threading.Thread(target=look, name="spark-watch", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watching.join()
+        with suppress(Exception):  # the session is lost
+            context.setLocalProperty(JOB_GROUP, None)
 
 
 def _untag(spark: SparkSession, tag: str) -> None:

@@ -25,9 +25,10 @@ from holder_service.records.counting import added_counts
 from holder_service.records.encoded import Records, column_arrays, record_arrays
 from holder_service.records.faults import FAULTS_MAX
 from holder_service.records.file_urls import fetched
-from holder_service.records.formats import RecordFormat
+from holder_service.records.formats import RecordFormat, Upload
 from holder_service.records.linked import LinkedValues
 from holder_service.records.person_keys import DIGEST, PersonKeys, PersonSecret, join_hashes, shared_hashes
+from holder_service.records.progress import Report, unseen
 from holder_service.records.scoring import score_values
 from holder_service.records.sources import FetchedPart, FilePart, fetched_split
 from holder_service.records.spark.chunk_rows import CHUNK, ChunkCells, batch_of, rows_of
@@ -106,15 +107,15 @@ class Encoding:
         """The columns of the rows that `rows` gives."""
         return pa.schema([*ENCODED, *ChunkCells.of_records(self.schema).fields])
 
-    def rows(self, number: int, part: FetchedPart) -> Batches:
-        """Check and encode one part of a source: a row for each chunk, and at least one."""
+    def rows(self, number: int, part: FetchedPart, report: Report = unseen) -> Batches:
+        """Check and encode one part of a source: a row for each chunk, and at least one; how far it is is reported."""
         fields, cells = self.fields, ChunkCells.of_records(self.schema)
         nobody = {"split": number, "chunk": 0, "records": 0, "lines": part.lines, "people": 0}
         with tempfile.TemporaryDirectory(prefix="pafer-") as name:
             try:
                 staged = StagedFile.read(
-                    part.path, part.media_type, self.schema, secret=self.secret, folder=Path(name),
-                    records_max=SPLIT_RECORDS_MAX, too_many="The file has more records than any.", form=self.form,
+                    Upload(part.path, part.media_type, self.form), self.schema, secret=self.secret, folder=Path(name),
+                    records_max=SPLIT_RECORDS_MAX, too_many="The file has more records than any.", report=report,
                 )  # fmt: skip
             except InvalidRecords as refusal:
                 faults = refusal.fields.get("errors") or [{"field": "file", "detail": refusal.detail}]
@@ -122,7 +123,7 @@ class Encoding:
                 yield batch_of(fields, **nobody, faults=said)
                 return
             digests, begin = staged.keys.digests, 0
-            for index, arrays in enumerate(record_arrays(self.schema, staged)):
+            for index, arrays in enumerate(record_arrays(self.schema, staged, report)):
                 records = len(arrays[0])
                 if staged.people is None:
                     keys = np.ascontiguousarray(digests[begin : begin + records]).tobytes()

@@ -1,31 +1,25 @@
 """The console's pages about datasets: what is declared, records loaded, datasets retired, populations merged."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 from pydantic import ValidationError
-from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.declarations import EXAMPLE, column_words_text, declared_text, located
-from holder_service.domain.errors import HolderError, InvalidRequest
-from holder_service.records.engines import RecordsUrl
-from holder_service.services import access, columns, datasets, overview
+from holder_service.domain.errors import InvalidRequest
+from holder_service.services import access, columns, datasets, loads, overview
 from holder_service.services.overlaps import LOOK_LOSS, look_at_overlap
 from holder_service.services.overview import PopulationState
 from holder_service.services.transparency import transparency_report
 from holder_service.storage.datasets import Dataset
-from holder_service.web.console.cookies import check_origin
-from holder_service.web.console.files import format_of, receive_form
 from holder_service.web.console.forms import Form
-from holder_service.web.console.pages import ROOT, Refusal
+from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
 from holder_service.web.console.transparency import transparency_page
 from holder_service.web.edge.dependencies import PathName
 from holder_service.web.edge.problems import validation_refusal
-from holder_service.web.edge.uploads import Received, load_upload, load_url
 from shared.datasets import DatasetDeclaration
 from shared.metadata import DatasetMetadata
 
@@ -75,7 +69,7 @@ def show_dataset(visit: Visitor, dataset: PathName) -> Response:
         column_words=column_words_text(words.columns), names=access.display_names(visit.store),
         declaration=declared_text(_declaration(state, declared)), warnings=datasets.warnings_about(declared, state.cap),
         derived=columns.every_auditors(visit.store, visit.holder.files, dataset=dataset),
-        roots=visit.holder.settings.records_roots,
+        roots=visit.holder.settings.records_roots, loads=loads.under_way(visit.store, visit.holder.files, dataset),
     )  # fmt: skip
 
 
@@ -114,43 +108,7 @@ def write_metadata(visit: Visitor, dataset: PathName, form: CheckedForm) -> Resp
         datasets.describe(visit.store, actor=visit.actor, name=dataset, words=words)
     except InvalidRequest as error:
         raise _refused_words(form, error.fields["errors"]) from None
-    return visit.done(_path(dataset), f"The metadata of {dataset} are written.")
-
-
-@router.post("/datasets/{dataset}/records")
-async def load_records(request: Request, visit: Visitor, dataset: PathName) -> Response:
-    """Load records from a file: all of them, or none."""
-    fields: dict[str, str] = {}
-
-    async def receive(path: Path, bytes_max: int) -> Received:
-        return await receive_form(
-            request, path, bytes_max=bytes_max, fields=fields,
-            check=lambda token: check_origin(request, visit.session.token, token),
-        )  # fmt: skip
-
-    try:
-        version = await load_upload(visit.holder, actor=visit.actor, dataset=dataset, receive=receive)
-    except (HolderError, ValidationError) as error:
-        visit.refusal, visit.form = Refusal.of(error), Form(fields)
-        return await run_in_threadpool(show_dataset, visit, dataset)
-    if version is None:
-        return visit.done(_path(dataset), f"The file fits the declaration of {dataset}; nothing was kept.")
-    return visit.done(_path(dataset), f"Version {version} of {dataset} is loaded.")
-
-
-@router.post("/datasets/{dataset}/records/url")
-async def load_records_from(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
-    """Load records from files that the holder reads by itself: all of them, or none."""
-    try:
-        source = RecordsUrl(form.text("url"), format_of(form.values))
-        check = "check" in form.values
-        version = await load_url(visit.holder, actor=visit.actor, dataset=dataset, source=source, check=check)
-    except (HolderError, ValidationError) as error:
-        visit.refusal = Refusal.of(error)
-        return await run_in_threadpool(show_dataset, visit, dataset)
-    if version is None:
-        return visit.done(_path(dataset), f"The files fit the declaration of {dataset}; nothing was kept.")
-    return visit.done(_path(dataset), f"Version {version} of {dataset} is loaded.")
+    return visit.done(path_of(dataset), f"The metadata of {dataset} are written.")
 
 
 @router.post("/datasets/{dataset}/columns/delete")
@@ -160,7 +118,7 @@ def delete_column(visit: Visitor, dataset: PathName, form: CheckedForm) -> Respo
     columns.take_away(
         visit.store, visit.holder.files, actor=visit.actor, dataset=dataset, identity=form.text("column"), auditor=None
     )
-    return visit.done(_path(dataset), "The derived column is deleted. What was released about it stays.")
+    return visit.done(path_of(dataset), "The derived column is deleted. What was released about it stays.")
 
 
 @router.post("/datasets/{dataset}/retire")
@@ -253,7 +211,7 @@ def _declared(visit: Visit, name: str, declaration: DatasetDeclaration) -> Respo
         visit.store, actor=visit.actor, name=name, declaration=declaration, files=visit.holder.files
     ).dataset
     loaded = "" if declared.version else " Its records are to be loaded."
-    return visit.done(_path(name), f"Dataset {name} is declared, of population {declared.population}.{loaded}")
+    return visit.done(path_of(name), f"Dataset {name} is declared, of population {declared.population}.{loaded}")
 
 
 def _found(visit: Visit, name: str) -> tuple[PopulationState, Dataset]:
@@ -276,5 +234,6 @@ def _declaration(state: PopulationState, dataset: Dataset) -> DatasetDeclaration
     )
 
 
-def _path(dataset: str) -> str:
+def path_of(dataset: str) -> str:
+    """The path of a dataset's page."""
     return f"{ROOT}/datasets/{dataset}"

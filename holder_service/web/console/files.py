@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import InvalidRequest
 from holder_service.records.formats import RecordFormat
+from holder_service.records.progress import Report
 from holder_service.web.edge.uploads import MEDIA_TYPES, Received, bounded_stream
 
 FIELD_BYTES_MAX: Final = 2000
@@ -21,13 +22,20 @@ _CHOICES: Final = ("delimiter", "decimal", "encoding")
 
 
 async def receive_form(
-    request: Request, path: Path, *, bytes_max: int, fields: dict[str, str], check: Callable[[str], None]
+    request: Request,
+    path: Path,
+    *,
+    bytes_max: int,
+    fields: dict[str, str],
+    check: Callable[[str], None],
+    report: Report,
 ) -> Received:
     """Write the file of a form to a new file, and give what came with it: its media type, by the ending of its name.
 
     Args:
         fields: Empty; takes the form's other fields as they come, which stand before the file.
         check: Is given the form's token, which stands before the file, and refuses a wrong one.
+        report: Is called with how much of the form has come.
 
     Raises:
         InvalidRequest: It is not the form of the page, or holds no file.
@@ -42,7 +50,7 @@ async def receive_form(
         try:
             callbacks: Any = {name: getattr(reader, name) for name in vars(_FormReader) if name.startswith("on_")}
             parser = MultipartParser(parameters[b"boundary"], callbacks)
-            async for chunk in bounded_stream(request, bytes_max):
+            async for chunk in bounded_stream(request, bytes_max, report):
                 await run_in_threadpool(parser.write, chunk)
         except MultipartParseError:
             raise _unreadable() from None

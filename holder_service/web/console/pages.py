@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holder_service.domain.errors import HolderError, fault_text
 from holder_service.web.console.pictures import balance_bar
-from holder_service.web.console.words import beside, loss, what_happened
+from holder_service.web.console.words import LOAD_WORDS, beside, loss, what_happened
 from holder_service.web.edge.problems import RETRY_AFTER_S, STATUS_BY_CODE, validation_refusal
 from holder_service.web.edge.telemetry import note_problem
 from shared.amounts import format_nano
@@ -128,6 +128,7 @@ def _environment() -> Environment:
     environment.globals.update(
         root=ROOT, log_in=LOG_IN, sections=SECTIONS, stylesheet=_versioned("console.css"),
         icon=_versioned("icon.svg"), balance_bar=balance_bar, what_happened=what_happened, loss=loss, beside=beside,
+        load_words=LOAD_WORDS,
     )  # fmt: skip
     environment.filters.update(amount=format_nano, utc_time=_utc_time, clock=_clock, short=_short)
     environment.tests.update(past=_is_past)

@@ -6,8 +6,19 @@ from types import MappingProxyType
 from typing import Final
 
 from holder_service.domain.ledger import Balance, Event
+from holder_service.records.progress import Phase
 from shared.amounts import NO_LOSS, Loss, format_nano
 
+LOAD_WORDS: Final[Mapping[Phase, str]] = MappingProxyType(
+    {
+        "receiving": "The file comes in",
+        "reading": "The records are read and checked",
+        "comparing-keys": "Equal keys are looked for",
+        "encoding": "The records are encoded and written",
+        "joining-keys": "The keys are joined to those of earlier loads",
+    }
+)
+"""What a load that is under way does."""
 _NO_WORDS: Final[Mapping[str, str]] = MappingProxyType({})
 
 

@@ -5,7 +5,7 @@ import errno
 import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -13,8 +13,8 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import TooLargeBody, TooSlow, Unavailable, UnsupportedMediaType
-from holder_service.records.engines import RecordsUrl, Upload
-from holder_service.records.formats import STRICT, RecordFormat
+from holder_service.records.formats import STRICT, RecordFormat, RecordsUrl, Upload
+from holder_service.records.progress import Report, followed, unseen
 from holder_service.services import datasets, loads
 from holder_service.services.holder import Holder
 from shared import limits
@@ -38,8 +38,22 @@ class Received(NamedTuple):
     check: bool = False
 
 
-Receive = Callable[[Path, int], Awaitable[Received]]
-"""Writes what comes into a new file of at most so many bytes, and gives what came with it."""
+Receive = Callable[[Path, int, Report], Awaitable[Received]]
+"""Writes what comes into a new file of at most so many bytes, reports how much that is, and gives what came with it."""
+
+
+class Arrived(NamedTuple):
+    """A file that came in.
+
+    Attributes:
+        path: Where it is kept.
+        came: What came with it.
+        report: Whom further work on it reports to.
+    """
+
+    path: Path
+    came: Received
+    report: Report
 
 
 async def load_upload(holder: Holder, *, actor: str, dataset: str, receive: Receive) -> int | None:
@@ -54,10 +68,14 @@ async def load_upload(holder: Holder, *, actor: str, dataset: str, receive: Rece
         Unavailable: The file could not be kept.
     """
     declared = await run_in_threadpool(datasets.read_dataset, holder.store, dataset)
-    async with received(holder, receive, bytes_max=RECORD_BYTES_MAX * declared.records_max) as (path, came):
+    bytes_max = RECORD_BYTES_MAX * declared.records_max
+    follow = _followed(holder, actor=actor, dataset=dataset)
+    async with received(holder, receive, bytes_max=bytes_max, follow=follow) as (path, came, report):
         upload = Upload(path, came.media_type, came.form)
         if came.check:
-            await run_in_threadpool(loads.check, holder.store, name=dataset, upload=upload, engine=holder.engine)
+            await run_in_threadpool(
+                loads.check, holder.store, name=dataset, upload=upload, engine=holder.engine, report=report
+            )
             return None
         version = await run_in_threadpool(
             loads.load,
@@ -68,6 +86,7 @@ async def load_upload(holder: Holder, *, actor: str, dataset: str, receive: Rece
             engine=holder.engine,
             files=holder.files,
             pace=holder.pace,
+            report=report,
         )
     holder.preparation.wake()
     return version
@@ -87,13 +106,13 @@ async def load_url(holder: Holder, *, actor: str, dataset: str, source: RecordsU
     allowed = source._replace(url=loads.require_admitted(source.url, holder.settings.records_roots))
 
     def work() -> int | None:
-        with holder.files.in_use():
+        with holder.files.in_use(), _followed(holder, actor=actor, dataset=dataset) as report:
             if check:
-                loads.check(holder.store, name=dataset, upload=allowed, engine=holder.engine)
+                loads.check(holder.store, name=dataset, upload=allowed, engine=holder.engine, report=report)
                 return None
             return loads.load(
                 holder.store, actor=actor, name=dataset, upload=allowed, engine=holder.engine, files=holder.files,
-                pace=holder.pace,
+                pace=holder.pace, report=report,
             )  # fmt: skip
 
     version = await run_in_threadpool(work)
@@ -101,9 +120,22 @@ async def load_url(holder: Holder, *, actor: str, dataset: str, source: RecordsU
     return version
 
 
+def _followed(holder: Holder, *, actor: str, dataset: str) -> AbstractContextManager[Report]:
+    """Whom a load reports to, so that administrators see how far it is."""
+    return followed(holder.files.incoming, dataset=dataset, actor=actor, began=holder.store.clock())
+
+
 @asynccontextmanager
-async def received(holder: Holder, receive: Receive, *, bytes_max: int) -> AsyncIterator[tuple[Path, Received]]:
+async def received(
+    holder: Holder, receive: Receive, *, bytes_max: int, follow: AbstractContextManager[Report] | None = None
+) -> AsyncIterator[Arrived]:
     """A file that comes in, and what comes with it, while the holder's files are in use; it is gone afterwards.
+
+    Args:
+        holder: Keeps the file among those that come in.
+        receive: Writes it.
+        bytes_max: As many bytes it may have.
+        follow: Gives whom the work reports to, if anybody follows it.
 
     Raises:
         TooLargeBody: More comes than there may be.
@@ -114,8 +146,10 @@ async def received(holder: Holder, receive: Receive, *, bytes_max: int) -> Async
         with ExitStack() as stack:
             await run_in_threadpool(stack.enter_context, holder.files.in_use())
             await run_in_threadpool(upload.parent.mkdir, parents=True, exist_ok=True)
+            report = unseen if follow is None else await run_in_threadpool(stack.enter_context, follow)
             try:
-                yield upload, await receive(upload, bytes_max)
+                came = await receive(upload, bytes_max, report)
+                yield Arrived(upload, came, report)
             finally:
                 with suppress(OSError):
                     await run_in_threadpool(upload.unlink)
@@ -139,23 +173,24 @@ def body_of(request: Request, form: RecordFormat = STRICT, *, check: bool = Fals
     if media_type not in MEDIA_TYPES:
         raise UnsupportedMediaType(f"Send the file with the content type {MEDIA_TYPES[0]} or {MEDIA_TYPES[1]}.")
 
-    async def receive(path: Path, bytes_max: int) -> Received:
+    async def receive(path: Path, bytes_max: int, report: Report) -> Received:
         with path.open("xb") as file:
-            async for chunk in bounded_stream(request, bytes_max):
+            async for chunk in bounded_stream(request, bytes_max, report):
                 await run_in_threadpool(file.write, chunk)
         return Received(media_type, form, check)
 
     return receive
 
 
-async def bounded_stream(request: Request, bytes_max: int) -> AsyncIterator[bytes]:
-    """A body in pieces.
+async def bounded_stream(request: Request, bytes_max: int, report: Report) -> AsyncIterator[bytes]:
+    """A body in pieces; how much of it came is reported, of what the request says that it has.
 
     Raises:
         TooLargeBody: More comes than there may be; nothing beyond is read.
         TooSlow: Nothing more comes for a while.
     """
-    received_bytes = 0
+    received_bytes, length = 0, request.headers.get("content-length", "")
+    expected_bytes = int(length) if length.isascii() and length.isdecimal() else 0
     pieces = aiter(request.stream())
     while True:
         try:
@@ -169,3 +204,4 @@ async def bounded_stream(request: Request, bytes_max: int) -> AsyncIterator[byte
         if received_bytes > bytes_max:
             raise TooLargeBody(limit_bytes=bytes_max)
         yield chunk
+        report("receiving", received_bytes, expected_bytes)

@@ -5,9 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from holder_service.records.engines import RecordsUrl
-from holder_service.records.formats import RecordFormat
-from holder_service.services import access, budgets, columns, datasets
+from holder_service.records.formats import RecordFormat, RecordsUrl
+from holder_service.services import access, budgets, columns, datasets, loads
 from holder_service.services.overlaps import OverlapLook, look_at_overlap
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import (
@@ -28,6 +27,7 @@ from holder_service.web.rest.answers import (
     DeclaredDataset,
     ListedAccount,
     LoadedRecords,
+    LoadList,
     ShownKey,
 )
 from holder_service.web.rest.contract import FILE_BODY, refusals
@@ -190,6 +190,15 @@ async def load_records_from(
         holder, actor=caller.name, dataset=dataset, source=RecordsUrl(source.url, source.form), check=source.check
     )
     return LoadedRecords(dataset=dataset, version=version)
+
+
+@router.get("/datasets/{dataset}/records/loads", openapi_extra=refusals("not-found"))
+def list_loads(holder: TheHolder, _: Administrator, dataset: PathDataset) -> LoadList:
+    """The loads of a dataset that are under way: what each does, and how much of that is done.
+
+    How a load ended is answered to whoever loads.
+    """
+    return LoadList.of(loads.under_way(holder.store, holder.files, dataset))
 
 
 @router.delete("/datasets/{dataset}", status_code=204, openapi_extra=refusals("not-found", "restore-unrecorded"))

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field
 
 from holder_service.domain.ledger import Kind
+from holder_service.records.progress import LoadState, Phase
 from holder_service.services.access import IssuedKey
 from holder_service.services.ledger_reading import Verification
 from holder_service.storage.accounts import Account, ApiKey
@@ -183,6 +184,36 @@ class LoadedRecords(ContractModel):
     """The dataset's name."""
     version: int | None
     """The number of the new version; null where the file was only checked."""
+
+
+class ListedLoad(ContractModel):
+    """A load that is under way."""
+
+    actor: str
+    """The administrator who loads."""
+    began: Time
+    """When it began, in UTC."""
+    phase: Phase
+    """What is being done, in this order: the file comes in, its records are read and checked, equal keys are looked
+    for, the records are encoded and written, their keys are joined to those of earlier loads."""
+    percent: int | None
+    """How much of the phase is done; null where nobody knows."""
+
+
+class LoadList(ContractModel):
+    """Loads that are under way."""
+
+    loads: tuple[ListedLoad, ...]
+    """Those of the dataset, in the order in which they began; a load that ended or broke off is not among them."""
+
+    @classmethod
+    def of(cls, found: Iterable[LoadState]) -> Self:
+        """What is shown of some loads."""
+        return cls(
+            loads=tuple(
+                ListedLoad(actor=one.actor, began=one.began, phase=one.phase, percent=one.percent) for one in found
+            )
+        )
 
 
 class ShownRestore(LedgerPosition):

@@ -82,7 +82,7 @@ async def link_values(holder: TheHolder, slots: TheColumnSlots, own: OwnColumn, 
         try:
             async with (
                 asyncio.timeout(LINKED_READ_S),
-                received(holder, receive, bytes_max=limits.LINKED_BYTES_MAX) as (upload, came),
+                received(holder, receive, bytes_max=limits.LINKED_BYTES_MAX) as (upload, came, _),
             ):
                 described = await run_in_threadpool(
                     columns.link, holder.store, holder.files, holder.pace, column=own, source=upload,

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from checks.spark.examples import CSV, Counts, Example, counted_by, examples, write_csv
 from holder_service.domain.errors import InvalidRecords
-from holder_service.records.engines import Upload
-from holder_service.records.formats import STRICT
+from holder_service.records.formats import STRICT, Upload
 from holder_service.records.linked import read_linked
 from holder_service.records.local_engine import LocalEngine
 from holder_service.records.person_keys import PersonSecret
