@@ -8,12 +8,13 @@ transaction (an insert of a release's size, durably committed, by one thread). A
 turn, so that the ratios hold on a noisy machine. The processor time that the server takes for each answer depends least
 on what else the machine does.
 
-Clients are processes of their own, so they share the two cores with the holder, as the figures say.
+Clients are processes of their own, so they share the two cores with the holder, as the figures say. One auditor asks
+for all of them while the holder takes that many plans of one auditor (`concurrent_releases`); more clients are several
+auditors. All have begun before anything is measured, and they begin to ask at the same time.
 """
 
 import argparse
 import itertools
-import multiprocessing
 import os
 import socket
 import statistics
@@ -40,7 +41,7 @@ from holder_service.storage import ledger, releases, tables
 from holder_service.storage.database import Connection, Database
 from holder_service.storage.releases import StoredRelease
 from shared.amounts import Loss
-from testing.holders import Served, running_holder, serving
+from testing.holders import FORKING, Served, TestedHolder, running_holder, serving
 from testing.postgres import empty_store
 from testing.registers import plan, register_csv
 
@@ -50,6 +51,8 @@ RELEASE_BODY = b"x" * 3000
 FILLED_AT_ONCE = 1000
 CLIENTS_APART = 10_000
 """Every client numbers its plans from another number; a round of measuring has a million."""
+READY_S = 0.1
+"""From handing out what to ask until all clients begin to, for each client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,30 +77,51 @@ def fresh_plan(number: int) -> dict[str, Any]:
     return plan(epsilon="0.001", cells=cells)
 
 
-def ask(url: str, key: str, first: int, seconds: float) -> list[float]:
-    """Ask plan after plan for a while; gives how long each answer took, in seconds."""
+def ask(url: str, key: str, first: int, begin_s: float, seconds: float) -> list[float]:
+    """Ask plan after plan for a while from a time on; gives how long each answer took, in seconds."""
     took: list[float] = []
     with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
-        until = time.perf_counter() + seconds
+        time.sleep(max(begin_s - time.monotonic(), 0))
         for number in itertools.count(first):
             body = fresh_plan(number)
-            started = time.perf_counter()
-            if started >= until:
+            started = time.monotonic()
+            if started >= begin_s + seconds:
                 return took
             answer = client.post("/v1/datasets/register/releases", json=body)
-            took.append(time.perf_counter() - started)
+            took.append(time.monotonic() - started)
             if answer.status_code != 201:
                 raise RuntimeError(f"the holder answered {answer.status_code}")
     return took
 
 
-def measure(pool: Pool, served: Served, key: str, *, clients: int, seconds: float, first: int) -> Measured:
-    """Let some clients ask at once."""
-    asked = [(served.url, key, first + client * CLIENTS_APART, seconds) for client in range(clients)]
+def measure(pool: Pool, served: Served, keys: Sequence[str], *, clients: int, seconds: float, first: int) -> Measured:
+    """Let some clients ask at once, each with one of the keys in turn."""
+    begin_s = time.monotonic() + READY_S * clients
+    asked = [
+        (served.url, keys[client % len(keys)], first + client * CLIENTS_APART, begin_s, seconds)
+        for client in range(clients)
+    ]
     before_s = processor_s(served.process.pid or 0)
-    took = sorted(itertools.chain.from_iterable(pool.starmap(ask, asked)))
+    took = sorted(itertools.chain.from_iterable(pool.starmap(ask, asked, chunksize=1)))
+    if not took:
+        raise RuntimeError("no client was ready in time: the machine does too much else")
     processor_ms = (processor_s(served.process.pid or 0) - before_s) / len(took) * 1000
     return measured(took, seconds, processor_ms)
+
+
+@contextmanager
+def client_processes(clients: int) -> Iterator[Pool]:
+    """So many processes that have begun: what beginning takes is in no figure."""
+    with FORKING.Pool(clients) as pool:
+        while len({*pool.map(_process_after, [READY_S * clients] * clients, chunksize=1)}) < clients:
+            pass
+        yield pool
+
+
+def _process_after(seconds: float) -> int:
+    """Which process this is; the others have their turns meanwhile."""
+    time.sleep(seconds)
+    return os.getpid()
 
 
 def measured(took: Sequence[float], seconds: float, processor_ms: float) -> Measured:
@@ -200,7 +224,7 @@ def main() -> None:
     given = options.parse_args()
     columns = ("store", "what", "entries before", "clients", "per second", "median ms", "p99 ms", "processor ms")
     table = Table(*columns, title=f"Releases, quantum {given.quantum} ms")
-    with multiprocessing.get_context("spawn").Pool(max(8, *given.clients)) as pool:
+    with client_processes(max(given.clients)) as pool:
         for row in bare_rows(pool, given):
             table.add_row(*row.figures())
         for store in given.stores:
@@ -212,8 +236,8 @@ def main() -> None:
 def bare_rows(pool: Pool, given: argparse.Namespace) -> Iterator[Row]:
     """The framework and the server alone."""
     with application("benchmarks.bare_app:app") as served:
-        ask_with = partial(measure, pool, served, "-", seconds=given.seconds, first=0)
-        for clients in (1, 8):
+        ask_with = partial(measure, pool, served, ["-"], seconds=given.seconds, first=0)
+        for clients in given.clients:
             yield Row("–", "bare application", None, clients, [ask_with(clients=clients) for _ in range(given.rounds)])
 
 
@@ -226,16 +250,32 @@ def store_rows(pool: Pool, given: argparse.Namespace, store: str) -> Iterator[Ro
         holder.declare(cap={"epsilon": "999", "delta": "0"}, records_max=RECORDS)
         holder.load(register_csv(people=RECORDS))
         firsts = itertools.count(1, 1_000_000)
+        keys = {clients: auditor_keys(holder, clients) for clients in given.clients}
         with serving(holder.settings, workers=given.workers) as served:
-            ask_with = partial(measure, pool, served, holder.auditor_key, seconds=given.seconds)
+            ask_with = partial(measure, pool, served, seconds=given.seconds)
             for entries in given.entries:
                 fill(holder.holder.store, entries)
                 for clients in given.clients:
-                    rounds = [ask_with(clients=clients, first=next(firsts)) for _ in range(given.rounds)]
+                    rounds = [
+                        ask_with(keys=keys[clients], clients=clients, first=next(firsts)) for _ in range(given.rounds)
+                    ]
                     yield Row(store, "release", entries, clients, rounds)
         yield Row(
             store, "bare transaction", None, 1, [bare_transactions(url, given.seconds) for _ in range(given.rounds)]
         )
+
+
+def auditor_keys(holder: TestedHolder, clients: int) -> list[str]:
+    """Keys of as many auditors as so many clients need: none of them is refused, however the holder deals its slots.
+
+    An auditor may hold half of the slots and wait with as many plans. Of more auditors than one nobody knows who holds
+    how many, so each has no more clients than may wait.
+    """
+    slots = holder.settings.concurrent_releases
+    if clients <= slots:
+        return [holder.auditor_key]
+    auditors = -(-clients // (slots // 2))
+    return [holder.open_auditor(f"asks-{clients}-{number}", epsilon="999") for number in range(auditors)]
 
 
 @contextmanager
