@@ -57,10 +57,13 @@ class Anchor:
     def read(self) -> LedgerPosition | None:
         """The anchored entry; None if the file is not there or holds no whole slot."""
         try:
-            content = self.path.read_bytes()
+            file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
-        newest = _newest(_slots(content))
+        try:
+            newest = _newest(_slots(os.pread(file, 2 * _SLOT_BYTES, 0)))
+        finally:
+            os.close(file)
         return None if newest == _BROKEN else newest
 
     def advance(self, head: LedgerPosition) -> None:

@@ -6,7 +6,9 @@ exclude each other by `BEGIN IMMEDIATE` on SQLite and by a lock on the head's ro
 """
 
 import logging
+import math
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -17,11 +19,12 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import URL, Connection, Engine, create_engine, event
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InvalidatePoolError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from holder_service.domain.errors import Unavailable
+from holder_service.storage.prepared import Prepared
 
 __all__ = ["Connection", "Database"]
 
@@ -34,9 +37,12 @@ SILENCE_S_MAX: Final = 30
 """How long PostgreSQL waits for a holder that went silent within a transaction, and a holder for PostgreSQL: a machine
 that lost its power closes no connection, and the ledger's lock would be held for hours."""
 CONNECT_TIMEOUT_S: Final = 5
+TRUSTED_S: Final = 1.0
+"""For so long after its use a connection to PostgreSQL is used again without a ping."""
 CONNECTIONS_MAX: Final = 16
 COPIED_AT_ONCE_PAGES: Final = 4096
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
+_BEGIN_IMMEDIATE: Final = Prepared(text("BEGIN IMMEDIATE"))
 _log = logging.getLogger(__name__)
 
 
@@ -143,7 +149,7 @@ def _engine(url: str) -> Engine:
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
-    return create_engine(
+    engine = create_engine(
         url.replace("postgresql://", "postgresql+psycopg://", 1),
         connect_args={
             "connect_timeout": CONNECT_TIMEOUT_S,
@@ -152,8 +158,37 @@ def _engine(url: str) -> Engine:
             "tcp_user_timeout": SILENCE_S_MAX * 1000,
             "keepalives_idle": SILENCE_S_MAX // 2, "keepalives_interval": SILENCE_S_MAX // 6, "keepalives_count": 3,
         },
-        pool_size=CONNECTIONS_MAX, max_overflow=0, pool_pre_ping=True, isolation_level="READ COMMITTED",
+        pool_size=CONNECTIONS_MAX, max_overflow=0, isolation_level="READ COMMITTED",
     )  # fmt: skip
+    _ping_what_rested(engine)
+    return engine
+
+
+def _ping_what_rested(engine: Engine) -> None:
+    """Ping a connection before it is used, unless it was used just now and none was lost since.
+
+    A ping takes as long as a statement, and each release takes three connections.
+    """
+    lost_s = -math.inf
+
+    def came_back(_: Any, record: Any) -> None:
+        record.info["back_s"] = time.monotonic()
+
+    def was_lost(*_: Any) -> None:
+        nonlocal lost_s
+        lost_s = time.monotonic()
+
+    def ping(connection: Any, record: Any, _: Any) -> None:
+        back_s = record.info.get("back_s", math.inf)  # a new one has none
+        if max(lost_s, time.monotonic() - TRUSTED_S) > back_s:
+            try:
+                engine.dialect.do_ping(connection)
+            except engine.dialect.loaded_dbapi.Error as error:
+                raise InvalidatePoolError from error
+
+    event.listen(engine, "checkin", came_back)
+    event.listen(engine, "invalidate", was_lost)
+    event.listen(engine, "checkout", ping)
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
@@ -168,7 +203,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 def _begin_sqlite(connection: Connection) -> None:
     """A write takes the lock at once: a deferred one would fail with "database is locked" when it upgrades."""
     if connection.get_execution_options().get("writes", False):
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        _BEGIN_IMMEDIATE.run(connection)
 
 
 @contextmanager

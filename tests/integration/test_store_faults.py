@@ -14,7 +14,9 @@ import httpx
 import psycopg
 import pytest
 
-from holder_service.storage.database import LOCK_WAIT_S, SILENCE_S_MAX
+from holder_service.domain.errors import Unavailable
+from holder_service.storage import accounts
+from holder_service.storage.database import LOCK_WAIT_S, SILENCE_S_MAX, TRUSTED_S, Database
 from testing.holders import Served, TestedHolder, forked, running_holder, stopped_holder
 from testing.postgres_proxy import CuttingProxy, cutting_proxy
 from testing.refusals import refused
@@ -103,6 +105,41 @@ def test_a_server_that_cuts_all_connections_is_found_again(tmp_path: Path, postg
         second = ask_until_answered(holder.client, holder.auditor_key, plan(draw=2))
 
         assert_charged_once(holder, [first, second])
+
+
+@pytest.mark.postgres
+def test_a_lost_connection_is_refused_once_and_one_that_rested_never(tmp_path: Path, postgres_url: str) -> None:
+    """Those that were used just now are used without a ping, but no longer once one of them was found lost."""
+
+    def end_all_sessions() -> None:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+
+    def looked_up(times: int) -> list[bool]:
+        found = []
+        for _ in range(times):
+            try:
+                with database.read() as connection:
+                    found.append(accounts.find_key(connection, "nobody's") is None)
+            except Unavailable:
+                found.append(False)
+        return found
+
+    with closing(Database(postgres_url)) as database:
+        database.migrate()
+        with database.read(), database.read(), database.read():
+            pass
+        end_all_sessions()
+
+        at_once = looked_up(4)
+        time.sleep(TRUSTED_S + 0.5)
+        end_all_sessions()
+
+        assert at_once == [False, True, True, True]
+        assert looked_up(1) == [True]
 
 
 @pytest.mark.postgres
