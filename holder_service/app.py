@@ -72,6 +72,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        # The framework's own observers, which the environment could switch on: spans would say how long a draw took,
+        # and logs what an exception quotes (2-privacy §7).
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.holder = holder

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 import httpx
@@ -34,6 +34,32 @@ from testing.waits import wait_until
 
 PASSWORD: Final = "correct-horse-battery"
 PEOPLE: Final = 7_919
+
+
+class Observer:
+    """Stands for a provider of spans that the environment put in place; notes who asks for a tracer."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def get_tracer(self, name: str, *_: Any, **__: Any) -> NoReturn:
+        """Note it, and have the request fail."""
+        self.asked.append(name)
+        raise RuntimeError("a span would begin")
+
+
+def test_the_framework_observes_nothing_whatever_the_environment_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spans would say how long a draw took."""
+    observer = Observer()
+    monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", observer)
+    monkeypatch.setenv("FASTAPI_OTEL_AUTO_CONFIGURE", "true")
+
+    with running_holder(tmp_path) as holder:
+        assert holder.release(plan()).status_code == 201
+
+    assert observer.asked == []
 
 
 def series(text: str) -> dict[str, float]:
