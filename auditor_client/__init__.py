@@ -10,12 +10,14 @@ The names in `__all__` are the public surface; everything else may change.
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.request import AuditRequest
+from auditor_client.asking.training import FollowingAudit, TrainingRequest
 from auditor_client.auditor import Auditor
 from auditor_client.audits.comparing import ModelComparison
 from auditor_client.audits.history import History
 from auditor_client.audits.mending import Mending
 from auditor_client.audits.planned import PlannedAudit
 from auditor_client.audits.result import AuditResult
+from auditor_client.audits.training import TrainingResult
 from auditor_client.errors import AuditorError
 from auditor_client.estimation.results import (
     Attribution,
@@ -42,6 +44,7 @@ __all__ = [
     "Comparison",
     "DecisionRule",
     "Estimate",
+    "FollowingAudit",
     "GroupEstimate",
     "History",
     "Leaf",
@@ -54,6 +57,8 @@ __all__ = [
     "Reading",
     "ReceiptsReport",
     "Split",
+    "TrainingRequest",
+    "TrainingResult",
     "Tree",
     "Verdict",
 ]

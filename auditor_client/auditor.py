@@ -14,8 +14,9 @@ from typing import Any, Self
 
 from auditor_client.asking.mechanisms import mechanism_of
 from auditor_client.asking.request import AuditRequest, PrivacyAmount
+from auditor_client.asking.training import FollowingAudit, TrainingRequest
 from auditor_client.audits.answering import Answering
-from auditor_client.audits.asking import Asking, LinkRequest, made
+from auditor_client.audits.asking import Asking, LinkRequest, TrainingAsking, made
 from auditor_client.audits.comparing import (
     ModelComparison,
     compare_models,
@@ -27,6 +28,7 @@ from auditor_client.audits.mending import Mending, mend
 from auditor_client.audits.planned import PlannedAudit
 from auditor_client.audits.questioning import NOT_COUNTED, Questioning, Step
 from auditor_client.audits.result import AuditResult
+from auditor_client.audits.training import Trainer, TrainingResult
 from auditor_client.errors import QuestionRefused
 from auditor_client.exchange.calls import HttpClient
 from auditor_client.exchange.columns import LinkedColumn, LinkedColumns, send_values
@@ -341,6 +343,53 @@ class Auditor:
         """
         self._on_step("Looking for changes")
         return mend(audit, ratio)
+
+    def train(
+        self,
+        dataset: str,
+        request: TrainingRequest | None = None,
+        epsilon: PrivacyAmount | None = None,
+        *,
+        ratio: float = 0.8,
+        reading: Reading | None = None,
+        following: FollowingAudit | None = None,
+        **keywords: Any,
+    ) -> TrainingResult:
+        """Have the holder train a model, decided so that the groups' rates are alike enough. Spends ε, once.
+
+        The same training again is read from its receipt: another `ratio` costs nothing.
+
+        Args:
+            dataset: The dataset's name at the holder.
+            request: What to learn; or its fields (`TrainingRequest`) as keywords: algorithm, label, sensitive,
+                features, depth, splits, version, draw. What is left out follows from the declaration.
+            epsilon: The privacy loss to spend, from 0.001 to 10.
+            ratio: The wanted ratio of statistical parity, within (0, 1].
+            reading: The level of what is said, and which groups it is about; or `level` and `judged` as keywords.
+            following: Where to audit the model in the same run, at what ε; or `audit_on`, `audit_epsilon` and
+                `audit_version` as keywords. Only a model that is shown or estimated to meet the ratio
+                is audited.
+
+        Returns:
+            The model with what is known of it, its receipt kept.
+
+        Raises:
+            QuestionRefused: What is asked does not fit the dataset; nothing is spent.
+            BudgetExhausted, CapExhausted: It costs more than is left; nothing is spent.
+            HolderUnavailable: No answer; asking again costs nothing more.
+            HolderLied: The answer cannot be trusted; it is kept as evidence.
+        """
+        asked = TrainingAsking.of(request, epsilon, reading, following, keywords)
+        description, other = self._description(dataset), asked.following.audit_on
+        audited = None if other is None else self._description(other)
+        auditor = self._holder.budget(description.name).auditor
+        trainer = Trainer(self._holder, self._receipts, self._on_step)
+        result = trainer.trained(asked, description, auditor, ratio=ratio, audited=audited)
+        if audited is None or not result.usable:
+            return result
+        self._on_step("Auditing the model")
+        request_of_audit = asked.following.request(result.release.training.sensitive)
+        return replace(result, audit=self.audit(result.model, audited.name, request_of_audit, reading=asked.reading))
 
     def verify(self) -> ReceiptsReport:
         """Check all receipts: signatures, identities, and that the holder's ledger still has their entries.

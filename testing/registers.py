@@ -41,6 +41,7 @@ REGISTER: Final = DatasetDescription(
 LOANS: Final = REGISTER.model_copy(
     update={
         "version": 3,
+        "trainings": ("fair_tree",),
         "columns": (
             *REGISTER.columns,
             Column(name="region", type="category", categories=("North", "South", "East")),

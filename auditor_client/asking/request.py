@@ -69,6 +69,10 @@ def _amount(given: Any) -> Any:
     return text
 
 
+AmountText = Annotated[str | None, BeforeValidator(_amount)]
+"""An amount as its decimal string; None where it is left open."""
+
+
 def _is_none(value: Any) -> bool:
     """Whether a later field has no value: it is then left out, so that earlier notes keep their names."""
     return value is None
@@ -88,9 +92,7 @@ class AuditRequest(BaseModel):
     sensitive: Annotated[tuple[str, ...], BeforeValidator(_plain), BeforeValidator(_texts)] = Field(
         description="The sensitive columns, with commas between them: sex,ethnicity compares every pair."
     )
-    epsilon: Annotated[str | None, BeforeValidator(_amount)] = Field(
-        default=None, description="The privacy loss to spend, such as 0.1."
-    )
+    epsilon: AmountText = Field(default=None, description="The privacy loss to spend, such as 0.1.")
     metrics: Texts = Field(
         default=METRICS[:1],
         description=f"With commas between them: {', '.join(METRICS)} [{METRICS[0]}]. Several cost no more.",
@@ -115,9 +117,7 @@ class AuditRequest(BaseModel):
     mechanism: str | None = Field(
         default=None, description="laplace, gaussian, exponential or randomised_response [what the dataset takes]."
     )
-    delta: Annotated[str | None, BeforeValidator(_amount)] = Field(
-        default=None, description="Of the mechanism gaussian [0.000001]."
-    )
+    delta: AmountText = Field(default=None, description="Of the mechanism gaussian [0.000001].")
     upper: int | None = Field(default=None, description="Of the mechanism exponential: the largest answer, in people.")
     favourable: Annotated[tuple[Class, ...] | None, BeforeValidator(_plain), BeforeValidator(_texts)] = Field(
         default=None, description="The model's favourable classes, with commas between them."

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.bands import ADDITIVE
 from auditor_client.asking.request import AuditRequest, PrivacyAmount, Texts
+from auditor_client.asking.training import FollowingAudit, TrainingRequest
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.measurements import ONLY_ADDED_NOISE
 from auditor_client.findings.about import NOTHING, About
@@ -149,6 +150,55 @@ class Asking:
         elif written:
             raise QuestionRefused(f"{min(written)!r} is part of what is written about the audit: change it there.")
         return cls(request, reading, on_hand, about)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingAsking:
+    """What is to be learned, how its answer is read, and where the model is audited then."""
+
+    request: TrainingRequest
+    reading: Reading
+    following: FollowingAudit
+
+    @classmethod
+    def of(
+        cls,
+        request: TrainingRequest | None,
+        epsilon: PrivacyAmount | None,
+        reading: Reading | None,
+        following: FollowingAudit | None,
+        keywords: Mapping[str, Any],
+    ) -> Self:
+        """The values of a call: each given whole, or its fields among the keywords.
+
+        Raises:
+            QuestionRefused: A keyword is unknown, is a field of a value that was given whole, or has a wrong value.
+        """
+        kinds: tuple[type[BaseModel], ...] = (TrainingRequest, Reading, FollowingAudit)
+        fields = {kind: _of_fields(kind, keywords) for kind in kinds}
+        for name in keywords:
+            if not any(name in of_kind for of_kind in fields.values()):
+                raise QuestionRefused(no_such("argument", name, [one for kind in kinds for one in kind.model_fields]))
+        for given, kind in ((request, TrainingRequest), (reading, Reading), (following, FollowingAudit)):
+            if given is not None and fields[kind]:
+                raise QuestionRefused(
+                    f"{min(fields[kind])!r} is part of a value that was given whole: change it there."
+                )
+        if epsilon is not None:
+            if request is not None:
+                raise QuestionRefused("'epsilon' is part of the request: change it there.")
+            fields[TrainingRequest]["epsilon"] = epsilon
+        reading = reading or made(Reading, fields[Reading])
+        if not reading.has_intervals or reading.joint:
+            raise QuestionRefused(
+                "A trained model is read with intervals that hold for all of its decisions together: leave `estimator` "
+                "and `joint` out."
+            )
+        return cls(
+            request or made(TrainingRequest, fields[TrainingRequest]),
+            reading,
+            following or made(FollowingAudit, fields[FollowingAudit]),
+        )
 
 
 def require_joinable(request: AuditRequest, reading: Reading, own: OnHand) -> None:

@@ -61,14 +61,17 @@ class Mending(Shown):
             found.rules,
             model_description(found),
             {
-                "from": found.finding.model.rules,
-                "release": found.finding.release.id,
-                "ratio": found.wanted,
-                "met": found.met,
-                "level": found.level,
-                "changes": [
-                    {"leaf": change.leaf, "before": change.before, "after": change.after} for change in found.changes
-                ],
+                "mended": {
+                    "from": found.finding.model.rules,
+                    "release": found.finding.release.id,
+                    "ratio": found.wanted,
+                    "met": found.met,
+                    "level": found.level,
+                    "changes": [
+                        {"leaf": change.leaf, "before": change.before, "after": change.after}
+                        for change in found.changes
+                    ],
+                }
             },
         )
 

@@ -149,7 +149,7 @@ def _about_the_same(receipts: Receipts, question: Question, auditor: str) -> Ite
 def asked_before(receipts: Receipts, question: Question, auditor: str) -> bool:
     """Whether the very question has a receipt, so that asking it again is free."""
     name = identity(auditor=auditor, dataset=question.dataset.name, plan=question.plan)
-    return (receipts.directory / f"{name.removeprefix('sha256:')}.json").exists()
+    return receipts.path(name).exists()
 
 
 def shares_cells(first: Question, second: Question) -> bool:

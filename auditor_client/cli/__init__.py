@@ -11,10 +11,11 @@ from typing import Annotated, Final
 
 import typer
 
-from auditor_client.cli import audits, bundles, columns, holders
+from auditor_client.cli import audits, bundles, columns, holders, trainings
 
 OFFER: Final = "What there is"
 AUDITS: Final = "Audits"
+TRAINING: Final = "Fair models"
 OWN: Final = "Decisions, scores and labels of your own"
 EVIDENCE: Final = "Evidence"
 
@@ -74,6 +75,14 @@ app.command(
         "auditor mend receipts/RECEIPT.json --ratio 0.8 --out mended.json --report mended.html",
     ),
 )(audits.mend)
+app.command(
+    rich_help_panel=TRAINING,
+    epilog=_examples(
+        "auditor train register --epsilon 1 --ratio 0.8 --out model.json",
+        "auditor train register --epsilon 1 --sensitive sex --feature age=25,35,45 --feature education "
+        "--out model.json --report training.html --audit-on later --audit-epsilon 0.5",
+    ),
+)(trainings.train)
 app.command(
     rich_help_panel=OWN,
     epilog=_examples(

@@ -12,8 +12,9 @@ from pydantic import BaseModel
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.request import AUTO, MECHANISMS, METRICS, STRATEGIES, AuditRequest
+from auditor_client.asking.training import ALGORITHMS, FollowingAudit, TrainingRequest
 from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest, OnHand
-from auditor_client.cli.completion import sensitive_columns
+from auditor_client.cli.completion import datasets, sensitive_columns
 from auditor_client.cli.options import AUDITED, CONNECTION, OUTPUT, PRIVACY, AuditOutput, Connection, Output
 from auditor_client.findings.about import About
 from auditor_client.findings.reading import ESTIMATORS, Reading
@@ -26,6 +27,8 @@ PANELS: Final[Mapping[type[BaseModel], str]] = {
     OnHand: "What you have already",
     About: "Who and what, for the report",
     LinkRequest: "The values",
+    TrainingRequest: "The training",
+    FollowingAudit: "An audit in the same run",
     Output: OUTPUT,
     AuditOutput: OUTPUT,
     Connection: CONNECTION,
@@ -44,6 +47,9 @@ SPELLED: Final[Mapping[str, Flag]] = {
     **dict.fromkeys(("epsilon", "delta", "upper", "draw"), Flag(panel=PRIVACY)),
     "mechanism": Flag(panel=PRIVACY, completed=MECHANISMS),
     "missing": Flag(split=False),
+    "features": Flag("--feature", split=False),  # where bins begin holds commas
+    "algorithm": Flag(completed=ALGORITHMS),
+    "audit_on": Flag(completed=datasets),
     **dict.fromkeys(("delimiter", "decimal", "encoding"), Flag(kind=str)),
     **dict.fromkeys(("supports_from", "group_totals"), Flag(kind=Path)),
     "as_json": Flag("--json"),

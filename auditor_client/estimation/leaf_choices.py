@@ -116,13 +116,16 @@ class LeafCounts:
 
     def people_of(self, leaf: int, level: float) -> tuple[Estimate, ...]:
         """How many people each group has in a leaf, each within an interval by itself."""
-        tail = (1 - level) / 2
-        terms = noise_sum(self.noise, self.people_terms)
-        reach = float(terms.quantile(np.array([1 - tail]))[0])
-        return tuple(
-            Estimate(max(count, 0.0), max(count - reach, 0.0), max(count + reach, 0.0), level, METHOD, Unit.PEOPLE)
-            for count in self.people[leaf].tolist()
-        )
+        return tuple(self._number(count, self.people_terms, level) for count in self.people[leaf].tolist())
+
+    def everybody_in(self, leaf: int, level: float) -> Estimate:
+        """How many people of all groups are in a leaf, within an interval by itself."""
+        return self._number(float(self.people[leaf].sum()), self.people_terms * self.people.shape[1], level)
+
+    def _number(self, count: float, terms: int, level: float) -> Estimate:
+        """A number of people that so many noises are in."""
+        reach = float(noise_sum(self.noise, terms).quantile(np.array([(1 + level) / 2]))[0])
+        return Estimate(max(count, 0.0), max(count - reach, 0.0), max(count + reach, 0.0), level, METHOD, Unit.PEOPLE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,10 +205,17 @@ class ChoiceBounds:
 
         Of all groups together.
         """
+        return self._accuracy(decisions, self._accuracy_margin)
+
+    def accuracy_of_one(self, decisions: Sequence[bool]) -> Estimate:
+        """The same of decisions that were fixed before these counts were made: the interval is for them alone."""
+        return self._accuracy(np.array(decisions, np.bool_), self._accuracy_margin_of_one)
+
+    def _accuracy(self, decisions: BoolArray, margin: float) -> Estimate:
         positive, negative = self.counts.labels
         everybody = max(float((positive + negative).sum()), np.sqrt(2 * self.leaves * self.counts.label_variance))
         value = min(max(float(np.where(decisions, positive, negative).sum()) / everybody, 0.0), 1.0)
-        reach = self._accuracy_margin * float(self._accuracy_deviation(value)) / everybody
+        reach = margin * float(self._accuracy_deviation(value)) / everybody
         return Estimate(value, max(value - reach, 0.0), min(value + reach, 1.0), self.level, METHOD)
 
     @cached_property
@@ -261,12 +271,24 @@ class ChoiceBounds:
 
     @cached_property
     def _accuracy_margin(self) -> float:
-        """The same of accuracy."""
+        """The same of accuracy, under any set."""
+        noise = self._label_noise
+        return self._worst_accuracy(noise.max(axis=0).sum(axis=1), noise)
+
+    @cached_property
+    def _accuracy_margin_of_one(self) -> float:
+        """The same under one set, whichever it is."""
+        noise = self._label_noise
+        return self._worst_accuracy(noise[0].sum(axis=1), noise)
+
+    @property
+    def _label_noise(self) -> NDArray[np.int64]:
         rng = np.random.default_rng((self.seed, 32))
-        terms = noise_sum(self.counts.noise, self.counts.label_terms)
-        noise = terms.quantile(rng.random((2, DRAWS, self.leaves)))
-        largest, both = noise.max(axis=0).sum(axis=1), noise.sum(axis=(0, 2))
-        off = [(largest - rate * both) / self._accuracy_deviation(rate) for rate in _BETWEEN]
+        return noise_sum(self.counts.noise, self.counts.label_terms).quantile(rng.random((2, DRAWS, self.leaves)))
+
+    def _worst_accuracy(self, rightly: NDArray[np.int64], noise: NDArray[np.int64]) -> float:
+        """Of the errors of the number decided rightly, shape (M,): how many standard deviations, whatever it is."""
+        off = [(rightly - rate * noise.sum(axis=(0, 2))) / self._accuracy_deviation(rate) for rate in _BETWEEN]
         return float(np.quantile(np.max(off, axis=0), (1 + self.level) / 2, method="higher"))
 
     def _accuracy_deviation(self, accuracy: float) -> float:

@@ -73,7 +73,7 @@ def mend_leaves(
     found, bearable = cheapest(bounds, now), 1.0
     sure = found is not None
     if found is None:
-        found, bearable = _nearest(bounds, now), _bearable(bounds, now)
+        found, bearable = nearest(bounds, now), bearable_noise(bounds, now)
     return MendedLeaves(
         decisions=tuple(found.tolist()),
         sure=sure,
@@ -85,7 +85,7 @@ def mend_leaves(
     )
 
 
-def _bearable(bounds: ChoiceBounds, before: BoolArray) -> float:
+def bearable_noise(bounds: ChoiceBounds, before: BoolArray) -> float:
     """At which part of the noise some decisions would be sure; 0 if at none."""
     if cheapest(bounds, before, noise=_LEAST_PART) is None:
         return 0.0
@@ -135,7 +135,9 @@ def greedy(bounds: ChoiceBounds, before: BoolArray, *, noise: float = 1.0, weigh
             if not changes.size:
                 continue
             after = bounds.lacking(changed_sets(decisions, changes), noise=noise)
-            gained = np.where(np.isfinite(after), lacking - after, -np.inf) / costs[changes].sum(axis=1) ** weight
+            # Decisions that are all alike lack infinitely much: any others gain, and those that lack little the most.
+            reach = lacking if np.isfinite(lacking) else after[np.isfinite(after)].max(initial=0.0) + 1.0
+            gained = np.where(np.isfinite(after), reach - after, -np.inf) / costs[changes].sum(axis=1) ** weight
             best = int(gained.argmax())
             if gained[best] > 0:
                 break
@@ -164,7 +166,7 @@ def least_costs(bounds: ChoiceBounds, before: BoolArray) -> FloatArray:
     return costs
 
 
-def _nearest(bounds: ChoiceBounds, before: BoolArray) -> BoolArray:
+def nearest(bounds: ChoiceBounds, before: BoolArray) -> BoolArray:
     """The decisions that lack least, shape (L,)."""
     sets = _candidates(bounds, before, 1.0)
     nearest: BoolArray = sets[bounds.lacking(sets).argmin()]

@@ -156,6 +156,10 @@ class Receipts:
             self._write(self.directory / _KEYS, published.model_dump_json(indent=2).encode())
         return published
 
+    def path(self, release_id: str) -> Path:
+        """Where the receipt of a release is, or would be."""
+        return self.directory / f"{release_id.removeprefix('sha256:')}.json"
+
     def keep(self, release_id: str, body: bytes) -> Path:
         """Keep a release, verified and as it came, durably under its identity "sha256:<hex>".
 
@@ -163,7 +167,7 @@ class Receipts:
             HolderLied: An earlier receipt of the same plan has other bytes.
             ReceiptsDamaged: It cannot be written.
         """
-        path = self.directory / f"{release_id.removeprefix('sha256:')}.json"
+        path = self.path(release_id)
         try:
             earlier = path.read_bytes()
         except FileNotFoundError:

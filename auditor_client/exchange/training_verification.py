@@ -16,7 +16,7 @@ from auditor_client.exchange.expected_noise import is_expected_scale, not_below
 from auditor_client.exchange.verification import require, signed_answer
 from auditor_client.models.boxes import Space, representatives
 from auditor_client.text import loss_words
-from shared.amounts import NANO_PER_UNIT, InvalidAmount, parse_nano
+from shared.amounts import NANO_PER_UNIT, InvalidAmount, format_nano, parse_nano
 from shared.bands import band_of
 from shared.datasets import DatasetDescription
 from shared.problems import PlanRefused
@@ -26,8 +26,6 @@ from shared.rules import Predicate
 from shared.schema import Group, Schema
 from shared.scores import columns_of
 from shared.trainings import (
-    FairTree,
-    PrivateFairTree,
     TrainedCounts,
     TrainedScore,
     TrainedTree,
@@ -40,9 +38,7 @@ from shared.trainings import (
 
 _PEOPLE_THAT_CHANGE: Final[Mapping[Relation, int]] = {"add_remove": 1, "replace": 2}
 """How many people come or go between neighbours; a training protects whole records, so other relations have none."""
-_MODELS: Final[Mapping[str, type[TrainedTree | TrainedScore]]] = {
-    "fair_tree": TrainedTree, "private_fair_tree": TrainedTree, "pflr": TrainedScore, "pflr_star": TrainedScore,
-}  # fmt: skip
+_MODELS: Final[Mapping[str, type[TrainedTree | TrainedScore]]] = {"fair_tree": TrainedTree}
 """What each algorithm learns."""
 
 
@@ -110,10 +106,9 @@ def verified_training(
     schema = dataset.table
     if isinstance(release.model, TrainedScore):
         _check_score(release.model, training)
-    elif isinstance(training.algorithm, FairTree | PrivateFairTree):
-        _check_tree(release.model, training, schema, depth=training.algorithm.depth)
-        counted = release.counts is not None or isinstance(training.algorithm, PrivateFairTree)
-        require(counted, "its tree comes without the counts of its leaves")
+    else:
+        _check_tree(release.model, training, schema)
+        require(release.counts is not None, "its tree comes without the counts of its leaves")
         if release.counts is not None:
             _check_counts(release.model, release.counts, release.steps, schema.groups(training.sensitive))
     return release
@@ -132,6 +127,12 @@ def _check_steps(steps: Sequence[TrainingStep], training: Training, dataset: Dat
         )
         spent += epsilon_nano
     require(spent == training.epsilon, "the epsilons of its steps do not come to that of the training")
+    splits = sum(_nano(step) for step in steps if step.measures == "choices")
+    wanted = training.epsilon * training.algorithm.splits // NANO_PER_UNIT
+    require(
+        0 <= wanted - splits < training.algorithm.depth,  # as evenly as whole nano-units go over the levels
+        f"its splits cost epsilon {format_nano(splits)}, and they were given {format_nano(wanted)}",
+    )
 
 
 def _fits(step: TrainingStep, epsilon_nano: int, people: int) -> bool:
@@ -162,10 +163,10 @@ def _check_score(model: TrainedScore, training: Training) -> None:
     )
 
 
-def _check_tree(model: TrainedTree, training: Training, schema: Schema, *, depth: int) -> None:
+def _check_tree(model: TrainedTree, training: Training, schema: Schema) -> None:
     ids = [leaf.cell.id for leaf in model.leaves]
     require(
-        len(set(ids)) == len(ids) and 1 <= len(ids) <= 2**depth,
+        len(set(ids)) == len(ids) and 1 <= len(ids) <= 2**training.algorithm.depth,
         "its tree has more leaves than the depth allows, or two of one name",
     )
     conjunctions = [rule.all_of for leaf in model.leaves for rule in leaf.cell.any_of]

@@ -3,7 +3,6 @@
 Rests on the kept answer alone and spends nothing: what is made of released counts is post-processing.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -12,11 +11,10 @@ from auditor_client.asking.inquiry import LeafRules
 from auditor_client.asking.question import Question, rules_digest
 from auditor_client.asking.request import PARITY, STABILITY
 from auditor_client.errors import QuestionRefused
-from auditor_client.estimation.drawing import DRAWS
 from auditor_client.estimation.results import Estimate
 from auditor_client.findings.answers import Rate, size_bounds
 from auditor_client.findings.finding import Finding
-from auditor_client.findings.leaf_counts import leaves_of, read_leaves
+from auditor_client.findings.leaf_counts import epsilon_needed, leaves_of, ratio_if, read_leaves
 from auditor_client.models.tree import DecisionRule
 from shared.rules import Rule
 
@@ -108,14 +106,19 @@ def mended(finding: Finding, ratio: float = 0.8) -> Mended:
     from auditor_client.estimation import mending  # noqa: PLC0415 - takes a second to import
 
     leaves, level = leaves_of(question), finding.reading.level
+    sizes = size_bounds(question, Rate.ACCEPTANCE)
     leaf_of_rule = {str(rule.rule.id): rule.leaf for rule in question.rules}
     before = [leaf_of_rule[str(leaf.rules[0].id)].favourable for leaf in leaves]
     found = mending.mend_leaves(counts, before, groups=judged, ratio=ratio, level=level)
     changed = [index for index, leaf in enumerate(leaves) if found.decisions[index] != before[index]]
-    now = _ratio(finding, counts, before)
+
+    def ratio_under(decisions: Sequence[bool]) -> Estimate:
+        return ratio_if(counts, decisions, question.groups, finding.reading, bounds=sizes, but=left_out)
+
+    now = ratio_under(before)
     if PARITY in finding.metrics and finding.reading.has_intervals:
         now = finding.parity.ratio
-    after, (low, high) = _ratio(finding, counts, found.decisions), found.ratio_ends
+    after, (low, high) = ratio_under(found.decisions), found.ratio_ends
     usual = _usual_decisions(question, leaves, counts)
     changes = tuple(
         LeafChange(
@@ -140,7 +143,7 @@ def mended(finding: Finding, ratio: float = 0.8) -> Mended:
         ratio=replace(after, low=low, high=high).stretched_to(after.value) if changes else now,
         accuracy_before=found.accuracy_before,
         accuracy=found.accuracy,
-        epsilon_needed=_needed(finding.release.charge.epsilon_nano, found.bearable) if 0 < found.bearable < 1 else None,
+        epsilon_needed=epsilon_needed(finding.release.charge.epsilon_nano, found.bearable),
     )
 
 
@@ -156,21 +159,6 @@ def _require_tree(question: Question) -> None:
         )
     if question.against or STABILITY in question.metrics:
         raise QuestionRefused("The rules of this answer are not the leaves of one model: audit the model by itself.")
-
-
-def _ratio(finding: Finding, counts: "LeafCounts", decisions: Sequence[bool]) -> Estimate:
-    """The ratio if the leaves decided so, as an audit of that tree would estimate it from these counts."""
-    from auditor_client.estimation.posterior import estimate_parity  # noqa: PLC0415 - takes a second to import
-
-    question, reading = finding.question, finding.reading
-    return estimate_parity(
-        counts.decided(question.groups, decisions, size_bounds(question, Rate.ACCEPTANCE)),
-        threshold=None,
-        level=reading.level,
-        drawing=reading.drawing(DRAWS),
-        rule=reading.rule,
-        but=finding.first.left_out,
-    ).ratio
 
 
 def _usual_decisions(question: Question, leaves: Sequence[LeafRules], counts: "LeafCounts") -> dict[bool, str]:
@@ -193,10 +181,3 @@ def _changed_rules(question: Question, changes: Sequence[LeafChange]) -> tuple[D
         else DecisionRule(rule.rule, replace(rule.leaf, decision=change.after, favourable=change.favourable))
         for rule in question.rules
     )
-
-
-def _needed(epsilon_nano: int, bearable: float) -> float:
-    """An ε at which so large a part of the noise is left, with two digits, rounded upwards."""
-    epsilon = epsilon_nano / 10**9 / bearable
-    unit = 10.0 ** (math.floor(math.log10(epsilon)) - 1)
-    return float(f"{math.ceil(epsilon / unit - 1e-9) * unit:.2g}")

@@ -338,6 +338,11 @@ def _shares(finding: Finding, shares: Attribution, form: str) -> dict[str, Any]:
     }
 
 
+def figures_document(value: Any, *names: str) -> dict[str, Any]:
+    """Some members of a value, by their names, as JSON values in the latest format."""
+    return _members(value, FORMAT, *names)
+
+
 def _members(value: Any, form: str, *names: str) -> dict[str, Any]:
     """Some members of a value, by their names, as JSON values."""
     return {name: _json(getattr(value, name), form) for name in names}

@@ -26,15 +26,16 @@ _ENOUGH: Final = sentence(
 _NEVER: Final = said(
     "The changes below come nearest to it. None that were tried would be enough if the same counts were free of noise."
 )
+ACCURACY: Final = said(
+    "Accuracy is the share of the people with a label whose decision is favourable exactly if their label is true."
+)
 _NOTES: Final = (
     said("All of this is about the people who were counted, not about a population that they stand for."),
     said(
         "Leaves are chosen by how far they bring the groups’ rates together for the people whom they then decide "
         "wrongly (leaf relabelling: Kamiran, Calders and Pechenizkiy 2010)."
     ),
-    said(
-        "Accuracy is the share of the people with a label whose decision is favourable exactly if their label is true."
-    ),
+    ACCURACY,
     said("Other figures, such as equal opportunity, may have changed either way: audit the mended tree."),
 )
 

@@ -9,6 +9,7 @@ from auditor_client.report.plan_data import PlanData
 from auditor_client.report.rule_bars import RuleBars
 from auditor_client.report.score_pictures import ScoreData
 from auditor_client.report.strata_data import StrataData
+from auditor_client.report.training_data import LeafLine, TrainingData
 from auditor_client.rule_words import Condition
 
 
@@ -169,10 +170,8 @@ def mending_lines(mending: MendingData) -> list[str]:
     """A mended tree: what changes, and the figures before and after."""
     lines = [mending.headline, mending.explanation, ""]
     for change in mending.changes:
-        rule = " or ".join(" and ".join(map(str, conditions)) or "everybody" for conditions in change.conditions)
-        of_groups = zip(mending.groups, change.people, strict=True)
-        people = "; ".join(f"{group} {value} ({interval})" for group, (value, interval) in of_groups)
-        lines.append(f"  {rule}: {change.after} instead of {change.before}")
+        people = _people_text(mending.groups, change.people)
+        lines.append(f"  {_leaf_text(change.conditions)}: {change.after} instead of {change.before}")
         lines.append(f"    decided wrongly {change.cost}; people: {people}")
     lines += [
         f"  {row.name}: {row.before} ({row.before_interval}) before, {row.after} ({row.after_interval}) after  "
@@ -180,3 +179,39 @@ def mending_lines(mending: MendingData) -> list[str]:
         for row in mending.figures
     ]
     return [*lines, "", mending.cost, *mending.notes]
+
+
+def training_lines(training: TrainingData) -> list[str]:
+    """A trained model: what it cost, its leaves, how fair and how accurate it is, and what an audit found of it."""
+    lines = [training.headline, training.explanation, training.cost, ""]
+    lines += [
+        f"  {step.name}: ε = {step.epsilon} for {step.buys} (noise scale {step.noise})" for step in training.steps
+    ]
+    lines += [
+        "",
+        *(
+            f"  {_leaf_text(leaf.conditions)}: {leaf.decides}, {leaf.people} people{_changed(leaf)}"
+            for leaf in training.leaves
+        ),
+        "",
+    ]
+    lines += [f"  {row.name}: ratio {row.value} ({row.interval})  [{training.level}]" for row in training.bars]
+    lines += [f"  {row.name}: accuracy {row.value} ({row.interval})  [{training.level}]" for row in training.figures]
+    if training.audit is not None:
+        lines += ["", f"Audited on {training.audit.title}: {training.audit.headline}"]
+        lines += [f"  {row.name}: {row.value} ({row.interval})" for row in training.audit.figures]
+        lines += [*(f"  {fact.term}: {fact.text}" for fact in training.audit.facts), training.total]
+    return [*lines, "", *training.notes]
+
+
+def _leaf_text(rules: tuple[tuple[Condition, ...], ...]) -> str:
+    return " or ".join(" and ".join(map(str, conditions)) or "everybody" for conditions in rules)
+
+
+def _people_text(groups: tuple[str, ...], people: tuple[tuple[str, str], ...]) -> str:
+    of_groups = zip(groups, people, strict=True)
+    return "; ".join(f"{group} {value} ({interval})" for group, (value, interval) in of_groups)
+
+
+def _changed(leaf: LeafLine) -> str:
+    return f" (decided otherwise than it learned; wrongly {leaf.cost})" if leaf.changed else ""

@@ -12,8 +12,8 @@ a score document or a tree says (`shared.scores`, `shared.rules`), with which de
 
 Instead of `rules` and `otherwise`: `tree`, of nodes {"if": a predicate, "then": a node, "else": a node} and leaves
 {"decision": a text}; or `score`, a document, with one of `above`, `at_least`, `below` and `at_most` for the favourable
-numbers and `decisions` for what the favourable and the unfavourable ones are called. What was mended says of what in
-`mended`, from which nothing is computed.
+numbers and `decisions` for what the favourable and the unfavourable ones are called. What was mended or trained says of
+what in `mended` or `trained`, from which nothing is computed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,6 +46,7 @@ _READ: Final = (
     f'Read are documents of the format "{FORMAT}" with one of `tree`, `rules` and `score`; docs/models.md shows one of '
     "each."
 )
+_MADE_OF: Final = ("mended", "trained")
 _LIMITS: Final = ("above", "at_least", "below", "at_most")
 _DOCUMENT: Final[TypeAdapter[Any]] = TypeAdapter(Document)
 
@@ -76,14 +77,19 @@ def load_file(content: bytes, name: str) -> OwnModel:
         "favourable",
         "decisions",
         "examples",
-        "mended",
+        *_MADE_OF,
         *_LIMITS,
     )
     return OwnModel(document)
 
 
-def rules_document(rules: Sequence[DecisionRule], description: str, mended: Mapping[str, Any]) -> dict[str, Any]:
-    """A document of rules that exclude each other and cover everybody, and of which they were made."""
+def rules_document(
+    rules: Sequence[DecisionRule], description: str, made_of: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """A document of rules that exclude each other and cover everybody.
+
+    `made_of` says what they were made of: one member, "mended" or "trained", with what it has to say.
+    """
     *cases, last = rules
     return {
         "format": FORMAT,
@@ -93,7 +99,20 @@ def rules_document(rules: Sequence[DecisionRule], description: str, mended: Mapp
         ],
         "otherwise": last.leaf.decision,
         "favourable": sorted({rule.leaf.decision for rule in rules if rule.favourable}),
-        "mended": dict(mended),
+        **made_of,
+    }
+
+
+def score_document(
+    score: Document, at_least: float, description: str, made_of: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """A document of a score that is favourable from a threshold on; `made_of` as for rules."""
+    return {
+        "format": FORMAT,
+        "description": description[:_DESCRIPTION_MAX],
+        "score": _DOCUMENT.dump_python(score, mode="json", exclude_none=True),
+        "at_least": at_least,
+        **made_of,
     }
 
 

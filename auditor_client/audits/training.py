@@ -1,0 +1,233 @@
+"""A trained model, as a result that shows itself, decides for another ratio, and writes the model (7-training §1)."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from auditor_client.asking.training import require_auditable, training_of
+from auditor_client.audits.asking import TrainingAsking
+from auditor_client.audits.questioning import Step
+from auditor_client.audits.result import AuditResult
+from auditor_client.errors import HolderLied, HolderUnavailable, ReceiptsDamaged
+from auditor_client.exchange.answers import ChargedAnswers, KeptAnswer
+from auditor_client.exchange.calls import parsed
+from auditor_client.exchange.holder import HolderClient
+from auditor_client.exchange.receipts import Receipts
+from auditor_client.exchange.training_verification import check_training_quote, verified_training
+from auditor_client.findings.reading import Reading
+from auditor_client.findings.training import Trained, require_ratio, trained
+from auditor_client.models.formats.own_json import OwnModel, load_file, rules_document, score_document
+from auditor_client.report.terminal import training_lines
+from auditor_client.report.training_data import TrainingData, training_data, training_description
+from auditor_client.report.training_document import training_document
+from auditor_client.report.view import Shown, View
+from auditor_client.text import loss_words
+from shared.datasets import DatasetDescription
+from shared.trainings import TrainedScore, TrainingQuote, TrainingRelease, training_identity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from auditor_client.estimation.trained_leaves import Search
+
+
+@dataclass(frozen=True, repr=False)
+class TrainingResult(Shown):
+    """A model that a holder learned, decided for a wanted ratio, and perhaps audited.
+
+    Attributes:
+        trained: What was learned, and what is known of it by the counts that were paid for.
+        audit: An audit of the model on another dataset, or another version, if one was asked for.
+    """
+
+    trained: Trained
+    audit: AuditResult | None = None
+
+    @property
+    def release(self) -> TrainingRelease:
+        """The holder's verified answer."""
+        return self.trained.release
+
+    @property
+    def receipt(self) -> Path:
+        """The file that keeps it."""
+        return self.trained.kept.receipt
+
+    @property
+    def met(self) -> bool:
+        """Whether the model is shown to meet the ratio, on the records that it was trained on."""
+        return self.trained.met
+
+    @property
+    def usable(self) -> bool:
+        """Whether it is a model to go on with: shown or estimated to meet the ratio; of a score an audit says it."""
+        tree = self.trained.tree
+        return tree is None or tree.met or tree.estimated
+
+    def at(self, ratio: float, *, reading: Reading | None = None, search: "Search | None" = None) -> "TrainingResult":
+        """The same answer decided for another ratio; spends nothing. An audit is of the model before, so it is left.
+
+        Args:
+            ratio: The wanted one, within (0, 1].
+            reading: Its level, and which groups are judged; by default as before.
+            search: What finds the leaves' decisions; by default `estimation.fair_choice.most_accurate`.
+
+        Raises:
+            QuestionRefused: The ratio is none, or fewer than two groups are large enough.
+        """
+        one = self.trained
+        return TrainingResult(
+            trained(
+                one.dataset, one.kept, ratio=ratio, reading=reading or one.reading, reused=one.reused, search=search
+            )
+        )
+
+    @cached_property
+    def view(self) -> View[TrainingData]:
+        """What was learned, what it cost, and how fair and how accurate it is."""
+        data = partial(training_data, self.trained, self.audit)
+        document = partial(training_document, self.trained, self.audit)
+        return View("A trained model", "48rem", "training.html.j2", data, training_lines, document)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row for each leaf, as a pandas DataFrame, with the estimated people of each group; none of a score."""
+        import pandas as pd  # noqa: PLC0415 - takes a second to import
+
+        one = self.trained
+        return pd.DataFrame(
+            [
+                {
+                    "rule": " or ".join(
+                        " and ".join(map(str, one.words.rule(rule))) or "everybody" for rule in leaf.rules
+                    ),
+                    "learned": leaf.learned,
+                    "favourable": leaf.favourable,
+                    **{
+                        ", ".join(map(str, group)): people.value
+                        for group, people in zip(one.groups, leaf.people, strict=True)
+                    },
+                    "cost": leaf.cost,
+                }
+                for leaf in (one.tree.leaves if one.tree else ())
+            ]
+        )
+
+    def to_model(self) -> dict[str, Any]:
+        """The model in our own format, which `Auditor.audit` reads; it says what it was trained from."""
+        one, model = self.trained, self.release.model
+        made_of = {
+            "trained": {
+                "release": one.release.id,
+                "dataset": one.release.dataset,
+                "version": one.release.version,
+                "algorithm": one.release.training.algorithm.name,
+                "epsilon": one.release.charge.document()["epsilon"],
+                **(
+                    {}
+                    if one.tree is None
+                    else {
+                        "ratio": one.wanted,
+                        "met": one.met,
+                        "estimated": one.tree.estimated,
+                        "level": one.reading.level,
+                    }
+                ),
+            }
+        }
+        if isinstance(model, TrainedScore):
+            return score_document(model.document, model.at_least, training_description(one), made_of)
+        return rules_document(one.tree.rules if one.tree else (), training_description(one), made_of)
+
+    @property
+    def model(self) -> OwnModel:
+        """The same as a model in memory, to audit."""
+        return load_file(self._model_text().encode(), "the trained model")
+
+    def write_model(self, path: Path | str) -> Path:
+        """Write the model into a file and return its path.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        target = Path(path)
+        target.write_text(self._model_text(), encoding="utf-8")
+        return target
+
+    def _model_text(self) -> str:
+        return json.dumps(self.to_model(), indent=1, ensure_ascii=False) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Trainer:
+    """Has one holder train models, and keeps its answers with the receipts of audits."""
+
+    holder: HolderClient
+    receipts: Receipts
+    on_step: Step
+
+    def trained(
+        self,
+        asking: TrainingAsking,
+        dataset: DatasetDescription,
+        auditor: str,
+        *,
+        ratio: float,
+        audited: DatasetDescription | None = None,
+    ) -> TrainingResult:
+        """Ask for a training unless its answer is kept, and decide its leaves.
+
+        Args:
+            asking: What is to be learned, and how the answer is read.
+            dataset: Of whom.
+            auditor: Who asks, by the holder's own name for it.
+            ratio: The wanted one.
+            audited: Where the model will be audited; None if nowhere.
+
+        Raises:
+            QuestionRefused: The request does not fit the dataset, or the ratio is none; nothing is spent.
+            HolderLied: Price or answer cannot be trusted.
+        """
+        require_ratio(ratio)
+        training = training_of(asking.request, dataset)
+        if audited is not None:
+            require_auditable(training, audited)
+        self.on_step("Asking for the price")
+        quote = self.holder.training_quote(dataset.name, training)
+        check_training_quote(quote, training=training, dataset=dataset)
+        verified = partial(verified_training, training=training, quote=quote, dataset=dataset, auditor=auditor)
+        receipt = self.receipts.path(training_identity(training, auditor=auditor, dataset=dataset.name))
+        reused = receipt.exists()
+        if reused:
+            self.on_step("Reading the kept answer: nothing is spent")
+            answer = self._kept(receipt, verified)
+        else:
+            self.on_step(_priced(quote))
+            answer = ChargedAnswers(self.holder, self.receipts).answered(
+                lambda holder: holder.training(dataset.name, training),
+                lambda document, keys: verified(document, keys=keys),
+                again=f"It was asked of version {training.version} of the records: name it (`version`) if you ask "
+                "again later, and it is charged once.",
+            )
+        self.on_step("Deciding the leaves")
+        return TrainingResult(trained(dataset, answer, ratio=ratio, reading=asking.reading, reused=reused))
+
+    def _kept(self, receipt: Path, verified: Callable[..., TrainingRelease]) -> KeptAnswer[TrainingRelease]:
+        """A kept answer, verified like a new one."""
+        keys = self.receipts.pin(self.holder.keys())
+        try:
+            document = parsed(receipt.read_bytes(), receipt.name)
+            release = verified(document, keys=keys)
+        except (OSError, HolderLied, HolderUnavailable) as error:
+            raise ReceiptsDamaged(
+                f"The receipt {receipt} does not hold ({error}) Restore it from a copy, or move it elsewhere: the "
+                "holder answers the same training again at no cost."
+            ) from error
+        return KeptAnswer(release, document, receipt, next(key for key in keys.keys if key.id == release.key))
+
+
+def _priced(quote: TrainingQuote) -> str:
+    steps = ", ".join(f"{step.name} ε = {step.epsilon}" for step in quote.steps)
+    return f"Training for {loss_words(quote.charge)}: {steps}"

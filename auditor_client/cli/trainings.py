@@ -1,0 +1,46 @@
+"""The command that has a holder train a fair model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from auditor_client.asking.training import FollowingAudit, TrainingRequest
+from auditor_client.cli.completion import datasets
+from auditor_client.cli.flags import with_flags
+from auditor_client.cli.options import OUTPUT, Connection, Output
+from auditor_client.cli.output import an_auditor, require_writable, show
+from auditor_client.findings.reading import Reading
+from shared.flags import Without
+
+
+@with_flags
+def train(
+    dataset: Annotated[str, typer.Argument(help="The dataset's name at the holder.", autocompletion=datasets)],
+    *,
+    request: TrainingRequest,
+    ratio: Annotated[
+        float, typer.Option(help="The wanted ratio of the groups' rates; another one later costs nothing.")
+    ] = 0.8,
+    reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "threshold", "joint", "edition"))],
+    following: FollowingAudit,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the model, a file for `auditor audit`.", rich_help_panel=OUTPUT),
+    ] = None,
+    output: Output,
+    connection: Connection,
+) -> None:
+    """Have the holder train a model whose decisions are fair enough; spends epsilon, once for the same training.
+
+    Ends with 1, and writes and audits no model, if no decisions of its leaves are shown or estimated to meet the ratio.
+    """
+    with an_auditor(connection) as auditor:
+        for path in (output.report, out):
+            require_writable(path)
+        result = auditor.train(dataset, request, ratio=ratio, reading=reading, following=following)
+        if out is not None and result.usable:
+            result.write_model(out)
+        show(result, output, Receipt=result.receipt, Report=output.report, Model=out if result.usable else None)
+        if not result.usable:
+            raise typer.Exit(1)

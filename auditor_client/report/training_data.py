@@ -1,0 +1,309 @@
+"""A trained model, as data: what it cost, how fair and how accurate it is on its own records, and on others."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from auditor_client.estimation.results import Estimate, Verdict
+from auditor_client.findings.finding import Finding
+from auditor_client.findings.training import DecidedLeaf, DecidedTree, Trained, audited_accuracy
+from auditor_client.report.axes import LinearAxis, Tick, interval_text
+from auditor_client.report.facts import Fact
+from auditor_client.report.formats import known, percent, ratio, verdict_words, whole
+from auditor_client.report.headlines import headline as audit_headline
+from auditor_client.report.mending_data import ACCURACY, RatioBar
+from auditor_client.report.prose import level_words
+from auditor_client.rule_words import Condition
+from auditor_client.text import loss_words
+from shared.amounts import NO_LOSS, Loss
+from shared.trainings import TrainingStep
+from shared.wording import decimal, figure, joined, listed, plain, said, said_of, sentence, signed
+
+_RATIOS: Final = LinearAxis(0.0, 1.0, 2)
+_DECIDED: Final = {True: said("favourable"), False: said("unfavourable")}
+_BUYS: Final = {
+    "choices": said("choosing splits"),
+    "counts": said("counting leaves by label and group"),
+    "sums": said("noisy sums"),
+}
+_SURE: Final = sentence(
+    "In at least {level} of trainings no such statement is wrong: it rests on a bound that holds for all decisions of "
+    "the leaves at once, so choosing by noisy counts does not flatter it."
+)
+_ESTIMATED: Final = sentence(
+    "That is an estimate from the counts by which its decisions were chosen, and nothing shows it at {level}: audit "
+    "the model before you rely on it."
+)
+_SHOWN_AT: Final = sentence(
+    "If a new training found the same counts, one of epsilon {epsilon} would show that some decisions are enough; this "
+    "one cost {spent}."
+)
+_ENOUGH: Final = sentence(
+    "The decisions below come nearest to it. If a new training found the same counts, one of epsilon {epsilon} would "
+    "show that some decisions are enough; this one cost {spent}. A smaller ratio can be asked for at no cost."
+)
+_NEVER: Final = said(
+    "The decisions below come nearest to it. None that were tried would be enough if the same counts were free of "
+    "noise. A smaller ratio can be asked for at no cost."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedFigure:
+    """One figure by one way of deciding, with its interval."""
+
+    name: str
+    value: str
+    interval: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepLine:
+    """A part of ε: what it bought, and how large the noise was."""
+
+    name: str
+    buys: str
+    epsilon: str
+    noise: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeafLine:
+    """One leaf: whom it reaches, how many they are, what it decides, and what that costs."""
+
+    conditions: tuple[tuple[Condition, ...], ...]
+    decides: str
+    changed: bool
+    cost: str
+    people: str
+    interval: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedPart:
+    """What an audit of the model found."""
+
+    title: str
+    headline: str
+    verdict: str
+    figures: tuple[TrainedFigure, ...]
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingData:
+    """Everything that is shown of a trained model."""
+
+    verdict: str
+    headline: str
+    explanation: str
+    cost: str
+    level: str
+    facts: tuple[Fact, ...]
+    steps: tuple[StepLine, ...]
+    wanted: float
+    bars: tuple[RatioBar, ...]
+    ticks: tuple[Tick, ...]
+    figures: tuple[TrainedFigure, ...]
+    leaves: tuple[LeafLine, ...]
+    notes: tuple[str, ...]
+    audit: AuditedPart | None
+    total: str
+
+
+def training_data(trained: Trained, audit: Finding | None) -> TrainingData:
+    """Everything that is to be shown of a trained model, and of an audit of it if there is one."""
+    tree = trained.tree
+    return TrainingData(
+        verdict="none" if tree is None else "meets" if tree.met else "undecided",
+        headline=_headline(trained),
+        explanation=_explanation(trained),
+        cost=_cost(trained),
+        level=percent_level(trained.reading.level),
+        facts=tuple(_facts(trained)),
+        steps=tuple(map(_step, trained.release.steps)),
+        wanted=100 * trained.wanted,
+        bars=() if tree is None else _bars(trained, tree),
+        ticks=_RATIOS.ticks,
+        figures=() if tree is None else _figures(tree),
+        leaves=() if tree is None else tuple(_leaf(trained, leaf) for leaf in tree.leaves),
+        notes=tuple(_notes(trained)),
+        audit=None if audit is None else _audited(audit),
+        total=said("{loss} was spent now in all.", loss=loss_words(spent_now(trained, audit))),
+    )
+
+
+def spent_now(trained: Trained, audit: Finding | None) -> Loss:
+    """What training and audit charged now, without what was charged for kept answers before."""
+    parts = [NO_LOSS if trained.reused else trained.release.charge]
+    if audit is not None:
+        parts.append(NO_LOSS if audit.reused else audit.release.charge)
+    return sum(parts, NO_LOSS)
+
+
+def training_description(trained: Trained) -> str:
+    """What reports say of the model's file: what it was trained from."""
+    release = trained.release
+    kind = "tree" if trained.tree is not None else "score"
+    return (
+        f"a {kind} trained by {release.training.algorithm.name} on {release.dataset}, version {release.version}, for "
+        f"epsilon {release.charge.document()['epsilon']}: training {release.id.removeprefix('sha256:')[:12]}"
+    )
+
+
+def percent_level(level: float) -> str:
+    """A level as reports write it."""
+    return level_words(Estimate(0.0, 0.0, 0.0, level, ""))
+
+
+def _sensitive(trained: Trained) -> tuple[str, ...]:
+    return trained.release.training.sensitive
+
+
+def _columns(trained: Trained) -> str:
+    return listed(trained.words.columns(_sensitive(trained)))
+
+
+def _headline(trained: Trained) -> str:
+    tree, words = trained.tree, {"wanted": plain(trained.wanted), "columns": _columns(trained)}
+    if tree is None:
+        return said("A score was trained. Nothing was counted of what it decides: audit it.")
+    if tree.estimated:
+        return said(
+            "The trained tree is estimated to meet a ratio of {wanted} for {columns}; it is not shown to.", **words
+        )
+    if not tree.met:
+        return said(
+            "No decisions of the trained tree’s leaves are shown to bring the ratio for {columns} to {wanted}.", **words
+        )
+    if not tree.changed:
+        return said("The trained tree meets a ratio of {wanted} for {columns} as it learned to decide.", **words)
+    return said_of(
+        len(tree.changed),
+        "With one leaf decided otherwise than it learned, the trained tree meets a ratio of {wanted} for {columns}.",
+        "With {number} leaves decided otherwise than they learned, the trained tree meets a ratio of {wanted} for "
+        "{columns}.",
+        **words,
+    )
+
+
+def _explanation(trained: Trained) -> str:
+    tree = trained.tree
+    if tree is None:
+        return said("Whom it decides about, and how fairly, an audit says.")
+    if tree.met:
+        return said(_SURE, level=percent_level(trained.reading.level))
+    level, spent = percent_level(trained.reading.level), loss_words(trained.release.charge)
+    if tree.estimated:
+        sentences = [said(_ESTIMATED, level=level)]
+        if tree.epsilon_needed is not None:
+            sentences.append(said(_SHOWN_AT, epsilon=plain(tree.epsilon_needed), spent=spent))
+        return joined(sentences)
+    if tree.epsilon_needed is None:
+        return _NEVER
+    return said(_ENOUGH, epsilon=plain(tree.epsilon_needed), spent=spent)
+
+
+def _cost(trained: Trained) -> str:
+    release = trained.release
+    if trained.reused:
+        return said(
+            "Nothing was spent: the answer was kept, and {charge} was charged for it once.",
+            charge=loss_words(release.charge),
+        )
+    return said(
+        "{charge} was spent, and {left} was left of the budget then.",
+        charge=loss_words(release.charge), left=loss_words(release.remaining),
+    )  # fmt: skip
+
+
+def _facts(trained: Trained) -> Iterator[Fact]:
+    release, words = trained.release, trained.words
+    training = release.training
+    yield Fact(said("Trained on"), said("{dataset}, version {version}", dataset=words.title, version=release.version))
+    yield Fact(said("Algorithm"), training.algorithm.name, exact=True)
+    yield Fact(said("Predicts"), words.column(training.label))
+    yield Fact(said("Compared by"), _columns(trained))
+    yield Fact(said("May use"), listed(words.columns([feature.column for feature in training.features])))
+    if trained.tree is not None and trained.tree.left_out:
+        groups = [joined(words.group(_sensitive(trained), group), ", ") for group in trained.tree.left_out]
+        yield Fact(said("Groups left out"), joined(groups, "; "))
+    yield Fact(said("Receipt"), trained.kept.receipt.name, exact=True)
+
+
+def _step(step: TrainingStep) -> StepLine:
+    return StepLine(step.name, _BUYS[step.measures], decimal(step.epsilon), plain(step.scale, 3))
+
+
+def _bars(trained: Trained, tree: DecidedTree) -> tuple[RatioBar, ...]:
+    in_ratio = partial(ratio, apart_from=trained.wanted)
+    return tuple(
+        RatioBar(name, known(one, in_ratio), interval_text(one, in_ratio), _RATIOS.mark(one))
+        for name, one in ((said("As it learned to decide"), tree.ratio_learned), (said("As it is decided"), tree.ratio))
+    )
+
+
+def _figures(tree: DecidedTree) -> tuple[TrainedFigure, ...]:
+    return tuple(
+        TrainedFigure(name, known(one, percent), interval_text(one, percent))
+        for name, one in (
+            (said("If everybody were decided alike"), tree.accuracy_of_none),
+            (said("As it learned to decide"), tree.accuracy_learned),
+            (said("As it is decided"), tree.accuracy),
+        )
+    )
+
+
+def _leaf(trained: Trained, leaf: DecidedLeaf) -> LeafLine:
+    changed = leaf.favourable != leaf.learned
+    return LeafLine(
+        conditions=tuple(map(trained.words.rule, leaf.rules)),
+        decides=_DECIDED[leaf.favourable],
+        changed=changed,
+        cost=signed(figure(leaf.cost)) if changed else "",
+        people=whole(leaf.everybody.value),
+        interval=interval_text(leaf.everybody, whole),
+    )
+
+
+def _notes(trained: Trained) -> Iterator[str]:
+    tree = trained.tree
+    if tree is not None:
+        if not tree.accuracy.low > tree.accuracy_of_none.high:
+            yield said("So decided, it is not shown to be more accurate than deciding alike about everybody.")
+        yield said(
+            "All of this is about the people whom it was trained on, by counts of them: of others it may be less fair "
+            "and less accurate. Audit it on another dataset, or on a later version."
+        )
+        yield ACCURACY
+        yield said(
+            "Leaves decide otherwise than they learned where that brings the groups’ rates together for the fewest "
+            "people whom they then decide wrongly. Another ratio costs nothing."
+        )
+    yield said(
+        "The model reads nothing of {columns}: people were counted by it, with noise, to decide the leaves.",
+        columns=_columns(trained),
+    )
+
+
+def _audited(audit: Finding) -> AuditedPart:
+    parity, accuracy = audit.parity, audited_accuracy(audit)
+    in_ratio = partial(ratio, apart_from=parity.threshold)
+    question = audit.question
+    figures = [TrainedFigure(said("Ratio"), known(parity.ratio, in_ratio), interval_text(parity.ratio, in_ratio))]
+    if accuracy is not None:
+        figures.append(TrainedFigure(said("Accuracy"), known(accuracy, percent), interval_text(accuracy, percent)))
+    return AuditedPart(
+        title=said("{dataset}, version {version}", dataset=question.words.title, version=question.plan.version),
+        headline=audit_headline(audit),
+        verdict=verdict_words(parity.verdict.value if parity.ratio.defined else Verdict.UNDECIDED.value),
+        figures=tuple(figures),
+        facts=(
+            Fact(
+                said("Spent"),
+                said("nothing: a kept answer has every count") if audit.reused else loss_words(audit.release.charge),
+            ),
+            Fact(said("Receipt"), audit.receipt.name, exact=True),
+        ),
+    )

@@ -1,0 +1,353 @@
+"""A training from the auditor's side: asked once, verified, kept, decided for any ratio, and written as a model."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from auditor_client import Auditor, Reading, TrainingResult
+from auditor_client.cli import app
+from auditor_client.errors import HolderLied, QuestionRefused, ReceiptsDamaged
+from auditor_client.estimation.leaf_choices import BoolArray, ChoiceBounds, LeafCounts
+from auditor_client.estimation.mending import greedy
+from auditor_client.findings.training import trained
+from auditor_client.models.read_model import ModelRequest
+from auditor_client.models.readers import read_model
+from auditor_client.report.languages import LANGUAGES
+from shared.noise import DiscreteLaplaceNoise
+from shared.rules import Predicate
+from shared.trainings import TrainedScore
+from testing.registers import LOANS
+from testing.simulated_holder import KEY, SimulatedHolder
+
+ASKED: dict[str, Any] = {"sensitive": "sex", "features": {"age": [25, 35, 60], "education": None}, "depth": 2}
+
+
+@pytest.fixture
+def loans(simulated: SimulatedHolder) -> SimulatedHolder:
+    """A holder with a label. Its counts by age: 500, 700, 900, 1100 women and 410, 510, 610, 710 men."""
+    simulated.dataset = LOANS
+    return simulated
+
+
+@pytest.fixture
+def auditor(loans: SimulatedHolder, http: httpx.Client, tmp_path: Path) -> Iterator[Auditor]:
+    with Auditor(loans.url, KEY, receipts=tmp_path / "receipts", http=http) as made:
+        yield made
+
+
+def asked_for_training(holder: SimulatedHolder) -> int:
+    return holder.count("POST", "/trainings")
+
+
+def test_a_model_is_trained_once_and_read_again_from_its_receipt(loans: SimulatedHolder, auditor: Auditor) -> None:
+    first = auditor.train("register", epsilon=1, **ASKED)
+    again = auditor.train("register", epsilon="1", ratio=0.97, **ASKED)
+
+    assert asked_for_training(loans) == 1
+    assert first.receipt.read_bytes() == loans.answered[first.release.id]
+    assert (first.trained.reused, again.trained.reused) == (False, True)
+    assert "ε = 1 was spent" in first.summary()
+    assert "Nothing was spent" in again.summary()
+    assert again.to_model() == first.at(0.97).to_model()
+    assert auditor.verify().ok
+
+
+def test_an_answer_that_was_lost_is_charged_once(loans: SimulatedHolder, auditor: Auditor) -> None:
+    loans.answers_lost = 2
+
+    result = auditor.train("register", epsilon=1, **ASKED)
+
+    assert asked_for_training(loans) == 3
+    assert len(loans.ledger) == 1
+    assert result.release.ledger.sequence == 1
+
+
+def test_a_lie_is_kept_as_evidence_and_is_no_receipt(loans: SimulatedHolder, auditor: Auditor) -> None:
+    def lie(document: dict[str, Any]) -> None:
+        document["model"]["leaves"][0]["favourable"] = True
+
+    loans.before_signing = lie
+
+    with pytest.raises(HolderLied, match=r"by its counts.* kept as evidence"):
+        auditor.train("register", epsilon=1, **ASKED)
+
+    assert auditor.receipts.files() == ()
+    assert len(list((auditor.receipts.directory / "refused").iterdir())) == 1
+
+
+def test_nothing_is_asked_at_a_false_price(loans: SimulatedHolder, auditor: Auditor) -> None:
+    loans.change_quote = lambda quote: quote["steps"][0].update(scale=1.0)
+
+    with pytest.raises(HolderLied, match="noise of step"):
+        auditor.train("register", epsilon=1, **ASKED)
+
+    assert asked_for_training(loans) == 0
+
+
+def test_a_receipt_that_was_changed_is_not_used(loans: SimulatedHolder, auditor: Auditor) -> None:
+    receipt = auditor.train("register", epsilon=1, **ASKED).receipt
+    receipt.write_bytes(receipt.read_bytes().replace(b'"positive": [200', b'"positive": [201'))
+
+    with pytest.raises(ReceiptsDamaged, match=r"does not hold .* at no cost"):
+        auditor.train("register", epsilon=1, **ASKED)
+
+    assert asked_for_training(loans) == 1
+
+
+def test_figures_are_those_of_the_counts(auditor: Auditor) -> None:
+    """By hand: the third and fourth ages are favourable by themselves, and the first and fourth make all alike."""
+    tree = auditor.train("register", epsilon=10, **ASKED).trained.tree
+    mended = auditor.train("register", epsilon=10, ratio=0.97, **ASKED).trained.tree
+
+    assert tree is not None
+    assert mended is not None
+    assert [leaf.learned for leaf in tree.leaves] == [False, False, True, True]
+    assert tree.met
+    assert not tree.changed
+    assert tree.ratio.value == pytest.approx((1320 / 2240) / (2000 / 3200), abs=1e-3)
+    assert tree.accuracy.value == pytest.approx((900 + 1200 + 610 + 610) / 5440)
+    assert tree.accuracy_of_none.value == pytest.approx(3000 / 5440)
+    assert tree.accuracy.low < tree.accuracy.value < tree.accuracy.high
+    assert mended.met
+    assert {leaf.favourable for leaf in mended.leaves} == {True, False}
+    assert mended.ratio.low >= 0.97
+    assert mended.accuracy.value < tree.accuracy.value
+    assert sum(leaf.cost for leaf in mended.leaves) == pytest.approx(
+        5440 * (tree.accuracy.value - mended.accuracy.value)
+    )
+    assert [round(leaf.everybody.value) for leaf in tree.leaves] == [910, 1210, 1510, 1810]
+
+
+def test_the_file_decides_as_the_leaves_do_and_says_what_it_was_trained_from(auditor: Auditor, tmp_path: Path) -> None:
+    result = auditor.train("register", epsilon=10, ratio=0.97, **ASKED)
+
+    read, _ = read_model(result.write_model(tmp_path / "model.json"), ModelRequest(LOANS.table))
+
+    assert result.trained.tree is not None
+    for age in range(121):
+        leaf = next(one for one in result.trained.tree.leaves if one.rules[0].matches({"age": age}))
+        assert read.tree.decide({"age": age}).favourable == leaf.favourable
+    document = json.loads((tmp_path / "model.json").read_text())
+    assert document["trained"] == {
+        "release": result.release.id, "dataset": "register", "version": 3, "algorithm": "fair_tree", "epsilon": "10",
+        "ratio": 0.97, "met": True, "estimated": False, "level": 0.95,
+    }  # fmt: skip
+    assert read.provenance is not None
+    assert "trained by fair_tree on register, version 3, for epsilon 10" in read.provenance.description
+
+
+def test_where_the_ratio_is_not_shown_it_says_what_would(loans: SimulatedHolder, auditor: Auditor) -> None:
+    result = auditor.train("register", epsilon="0.02", ratio=0.9, **ASKED)
+    tree = result.trained.tree
+
+    assert tree is not None
+    assert not result.met
+    assert not result.usable
+    assert tree.ratio.low < 0.9
+    assert tree.epsilon_needed is not None
+    assert tree.epsilon_needed > 0.02
+    assert "No decisions of the trained tree’s leaves are shown" in result.summary()
+    assert f"one of epsilon {tree.epsilon_needed:g} would" in result.summary()
+    assert auditor.train("register", epsilon=tree.epsilon_needed, ratio=0.9, **ASKED).met
+    assert result.to_model()["trained"]["met"] is False
+
+
+def test_what_is_estimated_to_meet_the_ratio_is_not_said_to_be_shown(auditor: Auditor) -> None:
+    result = auditor.train("register", epsilon="0.06", ratio=0.8, **ASKED)
+    tree = result.trained.tree
+
+    assert tree is not None
+    assert (tree.met, tree.estimated, result.usable) == (False, True, True)
+    assert tree.ratio.low < 0.8 < tree.ratio.value
+    assert "is estimated to meet a ratio of 0.8 for sex; it is not shown to" in result.summary()
+    assert 'class="verdict undecided"' in result.to_html()
+    assert result.to_document()["estimated"] is True
+
+
+def test_what_never_meets_the_ratio_says_so(auditor: Auditor) -> None:
+    result = auditor.train("register", epsilon=10, sensitive="sex", features="education", depth=2, ratio=1)
+
+    assert not result.met
+    assert "free of noise" in result.summary()
+
+
+def test_the_search_can_be_replaced(auditor: Auditor) -> None:
+    def second_alone(bounds: ChoiceBounds) -> tuple[BoolArray, bool]:
+        return np.arange(bounds.leaves) == 1, False
+
+    result = auditor.train("register", epsilon=10, **ASKED).at(0.8, search=second_alone)
+
+    assert result.trained.tree is not None
+    assert [leaf.favourable for leaf in result.trained.tree.leaves] == [False, True, False, False]
+    assert result.trained.tree.ratio.value == pytest.approx((700 / 3200) / (510 / 2240), abs=1e-3)
+
+
+def test_from_decisions_that_are_all_alike_a_search_begins_too() -> None:
+    """Of more leaves than are tried in all sets: what is learned of few people with the label is that nobody has it."""
+    people = np.array([[[5, 5]] * 20, [[100, 100]] * 20])[:, None]
+    bounds = ChoiceBounds(LeafCounts(people, DiscreteLaplaceNoise(scale=0.5)), [0, 1], 0.8)
+
+    found = greedy(bounds, np.zeros(20, np.bool_))
+
+    assert found.any()
+    assert bounds.lacking(found[None])[0] == 0
+
+
+def test_leaves_that_nobody_can_come_to_are_left_out(auditor: Auditor) -> None:
+    """The same split twice on one path: it is public that one of its sides is empty, and its counts are noise."""
+    kept = auditor.train("register", epsilon=10, **ASKED).trained.kept
+    model, counts = kept.release.model, kept.release.counts
+    assert counts is not None
+    leaf = model.leaves[0]  # type: ignore[union-attr]  # a tree
+    never = (*leaf.cell.any_of[0].all_of, Predicate(column="age", op="ge", value=25))
+    empty = leaf.model_copy(
+        update={
+            "cell": leaf.cell.model_copy(
+                update={"id": "never", "any_of": (leaf.cell.any_of[0].model_copy(update={"all_of": never}),)}
+            )
+        }
+    )
+    release = kept.release.model_copy(
+        update={
+            "model": model.model_copy(update={"leaves": (*model.leaves, empty)}),  # type: ignore[union-attr]
+            "counts": counts.model_copy(
+                update={"leaves": (*counts.leaves, counts.leaves[0].model_copy(update={"id": "never"}))}
+            ),
+        }
+    )
+
+    tree = trained(LOANS, replace(kept, release=release), ratio=0.8, reading=Reading()).tree
+
+    assert tree is not None
+    assert len(tree.leaves) == 4
+    assert sum(leaf.everybody.value for leaf in tree.leaves) == 5440
+
+
+def test_small_groups_can_be_left_out(auditor: Auditor) -> None:
+    """Women from here are 3200, all others 2240, 2280, 2320 and so on; noise moves a group's size by a few."""
+    by_both = auditor.train("register", epsilon=10, judged="2300", **{**ASKED, "sensitive": ("sex", "origin")})
+
+    assert by_both.trained.tree is not None
+    assert by_both.trained.tree.left_out == by_both.trained.groups[1:3]
+    assert "Groups left out" in by_both.to_html()
+    with pytest.raises(QuestionRefused, match="leave `judged` out"):
+        auditor.train("register", epsilon=10, judged="2300", **ASKED)
+
+
+def test_a_score_is_written_with_its_threshold(auditor: Auditor, tmp_path: Path) -> None:
+    kept = auditor.train("register", epsilon=10, **ASKED).trained.kept
+    score = TrainedScore.model_validate(
+        {
+            "document": {
+                "kind": "terms",
+                "precision": "float64",
+                "base": 1.0,
+                "terms": [{"columns": ["age"], "slope": 0.5}],
+            },
+            "at_least": 20.0,
+        }
+    )
+    release = kept.release.model_copy(update={"model": score, "counts": None})
+
+    result = TrainingResult(trained(LOANS, replace(kept, release=release), ratio=0.8, reading=Reading()))
+    read, _ = read_model(result.write_model(tmp_path / "score.json"), ModelRequest(LOANS.table))
+
+    assert result.usable
+    assert not result.met
+    assert read.score is not None
+    assert "audit it" in result.summary()
+    assert result.to_frame().empty
+
+
+def test_every_form_has_the_figures(auditor: Auditor) -> None:
+    result = auditor.train("register", epsilon=10, ratio=0.97, **ASKED)
+    page, document = result.to_html(), result.to_document()
+
+    assert document["format"] == "pafer-training/1"
+    assert document["answer"] == json.loads(result.receipt.read_bytes())
+    assert len(document["leaves"]) == len(result.to_frame()) == 4
+    assert [step["epsilon"] for step in document["steps"]] == ["2.5", "2.5", "5"]
+    assert "splits of level 2" in page
+    assert "<script" not in page
+    json.dumps(document, allow_nan=False)
+    for language in LANGUAGES[1:]:
+        assert "What epsilon bought" not in result.to_html(language=language)
+    assert "TrainingResult" in repr(result)
+    assert result._repr_html_().startswith("<iframe")
+
+
+def test_the_model_is_audited_in_the_same_run(loans: SimulatedHolder, auditor: Auditor) -> None:
+    result = auditor.train("register", epsilon=10, audit_on="register", audit_epsilon=1, **ASKED)
+
+    document = result.to_document()
+    assert result.audit is not None
+    assert result.audit.question.source.provenance is not None
+    assert document["spent"] == {"epsilon": "11", "delta": "0"}
+    assert 0 < document["audit"]["accuracy"]["value"] < 1
+    assert "Audited on register, version 3" in result.summary()
+    assert "ε = 11 was spent now in all." in result.to_html()
+
+
+def test_an_audit_that_could_not_be_is_refused_before_anything_is_spent(
+    loans: SimulatedHolder, auditor: Auditor
+) -> None:
+    for wrong in ({"ratio": 0}, {"audit_on": "register"}, {"ratoi": 0.8}, {"joint": True}):
+        with pytest.raises(QuestionRefused):
+            auditor.train("register", epsilon=1, **ASKED, **wrong)
+
+    assert loans.count("POST", "") == 0
+
+
+@pytest.fixture
+def command(loans: SimulatedHolder, tmp_path: Path) -> Any:
+    """Runs `auditor train` against the holder."""
+    environment = {
+        "AUDITOR_HOLDER_URL": loans.url, "AUDITOR_API_KEY": KEY, "AUDITOR_RECEIPTS": str(tmp_path / "receipts"),
+        "AUDITOR_CONFIG": "",
+    }  # fmt: skip
+
+    def run(*arguments: str) -> Any:
+        features = ("--sensitive", "sex", "--feature", "age=25,35,60", "--feature", "education", "--depth", "2")
+        return CliRunner().invoke(app, ["train", "register", *features, *arguments], env=environment)
+
+    return run
+
+
+def test_the_command_shows_the_price_and_writes_model_and_report(command: Any, tmp_path: Path) -> None:
+    out, report = tmp_path / "model.json", tmp_path / "report.html"
+
+    ran = command("--epsilon", "10", "--ratio", "0.97", "--out", str(out), "--report", str(report))
+    as_json = command("--epsilon", "10", "--ratio", "0.97", "--json")
+
+    assert ran.exit_code == 0, ran.output
+    assert "splits of level 1 ε = 2.5" in ran.stderr
+    assert "the trained tree meets a ratio of 0.97 for sex" in ran.stdout
+    assert json.loads(out.read_text())["trained"]["ratio"] == 0.97
+    assert "What epsilon bought" in report.read_text()
+    assert json.loads(as_json.stdout)["reused"] is True
+
+
+def test_the_command_writes_no_model_that_is_not_shown_to_be_fair(command: Any, tmp_path: Path) -> None:
+    out = tmp_path / "model.json"
+
+    ran = command(
+        "--epsilon", "0.02", "--ratio", "0.9", "--out", str(out), "--audit-on", "register", "--audit-epsilon", "1"
+    )
+
+    assert ran.exit_code == 1
+    assert not out.exists()
+    assert "would show that some decisions are enough" in ran.stdout
+    assert "Audited on" not in ran.stdout
+
+
+def test_errors_name_flags(command: Any) -> None:
+    assert "--audit-on" in command("--epsilon", "1", "--audit-epsilon", "1").stderr
+    assert "--feature" in command("--epsilon", "1", "--feature", "hours").stderr
+    assert "--epsilon" in command().stderr

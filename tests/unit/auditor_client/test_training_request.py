@@ -1,0 +1,146 @@
+"""What a training is asked as: defaults from the declaration alone, and a clear text where there are none."""
+
+from typing import Any
+
+import pytest
+
+from auditor_client.asking.training import (
+    BINS,
+    FollowingAudit,
+    TrainingRequest,
+    even_cuts,
+    require_auditable,
+    training_of,
+)
+from auditor_client.errors import QuestionRefused
+from shared.datasets import DatasetDescription
+from shared.schema import Column
+from testing.registers import LOANS
+
+
+def dataset(**changes: Any) -> DatasetDescription:
+    """The loans, of which every column has a range."""
+    columns = tuple(
+        column.model_copy(update={"minimum": 0, "maximum": 60}) if column.name == "hours" else column
+        for column in LOANS.columns
+    )
+    return LOANS.model_copy(update={"columns": columns, **changes})
+
+
+def test_what_is_left_out_follows_from_the_declaration() -> None:
+    training = training_of(TrainingRequest(epsilon="1"), dataset())
+
+    cuts = {feature.column: feature.cuts for feature in training.features}
+    assert (training.label, training.sensitive, training.version) == ("repaid", ("sex", "origin"), 3)
+    assert list(cuts) == ["age", "hours", "education", "citizen", "region", "marital status"]
+    assert cuts["age"] == (8, 15, 23, 30, 38, 45, 53, 60, 68, 75, 83, 90, 98, 105, 113)
+    assert cuts["hours"] == tuple(3.75 * part for part in range(1, BINS))
+    assert cuts["education"] is None
+    assert training.algorithm.depth == 4
+
+
+def test_what_is_named_is_taken() -> None:
+    request = TrainingRequest.model_validate(
+        {
+            "epsilon": 0.5, "sensitive": "sex", "features": {"age": [25, 35.0], "education": None}, "depth": 2,
+            "splits": 0.25, "draw": 2, "version": 1,
+        }
+    )  # fmt: skip
+
+    training = training_of(request, LOANS)
+
+    assert training.document() == {
+        "algorithm": {"name": "fair_tree", "depth": 2, "splits": "0.25"},
+        "label": "repaid",
+        "sensitive": ["sex"],
+        "features": [{"column": "age", "cuts": [25, 35]}, {"column": "education"}],
+        "epsilon": "0.5",
+        "version": 1,
+        "draw": 2,
+    }
+
+
+@pytest.mark.parametrize("features", ["age=25,35", ["age=25,35"], ("age=25,35",)])
+def test_a_feature_is_a_column_with_where_bins_begin(features: Any) -> None:
+    training = training_of(TrainingRequest(epsilon="1", features=features), LOANS)
+
+    assert [(one.column, one.cuts) for one in training.features] == [("age", (25, 35))]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "cuts"),
+    [
+        (0, 4, (1, 2, 3, 4)),
+        (-2, 2, (-1, 0, 1, 2)),
+        (0, 1, (1,)),
+        (0, 32, tuple(range(2, 32, 2))),
+        (18, 100, (24, 29, 34, 39, 44, 49, 54, 59, 65, 70, 75, 80, 85, 90, 95)),
+    ],
+)
+def test_even_bins_of_whole_numbers_begin_at_whole_numbers(low: int, high: int, cuts: tuple[int, ...]) -> None:
+    assert even_cuts(Column(name="age", type="integer", minimum=low, maximum=high)) == cuts
+
+
+@pytest.mark.parametrize(("low", "high"), [(None, 10), (0, None), (None, None), (-1e308, 1e308)])
+def test_a_column_without_a_range_needs_cuts(low: float | None, high: float | None) -> None:
+    with pytest.raises(QuestionRefused, match=r"'hours' declares no range .*\(`features`\), such as hours=10,20,30"):
+        even_cuts(Column(name="hours", type="number", minimum=low, maximum=high))
+
+
+@pytest.mark.parametrize(
+    ("asked", "changes", "reason"),
+    [
+        ({"epsilon": None}, {}, "`epsilon`"),
+        ({"algorithm": "fair tree"}, {}, "did you mean 'fair_tree'"),
+        ({"features": "aeg"}, {}, "did you mean 'age'"),
+        ({"features": "age=ten"}, {}, "such as age=25,35,45"),
+        ({"features": "age=200"}, {}, "'age': every band needs values"),
+        ({"features": "age=35,25"}, {}, "ascending"),
+        ({"features": "education=3"}, {}, "not ordered"),
+        ({"features": "repaid"}, {}, "is the label"),
+        ({"features": "sex"}, {}, "sensitive"),
+        ({"features": ["age=25", "age=35"]}, {}, "named twice"),
+        ({"label": "citizen"}, {}, "not declared as a label"),
+        ({"label": "shoe"}, {}, "shoe"),
+        ({"sensitive": "age"}, {}, "makes no groups"),
+        ({"depth": 9}, {}, "depth"),
+        ({"splits": "1"}, {}, "probability"),
+        ({"epsilon": "11"}, {}, "between 0.001 and 10"),
+        ({}, {"version": None}, "no records yet"),
+        ({}, {"relation": "sensitive_attribute"}, "whole records"),
+        ({}, {"trainings": None}, "trains no models"),
+        ({}, {"columns": tuple(one for one in LOANS.columns if not one.label)}, "declares no label"),
+        ({"features": "hours"}, {"columns": LOANS.columns}, "declares no range"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_what_would(
+    asked: dict[str, Any], changes: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(QuestionRefused, match=reason):
+        training_of(TrainingRequest(**{"epsilon": "1", **asked}), dataset(**changes))
+
+
+def test_one_group_is_refused() -> None:
+    columns = tuple(
+        column.model_copy(update={"categories": ("Female",)}) if column.name == "sex" else column
+        for column in LOANS.columns
+    )
+
+    with pytest.raises(QuestionRefused, match="one group"):
+        training_of(TrainingRequest(epsilon="1", sensitive=("sex",), features=("education",)), dataset(columns=columns))
+
+
+@pytest.mark.parametrize("given", [{"audit_on": "other"}, {"audit_epsilon": "1"}, {"audit_version": 2}])
+def test_an_audit_in_the_same_run_has_a_dataset_and_a_price(given: dict[str, Any]) -> None:
+    with pytest.raises(QuestionRefused, match="`audit_on`"):
+        FollowingAudit(**given)
+
+
+@pytest.mark.parametrize("lacking", ["education", "sex", "repaid"])
+def test_a_dataset_that_lacks_a_column_cannot_be_audited(lacking: str) -> None:
+    training = training_of(TrainingRequest(epsilon="1", sensitive=("sex",), features=("education",)), LOANS)
+    other = LOANS.model_copy(update={"columns": tuple(one for one in LOANS.columns if one.name != lacking)})
+
+    require_auditable(training, LOANS)
+    with pytest.raises(QuestionRefused, match=f"no column '{lacking}'"):
+        require_auditable(training, other)
