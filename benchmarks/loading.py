@@ -4,8 +4,9 @@
 (five categories, a boolean, three integers, three numbers, of which two columns have missing values). It is loaded on
 one core and on two, each time in a process of its own, in turn with pyarrow, which reads the whole file into memory and
 does nothing with it. Rows a second are medians; memory is the most that the process had for itself, mapped files left
-out. `--before FOLDER` has another checkout of this repository load the same file in turn; every encoded file has to
-have the same bytes, whoever made it, on however many cores. `--holder` sends the file to a running holder too.
+out. *followed* is the same load with its progress kept for administrators, as a holder keeps it. `--before FOLDER` has
+another checkout of this repository load the same file in turn; every encoded file has to have the same bytes, whoever
+made it, on however many cores. `--holder` sends the file to a running holder too.
 """
 
 import argparse
@@ -20,6 +21,8 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -122,6 +125,9 @@ def measured(side: str, path: Path, form: str, cores: int) -> Measured:
         if side == "pyarrow":
             table = pa.csv.read_csv(path) if form == "csv" else pa.parquet.read_table(path)
             rows = len(table)
+        elif side == "followed":
+            _load_followed(path, form, encoded)
+            rows = 1
         else:
             load_records(path, MEDIA_TYPES[form], SCHEMA, 2**40, encoded, secret=_SAME_SECRET)
             rows = 1
@@ -132,6 +138,17 @@ def measured(side: str, path: Path, form: str, cores: int) -> Measured:
             with encoded.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
     return Measured(took_s, processor_s, peak.megabytes if rows else 0, digest)
+
+
+def _load_followed(path: Path, form: str, encoded: Path) -> None:
+    """Load as a holder does, which lets its administrators see how far it is."""
+    from holder_service.records.formats import Upload  # noqa: PLC0415 - another checkout might not have it there
+    from holder_service.records.progress import followed  # noqa: PLC0415 - nor this
+
+    with followed(encoded.parent, dataset="loaded", actor="administrator", began=datetime.now(UTC)) as report:
+        upload = Upload(path, MEDIA_TYPES[form])
+        encode_records = import_module("holder_service.records.encoded").encode_records
+        encode_records(upload, SCHEMA, 2**40, encoded, secret=_SAME_SECRET, report=report)
 
 
 class _Peak:
@@ -175,7 +192,12 @@ def through_holder(path: Path, form: str, rows: int) -> float:
 def compare(given: argparse.Namespace, form: str, table: Table) -> None:
     """The rows of one format."""
     here = Path(__file__).parents[1]
-    sides = {"pyarrow": here, **({"before": given.before.resolve()} if given.before else {}), "load": here}
+    sides = {
+        "pyarrow": here,
+        **({"before": given.before.resolve()} if given.before else {}),
+        "load": here,
+        "followed": here,
+    }
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         path = Path(folder) / f"register.{form}"
         make(path, form, given.rows)

@@ -10,11 +10,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from checks.spark import audited, canaries, compared, disturbed
+from checks.spark import audited, canaries, compared, disturbed, followed
 
 PARTS: Final[Mapping[str, Callable[[int], str]]] = {
     "compared": compared.main,
     "refused": compared.refused,
+    "followed": followed.main,
     "killed": disturbed.killed,
     "speculated": disturbed.speculated,
     "connect": compared.connected,

@@ -26,7 +26,8 @@ T = TypeVar("T")
 ROWS_AT_ONCE: Final = "8"
 ASKED_AGAIN_S: Final = 5.0
 BEATS_WITHIN_S: Final = 20.0
-WATCHED_EVERY_S: Final = 1.0
+WATCHED_EVERY_S: float = 1.0
+"""A check of it looks more often."""
 JOB_GROUP: Final = "spark.jobGroup.id"
 POOL: Final = "spark.scheduler.pool"
 POOLS: Final = 16
