@@ -2,6 +2,7 @@
 
 `python -m checks.kills` kills a holder on SQLite and one on PostgreSQL 200 times each: in turn at every step, and as
 often again at random times while four clients ask. Then it compares what the auditor has with what the holder has.
+`--asked trainings` has the clients ask trainings, which look at the records several times before one is charged.
 All columns behind "charged" have to be zero.
 
 To die at a step, the holder's process watches its own function calls through the interpreter's profiling
@@ -30,9 +31,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from checks.asked_kinds import KINDS, PLANS, AskedKind
 from testing.holders import Served, TestedHolder, forked, running_holder
 from testing.postgres import empty_store
-from testing.registers import numbered_plan
 
 CLIENTS: Final = 4
 BEGINS: Final = "holder_service.services.releases.prepare"
@@ -66,14 +67,28 @@ _STORAGE: Final = "holder_service.storage"
 _COMMIT: Final = "sqlalchemy.engine.default.DefaultDialect.do_commit"
 _SEND: Final = "uvicorn.protocols.http.httptools_impl.RequestResponseCycle.send"
 
-STEPS: Final = (
+_BEFORE: Final = (
     Step("authenticated", "holder_service.services.access.authenticate"),
-    Step("validated", "shared.plans.Plan.check"),
-    Step("priced", "holder_service.domain.pricing.price"),
     Step("no stored release found", f"{_STORAGE}.releases.find_release"),
     Step("budget checked", f"{_SERVICE}._require_funds"),
+)
+_PLANNED: Final = (
+    Step("validated", "shared.plans.Plan.check"),
+    Step("priced", "holder_service.domain.pricing.price"),
     Step("counted", "holder_service.records.counting.count_cells"),
     Step("noise added", "holder_service.services.priced.PricedPlan._noisy_batches"),
+)
+_LEARNED: Final = (
+    Step("validated", "shared.trainings.Training.check"),
+    Step("priced", "holder_service.learning.fair_tree.steps"),
+    Step("counted for the first level", "holder_service.records.counting.count_cells"),
+    Step("first level chosen", "holder_service.learning.measuring.Measuring.choices"),
+    Step("counted for the second level", "holder_service.records.counting.count_cells", which=2),
+    Step("second level chosen", "holder_service.learning.measuring.Measuring.choices", which=2),
+    Step("leaves counted", "holder_service.learning.measuring.Measuring.counts"),
+    Step("learned", "holder_service.learning.fair_tree.learn"),
+)
+_AFTER: Final = (
     Step("drawn", f"{_SERVICE}.draw"),
     Step("deadline waited for", f"{_SERVICE}.enter", "call"),
     Step("transaction begun", "holder_service.services.ledger_store.Transaction.__init__"),
@@ -90,6 +105,10 @@ STEPS: Final = (
     Step("head sent, body not", _SEND, charged=True),
     Step("answer sent", _SEND, which=2, charged=None),
 )
+STEPS: Final = {
+    "plans": (*_BEFORE, *_PLANNED, *_AFTER), "trainings": (*_BEFORE, *_LEARNED, *_AFTER)
+}  # fmt: skip
+"""By what is asked."""
 
 
 def die_at(step: Step, after: int) -> None:
@@ -128,11 +147,13 @@ class Victim:
     """A holder that is killed again and again, and what its auditor saw.
 
     Attributes:
-        answers: Every answer that arrived whole, by its plan's number.
+        kind: What is asked.
+        answers: Every answer that arrived whole, by its number.
         unanswered: The numbers of plans whose answer did not arrive, with the step where the holder died.
     """
 
     holder: TestedHolder
+    kind: AskedKind = PLANS
     answers: dict[int, bytes] = field(default_factory=dict)
     unanswered: dict[int, Step | None] = field(default_factory=dict)
     kills: int = 0
@@ -171,13 +192,13 @@ class Victim:
             found = Findings(kills=self.kills, answered=len(self.answers), unanswered=len(self.unanswered))
             found.intact = after.is_intact()
             for number, step in self.unanswered.items():
-                again = after.release(numbered_plan(number))
+                again = self.kind.ask(after, number)
                 found.charged_unanswered += again.status_code == 200
                 found.not_retrievable += again.status_code not in (200, 201)
                 if step is not None and step.charged is not None and step.charged != (again.status_code == 200):
                     found.unexpected.append(step.name)
             for number, body in self.answers.items():
-                again = after.release(numbered_plan(number))
+                again = self.kind.ask(after, number)
                 found.uncharged += charges[again.json()["id"]] == 0
                 found.changed += again.status_code != 200 or again.content != body
             found.charged_twice = sum(count > 1 for count in charges.values())
@@ -185,7 +206,7 @@ class Victim:
 
     def _ask(self, holder: TestedHolder, number: int, step: Step | None) -> bool:
         try:
-            answer = holder.release(numbered_plan(number))
+            answer = self.kind.ask(holder, number)
         except httpx.TransportError:
             self.unanswered[number] = step
             return False
@@ -235,16 +256,18 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--kills", type=int, default=200, help="for each store")
     options.add_argument("--stores", nargs="+", default=["SQLite", "PostgreSQL"], choices=["SQLite", "PostgreSQL"])
+    options.add_argument("--asked", default=PLANS.name, choices=list(KINDS))
     given = options.parse_args()
+    every_step = STEPS[given.asked]
     table = Table(
         "store", "kills", "answers", "cut off", "charged", "uncharged", "lost", "charged twice", "at a wrong step",
-        "chain", title=f"kill -9, half of them at {len(STEPS)} steps in turn",
+        "chain", title=f"kill -9 while {given.asked} are asked, half of them at {len(every_step)} steps in turn",
     )  # fmt: skip
     faultless = True
     for store in given.stores:
-        steps = [None if number % 2 else STEPS[number // 2 % len(STEPS)] for number in range(given.kills)]
+        steps = [None if number % 2 else every_step[number // 2 % len(every_step)] for number in range(given.kills)]
         with empty_store(store) as (home, url):
-            found = hunted(home, url, track(steps, description=store))
+            found = hunted(home, url, track(steps, description=store), kind=KINDS[given.asked])
         faultless = faultless and found.faultless
         table.add_row(
             store, *map(str, (found.kills, found.answered, found.unanswered, found.charged_unanswered)),
@@ -255,10 +278,11 @@ def main() -> None:
     raise SystemExit(not faultless)
 
 
-def hunted(home: Path, database_url: str, steps: Iterable[Step | None]) -> Findings:
+def hunted(home: Path, database_url: str, steps: Iterable[Step | None], *, kind: AskedKind = PLANS) -> Findings:
     """Kill a new holder at each of some steps, at a random moment for None, and examine what is left."""
-    with running_holder(home, database_url, epsilon="90") as holder:
-        victim = Victim(holder)
+    with running_holder(home, database_url) as holder:
+        kind.offer(holder, epsilon="90")
+        victim = Victim(holder, kind)
     for step in steps:
         if step is None:
             victim.kill_after(random.uniform(0.0, 0.1))

@@ -1,8 +1,9 @@
-"""Many plans that race for one limit: an auditor's budget, or the population's cap over all auditors.
+"""Many plans, or trainings, that race for one limit: an auditor's budget, or the population's cap over all auditors.
 
 `python -m checks.races` runs 20 races each on both stores, over one process and four: 1 600 plans by 16 clients where
 333 fit, in turn into an auditor's budget and under the population's cap. Exactly 333 have to be released and the others
-refused for want of budget; any other status, "database is locked" for one, shows in its own column.
+refused for want of budget; any other status, "database is locked" for one, shows in its own column. With `--asked
+trainings` the same of trainings.
 """
 
 import argparse
@@ -19,12 +20,12 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from checks.asked_kinds import KINDS, PLANS, AskedKind
 from shared.amounts import format_nano, parse_nano
-from testing.holders import TestedHolder, serving, stopped_holder
+from testing.holders import TestedHolder, running_holder, serving
 from testing.postgres import empty_store
-from testing.registers import numbered_plan
 
-PLANS: Final = 1600
+RACING: Final = 1600
 FIT: Final = 333
 EPSILON: Final = "0.003"
 EPSILON_NANO: Final = 3_000_000
@@ -60,10 +61,11 @@ class Outcome:
 
 
 class Racecourse:
-    """A holder that serves the small register with a cap of 999, and races one after the other on it."""
+    """A holder that serves a small register, and races one after the other on it."""
 
-    def __init__(self, holder: TestedHolder) -> None:
+    def __init__(self, holder: TestedHolder, kind: AskedKind = PLANS) -> None:
         self._holder = holder
+        self._kind = kind
         self._races = 0
 
     def race(self, limit: Limit, *, plans: int, fit: int) -> Outcome:
@@ -75,8 +77,8 @@ class Racecourse:
         budget, cap = (
             (format_nano(limit_nano), "999") if limit == "budget" else ("50", format_nano(before_nano + limit_nano))
         )
-        self._holder.declare(cap={"epsilon": cap, "delta": "0"}).raise_for_status()
-        key = self._holder.open_auditor(name, epsilon=budget)
+        self._kind.declare(self._holder, cap)
+        key = self._holder.open_auditor(name, epsilon=budget, dataset=self._kind.dataset)
 
         with ThreadPoolExecutor(CLIENTS) as pool:
             shares = [range(start, plans, CLIENTS) for start in range(CLIENTS)]
@@ -87,8 +89,7 @@ class Racecourse:
 
     def _ask(self, key: str, numbers: range) -> list[int]:
         with self._holder.at(self._holder.url) as holder:
-            asked = (numbered_plan(number, epsilon=EPSILON) for number in numbers)
-            return [holder.release(body, key=key).status_code for body in asked]
+            return [self._kind.ask(holder, number, epsilon=EPSILON, key=key).status_code for number in numbers]
 
     def _spent_nano(self) -> int:
         """What all auditors have spent together, read from their accounts."""
@@ -101,18 +102,19 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--runs", type=int, default=20, help="for each store and number of processes")
     options.add_argument("--stores", nargs="+", default=["SQLite", "PostgreSQL"], choices=["SQLite", "PostgreSQL"])
+    options.add_argument("--asked", default=PLANS.name, choices=list(KINDS))
     options.add_argument("--processes", nargs="+", type=int, default=[1, 4])
     given = options.parse_args()
     table = Table(
         "store", "processes", "runs", "released", "refused", "other", "overspent nano", "plans/s", "ledger",
-        title=f"{PLANS} racing plans of which {FIT} fit",
+        title=f"{RACING} racing {given.asked} of which {FIT} fit",
     )  # fmt: skip
     exact = True
     for store, processes in itertools.product(given.stores, given.processes):
         began_s = time.perf_counter()
         limits = track([LIMITS[number % 2] for number in range(given.runs)], description=f"{store}, {processes}")
         with empty_store(store) as (home, url):
-            outcomes, intact = raced(home, url, limits, processes=processes)
+            outcomes, intact = raced(home, url, limits, processes=processes, kind=KINDS[given.asked])
         took_s = time.perf_counter() - began_s
         statuses = sum((outcome.statuses for outcome in outcomes), Counter[int]())
         exact = exact and intact and all(outcome.exact for outcome in outcomes)
@@ -127,12 +129,20 @@ def main() -> None:
 
 
 def raced(
-    home: Path, database_url: str, limits: Iterable[Limit], *, processes: int, plans: int = PLANS, fit: int = FIT
+    home: Path,
+    database_url: str,
+    limits: Iterable[Limit],
+    *,
+    processes: int,
+    plans: int = RACING,
+    fit: int = FIT,
+    kind: AskedKind = PLANS,
 ) -> tuple[list[Outcome], bool]:
     """Races for some limits on a new holder, and whether its ledger is intact after them."""
-    made = stopped_holder(home, database_url)
+    with running_holder(home, database_url) as made:
+        kind.offer(made, epsilon="10")
     with serving(made.settings, workers=processes) as served, made.at(served.url) as holder:
-        racecourse = Racecourse(holder)
+        racecourse = Racecourse(holder, kind)
         return [racecourse.race(limit, plans=plans, fit=fit) for limit in limits], holder.is_intact()
 
 

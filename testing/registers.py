@@ -147,3 +147,9 @@ def training(*, epsilon: str = "1", depth: int = 2, **fields: Any) -> dict[str, 
         ],
         "epsilon": epsilon, **fields,
     }  # fmt: skip
+
+
+def numbered_training(number: int, *, epsilon: str = "0.001") -> dict[str, Any]:
+    """Another training for each number, of two levels."""
+    features = [{"column": "age", "cuts": [number // 1000 + 1]}, {"column": "hours", "cuts": [30]}]
+    return training(epsilon=epsilon, features=features, draw=number % 1000 + 1)

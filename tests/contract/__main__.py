@@ -10,7 +10,15 @@ from typing import Any, Final
 import httpx
 
 from testing.holders import TestedHolder, running_holder
-from testing.registers import DECLARATION, linked_column, linked_values, register_csv
+from testing.registers import (
+    DECLARATION,
+    LEARNABLE,
+    learnable_csv,
+    linked_column,
+    linked_values,
+    register_csv,
+    training,
+)
 
 SETS: Final = Path(__file__).parent
 _AGE, _HOURS, _EDUCATION, _CITIZEN, _SEX, _ORIGIN = DECLARATION["columns"]
@@ -48,7 +56,19 @@ def record(holder: TestedHolder, folder: Path) -> None:
         plans.append(json.dumps({**names, "sent": sent}))
         quotes.append(quote.text)
         releases.append(release.text)
+    trainings, priced, trained = [], [], []
+    for sent in trainings_sent():
+        release = required(holder.auditor("POST", "/datasets/loans/trainings", json=sent))
+        answered = release.json()
+        pinned = {**sent, "version": answered["version"]}
+        priced.append(required(holder.auditor("POST", "/datasets/loans/trainings/quotes", json=pinned)).text)
+        names = {"auditor": "ADR", "dataset": "loans", "version": answered["version"], "identity": answered["id"]}
+        trainings.append(json.dumps({**names, "sent": sent}))
+        trained.append(release.text)
     conclude(holder)
+    write(folder / "trainings.jsonl", trainings)
+    write(folder / "training-quotes.jsonl", priced)
+    write(folder / "training-releases.jsonl", trained)
     write(folder / "plans.jsonl", plans)
     write(folder / "quotes.jsonl", quotes)
     write(folder / "releases.jsonl", releases)
@@ -79,7 +99,9 @@ def prepare(holder: TestedHolder) -> None:
         "columns": {"age": {"title": "Alter", "unit": "Jahre"}},
     }
     required(holder.admin("PUT", "/datasets/register/metadata", json=words))
-    for dataset in ("unbounded", "fixed-size", "survey", "aged"):
+    required(holder.declare("loans", columns=LEARNABLE["columns"]))
+    required(holder.load(learnable_csv(people=60), "loans"))
+    for dataset in ("unbounded", "fixed-size", "survey", "aged", "loans"):
         budget = {"epsilon": "1.5", "delta": "0.005", "expires": "2999-12-31T22:30:00+02:00"}
         required(holder.admin("PUT", f"/datasets/{dataset}/budgets/ADR", json=budget))
 
@@ -122,6 +144,15 @@ def plans_sent(derived: Document) -> Iterator[tuple[str, Document]]:
     yield "aged", {"sensitive": ["age"], "batches": [{"name": "bands", **_LAPLACE, "cells": [women, long]}]}
     apart = [{"name": "named", **_LAPLACE, "cells": [women, old]}, {"name": "features", **_LAPLACE, "cells": [long]}]
     yield "aged", {"sensitive": ["sex"], "batches": apart}
+
+
+def trainings_sent() -> Iterator[Document]:
+    """Trainings about the dataset with a label: with what may be left out, and without it."""
+    yield training(epsilon="0.5")
+    spelled = [{"column": "hours", "cuts": [20.0, 37.5]}, {"column": "education"}]
+    algorithm = {"name": "fair_tree", "depth": 1, "splits": "0.25"}
+    yield {**training(epsilon="0.25"), "features": spelled, "algorithm": algorithm, "sensitive": ["sex", "origin"],
+           "draw": 3, "version": 1}  # fmt: skip
 
 
 def every_operator() -> Document:

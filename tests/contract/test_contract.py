@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import insert
 
 from auditor_client.errors import HolderLied
+from auditor_client.exchange.training_verification import check_training_quote, verified_training
 from auditor_client.exchange.verification import check_quote, verified_release
 from holder_service.domain.ledger import BrokenLedger, Kind, Replay
 from holder_service.services.ledger_export import is_whole
@@ -22,6 +23,7 @@ from shared.datasets import DatasetDescription
 from shared.handovers import require_vouched
 from shared.plans import Plan, Quote, identity
 from shared.releases import Answer, Entered, Release, SerialisedAnswer, SigningKeys, answer_digest
+from shared.trainings import Training, TrainingAnswer, TrainingQuote, training_identity
 from tests.contract.__main__ import main
 
 SETS: Final = tuple(sorted(path.parent for path in Path(__file__).parent.glob("*/entries.jsonl")))
@@ -31,7 +33,10 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class Recorded:
-    """A set as it was recorded, each line parsed; releases as they were sent, too."""
+    """A set as it was recorded, each line parsed; releases as they were sent, too.
+
+    Sets from before there were trainings have none.
+    """
 
     plans: list[Document]
     quotes: list[Document]
@@ -39,11 +44,15 @@ class Recorded:
     entries: list[Document]
     datasets: dict[str, DatasetDescription]
     keys: SigningKeys
+    trainings: list[Document]
+    training_quotes: list[Document]
+    training_releases: list[bytes]
 
     @classmethod
     def read(cls, folder: Path) -> "Recorded":
         def lines(name: str) -> list[bytes]:
-            return (folder / name).read_bytes().splitlines()
+            path = folder / name
+            return path.read_bytes().splitlines() if path.exists() or "training" not in name else []
 
         described = [
             DatasetDescription.model_validate(one) for one in json.loads((folder / "datasets.json").read_text())
@@ -55,6 +64,9 @@ class Recorded:
             [json.loads(line) for line in lines("entries.jsonl")[:-1]],
             {dataset.name: dataset for dataset in described},
             SigningKeys.model_validate_json((folder / "keys.json").read_bytes()),
+            [json.loads(line) for line in lines("trainings.jsonl")],
+            [json.loads(line) for line in lines("training-quotes.jsonl")],
+            lines("training-releases.jsonl"),
         )
 
 
@@ -110,6 +122,29 @@ def test_a_release_is_written_in_the_bytes_that_it_had(recorded: Recorded) -> No
         assert canonical_bytes(document) == sent
 
 
+def test_a_training_has_the_identity_the_price_and_the_bytes_that_it_had(recorded: Recorded) -> None:
+    messages = zip(recorded.trainings, recorded.training_quotes, recorded.training_releases, strict=True)
+    for line, quoted, sent in messages:
+        training = Training.model_validate(line["sent"]).pinned(line["version"])
+        assert training_identity(training, auditor=line["auditor"], dataset=line["dataset"]) == line["identity"]
+        document = json.loads(sent)
+        assert training.document() == document["training"]
+        quote, dataset = TrainingQuote.model_validate(quoted), recorded.datasets[line["dataset"]]
+        check_training_quote(quote, training=training, dataset=dataset)
+        release = verified_training(
+            document, keys=recorded.keys, training=training, quote=quote, dataset=dataset, auditor=line["auditor"]
+        )
+        assert release.id == line["identity"]
+        answer = SerialisedAnswer.of(TrainingAnswer.model_validate(document, extra="ignore"))
+        entered = Entered.model_validate(document, extra="ignore")
+        assert answer.signed(entered, lambda _, document=document: document["signature"]) == sent  # type: ignore[misc]
+        assert answer.digest == answer_digest(document)
+
+
+def test_there_is_a_set_with_trainings() -> None:
+    assert any((folder / "training-releases.jsonl").exists() for folder in SETS)
+
+
 def test_every_entry_has_the_hash_that_it_had_and_every_balance_follows(recorded: Recorded, tmp_path: Path) -> None:
     assert replayed(tmp_path, recorded.entries) == recorded.entries
 
@@ -117,7 +152,7 @@ def test_every_entry_has_the_hash_that_it_had_and_every_balance_follows(recorded
 def test_the_ledger_charges_the_releases_that_it_names(recorded: Recorded) -> None:
     charges = {entry["subject"]: entry for entry in recorded.entries if entry["kind"] == "charge"}
 
-    for sent in recorded.releases:
+    for sent in (*recorded.releases, *recorded.training_releases):
         document = json.loads(sent)
         entry = charges.pop(document["id"])
         assert entry["answer"] == answer_digest(document)

@@ -8,21 +8,26 @@ from pathlib import Path
 
 import pytest
 
+from checks.asked_kinds import KINDS
 from checks.kills import STEPS, hunted
 
+every_kind = pytest.mark.parametrize("asked", KINDS)
 
+
+@every_kind
 @pytest.mark.slow
-def test_killed_at_some_steps_nothing_was_released_uncharged(tmp_path: Path, database_url: str) -> None:
-    found = hunted(tmp_path, database_url, [*random.sample(STEPS, 4), None])
+def test_killed_at_some_steps_nothing_was_released_uncharged(tmp_path: Path, database_url: str, asked: str) -> None:
+    found = hunted(tmp_path, database_url, [*random.sample(STEPS[asked], 4), None], kind=KINDS[asked])
 
     assert found.faultless, found
     assert found.answered >= found.kills, "too few answers left before the kills to show anything"
 
 
+@every_kind
 @pytest.mark.statistical
-def test_killed_at_every_step_nothing_was_released_uncharged(tmp_path: Path, database_url: str) -> None:
-    found = hunted(tmp_path, database_url, [*STEPS, *[None] * 20])
+def test_killed_at_every_step_nothing_was_released_uncharged(tmp_path: Path, database_url: str, asked: str) -> None:
+    found = hunted(tmp_path, database_url, [*STEPS[asked], *[None] * 20], kind=KINDS[asked])
 
     assert found.faultless, found
     assert found.answered >= found.kills, "too few answers left before the kills to show anything"
-    assert found.charged_unanswered >= sum(step.charged is True for step in STEPS)
+    assert found.charged_unanswered >= sum(step.charged is True for step in STEPS[asked])

@@ -1,0 +1,57 @@
+"""What a race or a hunt asks: plans about the register, or trainings about one with a label; another one by number."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx
+
+from testing.holders import TestedHolder
+from testing.registers import DECLARATION, LEARNABLE, learnable_csv, numbered_plan, numbered_training, register_csv
+
+CAP: Final = "999"
+
+
+@dataclass(frozen=True)
+class AskedKind:
+    """One kind of what auditors ask.
+
+    Attributes:
+        name: "plans" or "trainings".
+        dataset: What it is about.
+        path: Below the dataset's, where it is asked.
+        numbered: Another body for each number, of some ε.
+        columns: As the dataset declares them.
+        records: What is loaded.
+    """
+
+    name: str
+    dataset: str
+    path: str
+    numbered: Callable[..., dict[str, Any]]
+    columns: list[dict[str, Any]]
+    records: Callable[[], bytes]
+
+    def offer(self, holder: TestedHolder, *, epsilon: str) -> None:
+        """Declare and load the dataset, with a budget for the auditor."""
+        holder.offer(self.dataset, self.records(), epsilon=epsilon, columns=self.columns, cap=cap_of(CAP))
+
+    def declare(self, holder: TestedHolder, cap: str) -> None:
+        """Set the cap of the dataset's population."""
+        holder.declare(self.dataset, columns=self.columns, cap=cap_of(cap)).raise_for_status()
+
+    def ask(
+        self, holder: TestedHolder, number: int, *, epsilon: str = "0.001", key: str | None = None
+    ) -> httpx.Response:
+        """Ask the one of a number."""
+        body = self.numbered(number, epsilon=epsilon)
+        return holder.auditor("POST", f"/datasets/{self.dataset}/{self.path}", key=key, json=body)
+
+
+def cap_of(epsilon: str) -> dict[str, str]:
+    return {"epsilon": epsilon, "delta": "0"}
+
+
+PLANS: Final = AskedKind("plans", "register", "releases", numbered_plan, DECLARATION["columns"], register_csv)
+TRAININGS: Final = AskedKind("trainings", "loans", "trainings", numbered_training, LEARNABLE["columns"], learnable_csv)
+KINDS: Final = {kind.name: kind for kind in (PLANS, TRAININGS)}
