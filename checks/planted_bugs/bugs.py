@@ -26,6 +26,7 @@ class Bug:
 
 
 _RELEASES: Final = "holder_service/services/releases.py"
+_MEASURING: Final = "holder_service/learning/measuring.py"
 _COLUMNS: Final = "holder_service/services/columns.py"
 _RELEASING: Final = "holder_service/web/rest/releasing.py"
 _ENCODED: Final = "holder_service/records/encoded.py"
@@ -35,6 +36,7 @@ _SCORING: Final = "holder_service/records/scoring.py"
 _SCORE_TREES: Final = "holder_service/records/score_trees.py"
 _LAPLACE: Final = "holder_service/mechanisms/laplace.py"
 
+_FAIR_TREE_TESTS: Final = "tests/unit/holder_service/test_fair_tree.py"
 _AGGREGATES_TESTS: Final = "tests/unit/holder_service/test_aggregates.py"
 _TASKS_TESTS: Final = "tests/unit/holder_service/test_spark_tasks.py"
 _WORK_TESTS: Final = "tests/unit/holder_service/test_count_work.py"
@@ -269,6 +271,60 @@ BUGS: Final = (
             Edit("shared/amounts.py", "        if low <= nano <= high:\n", "        if low <= nano:\n"),
         ),
         ("tests/unit/shared/test_amounts.py",),
+    ),
+    Bug(
+        "a step of a training counted without noise",
+        (
+            Edit(
+                _MEASURING,
+                "np.array(mechanism.release(true_counts.ravel().tolist()), dtype=np.int64)",
+                "np.array(true_counts.ravel().tolist(), dtype=np.int64)",
+            ),
+        ),
+        ("tests/unit/holder_service/test_measuring.py::test_counts_get_noise_of_their_scale",),
+    ),
+    Bug(
+        "a split chosen without noise",
+        (
+            Edit(
+                _MEASURING,
+                "        return mechanism.choose(of_nodes)\n",
+                "        return [int(np.argmax(scores)) for scores in of_nodes]\n",
+            ),
+        ),
+        ("tests/unit/holder_service/test_measuring.py::test_a_choice_is_noisy",),
+    ),
+    Bug(
+        "a step of a training taken twice for the price of one",
+        (Edit(_MEASURING, "if len(found) != 1 or name in self._taken:", "if len(found) != 1:"),),
+        ("tests/unit/holder_service/test_measuring.py::test_a_step_is_taken_once",),
+    ),
+    Bug(
+        "half the noise of a training",
+        (
+            Edit(
+                _MEASURING,
+                "        return LaplaceMechanism.calibrated(\n            epsilon_nano=epsilon,",
+                "        return LaplaceMechanism.calibrated(\n            epsilon_nano=2 * epsilon,",
+            ),
+        ),
+        ("tests/unit/holder_service/test_measuring.py::test_the_noise_of_a_step_costs_what_the_step_says",),
+    ),
+    Bug(
+        "steps of a training that cost more than it is charged",
+        (Edit("holder_service/services/priced_training.py", "if said != self.charge:", "if False:"),),
+        ("tests/unit/holder_service/test_priced_training.py::test_steps_that_do_not_come_to_the_charge_are_refused",),
+    ),
+    Bug(
+        "a score that one person changes by two",
+        (
+            Edit(
+                "holder_service/learning/fair_tree.py",
+                "rightly = left.max(axis=2) + right.max(axis=2)",
+                "rightly = 2 * left.max(axis=2) + right.max(axis=2)",
+            ),
+        ),
+        (f"{_FAIR_TREE_TESTS}::test_one_person_raises_every_score_of_one_node_by_at_most_one",),
     ),
     Bug(
         "noise of another loss",

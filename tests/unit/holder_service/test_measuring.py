@@ -158,3 +158,10 @@ def test_counts_get_noise_of_their_scale() -> None:
     ]
 
     assert 1.6 <= np.mean(noise) <= 2.3
+
+
+def test_a_choice_is_noisy() -> None:
+    """At ε 0.001 a lead of 40 people is hardly one: all 200 draws alike would be one chance in 10⁵⁰."""
+    faint = replace(step("choices"), epsilon_nano=10**6)
+
+    assert {tuple(chosen(measuring(faint))) for _ in range(200)} > {(1, 1)}

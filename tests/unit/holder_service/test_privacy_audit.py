@@ -12,11 +12,15 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from holder_service.cli import app
+from holder_service.domain.disjointness import disjoint_classes
+from holder_service.learning import fair_tree
+from holder_service.privacy_audit import trained
 from holder_service.privacy_audit.clopper_pearson import lower_limit, upper_limit
 from holder_service.privacy_audit.core import as_charged, true_counts
 from holder_service.privacy_audit.log_likelihood_ratio import LogLikelihoodRatio, NoiseOnCounts
 from holder_service.privacy_audit.loss_bounds import Drawn, examine, examine_values
 from holder_service.privacy_audit.neighbours import EVERY_PAIR, UPPER, Neighbours
+from holder_service.records.counting import count_cells
 from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, RandomisedResponseNoise
 
 every_noise = pytest.mark.parametrize(
@@ -131,7 +135,7 @@ def test_the_command_prints_a_finding_for_every_pair_and_mechanism() -> None:
     run = CliRunner().invoke(app, ["audit-privacy", "--runs", "200", "--http-runs", "0", "--time-runs", "0", "--json"])
 
     findings = json.loads(run.stdout)["findings"]
-    assert [one["holds"] for one in findings] == [True] * 3 * len(EVERY_PAIR)
+    assert [one["holds"] for one in findings] == [True] * (3 * len(EVERY_PAIR) + 1)
     assert {one["through"] for one in findings} == {"core"}
     assert run.exit_code == 0
 
@@ -144,3 +148,21 @@ def test_the_command_ends_with_one_if_a_fault_is_not_found() -> None:
 
     assert "epsilon 10 % too large: NOT FOUND" in run.stdout
     assert run.exit_code == 1
+
+
+def test_the_registers_of_a_training_are_what_their_stated_loss_supposes(tmp_path: Path) -> None:
+    """By how much the split by age is ahead, and how many are counted with the person."""
+    announced = fair_tree.steps(trained._TRAINING, trained._SCHEMA)
+    features = [fair_tree._Feature.of(one, trained._SCHEMA.by_name[one.column]) for one in trained._TRAINING.features]
+    cells = list(fair_tree._level_cells(features, [()], "repaid"))
+    ahead = []
+    for name, people in trained._SIDES.items():
+        counted = trained._Counted.of([*trained._CROWD, *people], tmp_path / name)
+        classes = disjoint_classes(cells, trained._SCHEMA)
+        counts = count_cells(counted.records, cells, classes, ()).reveal_to_mechanism()[:, 0]
+        [(by_age, by_citizenship)] = fair_tree._scores(features, counts, nodes=1)
+        ahead.append(by_age - by_citizenship)
+
+    assert tuple(ahead) == trained.AHEAD
+    assert [step.measures for step in announced] == ["choices", "counts"]
+    assert trained._SPLIT_LOSSES["citizen"] == pytest.approx(-1), "all that the choice costs"
