@@ -17,7 +17,8 @@ from testing.holders import TestedHolder, running_holder
 
 PEOPLE: Final = 12_000
 KINDS: Final = (
-    "audit", "large-tree", "decisions", "scores", "stability", "strata", "strata-de", "comparison", "plan", "history"
+    "audit", "large-tree", "decisions", "scores", "stability", "strata", "strata-de", "comparison", "plan", "history",
+    "training",
 )  # fmt: skip
 LEAVES_OF_A_LARGE_TREE: Final = 60
 
@@ -76,6 +77,9 @@ def report_pages(home: Path) -> Iterator[ReportPages]:
                 "comparison": auditor.compare(tree, smaller, name, sex, "0.5"),
                 "plan": auditor.plan(tree, name, sex, "0.1"),
                 "history": auditor.history(),
+                "training": auditor.train(
+                    name, epsilon="0.5", sensitive="sex", ratio=0.95, audit_on=name, audit_epsilon="0.5"
+                ),
             }  # fmt: skip
             shown = {kind: result.report.page for kind, result in pages.items()}
             shown["strata-de"] = pages["strata"].to_html(language="de")
