@@ -36,7 +36,7 @@ from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.notes import Notes
-from auditor_client.findings.reading import Reading
+from auditor_client.findings.reading import FOUR_FIFTHS, Reading
 from auditor_client.settings import AuditorSettings, load_settings
 from shared.columns import ColumnDescription
 from shared.datasets import Budget, DatasetDescription
@@ -389,7 +389,8 @@ class Auditor:
             return result
         self._on_step("Auditing the model")
         request_of_audit = asked.following.request(result.release.training.sensitive)
-        return replace(result, audit=self.audit(result.model, audited.name, request_of_audit, reading=asked.reading))
+        judged_by = asked.reading.model_copy(update={} if ratio == FOUR_FIFTHS else {"threshold": ratio})
+        return replace(result, audit=self.audit(result.model, audited.name, request_of_audit, reading=judged_by))
 
     def verify(self) -> ReceiptsReport:
         """Check all receipts: signatures, identities, and that the holder's ledger still has their entries.

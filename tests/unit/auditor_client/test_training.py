@@ -284,11 +284,12 @@ def test_every_form_has_the_figures(auditor: Auditor) -> None:
 
 
 def test_the_model_is_audited_in_the_same_run(loans: SimulatedHolder, auditor: Auditor) -> None:
-    result = auditor.train("register", epsilon=10, audit_on="register", audit_epsilon=1, **ASKED)
+    result = auditor.train("register", epsilon=10, ratio=0.7, audit_on="register", audit_epsilon=1, **ASKED)
 
     document = result.to_document()
     assert result.audit is not None
     assert result.audit.question.source.provenance is not None
+    assert result.audit.threshold == 0.7
     assert document["spent"] == {"epsilon": "11", "delta": "0"}
     assert 0 < document["audit"]["accuracy"]["value"] < 1
     assert "Audited on register, version 3" in result.summary()
