@@ -86,6 +86,12 @@ Delta = Annotated[int, BeforeValidator(_parameter("delta", DELTA_NANO_MIN, DELTA
 Probability = Annotated[int, BeforeValidator(_parameter("a probability", 1, NANO_PER_UNIT - 1)), _WIRE, _JSON_SCHEMA]
 """A probability strictly between 0 and 1, in nano-units."""
 
+Share = Annotated[int, BeforeValidator(_parameter("a share", 0, NANO_PER_UNIT)), _WIRE, _JSON_SCHEMA]
+"""A number from 0 to 1, in nano-units."""
+
+Factor = Annotated[int, BeforeValidator(_parameter("a factor", 0, 100 * NANO_PER_UNIT)), _WIRE, _JSON_SCHEMA]
+"""A number from 0 to 100, in nano-units."""
+
 
 @dataclass(frozen=True, slots=True)
 class Loss:

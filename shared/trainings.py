@@ -9,12 +9,12 @@ A training grows as a plan does (`shared.plans`): its identity makes a retry fre
 is optional and None where it has no value.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import Field, StrictFloat, StrictInt, model_validator
 
 from shared import canonical, limits
-from shared.amounts import NANO_PER_UNIT, Epsilon, Loss, Probability
+from shared.amounts import NANO_PER_UNIT, Epsilon, Factor, Loss, Probability, Share
 from shared.bands import check_bands, plain_starts
 from shared.noise import DiscreteLaplaceNoise
 from shared.plans import identity_of_document
@@ -83,7 +83,43 @@ class FairTree(RequestModel):
     """The part of ε that choosing the splits gets, as a decimal string; the leaves' counts get the rest."""
 
 
-Algorithm = Annotated[FairTree, Field(discriminator="name")]
+class PrivateFairTree(RequestModel):
+    """A tree by noisy information gain, in which people who are nearly the same count alike; it reads no groups."""
+
+    name: Literal["private_fair_tree"]
+    """Which algorithm it is."""
+    depth: Annotated[StrictInt, Field(ge=1, le=limits.TRAINED_DEPTH_MAX)] = 4
+    """The number of splits on the longest path."""
+    splits: Probability = Field(default=NANO_PER_UNIT // 2, json_schema_extra={"default": "0.5"})
+    """The part of ε that the levels get, as a decimal string; the leaves' counts get the rest."""
+    similarity: Share = Field(default=NANO_PER_UNIT // 10, json_schema_extra={"default": "0.1"})
+    """Bins of an ordered column whose positions between 0 and 1 differ by at most so much are similar (τ)."""
+
+
+class Pflr(RequestModel):
+    """Logistic regression by its noisy polynomial of degree 2, with a penalty on covariance with the group."""
+
+    name: Literal["pflr"]
+    """Which algorithm it is."""
+    penalty: Factor = Field(default=NANO_PER_UNIT, json_schema_extra={"default": "1"})
+    """What a unit of covariance costs beside the loss (α), as a decimal string; with 0, fairness is left out."""
+    threshold: Factor = Field(default=0, json_schema_extra={"default": "0"})
+    """The covariance that costs nothing (τ), in people, as a decimal string."""
+
+
+class PflrStar(RequestModel):
+    """The same polynomial, to whose linear part the noisy covariance with the group is added."""
+
+    name: Literal["pflr_star"]
+    """Which algorithm it is."""
+    fairness: Probability = Field(default=NANO_PER_UNIT // 2, json_schema_extra={"default": "0.5"})
+    """The part of ε that the covariance gets, as a decimal string; the polynomial gets the rest."""
+    lowered: Annotated[StrictInt, Field(ge=0, le=1)] = 1
+    """The index of the group that counts as s = 1, in declared order: its scores are lowered against the other's."""
+
+
+_Algorithm = TypeVar("_Algorithm", FairTree, PrivateFairTree, Pflr, PflrStar)
+Algorithm = Annotated[FairTree | PrivateFairTree | Pflr | PflrStar, Field(discriminator="name")]
 
 
 class Training(RequestModel):
@@ -106,6 +142,16 @@ class Training(RequestModel):
     """The version of the records that is meant; without it the current one."""
     draw: Annotated[StrictInt, Field(ge=1, le=limits.DRAW_MAX)] = 1
     """Another number asks for fresh noise, and is charged again; the same number gets the same answer at no cost."""
+
+    def algorithm_as(self, kind: type[_Algorithm]) -> _Algorithm:
+        """Its algorithm, which has to be of that kind.
+
+        Raises:
+            TypeError: It is of another.
+        """
+        if not isinstance(self.algorithm, kind):
+            raise TypeError(f"The algorithm {self.algorithm.name!r} is none of {kind.__name__}.")
+        return self.algorithm
 
     @property
     def charge(self) -> Loss:

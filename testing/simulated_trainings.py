@@ -10,6 +10,7 @@ from shared.noise import DiscreteLaplaceNoise
 from shared.nonces import draw_nonce
 from shared.rules import Cell, Predicate, Rule
 from shared.trainings import (
+    FairTree,
     LeafHistogram,
     TrainedCounts,
     TrainedLeaf,
@@ -38,8 +39,9 @@ def loans_training(epsilon: str = "1", **changes: Any) -> Training:
 def training_quote(training: Training, dataset: DatasetDescription) -> TrainingQuote:
     """A training's price: a step for each level of splits, and one for the leaves."""
     people = 1 if dataset.relation == "add_remove" else 2
-    depth, epsilon_nano = training.algorithm.depth, training.epsilon
-    level = epsilon_nano * training.algorithm.splits // NANO_PER_UNIT // depth
+    algorithm, epsilon_nano = training.algorithm_as(FairTree), training.epsilon
+    depth = algorithm.depth
+    level = epsilon_nano * algorithm.splits // NANO_PER_UNIT // depth
     leaves = epsilon_nano - depth * level
     return TrainingQuote(
         dataset=dataset.name,
@@ -60,7 +62,7 @@ def training_answer(training: Training, dataset: DatasetDescription, *, auditor:
     The first group is more often in the later leaves than the others.
     """
     quote = training_quote(training, dataset)
-    cells = _cells(training, dataset)[: 2**training.algorithm.depth]
+    cells = _cells(training, dataset)[: 2 ** training.algorithm_as(FairTree).depth]
     groups = dataset.table.groups(training.sensitive)
     counts = tuple(
         LeafHistogram(
@@ -108,7 +110,7 @@ def _cells(training: Training, dataset: DatasetDescription) -> list[Cell]:
             _cell(index, (Predicate(column=column.name, op="eq", value=value),))
             for index, value in enumerate(column.values)
         ]
-    cuts = (feature.cuts or ())[: 2**training.algorithm.depth - 1]
+    cuts = (feature.cuts or ())[: 2 ** training.algorithm_as(FairTree).depth - 1]
     cells = []
     for index, (start, behind) in enumerate(itertools.pairwise((None, *cuts, None))):
         tests = [

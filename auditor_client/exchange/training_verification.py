@@ -26,6 +26,8 @@ from shared.rules import Predicate
 from shared.schema import Group, Schema
 from shared.scores import columns_of
 from shared.trainings import (
+    FairTree,
+    PrivateFairTree,
     TrainedCounts,
     TrainedScore,
     TrainedTree,
@@ -38,7 +40,9 @@ from shared.trainings import (
 
 _PEOPLE_THAT_CHANGE: Final[Mapping[Relation, int]] = {"add_remove": 1, "replace": 2}
 """How many people come or go between neighbours; a training protects whole records, so other relations have none."""
-_MODELS: Final[Mapping[str, type[TrainedTree | TrainedScore]]] = {"fair_tree": TrainedTree}
+_MODELS: Final[Mapping[str, type[TrainedTree | TrainedScore]]] = {
+    "fair_tree": TrainedTree, "private_fair_tree": TrainedTree, "pflr": TrainedScore, "pflr_star": TrainedScore,
+}  # fmt: skip
 """What each algorithm learns."""
 
 
@@ -106,9 +110,10 @@ def verified_training(
     schema = dataset.table
     if isinstance(release.model, TrainedScore):
         _check_score(release.model, training)
-    else:
-        _check_tree(release.model, training, schema)
-        require(release.counts is not None, "its tree comes without the counts of its leaves")
+    elif isinstance(training.algorithm, FairTree | PrivateFairTree):
+        _check_tree(release.model, training, schema, depth=training.algorithm.depth)
+        counted = release.counts is not None or isinstance(training.algorithm, PrivateFairTree)
+        require(counted, "its tree comes without the counts of its leaves")
         if release.counts is not None:
             _check_counts(release.model, release.counts, release.steps, schema.groups(training.sensitive))
     return release
@@ -127,10 +132,17 @@ def _check_steps(steps: Sequence[TrainingStep], training: Training, dataset: Dat
         )
         spent += epsilon_nano
     require(spent == training.epsilon, "the epsilons of its steps do not come to that of the training")
-    splits = sum(_nano(step) for step in steps if step.measures == "choices")
-    wanted = training.epsilon * training.algorithm.splits // NANO_PER_UNIT
+    if isinstance(training.algorithm, FairTree | PrivateFairTree):
+        _check_splits(steps, training.algorithm, training.epsilon)
+
+
+def _check_splits(steps: Sequence[TrainingStep], algorithm: FairTree | PrivateFairTree, epsilon_nano: int) -> None:
+    """All steps but the last, the leaves', are for splits; whatever a tree chooses is."""
+    chosen = [step for step in steps if step.measures == "choices"]
+    splits = sum(map(_nano, chosen if isinstance(algorithm, FairTree) else steps[:-1]))
+    wanted = epsilon_nano * algorithm.splits // NANO_PER_UNIT
     require(
-        0 <= wanted - splits < training.algorithm.depth,  # as evenly as whole nano-units go over the levels
+        0 <= wanted - splits < algorithm.depth,  # as evenly as whole nano-units go over the levels
         f"its splits cost epsilon {format_nano(splits)}, and they were given {format_nano(wanted)}",
     )
 
@@ -163,10 +175,10 @@ def _check_score(model: TrainedScore, training: Training) -> None:
     )
 
 
-def _check_tree(model: TrainedTree, training: Training, schema: Schema) -> None:
+def _check_tree(model: TrainedTree, training: Training, schema: Schema, *, depth: int) -> None:
     ids = [leaf.cell.id for leaf in model.leaves]
     require(
-        len(set(ids)) == len(ids) and 1 <= len(ids) <= 2**training.algorithm.depth,
+        len(set(ids)) == len(ids) and 1 <= len(ids) <= 2**depth,
         "its tree has more leaves than the depth allows, or two of one name",
     )
     conjunctions = [rule.all_of for leaf in model.leaves for rule in leaf.cell.any_of]

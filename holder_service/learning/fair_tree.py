@@ -10,28 +10,23 @@ stays, whatever the candidate. So one person raises all scores of one node by 0 
 `ChoiceMechanism` asks for. A tie between p and n is worth the same either way and is not broken. The nodes of a level
 are disjoint, so a level costs its ε once.
 
-**Missing values** are a bin of their own: each split sends them to one side, which is public, and one candidate has
-them alone on one side. So the bins of a feature are disjoint and together everybody in the node.
+The bins of a feature (`learning.features`) are disjoint and together everybody in the node.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-import numpy.typing as npt
-
 from holder_service.domain.deadlines import WORD_RULES, PlanSize
+from holder_service.learning.features import BinnedFeature, Path, binned, both_labels, numbered_cell
 from holder_service.learning.measuring import IntArray, LearningStep, Measuring
 from shared import limits
 from shared.amounts import NANO_PER_UNIT
 from shared.problems import TooLarge
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Schema
-from shared.trainings import LeafHistogram, TrainedCounts, TrainedLeaf, TrainedTree, Training, TrainingFeature
+from shared.rules import Cell
+from shared.schema import Schema
+from shared.trainings import FairTree, LeafHistogram, TrainedCounts, TrainedLeaf, TrainedTree, Training
 
 LEAVES = "leaves"
-Path = tuple[Predicate, ...]
 
 
 def steps(training: Training, schema: Schema) -> tuple[LearningStep, ...]:
@@ -40,8 +35,9 @@ def steps(training: Training, schema: Schema) -> tuple[LearningStep, ...]:
     Raises:
         TooLarge: A level or the leaves have too many cells.
     """
-    depth = training.algorithm.depth
-    each_nano = training.epsilon * training.algorithm.splits // NANO_PER_UNIT // depth
+    algorithm = training.algorithm_as(FairTree)
+    depth = algorithm.depth
+    each_nano = training.epsilon * algorithm.splits // NANO_PER_UNIT // depth
     levels = tuple(
         LearningStep(_level(level), "choices", each_nano, classes=1, size=_level_size(training, schema, level))
         for level in range(depth)
@@ -54,12 +50,12 @@ def steps(training: Training, schema: Schema) -> tuple[LearningStep, ...]:
 
 def learn(training: Training, schema: Schema, measuring: Measuring) -> tuple[TrainedTree, TrainedCounts]:
     """Grow the tree level by level, and count its leaves."""
-    features = [_Feature.of(one, schema.by_name[one.column]) for one in training.features]
+    features = binned(training, schema)
     splits = [split for feature in features for split in feature.splits]
     paths: list[Path] = [()]
-    for level in range(training.algorithm.depth):
+    for level in range(training.algorithm_as(FairTree).depth):
         chosen = measuring.choices(
-            _level(level), [_cell(index, path) for index, path in enumerate(paths)],
+            _level(level), [numbered_cell(index, path) for index, path in enumerate(paths)],
             list(_level_cells(features, paths, training.label)),
             partial(_scores, features, nodes=len(paths)),
         )  # fmt: skip
@@ -68,8 +64,8 @@ def learn(training: Training, schema: Schema, measuring: Measuring) -> tuple[Tra
             for path, split in zip(paths, chosen, strict=True)
             for side in (splits[split].left, splits[split].right)
         ]
-    labelled = [(*path, has_label) for path in paths for has_label in _label(training.label)]
-    cells = [_cell(index, path) for index, path in enumerate(labelled)]
+    labelled = [(*path, has_label) for path in paths for has_label in both_labels(training.label)]
+    cells = [numbered_cell(index, path) for index, path in enumerate(labelled)]
     counts = measuring.counts(LEAVES, cells, training.sensitive).reshape(len(paths), 2, -1)
     return _tree(paths, counts), TrainedCounts(
         groups=schema.groups(training.sensitive),
@@ -81,80 +77,19 @@ def learn(training: Training, schema: Schema, measuring: Measuring) -> tuple[Tra
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Split:
-    """A candidate: who goes left, who goes right, and the indices of the bins that go left."""
-
-    left: Predicate
-    right: Predicate
-    left_bins: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Feature:
-    """A feature's bins, which exclude each other and are everybody together, and the candidates over them."""
-
-    bins: tuple[Path, ...]
-    splits: tuple[_Split, ...]
-
-    @classmethod
-    def of(cls, feature: TrainingFeature, column: Column) -> "_Feature":
-        bins, splits = _by_order(feature, column) if column.ordered else _by_value(column)
-        if column.nullable:
-            missing = Predicate(column=column.name, op="is_missing")
-            known = Predicate(column=column.name, op="not_missing")
-            bins, splits = [*bins, (missing,)], [*splits, _Split(missing, known, (len(bins),))]
-        return cls(tuple(bins), tuple(splits))
-
-    @property
-    def sides(self) -> npt.NDArray[np.int64]:
-        """1 where a bin goes left, shape (splits, bins)."""
-        return np.array([[one in split.left_bins for one in range(len(self.bins))] for split in self.splits], np.int64)
-
-
-def _by_order(feature: TrainingFeature, column: Column) -> tuple[list[Path], list[_Split]]:
-    """Bins between cuts; below a cut goes left, and all others right, missing values too."""
-    cuts, name = feature.cuts or (), column.name
-    below = [Predicate(column=name, op="lt", value=cut) for cut in cuts]
-    from_on = [Predicate(column=name, op="ge", value=cut) for cut in cuts]
-    bins = [
-        (below[0],), *[(start, end) for start, end in zip(from_on, below[1:], strict=False)], (from_on[-1],)
-    ]  # fmt: skip
-    others = [Predicate(column=name, op="ge", value=cut, or_missing=column.nullable) for cut in cuts]
-    return list(bins), [
-        _Split(left, right, tuple(range(index + 1)))
-        for index, (left, right) in enumerate(zip(below, others, strict=True))
-    ]
-
-
-def _by_value(column: Column) -> tuple[list[Path], list[_Split]]:
-    """A bin for each value; one value goes left, and all others right, missing values too."""
-    values, name = column.values, column.name
-    bins: list[Path] = [(Predicate(column=name, op="eq", value=value),) for value in values]
-    splits = []
-    # Of two values that are never missing, one against the rest is the other against the rest.
-    for index, value in enumerate(values if column.nullable or len(values) > 2 else values[:1]):
-        op, other = ("eq", not value) if column.type == "boolean" else ("ne", value)
-        rest = Predicate.model_validate(
-            {"column": name, "op": op, "value": other, "or_missing": column.nullable}
-        )  # fmt: skip
-        splits.append(_Split(bins[index][0], rest, (index,)))
-    return bins, splits
-
-
-def _level_cells(features: Sequence[_Feature], paths: Sequence[Path], label: str) -> Iterator[Cell]:
+def _level_cells(features: Sequence[BinnedFeature], paths: Sequence[Path], label: str) -> Iterator[Cell]:
     """What a level counts: for each feature the nodes, of each the bins, of each those with the label and without."""
     rules = (
         (*path, *people, has_label)
         for feature in features
         for path in paths
         for people in feature.bins
-        for has_label in _label(label)
+        for has_label in both_labels(label)
     )
-    return (_cell(index, rule) for index, rule in enumerate(rules))
+    return (numbered_cell(index, rule) for index, rule in enumerate(rules))
 
 
-def _scores(features: Sequence[_Feature], counts: IntArray, *, nodes: int) -> list[list[int]]:
+def _scores(features: Sequence[BinnedFeature], counts: IntArray, *, nodes: int) -> list[list[int]]:
     """The score of each split, of each node, from true counts in the order of `_level_cells`."""
     scores: list[list[int]] = [[] for _ in range(nodes)]
     start = 0
@@ -174,17 +109,10 @@ def _tree(paths: Sequence[Path], counts: IntArray) -> TrainedTree:
     favourable = counts[:, 0].sum(axis=1) > counts[:, 1].sum(axis=1)
     return TrainedTree(
         leaves=tuple(
-            TrainedLeaf(cell=_cell(index, path), favourable=bool(favourable[index])) for index, path in enumerate(paths)
+            TrainedLeaf(cell=numbered_cell(index, path), favourable=bool(favourable[index]))
+            for index, path in enumerate(paths)
         )
     )
-
-
-def _cell(index: int, rule: Path) -> Cell:
-    return Cell(id=str(index), any_of=(Rule(all_of=rule),))
-
-
-def _label(name: str) -> tuple[Predicate, Predicate]:
-    return Predicate(column=name, op="eq", value=True), Predicate(column=name, op="eq", value=False)
 
 
 def _level(level: int) -> str:
@@ -210,7 +138,8 @@ def _level_size(training: Training, schema: Schema, level: int) -> PlanSize:
 
 def _leaves_size(training: Training, schema: Schema) -> PlanSize:
     """As many counts as the leaves have by label and group."""
-    cells = 2 ** (training.algorithm.depth + 1)
+    depth = training.algorithm_as(FairTree).depth
+    cells = 2 ** (depth + 1)
     counts = cells * schema.group_count(training.sensitive)
     if counts > limits.COUNTS_PER_PLAN_MAX:
         raise TooLarge(
@@ -221,7 +150,7 @@ def _leaves_size(training: Training, schema: Schema) -> PlanSize:
     band_cuts = [len(column.bands_from) + 1 for column in bands if column.bands_from is not None]
     columns = len(training.features) + 1
     return PlanSize(
-        rules=cells, predicates=cells * (training.algorithm.depth + 1), values=0,
+        rules=cells, predicates=cells * (depth + 1), values=0,
         cuts=_cuts(training) + sum(band_cuts), columns=columns + len(band_cuts), counts={"laplace": counts},
         gaussians=0, classes=1, words=-(-cells // WORD_RULES), word_columns=-(-cells // WORD_RULES) * columns, starts=1,
     )  # fmt: skip

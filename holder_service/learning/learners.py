@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from holder_service.learning import fair_tree
+from holder_service.learning import fair_tree, pflr, private_fair_tree
 from holder_service.learning.measuring import LearningStep, Measuring
 from shared.relations import NeighbouringRelation
 from shared.schema import Schema
@@ -33,7 +33,9 @@ class Learner(Protocol):
         """Take the steps, and make a model of what they give; nothing else is seen of the records."""
 
 
-LEARNERS: Final[Mapping[str, Learner]] = MappingProxyType({"fair_tree": fair_tree})
+LEARNERS: Final[Mapping[str, Learner]] = MappingProxyType(
+    {"fair_tree": fair_tree, "private_fair_tree": private_fair_tree, "pflr": pflr, "pflr_star": pflr}
+)
 """By the name of the algorithm."""
 
 

@@ -7,10 +7,15 @@ from typing import Any
 import httpx
 import pytest
 
+from auditor_client.exchange.training_verification import check_training_quote, verified_training
 from holder_service.domain.ledger import Event
+from holder_service.learning.learners import LEARNERS
 from holder_service.services import overview
 from holder_service.web.console.words import what_happened
+from shared.amounts import parse_nano
+from shared.datasets import DatasetDescription
 from shared.releases import verify_signature
+from shared.scores import check_document
 from shared.trainings import TrainedTree, Training, TrainingQuote, TrainingRelease, training_identity
 from testing.holders import TestedHolder, running_holder, serving
 from testing.refusals import refused
@@ -65,6 +70,30 @@ def test_a_training_is_answered_charged_and_signed(loans: TestedHolder) -> None:
     charges = [one for one in loans.entries() if one["kind"] == "charge"]
     assert [(one["subject"], one["epsilon_nano"]) for one in charges] == [(release.id, 10**9)]
     assert loans.is_intact()
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_every_algorithm_is_quoted_charged_and_verified(sqlite_holder: TestedHolder, name: str, relation: str) -> None:
+    """Whole, as its steps say; the auditor's own checks agree, and the model is one of the features' bins."""
+    sqlite_holder.offer("loans", learnable_csv(), epsilon="10", columns=LEARNABLE["columns"], relation=relation)
+    body = {**training(epsilon="0.7"), "algorithm": {"name": name}, "version": 1}
+    asked = Training.model_validate(body)
+    described = sqlite_holder.auditor("GET", "/datasets/loans").json()
+    dataset = DatasetDescription.model_validate(described)
+
+    quote = TrainingQuote.model_validate(quoted(sqlite_holder, body).json())
+    answer = ask(sqlite_holder, body)
+
+    check_training_quote(quote, training=asked, dataset=dataset)
+    release = verified_training(
+        answer.json(), keys=sqlite_holder.published_keys(), training=asked, quote=quote, dataset=dataset, auditor="ADR"
+    )
+    assert sum(parse_nano(step.epsilon) for step in release.steps) == asked.epsilon
+    assert sqlite_holder.spent(dataset="loans") == "0.7"
+    assert ask(sqlite_holder, body).content == answer.content
+    if release.model.kind == "score":
+        check_document(release.model.document, dataset.table)
 
 
 def test_the_same_training_again_is_the_same_bytes_and_costs_nothing(loans: TestedHolder) -> None:
@@ -172,7 +201,7 @@ def test_where_sensitive_attributes_alone_are_protected_no_training_is_offered(s
 def test_the_description_says_which_trainings_there_are(sqlite_loans: TestedHolder) -> None:
     described = sqlite_loans.auditor("GET", "/datasets/loans").json()
 
-    assert described["trainings"] == ["fair_tree"]
+    assert described["trainings"] == ["fair_tree", "private_fair_tree", "pflr", "pflr_star"]
     assert described["limits"]["trainings"]["depth_max"] == 8
     unlabelled = sqlite_loans.auditor("GET", "/datasets/register").json()
     assert "trainings" not in unlabelled
@@ -193,6 +222,10 @@ def test_the_description_says_which_trainings_there_are(sqlite_loans: TestedHold
         ({"features": [{"column": "education", "cuts": [1]}]}, "invalid-plan", "features[0]"),
         ({"features": [{"column": "citizen"}, {"column": "citizen"}]}, "invalid-plan", None),
         ({"algorithm": {"name": "oracle"}}, "invalid-plan", None),
+        ({"algorithm": {"name": "pflr"}, "sensitive": ["sex", "origin"]}, "invalid-plan", "sensitive"),
+        ({"algorithm": {"name": "pflr", "penalty": "100.1"}}, "invalid-amount", None),
+        ({"algorithm": {"name": "pflr_star", "lowered": 2}}, "invalid-plan", None),
+        ({"algorithm": {"name": "private_fair_tree", "similarity": "1.01"}}, "invalid-amount", None),
         ({"algorithm": {"name": "fair_tree", "depth": 9}}, "invalid-plan", None),
         ({"algorithm": {"name": "fair_tree", "splits": "0.000001"}}, "invalid-plan", "epsilon"),
         ({"epsilon": "1e3"}, "invalid-amount", None),

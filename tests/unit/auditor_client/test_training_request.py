@@ -15,6 +15,7 @@ from auditor_client.asking.training import (
 from auditor_client.errors import QuestionRefused
 from shared.datasets import DatasetDescription
 from shared.schema import Column
+from shared.trainings import FairTree
 from testing.registers import LOANS
 
 
@@ -36,7 +37,7 @@ def test_what_is_left_out_follows_from_the_declaration() -> None:
     assert cuts["age"] == (8, 15, 23, 30, 38, 45, 53, 60, 68, 75, 83, 90, 98, 105, 113)
     assert cuts["hours"] == tuple(3.75 * part for part in range(1, BINS))
     assert cuts["education"] is None
-    assert training.algorithm.depth == 4
+    assert training.algorithm_as(FairTree).depth == 4
 
 
 def test_what_is_named_is_taken() -> None:

@@ -11,7 +11,8 @@ import pytest
 from holder_service.domain.deadlines import PlanSize
 from holder_service.domain.pricing import BatchPrice, Price
 from holder_service.learning import fair_tree
-from holder_service.learning.fair_tree import _Feature, _level_cells, _scores
+from holder_service.learning.fair_tree import _level_cells, _scores
+from holder_service.learning.features import BinnedFeature, Path
 from holder_service.learning.measuring import Measuring
 from holder_service.records.counting import TrueCounts
 from holder_service.records.engines import EncodedVersion
@@ -20,7 +21,7 @@ from shared.plans import Batch
 from shared.relations import NeighbouringRelation
 from shared.rules import Cell, Record
 from shared.schema import Schema
-from shared.trainings import Training
+from shared.trainings import FairTree, Training
 from testing.registers import LEARNABLE, training
 
 COLUMNS: Final[list[dict[str, Any]]] = [
@@ -41,8 +42,8 @@ def asked(**changes: Any) -> Training:
     return Training.model_validate({**training(), "features": EVERY_KIND, **changes}).pinned(1)
 
 
-def features(of: Training) -> list[_Feature]:
-    return [_Feature.of(one, SCHEMA.by_name[one.column]) for one in of.features]
+def features(of: Training) -> list[BinnedFeature]:
+    return [BinnedFeature.of(one, SCHEMA.by_name[one.column]) for one in of.features]
 
 
 def people(number: int, *, seed: int = 0) -> list[dict[str, Any]]:
@@ -110,13 +111,13 @@ def test_bins_are_as_many_as_the_price_supposes() -> None:
         assert len(feature.bins) == declared.bins(SCHEMA.by_name[declared.column])
 
 
-def scores_of(records: Sequence[Record], paths: Sequence[fair_tree.Path]) -> list[list[int]]:
+def scores_of(records: Sequence[Record], paths: Sequence[Path]) -> list[list[int]]:
     found = features(asked())
     cells = list(_level_cells(found, paths, "repaid"))
     return _scores(found, counted(cells, records), nodes=len(paths))
 
 
-def halves() -> list[fair_tree.Path]:
+def halves() -> list[Path]:
     split = features(asked())[0].splits[1]
     return [(split.left,), (split.right,)]
 
@@ -157,7 +158,7 @@ def test_the_steps_come_to_epsilon_and_are_public(depth: int, epsilon: str, spli
     assert sum(step.epsilon_nano for step in steps) == of.epsilon
     assert [step.measures for step in steps] == ["choices"] * depth + ["counts"]
     for_splits = sum(step.epsilon_nano for step in steps[:-1])
-    assert abs(for_splits - of.epsilon * of.algorithm.splits // NANO_PER_UNIT) < depth + 1
+    assert abs(for_splits - of.epsilon * of.algorithm_as(FairTree).splits // NANO_PER_UNIT) < depth + 1
 
 
 @pytest.mark.parametrize("seed", range(3))
