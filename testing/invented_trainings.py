@@ -24,6 +24,7 @@ SCHEMA: Final = Schema(
         Column(name="citizen", type="boolean"),
         Column(name="sex", type="category", categories=("Female", "Male"), sensitive=True),
         Column(name="origin", type="category", categories=("here", "there"), sensitive=True, nullable=True),
+        Column(name="old", type="integer", minimum=0, maximum=99, sensitive=True, bands_from=(60,)),
         Column(name="repaid", type="boolean", label=True),
     ),
 )
@@ -56,6 +57,7 @@ def invented_people(number: int, seed: int) -> list[Record]:
             "income": rng.random(), "region": rng.choice(["North", "South", "East"]), "citizen": rng.random() < 0.6,
             "sex": rng.choice(["Female", "Male"]), "origin": rng.choice([None, "here", "there"]),
         }  # fmt: skip
+        person["old"] = person["age"]
         merit = person["age"] / 40 + person["citizen"] + (person["sex"] == "Male") + (person["region"] == "East")
         people.append(person | {"repaid": rng.random() < merit / 5})
     return people

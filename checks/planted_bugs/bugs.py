@@ -34,12 +34,18 @@ _LINKED: Final = "holder_service/records/linked.py"
 _ATOMS: Final = "holder_service/records/atoms.py"
 _SCORING: Final = "holder_service/records/scoring.py"
 _SCORE_TREES: Final = "holder_service/records/score_trees.py"
+_PFLR: Final = "holder_service/learning/pflr.py"
+_FAIR_GAIN: Final = "holder_service/learning/private_fair_tree.py"
+_MEASURING: Final = "holder_service/learning/measuring.py"
 _LAPLACE: Final = "holder_service/mechanisms/laplace.py"
 
 _FAIR_TREE_TESTS: Final = "tests/unit/holder_service/test_fair_tree.py"
 _AGGREGATES_TESTS: Final = "tests/unit/holder_service/test_aggregates.py"
 _TASKS_TESTS: Final = "tests/unit/holder_service/test_spark_tasks.py"
 _WORK_TESTS: Final = "tests/unit/holder_service/test_count_work.py"
+_PFLR_TESTS: Final = "tests/unit/holder_service/test_pflr.py"
+_FAIR_GAIN_TESTS: Final = "tests/unit/holder_service/test_private_fair_tree.py"
+_SUMS_TESTS: Final = "tests/unit/holder_service/test_weighted_sums.py"
 _READ_SCORES: Final = "tests/unit/auditor_client/test_sklearn_scores.py"
 
 BUGS: Final = (
@@ -673,5 +679,52 @@ BUGS: Final = (
         "a plan is answered before its column is ready",
         (Edit(_COLUMNS, "        require_ready(column, dataset, files, now=now)\n", ""),),
         ("tests/integration/test_columns.py::test_a_plan_before_its_column_is_ready_costs_nothing",),
+    ),
+    Bug(
+        "a learner's sums change by those of one class alone",
+        (
+            Edit(
+                _MEASURING,
+                "return sum(int(of_cell[list(chosen)].max(initial=0)) for chosen in classes)",
+                "return max(int(of_cell[list(chosen)].max(initial=0)) for chosen in classes)",
+            ),
+        ),
+        (f"{_SUMS_TESTS}::test_the_largest_change_is_that_of_a_person_who_comes",),
+    ),
+    Bug(
+        "a learner's sums may change by more than they say",
+        (Edit(_MEASURING, "classes, groups) > step.sensitivity:", "classes, groups) > 2 * step.sensitivity:"),),
+        (f"{_PFLR_TESTS}::test_a_step_that_announces_too_little_ends_the_training",),
+    ),
+    Bug(
+        "a covariance is around one half",
+        (Edit(_PFLR, "covariance = around_half - off_half * totals", "covariance = around_half - 0 * totals"),),
+        (f"{_PFLR_TESTS}::test_without_noise_the_coefficients_are_those_of_the_people",),
+    ),
+    Bug(
+        "a label counts against itself",
+        (Edit(_PFLR, "both_labels(label), (-1, 1), strict", "both_labels(label), (1, -1), strict"),),
+        (f"{_PFLR_TESTS}::test_without_noise_the_coefficients_are_those_of_the_people",),
+    ),
+    Bug(
+        "a penalty has no end",
+        (
+            Edit(
+                "holder_service/learning/quadratic.py",
+                "pull = min(max(meets, -penalty), penalty)",
+                "pull = meets",
+            ),
+        ),
+        (f"{_PFLR_TESTS}::test_without_noise_the_model_minimises_the_objective",),
+    ),
+    Bug(
+        "people who are nearly the same count apart",
+        (Edit(_FAIR_GAIN, "_entropy((near @ side > 0) @ counts)", "_entropy(side @ counts)"),),
+        (f"{_FAIR_GAIN_TESTS}::test_without_noise_the_gain_is_that_of_the_people",),
+    ),
+    Bug(
+        "a split leaves nobody on one side",
+        (Edit(_FAIR_GAIN, " and bins.difference(split.left_bins)", ""),),
+        (f"{_FAIR_GAIN_TESTS}::test_features_that_are_used_up_leave_leaves_early",),
     ),
 )

@@ -2,27 +2,25 @@
 
 import itertools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 import pytest
 
-from holder_service.domain.deadlines import PlanSize
-from holder_service.domain.pricing import BatchPrice, Price
 from holder_service.learning import fair_tree
 from holder_service.learning.fair_tree import _level_cells, _scores
 from holder_service.learning.features import BinnedFeature, Path
 from holder_service.learning.measuring import Measuring
 from holder_service.records.counting import TrueCounts
 from holder_service.records.engines import EncodedVersion
-from shared.amounts import NANO_PER_UNIT, Loss
-from shared.plans import Batch
+from shared.amounts import NANO_PER_UNIT
 from shared.relations import NeighbouringRelation
 from shared.rules import Cell, Record
 from shared.schema import Schema
 from shared.trainings import FairTree, Training
 from testing.registers import LEARNABLE, training
+from testing.step_sizes import Counted, exceeded
 
 COLUMNS: Final[list[dict[str, Any]]] = [
     *LEARNABLE["columns"],
@@ -69,12 +67,12 @@ class Engine:
 
     def __init__(self, records: Sequence[Record]) -> None:
         self.records = records
-        self.asked: list[tuple[Sequence[Cell], Sequence[Sequence[int]], Sequence[str]]] = []
+        self.asked: list[Counted] = []
 
     def count(
         self, _: EncodedVersion, cells: Sequence[Cell], classes: Sequence[Sequence[int]], sensitive: Sequence[str]
     ) -> TrueCounts:
-        self.asked.append((cells, classes, sensitive))
+        self.asked.append(Counted(cells, classes, sensitive))
         groups = SCHEMA.groups(sensitive)
         of_group = [[one for one in self.records if SCHEMA.group_of(one, sensitive) == group] for group in groups]
         return TrueCounts(np.stack([counted(cells, some) for some in of_group], axis=1))
@@ -171,29 +169,8 @@ def test_every_step_is_taken_and_is_no_larger_than_it_was_said_to_be(seed: int) 
 
     steps = fair_tree.steps(of, SCHEMA)
     assert len(engine.asked) == len(steps)
-    for step, (cells, classes, sensitive) in zip(steps, engine.asked, strict=True):
-        for name, most in sizes(step.size):
-            found = dict(sizes(size_of(cells, classes, sensitive)))[name]
-            assert found <= most, f"{step.name}: {name}"
-
-
-def size_of(cells: Sequence[Cell], classes: Sequence[Sequence[int]], sensitive: Sequence[str]) -> PlanSize:
-    """As of a batch that counts the same."""
-    batch = Batch.model_validate(
-        {
-            "name": "step", "mechanism": {"name": "laplace"}, "epsilon": "1",
-            "cells": [{"id": str(index), "any_of": cell.any_of} for index, cell in enumerate(cells)],
-        }
-    )  # fmt: skip
-    cuts = [len(SCHEMA.by_name[name].bands_from or ()) for name in sensitive if SCHEMA.by_name[name].bands_from]
-    price = Price(Loss(0), (BatchPrice(batch, tuple(map(tuple, classes)), Loss(0)),))
-    return PlanSize.of(price, SCHEMA.group_count(sensitive), band_cuts=cuts, sensitive=sensitive)
-
-
-def sizes(size: PlanSize) -> Iterator[tuple[str, int]]:
-    for name in size.__slots__:
-        value = getattr(size, name)
-        yield name, sum(value.values()) if name == "counts" else value
+    for step, asked_of_engine in zip(steps, engine.asked, strict=True):
+        assert exceeded(step, asked_of_engine, SCHEMA) == [], step.name
 
 
 def test_a_tree_decides_by_its_counts_and_its_leaves_part_everybody() -> None:
