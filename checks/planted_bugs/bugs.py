@@ -26,7 +26,6 @@ class Bug:
 
 
 _RELEASES: Final = "holder_service/services/releases.py"
-_MEASURING: Final = "holder_service/learning/measuring.py"
 _COLUMNS: Final = "holder_service/services/columns.py"
 _RELEASING: Final = "holder_service/web/rest/releasing.py"
 _ENCODED: Final = "holder_service/records/encoded.py"

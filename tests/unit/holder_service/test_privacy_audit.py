@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from holder_service.cli import app
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.learning import fair_tree
+from holder_service.learning.features import binned
 from holder_service.privacy_audit import trained
 from holder_service.privacy_audit.clopper_pearson import lower_limit, upper_limit
 from holder_service.privacy_audit.core import as_charged, true_counts
@@ -153,7 +154,7 @@ def test_the_command_ends_with_one_if_a_fault_is_not_found() -> None:
 def test_the_registers_of_a_training_are_what_their_stated_loss_supposes(tmp_path: Path) -> None:
     """By how much the split by age is ahead, and how many are counted with the person."""
     announced = fair_tree.steps(trained._TRAINING, trained._SCHEMA)
-    features = [fair_tree._Feature.of(one, trained._SCHEMA.by_name[one.column]) for one in trained._TRAINING.features]
+    features = binned(trained._TRAINING, trained._SCHEMA)
     cells = list(fair_tree._level_cells(features, [()], "repaid"))
     ahead = []
     for name, people in trained._SIDES.items():
