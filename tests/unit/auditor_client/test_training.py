@@ -160,7 +160,7 @@ def test_where_the_ratio_is_not_shown_it_says_what_would(loans: SimulatedHolder,
 
 
 def test_what_is_estimated_to_meet_the_ratio_is_not_said_to_be_shown(auditor: Auditor) -> None:
-    result = auditor.train("register", epsilon="0.06", ratio=0.8, **ASKED)
+    result = auditor.train("register", epsilon="0.03", ratio=0.8, **ASKED)
     tree = result.trained.tree
 
     assert tree is not None
