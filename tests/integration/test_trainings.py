@@ -1,6 +1,7 @@
 """A training end to end through the real service: charged once, stored, signed, replayed for nothing."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from shared.datasets import DatasetDescription
 from shared.releases import verify_signature
 from shared.scores import check_document
 from shared.trainings import TrainedTree, Training, TrainingQuote, TrainingRelease, training_identity
+from testing.console_visitors import visitor
 from testing.holders import TestedHolder, running_holder, serving
 from testing.refusals import refused
 from testing.registers import LEARNABLE, learnable_csv, plan, training
@@ -176,6 +178,31 @@ def test_a_restarted_holder_answers_with_the_same_bytes(loans: TestedHolder) -> 
         assert ask(again, training()).content == first.content
         assert again.spent(dataset="loans") == "1"
         assert again.is_intact()
+
+
+def test_many_who_ask_the_same_at_once_get_one_model_that_is_charged_once(loans: TestedHolder) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: ask(loans, training()), range(16)))
+
+    assert {answer.status_code for answer in answers} == {200, 201}
+    assert sum(answer.status_code == 201 for answer in answers) == 1
+    assert len({answer.content for answer in answers}) == 1
+    assert loans.spent(dataset="loans") == "1"
+
+
+def test_the_console_shows_what_a_charge_was_for(sqlite_loans: TestedHolder) -> None:
+    sequences = [ask(sqlite_loans, training()).json()["ledger"]["sequence"]]
+    sequences.append(sqlite_loans.release(plan(), dataset="loans").json()["ledger"]["sequence"])
+
+    with visitor(sqlite_loans) as visits:
+        trained, counted = (visits.get(f"/console/ledger/{sequence}") for sequence in sequences)
+        listed = visits.get("/console/ledger")
+
+    assert trained.status == counted.status == 200
+    assert "for a model learned from it" in trained.text
+    assert " Training sha256:" in trained.text
+    assert " Plan sha256:" in counted.text
+    assert "for a model learned from it" in listed.text
 
 
 @pytest.mark.parametrize(

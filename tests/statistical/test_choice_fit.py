@@ -1,6 +1,6 @@
 """A choice is drawn with the exact probabilities of permute-and-flip, and a scale that is off is caught.
 
-χ² over 100 000 draws against the probabilities of four candidates, summed over all orders in which they may be looked
+χ² over 40 000 draws against the probabilities of four candidates, summed over all orders in which they may be looked
 at, rejected below p = 10⁻⁶ for all choices together: that is the false-alarm rate. In the negative control the noise is
 half of what it has to be, and the largest χ² by chance is far below what is seen.
 
@@ -18,7 +18,7 @@ from scipy import stats
 
 from holder_service.mechanisms.choice import ChoiceMechanism
 
-DRAWS: Final = 100_000
+DRAWS: Final = 40_000
 SCORES: Final = (7, 9, 10, 9)
 CHOICES: Final = list(itertools.product((10**9, 4 * 10**8), (1, 2)))
 P_MIN: Final = 1e-6 / len(CHOICES)
