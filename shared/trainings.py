@@ -79,8 +79,21 @@ class FairTree(RequestModel):
     """Which algorithm it is."""
     depth: Annotated[StrictInt, Field(ge=1, le=limits.TRAINED_DEPTH_MAX)] = 4
     """The number of splits on every path."""
+    groups: Probability | None = Field(default=None, exclude_if=lambda groups: groups is None)
+    """The part of ε that finding the group with the highest rate of the label gets, as a decimal string; else 0.05."""
     splits: Probability = Field(default=NANO_PER_UNIT // 2, json_schema_extra={"default": "0.5"})
     """The part of ε that choosing the splits gets, as a decimal string; the leaves' counts get the rest."""
+
+    @property
+    def groups_nano(self) -> int:
+        """The part of ε for the groups, in nano-units."""
+        return NANO_PER_UNIT // 20 if self.groups is None else self.groups
+
+    @model_validator(mode="after")
+    def _leaves_something(self) -> Self:
+        if not self.groups_nano + self.splits < NANO_PER_UNIT:
+            raise ValueError("Leave a part of epsilon for the leaves: `groups` and `splits` together are less than 1.")
+        return self
 
 
 class PrivateFairTree(RequestModel):

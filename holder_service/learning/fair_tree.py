@@ -1,161 +1,166 @@
-"""A tree whose splits are chosen privately, and whose leaves are counted by label and group (7-training §2).
+"""A private tree whose splits prepare its leaves to decide fairly: our own design, `fair_tree` (7-training §2).
 
-The tree is complete and its depth public. On each level one candidate is chosen of each node, by noisy scores; at the
-end the leaves are counted by label and group, so that whoever gets the counts can let the leaves decide fairly.
+A binary tree of public depth d. Three parts of ε, public and by default .05, .50 and .45:
 
-**Score of a split**: how many of the node's people are decided rightly if each of both children decides as most of its
-people are, max(p, n) of the left one and of the right one, where p have the label and n have not. It is a whole number.
-A person more is in one node, on one side of each candidate, and adds 1 to p or to n there: the maximum grows by 1 or
-stays, whatever the candidate. So one person raises all scores of one node by 0 or 1 and no others, which is what
-`ChoiceMechanism` asks for. A tie between p and n is worth the same either way and is not broken. The nodes of a level
-are disjoint, so a level costs its ε once.
+1. *groups*: label × group is counted once, with Laplace noise. b* is the group with the highest rate of the label, as
+   far as the noise lets it be known.
+2. *split 1* to *split d*: on each level one candidate of each node is chosen by `ChoiceMechanism`.
+3. *leaves*: leaf × label × group is counted, with Laplace noise. Whoever gets these counts lets the leaves decide
+   fairly by them (post-processing); by itself a leaf decides as most of its people are.
 
-The bins of a feature (`learning.features`) are disjoint and together everybody in the node.
+**Score of a split.** Let A be the people with the label, and B those of group b* without it. At parity the others
+without the label have to be accepted more often than their rate asks for, and people of b* less often, so that it
+costs little who of the others is accepted: they weigh nothing. What a split is worth is how many are decided rightly if
+each child decides as most of A and B in it are:
+
+    u = max(A_left, B_left) + max(A_right, B_right)
+
+**Sensitivity.** u is a whole number. A person is in one node of a level, on one side of each candidate, and in A, in B
+or in neither. If the person comes, one of the four numbers of each candidate grows by 1, the same of A and B for all of
+them, or none does; and a maximum grows with one of its numbers by 0 or by 1. So one person raises all scores of one
+node by 0 or 1, lowers none, and touches no other node: scores are *monotone* in steps of at most 1, which is what
+`ChoiceMechanism` asks for. The nodes of a level are disjoint, so a level costs its ε once (parallel composition:
+McSherry 2009); levels add up (sequential composition). If one person takes the place of another, two come or go
+(`people_that_change`). b* is noisy and released before, so nothing else of the records is in a score.
+
+**Candidates** part a node's people by the bins of one feature: below a cut, or one value, or missing, against all
+others. They follow from the path alone: one that would send everybody to one side is none there, and of two that part
+alike the first counts. A node without any stays as it is, so that a tree has 2^d leaves or fewer.
+
+Sources: exponential mechanism over counts of a tree: Friedman, Schuster (2010); permute-and-flip: McKenna, Sheldon
+(2020).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Final, Self
 
-from holder_service.domain.deadlines import WORD_RULES, PlanSize
-from holder_service.learning.features import BinnedFeature, Path, binned, both_labels, numbered_cell
+import numpy as np
+
+from holder_service.learning.features import (
+    BinnedFeature,
+    Path,
+    binned,
+    both_labels,
+    group_rule,
+    numbered_cell,
+)
+from holder_service.learning.histograms import counted_leaves, extreme_group
 from holder_service.learning.measuring import IntArray, LearningStep, Measuring
-from shared import limits
+from holder_service.learning.nodes import GrowingNode
+from holder_service.learning.step_sizes import choice_size, count_size
 from shared.amounts import NANO_PER_UNIT
-from shared.problems import TooLarge
-from shared.rules import Cell
 from shared.schema import Schema
-from shared.trainings import FairTree, LeafHistogram, TrainedCounts, TrainedLeaf, TrainedTree, Training
+from shared.trainings import FairTree, TrainedCounts, TrainedLeaf, TrainedTree, Training
 
-LEAVES = "leaves"
+GROUPS: Final = "groups"
+LEAVES: Final = "leaves"
 
 
 def steps(training: Training, schema: Schema) -> tuple[LearningStep, ...]:
-    """A choice for each level, with equal shares of the part of ε for splits, and the leaves' counts with the rest.
+    """The groups, a choice for each level with equal shares of the part of ε for splits, and the leaves with the rest.
 
     Raises:
         TooLarge: A level or the leaves have too many cells.
     """
-    algorithm = training.algorithm_as(FairTree)
-    depth = algorithm.depth
-    each_nano = training.epsilon * algorithm.splits // NANO_PER_UNIT // depth
-    levels = tuple(
-        LearningStep(_level(level), "choices", each_nano, classes=1, size=_level_size(training, schema, level))
-        for level in range(depth)
+    asked = training.algorithm_as(FairTree)
+    groups_nano = training.epsilon * asked.groups_nano // NANO_PER_UNIT
+    split_nano = training.epsilon * asked.splits // NANO_PER_UNIT // asked.depth
+    leaves_nano = training.epsilon - groups_nano - split_nano * asked.depth
+    levels = (
+        LearningStep(_level(level), "choices", split_nano, 1, choice_size(training, schema, level=level))
+        for level in range(asked.depth)
     )
-    leaves = LearningStep(
-        LEAVES, "counts", training.epsilon - each_nano * depth, classes=1, size=_leaves_size(training, schema)
+    leaves_size = count_size(training, schema, cells=2**asked.depth, tests=asked.depth)
+    return (
+        LearningStep(GROUPS, "counts", groups_nano, 1, count_size(training, schema, cells=1, tests=0)),
+        *levels,
+        LearningStep(LEAVES, "counts", leaves_nano, 1, leaves_size),
     )
-    return (*levels, leaves)
 
 
 def learn(training: Training, schema: Schema, measuring: Measuring) -> tuple[TrainedTree, TrainedCounts]:
-    """Grow the tree level by level, and count its leaves."""
+    """Find b*, grow the tree level by level, and count its leaves."""
+    positive, negative = both_labels(training.label)
+    by_label = [numbered_cell(index, (one,)) for index, one in enumerate((positive, negative))]
+    rates = measuring.counts(GROUPS, by_label, training.sensitive)
+    best_off = extreme_group(rates, deviation=2**0.5 * measuring.noise(GROUPS).scale, highest=True)
+    group = group_rule(schema.groups(training.sensitive)[best_off], training.sensitive, schema)
     features = binned(training, schema)
-    splits = [split for feature in features for split in feature.splits]
-    paths: list[Path] = [()]
+    nodes = [GrowingNode.root(features)]
     for level in range(training.algorithm_as(FairTree).depth):
-        chosen = measuring.choices(
-            _level(level), [numbered_cell(index, path) for index, path in enumerate(paths)],
-            list(_level_cells(features, paths, training.label)),
-            partial(_scores, features, nodes=len(paths)),
-        )  # fmt: skip
-        paths = [
-            (*path, side)
-            for path, split in zip(paths, chosen, strict=True)
-            for side in (splits[split].left, splits[split].right)
-        ]
-    labelled = [(*path, has_label) for path in paths for has_label in both_labels(training.label)]
-    cells = [numbered_cell(index, path) for index, path in enumerate(labelled)]
-    counts = measuring.counts(LEAVES, cells, training.sensitive).reshape(len(paths), 2, -1)
-    return _tree(paths, counts), TrainedCounts(
-        groups=schema.groups(training.sensitive),
-        noise=measuring.noise(LEAVES),
-        leaves=tuple(
-            LeafHistogram(id=str(index), positive=tuple(positive), negative=tuple(negative))
-            for index, (positive, negative) in enumerate(counts.tolist())
-        ),
+        looks = [Look.at(node, features, ((positive,), (negative, *group))) for node in nodes]
+        looking = [look for look in looks if look.candidates]
+        rules = [rule for look in looking for rule in look.rules]
+        if looking:
+            chosen = measuring.choices(
+                _level(level), [numbered_cell(index, look.node.path) for index, look in enumerate(looking)],
+                [numbered_cell(index, rule) for index, rule in enumerate(rules)], partial(scores_of, looking),
+            )  # fmt: skip
+            split = iter(chosen)
+            below = [
+                look.node.split(features, look.candidates[next(split)]) if look.candidates else (look.node,)
+                for look in looks
+            ]
+            nodes = [node for some in below for node in some]
+    paths = {str(index): node.path for index, node in enumerate(nodes)}
+    counts, favourable = counted_leaves(measuring, LEAVES, paths, training)
+    leaves = (
+        TrainedLeaf(cell=numbered_cell(index, node.path), favourable=decided)
+        for index, (node, decided) in enumerate(zip(nodes, favourable, strict=True))
     )
+    return TrainedTree(leaves=tuple(leaves)), counts
 
 
-def _level_cells(features: Sequence[BinnedFeature], paths: Sequence[Path], label: str) -> Iterator[Cell]:
-    """What a level counts: for each feature the nodes, of each the bins, of each those with the label and without."""
-    rules = (
-        (*path, *people, has_label)
-        for feature in features
-        for path in paths
-        for people in feature.bins
-        for has_label in both_labels(label)
-    )
-    return (numbered_cell(index, rule) for index, rule in enumerate(rules))
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is counted in a node, and the candidates that are scored by it.
+
+    Attributes:
+        node: Where.
+        candidates: Indices of features and of splits of them, feature by feature.
+        sides: Of each feature with candidates, 1 where a bin that is left goes left, shape (candidates, bins).
+        rules: Of each of these features, in order, and of each bin that is left: A in it, B in it.
+    """
+
+    node: GrowingNode
+    candidates: tuple[tuple[int, int], ...]
+    sides: tuple[IntArray, ...]
+    rules: tuple[Path, ...]
+
+    @classmethod
+    def at(cls, node: GrowingNode, features: Sequence[BinnedFeature], people: tuple[Path, Path]) -> Self:
+        """The look at a node, where A and B are these people."""
+        candidates = node.candidates(features)
+        sides: list[IntArray] = []
+        rules: list[Path] = []
+        for feature in dict.fromkeys(index for index, _ in candidates):
+            bins = sorted(node.left[feature])
+            numbers = [number for index, number in candidates if index == feature]
+            sides.append(features[feature].sides[np.ix_(numbers, bins)])
+            rules += [(*node.path, *features[feature].bins[one], *who) for one in bins for who in people]
+        return cls(node, tuple(candidates), tuple(sides), tuple(rules))
+
+    def scores(self, counts: IntArray) -> list[int]:
+        """U of each candidate, from the true counts of the rules, shape (rules,)."""
+        scores: list[int] = []
+        start = 0
+        for sides in self.sides:
+            bins = sides.shape[1]
+            of_bins = counts[start : start + 2 * bins].reshape(bins, 2)
+            left = sides @ of_bins  # (candidates, 2)
+            right = of_bins.sum(axis=0) - left
+            scores += (left.max(axis=1) + right.max(axis=1)).tolist()
+            start += 2 * bins
+        return scores
 
 
-def _scores(features: Sequence[BinnedFeature], counts: IntArray, *, nodes: int) -> list[list[int]]:
-    """The score of each split, of each node, from true counts in the order of `_level_cells`."""
-    scores: list[list[int]] = [[] for _ in range(nodes)]
-    start = 0
-    for feature in features:
-        end = start + nodes * len(feature.bins) * 2
-        of_bins = counts[start:end].reshape(nodes, len(feature.bins), 2)
-        left = feature.sides @ of_bins  # (nodes, splits, 2)
-        right = of_bins.sum(axis=1, keepdims=True) - left
-        rightly = left.max(axis=2) + right.max(axis=2)
-        scores = [before + more for before, more in zip(scores, rightly.tolist(), strict=True)]
-        start = end
-    return scores
-
-
-def _tree(paths: Sequence[Path], counts: IntArray) -> TrainedTree:
-    """The leaves, each deciding as most of its people are, as counted; counts of shape (leaves, 2, groups)."""
-    favourable = counts[:, 0].sum(axis=1) > counts[:, 1].sum(axis=1)
-    return TrainedTree(
-        leaves=tuple(
-            TrainedLeaf(cell=numbered_cell(index, path), favourable=bool(favourable[index]))
-            for index, path in enumerate(paths)
-        )
-    )
+def scores_of(looks: Sequence[Look], counts: IntArray) -> list[list[int]]:
+    """Those of each node, from the true counts of all rules."""
+    ends = np.cumsum([len(look.rules) for look in looks])
+    return [look.scores(some) for look, some in zip(looks, np.split(counts, ends[:-1]), strict=True)]
 
 
 def _level(level: int) -> str:
-    return f"splits of level {level + 1}"
-
-
-def _level_size(training: Training, schema: Schema, level: int) -> PlanSize:
-    """As many cells as the level counts at most; a cell's rule has its node's splits, its bin and the label."""
-    nodes = 2**level
-    cells = nodes * sum(one.bins(schema.by_name[one.column]) for one in training.features) * 2
-    if cells > limits.CELLS_PER_STEP_MAX:
-        raise TooLarge(
-            what=f"cells on level {level + 1} (nodes times bins times both labels)", limit=limits.CELLS_PER_STEP_MAX,
-            path="features", asked="training", remedy="name fewer features or cuts, or a smaller depth",
-        )  # fmt: skip
-    features = len(training.features)
-    return PlanSize(
-        rules=cells + nodes, predicates=cells * (level + 3) + nodes * level, values=0, cuts=_cuts(training),
-        columns=features + 1, counts={"choice": cells + 8 * nodes}, gaussians=0, classes=features,
-        words=cells // WORD_RULES + features, word_columns=(cells // WORD_RULES + features) * (features + 1), starts=1,
-    )  # fmt: skip
-
-
-def _leaves_size(training: Training, schema: Schema) -> PlanSize:
-    """As many counts as the leaves have by label and group."""
-    depth = training.algorithm_as(FairTree).depth
-    cells = 2 ** (depth + 1)
-    counts = cells * schema.group_count(training.sensitive)
-    if counts > limits.COUNTS_PER_PLAN_MAX:
-        raise TooLarge(
-            what="counts (leaves times both labels times groups)", limit=limits.COUNTS_PER_PLAN_MAX, path="sensitive",
-            asked="training", remedy="name fewer sensitive columns, or a smaller depth",
-        )  # fmt: skip
-    bands = [schema.by_name[name] for name in training.sensitive]
-    band_cuts = [len(column.bands_from) + 1 for column in bands if column.bands_from is not None]
-    columns = len(training.features) + 1
-    return PlanSize(
-        rules=cells, predicates=cells * (depth + 1), values=0,
-        cuts=_cuts(training) + sum(band_cuts), columns=columns + len(band_cuts), counts={"laplace": counts},
-        gaussians=0, classes=1, words=-(-cells // WORD_RULES), word_columns=-(-cells // WORD_RULES) * columns, starts=1,
-    )  # fmt: skip
-
-
-def _cuts(training: Training) -> int:
-    """How often columns are cut at most: numbers twice at each cut, and once more each, as the label is."""
-    return 1 + sum(2 * len(one.cuts or ()) + 1 for one in training.features)
+    return f"split {level + 1}"

@@ -4,13 +4,14 @@ The bins of a feature exclude each other, and everybody is in one. **Missing val
 each split sends them to one side, which is public, and one split has them alone on its left side.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Schema
+from shared.schema import Column, Group, Schema
 from shared.trainings import Training, TrainingFeature
 
 Path = tuple[Predicate, ...]
@@ -70,6 +71,26 @@ def numbered_cell(index: int, rule: Path) -> Cell:
 def both_labels(name: str) -> tuple[Predicate, Predicate]:
     """Those with the label, and those without it."""
     return Predicate(column=name, op="eq", value=True), Predicate(column=name, op="eq", value=False)
+
+
+def group_rule(group: Group, sensitive: Sequence[str], schema: Schema) -> Path:
+    """Who is in a group: a value, a band or none of each sensitive column."""
+    return tuple(
+        test for value, name in zip(group, sensitive, strict=True) for test in _group_tests(value, schema.by_name[name])
+    )
+
+
+def _group_tests(value: str | bool | None, column: Column) -> Iterator[Predicate]:
+    if value is None:
+        yield Predicate(column=column.name, op="is_missing")
+    elif column.bands_from is None:
+        yield Predicate(column=column.name, op="eq", value=value)
+    else:
+        band = column.group_values.index(value)
+        if band > 0:
+            yield Predicate(column=column.name, op="ge", value=column.bands_from[band - 1])
+        if band < len(column.bands_from):
+            yield Predicate(column=column.name, op="lt", value=column.bands_from[band])
 
 
 def _by_order(feature: TrainingFeature, column: Column) -> tuple[list[Path], list[BinSplit]]:

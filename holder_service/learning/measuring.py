@@ -8,7 +8,7 @@ one after the other: Dwork, Rothblum, Vadhan 2010).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,7 +19,9 @@ from holder_service.domain.disjointness import disjoint_classes
 from holder_service.mechanisms.choice import ChoiceMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from holder_service.records.engines import Counts, EncodedVersion
+from holder_service.records.scored_chunks import ScoredColumn
 from shared.amounts import Loss, format_nano
+from shared.columns import extended
 from shared.noise import DiscreteLaplaceNoise
 from shared.relations import NeighbouringRelation
 from shared.rules import Cell
@@ -151,12 +153,23 @@ class Measuring:
     steps: Sequence[LearningStep]
     _taken: set[str] = field(default_factory=set)
 
-    def counts(self, name: str, cells: Sequence[Cell], sensitive: Sequence[str] = ()) -> IntArray:
-        """Noisy counts of some cells by groups, shape (cells, groups), in people."""
+    def counts(
+        self, name: str, cells: Sequence[Cell], sensitive: Sequence[str] = (), scored: Sequence[ScoredColumn] = ()
+    ) -> IntArray:
+        """Noisy counts of some cells by groups, shape (cells, groups), in people.
+
+        Args:
+            name: The step's.
+            cells: What is counted.
+            sensitive: The columns that the groups are made of; without any there is one group, everybody.
+            scored: Scores that the cells name beside declared columns.
+        """
         step = self._take(name, "counts")
-        classes = self._classes(step, cells)
+        schema = extended(self.schema, {one.column.name: one.column for one in scored}, reads={})
+        classes = self._classes(step, cells, schema)
         mechanism = step.noise(self.relation)
-        true_counts = self.engine.count(self.version, cells, classes, sensitive).reveal_to_mechanism()
+        version = replace(self.version, scored=tuple(scored))
+        true_counts = self.engine.count(version, cells, classes, sensitive).reveal_to_mechanism()
         return np.array(mechanism.release(true_counts.ravel().tolist()), dtype=np.int64).reshape(true_counts.shape)
 
     def sums(
@@ -168,7 +181,7 @@ class Measuring:
             Overspent: One person changes the sums by more than was announced.
         """
         step = self._take(name, "sums")
-        classes = self._classes(step, cells)
+        classes = self._classes(step, cells, self.schema)
         groups = self.schema.group_count(sensitive)
         if largest_change(combinations, classes, groups) > step.sensitivity:
             raise Overspent(f"Step {name!r}: the sums change by more than was paid for.")
@@ -202,7 +215,10 @@ class Measuring:
 
     def noise(self, name: str) -> DiscreteLaplaceNoise:
         """What a step of counts or sums adds: public, and not taken by asking."""
-        return next(step for step in self.steps if step.name == name).noise(self.relation).noise
+        found = [step for step in self.steps if step.name == name]
+        if len(found) != 1:
+            raise Overspent(f"Step {name!r} was not paid for.")
+        return found[0].noise(self.relation).noise
 
     def _take(self, name: str, measures: str) -> LearningStep:
         found = [step for step in self.steps if step.name == name and step.measures == measures]
@@ -211,8 +227,8 @@ class Measuring:
         self._taken.add(name)
         return found[0]
 
-    def _classes(self, step: LearningStep, cells: Sequence[Cell]) -> tuple[tuple[int, ...], ...]:
-        classes = disjoint_classes(cells, self.schema)
+    def _classes(self, step: LearningStep, cells: Sequence[Cell], schema: Schema) -> tuple[tuple[int, ...], ...]:
+        classes = disjoint_classes(cells, schema)
         if len(classes) > step.classes:
             raise Overspent(f"Step {step.name!r}: its cells fall into more classes than were paid for.")
         return classes

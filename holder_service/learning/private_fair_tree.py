@@ -24,13 +24,13 @@ number of people who change.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from holder_service.domain.deadlines import WORD_RULES, PlanSize
-from holder_service.learning.features import BinnedFeature, Path, binned, both_labels, numbered_cell
+from holder_service.learning.features import BinnedFeature, binned, both_labels, numbered_cell
 from holder_service.learning.measuring import IntArray, LearningStep, Measuring
+from holder_service.learning.nodes import GrowingNode
 from holder_service.learning.quadratic import FloatArray
 from shared import limits
 from shared.amounts import NANO_PER_UNIT
@@ -67,7 +67,7 @@ def learn(training: Training, schema: Schema, measuring: Measuring) -> tuple[Tra
     algorithm = training.algorithm_as(PrivateFairTree)
     features = binned(training, schema)
     near = [similar_bins(one, algorithm.similarity) for one in features]
-    growing, grown = [_Node.root(features)], []
+    growing, grown = [GrowingNode.root(features)], []
     for level in range(algorithm.depth):
         # A node without candidates stays a leaf: which bins are left of each feature is public.
         grown += [node for node in growing if not node.candidates(features)]
@@ -122,43 +122,8 @@ def fair_gain(counts: FloatArray, left: IntArray, right: IntArray, near: IntArra
     return gain
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """A node that may still be split: who is in it, and the bins that are left of each feature."""
-
-    path: Path
-    left: tuple[frozenset[int], ...]
-
-    @classmethod
-    def root(cls, features: Sequence[BinnedFeature]) -> "_Node":
-        return cls((), tuple(frozenset(range(len(one.bins))) for one in features))
-
-    def candidates(self, features: Sequence[BinnedFeature]) -> list[tuple[int, int]]:
-        """Indices of features and of splits of them that leave bins on both sides."""
-        return [
-            (index, number)
-            for index, (feature, bins) in enumerate(zip(features, self.left, strict=True))
-            for number, split in enumerate(feature.splits)
-            if bins.intersection(split.left_bins) and bins.difference(split.left_bins)
-        ]
-
-    def split(self, features: Sequence[BinnedFeature], chosen: tuple[int, int]) -> tuple["_Node", "_Node"]:
-        """The nodes on both sides."""
-        index, number = chosen
-        split = features[index].splits[number]
-        bins = self.left[index]
-        return (
-            _Node((*self.path, split.left), _replaced(self.left, index, bins.intersection(split.left_bins))),
-            _Node((*self.path, split.right), _replaced(self.left, index, bins.difference(split.left_bins))),
-        )
-
-
-def _replaced(left: tuple[frozenset[int], ...], index: int, bins: frozenset[int]) -> tuple[frozenset[int], ...]:
-    return (*left[:index], bins, *left[index + 1 :])
-
-
 def _counted(
-    measuring: Measuring, name: str, features: Sequence[BinnedFeature], nodes: Sequence[_Node], label: str
+    measuring: Measuring, name: str, features: Sequence[BinnedFeature], nodes: Sequence[GrowingNode], label: str
 ) -> list[list[FloatArray]]:
     """Of each node and feature noisy counts by bin and label, shape (bins, 2); 0 where the noise left less."""
     counted = [[np.zeros((len(one.bins), 2)) for one in features] for _ in nodes]
@@ -176,7 +141,7 @@ def _counted(
 
 
 def _best(
-    node: _Node, features: Sequence[BinnedFeature], near: Sequence[IntArray], counts: Sequence[FloatArray]
+    node: GrowingNode, features: Sequence[BinnedFeature], near: Sequence[IntArray], counts: Sequence[FloatArray]
 ) -> tuple[int, int]:
     """The candidate of the largest gain, the first of those that are equal."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from holder_service.learning.fair_tree import LEAVES
 from holder_service.learning.learners import LEARNERS
 from holder_service.learning.measuring import LearningStep, Measuring
 from holder_service.privacy_audit.log_likelihood_ratio import log_likelihood
@@ -38,15 +39,17 @@ _SCHEMA: Final = Schema.model_validate(
 )  # fmt: skip
 _TRAINING: Final = Training.model_validate(
     {
-        "algorithm": {"name": "fair_tree", "depth": 1}, "label": "repaid", "sensitive": ["sex"], "epsilon": "2",
+        "algorithm": {"name": "fair_tree", "depth": 1, "splits": "0.5"}, "label": "repaid",
+        "sensitive": ["sex"], "epsilon": "2",
         "features": [{"column": "age", "cuts": [50]}, {"column": "citizen"}], "version": 1,
     }
 )  # fmt: skip
 _PERSON: Final[Record] = {"age": 60, "citizen": True, "sex": "Female", "repaid": True}
-_OLD: Final[Record] = {"age": 60, "citizen": False, "sex": "Female", "repaid": True}
+_OLD: Final[Record] = {"age": 60, "citizen": False, "sex": "Male", "repaid": True}
 _YOUNG: Final[Record] = {"age": 20, "citizen": True, "sex": "Male", "repaid": False}
-_CROWD: Final = (*[_OLD] * 10, *[_YOUNG] * 10)
-"""Divided by age 20 are decided rightly, and 21 with the person; by citizenship 20, with the person or without."""
+_CROWD: Final = (*[_OLD] * 100, *[_YOUNG] * 10)
+"""Men are best off whatever the noise on the groups is. Divided by age 110 are decided rightly, and 111 with the
+person; by citizenship 110, with the person or without."""
 AHEAD: Final = (1, 0)
 """By how many people the split by age is ahead, with the person and without."""
 
@@ -93,7 +96,7 @@ class TrainedPair:
         values = tuple([_value(_learned(side, steps)) for _ in range(runs)] for side in (here, there))
         epsilon = _TRAINING.epsilon / NANO_PER_UNIT
         found = examine_values((values[0], values[1]), epsilon=epsilon, delta=0, alpha=alpha)
-        stated = max(map(abs, _SPLIT_LOSSES.values())) + 1 / _scale("counts")
+        stated = max(map(abs, _SPLIT_LOSSES.values())) + 1 / _scale(LEAVES)
         return replace(found, stated=stated, excess=found.bound - stated)
 
 
@@ -134,9 +137,13 @@ def _announced() -> tuple[LearningStep, ...]:
     return LEARNERS[_TRAINING.algorithm.name].steps(_TRAINING, _SCHEMA)
 
 
-def _scale(measures: str) -> float:
-    [step] = (step for step in _announced() if step.measures == measures)
-    return step.quoted(NeighbouringRelation("add_remove")).scale
+def _step(name: str) -> LearningStep:
+    [step] = (step for step in _announced() if step.name == name)
+    return step
+
+
+def _scale(name: str) -> float:
+    return _step(name).quoted(NeighbouringRelation("add_remove")).scale
 
 
 def _learned(counted: _Counted, steps: Steps) -> tuple[str, int]:
@@ -155,7 +162,7 @@ def _split_losses() -> dict[str, float]:
 
     The one that is d behind is taken with probability e^(−d/scale)/2: McKenna, Sheldon (2020).
     """
-    here, there = (math.exp(-people / _scale("choices")) / 2 for people in AHEAD)
+    here, there = (math.exp(-people / _scale("split 1")) / 2 for people in AHEAD)
     return {"age": math.log((1 - here) / (1 - there)), "citizen": math.log(here / there)}
 
 
@@ -165,7 +172,6 @@ _SPLIT_LOSSES: Final = _split_losses()
 def _value(drawn: tuple[str, int]) -> float:
     """The answer's log likelihood ratio: of the register with the person, against the one without."""
     column, noisy = drawn
-    alike = 10 if column == "age" else 0
-    noise = next(step for step in _announced() if step.measures == "counts").noise(NeighbouringRelation("add_remove"))
-    ratio = log_likelihood(noise.noise, noisy, alike + 1) - log_likelihood(noise.noise, noisy, alike)
+    noise = _step(LEAVES).noise(NeighbouringRelation("add_remove"))
+    ratio = log_likelihood(noise.noise, noisy, 1) - log_likelihood(noise.noise, noisy, 0)
     return round(_SPLIT_LOSSES[column] + ratio, 6)

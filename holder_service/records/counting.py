@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, Final, NoReturn
 
@@ -22,6 +22,7 @@ from holder_service.domain.admitted import band_partition
 from holder_service.records.atoms import ColumnAtoms
 from holder_service.records.encoded import CHUNK_RECORDS_MAX, Chunk, Records
 from holder_service.records.matching import WORD_BITS, RuleWords
+from holder_service.records.scored_chunks import ScoredChunks, ScoredColumn
 from holder_service.records.walking import TreeWalk
 from shared.rules import Cell, Rule
 
@@ -57,7 +58,11 @@ class TrueCounts:
 
 
 def count_cells(
-    records: Records, cells: Sequence[Cell], classes: Sequence[Sequence[int]], sensitive: Sequence[str]
+    records: Records,
+    cells: Sequence[Cell],
+    classes: Sequence[Sequence[int]],
+    sensitive: Sequence[str],
+    scored: Sequence[ScoredColumn] = (),
 ) -> TrueCounts:
     """Count, for every cell and group, the people whom the cell matches; of an aggregate table, those of its rows.
 
@@ -66,12 +71,13 @@ def count_cells(
         cells: Unions of rules.
         classes: Classes of mutually disjoint cells, as indices of `cells`; each cell is in one.
         sensitive: The columns that the groups are made of; without any there is one group, everybody.
+        scored: Scores that cells name, worked out for this count alone.
 
     Returns:
         Counts in people, shape (cells, groups), the groups in the order of `Schema.groups`.
     """
     # One chunk is handed over like many: whether one more record begins another must not be seen.
-    return TrueCounts(added_counts(records, cells, classes, sensitive, each=_threads().map))
+    return TrueCounts(added_counts(records, cells, classes, sensitive, scored, each=_threads().map))
 
 
 def added_counts(
@@ -79,19 +85,23 @@ def added_counts(
     cells: Sequence[Cell],
     classes: Sequence[Sequence[int]],
     sensitive: Sequence[str],
+    scored: Sequence[ScoredColumn] = (),
     *,
     each: Callable[[Callable[[Chunk], _Counts], Iterable[Chunk]], Iterable[_Counts]],
 ) -> _Counts:
     """The true counts of some records in the open, shape (cells, groups), for an engine that adds up many such parts.
 
     Args:
-        records, cells, classes, sensitive: As for `count_cells`.
+        records, cells, classes, sensitive, scored: As for `count_cells`.
         each: Calls a function of a chunk for each chunk, as `map` does.
     """
+    with_scores = ScoredChunks.compiled(records, scored)
+    records = replace(records, schema=with_scores.schema)
     groups = _Groups.of_columns(records, sensitive)
     counters = list(_counters(classes, cells, groups.size, records))
 
     def count(chunk: Chunk) -> npt.NDArray[np.int64]:
+        chunk = with_scores.of(chunk)
         counts = np.zeros((len(cells), groups.size), dtype=np.int64)
         group = groups.of(chunk)
         for counter in counters:

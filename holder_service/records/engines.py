@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from holder_service.records.counting import TrueCounts
 from holder_service.records.formats import RecordsUrl, Upload
 from holder_service.records.progress import Report, unseen
+from holder_service.records.scored_chunks import ScoredColumn
 from shared.rules import Cell
 from shared.schema import Column, Schema
 
@@ -33,12 +34,14 @@ class EncodedVersion:
         name: That of its encoded records; `None` if they were taken away.
         schema: The declared columns.
         derived: The derived columns beside them.
+        scored: The scores that are worked out while counting.
     """
 
     dataset: str
     name: str | None
     schema: Schema
     derived: tuple[DerivedFile, ...] = ()
+    scored: tuple[ScoredColumn, ...] = ()
 
 
 class DerivedValues(NamedTuple):

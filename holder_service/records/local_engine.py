@@ -84,7 +84,7 @@ class LocalEngine:
         self, version: EncodedVersion, cells: Sequence[Cell], classes: Sequence[Sequence[int]], sensitive: Sequence[str]
     ) -> TrueCounts:
         """Count in threads of this process."""
-        return count_cells(self.records_of(version), cells, classes, sensitive)
+        return count_cells(self.records_of(version), cells, classes, sensitive, version.scored)
 
     def make_column(self, version: EncodedVersion, values: DerivedValues, *, apart: Callable[..., None]) -> None:
         """Write one more file, in a process of its own."""

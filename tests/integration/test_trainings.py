@@ -61,7 +61,7 @@ def test_a_training_is_answered_charged_and_signed(loans: TestedHolder) -> None:
     assert release.counts is not None
     assert release.counts.groups == (("Female",), ("Male",))
     assert [len(leaf.positive) for leaf in release.counts.leaves] == [2] * 4
-    assert release.counts.noise.scale == pytest.approx(2.0)
+    assert release.counts.noise.scale == pytest.approx(1 / 0.45)
     assert release.charge.document() == {"epsilon": "1", "delta": "0"}
     assert release.remaining.document() == {"epsilon": "9", "delta": "0"}
     assert loans.spent(dataset="loans") == "1"
@@ -141,7 +141,7 @@ def test_a_quote_says_the_price_and_touches_nothing(loans: TestedHolder) -> None
 
     assert answer.charge.document() == {"epsilon": "0.5", "delta": "0"}
     assert [(step.measures, step.epsilon) for step in answer.steps] == [
-        *[("choices", "0.083333333")] * 3, ("counts", "0.250000001"),
+        ("counts", "0.025"), *[("choices", "0.083333333")] * 3, ("counts", "0.225000001"),
     ]  # fmt: skip
     released = ask(loans, training(epsilon="0.5", depth=3)).json()
     assert [step.model_dump() for step in answer.steps] == released["steps"]
@@ -206,14 +206,14 @@ def test_the_console_shows_what_a_charge_was_for(sqlite_loans: TestedHolder) -> 
 
 
 @pytest.mark.parametrize(
-    ("relation", "scale"), [("add_remove", 2.0), ("replace", 4.0)]
+    ("relation", "people"), [("add_remove", 1), ("replace", 2)]
 )  # fmt: skip
-def test_the_noise_is_that_of_the_relation(sqlite_holder: TestedHolder, relation: str, scale: float) -> None:
+def test_the_noise_is_that_of_the_relation(sqlite_holder: TestedHolder, relation: str, people: int) -> None:
     sqlite_holder.offer("loans", learnable_csv(), columns=LEARNABLE["columns"], relation=relation)
 
     steps = quoted(sqlite_holder, training(depth=1)).json()["steps"]
 
-    assert [step["scale"] for step in steps] == [pytest.approx(scale), pytest.approx(scale)]
+    assert [step["scale"] for step in steps] == pytest.approx([people / part for part in (0.05, 0.5, 0.45)])
     assert ask(sqlite_holder, training(depth=1)).json()["relation"] == relation
 
 

@@ -47,6 +47,7 @@ from shared import limits
 from shared.columns import DerivedColumn, ScoreOrigin, extended
 from shared.rules import Cell
 from shared.schema import Schema
+from shared.scores import columns_of
 
 SWEPT_EVERY_S: Final = 10.0
 COUNTED_WITHIN_S: Final = 2.0 * limits.RELEASE_S_MAX
@@ -213,7 +214,10 @@ class SparkEngine:
     ) -> TrueCounts:
         """Have every partition of the chunks counted, and add the answers up here."""
         kept = self._kept(version)
-        looked_at = {*sensitive, *(test.column for cell in cells for rule in cell.any_of for test in rule.all_of)}
+        looked_at = {
+            *sensitive, *(test.column for cell in cells for rule in cell.any_of for test in rule.all_of),
+            *(name for one in version.scored for name in columns_of(one.document)),
+        }  # fmt: skip
         schema = extended(version.schema, {one.column.name: one.column for one in version.derived}, reads={})
         declared = ChunkCells.of_records(version.schema, looked_at, own=version.schema.is_aggregate)
         derived = [
@@ -225,7 +229,7 @@ class SparkEngine:
             if self._files.derived_at(name) is None:
                 raise VersionGone("A derived column was made anew or taken away just now; ask again.")
         every = ChunkCells(tuple(cell for some in (declared, *(more for _, more in derived)) for cell in some.cells))
-        question = tasks.ChunkCount(schema, every, cells, classes, sensitive)
+        question = tasks.ChunkCount(schema, every, cells, classes, sensitive, version.scored)
 
         def work(spark: SparkSession) -> pa.Table:
             rows = self._table(spark, str(version.name), (*CHUNK, *declared.fields))

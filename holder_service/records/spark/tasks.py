@@ -29,6 +29,7 @@ from holder_service.records.formats import RecordFormat, Upload
 from holder_service.records.linked import LinkedValues
 from holder_service.records.person_keys import DIGEST, PersonKeys, PersonSecret, join_hashes, shared_hashes
 from holder_service.records.progress import Report, unseen
+from holder_service.records.scored_chunks import ScoredColumn
 from holder_service.records.scoring import score_values
 from holder_service.records.sources import FetchedPart, FilePart, fetched_split
 from holder_service.records.spark.chunk_rows import CHUNK, ChunkCells, batch_of, rows_of
@@ -215,6 +216,7 @@ class ChunkCount:
         cells: Unions of rules.
         classes: Of disjoint cells, as indices.
         sensitive: The columns that the groups are made of.
+        scored: Scores that are worked out while counting.
     """
 
     schema: Schema
@@ -222,13 +224,14 @@ class ChunkCount:
     cells: Sequence[RuleCell]
     classes: Sequence[Sequence[int]]
     sensitive: Sequence[str]
+    scored: Sequence[ScoredColumn] = ()
 
 
 def count_chunks(batches: Iterable[pa.RecordBatch], *, question: ChunkCount) -> Batches:
     """Count the chunks of a partition; one row, whatever they are."""
     chunks, counts = 0, None
     for records in _records(batches, question.schema, question.chunk_cells):
-        some = added_counts(records, question.cells, question.classes, question.sensitive, each=map)
+        some = added_counts(records, question.cells, question.classes, question.sensitive, question.scored, each=map)
         counts = some if counts is None else counts + some
         chunks += len(records.chunks)
     yield batch_of(COUNTED, chunks=chunks, counts=None if counts is None else counts.tobytes())

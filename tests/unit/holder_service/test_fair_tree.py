@@ -1,197 +1,221 @@
-"""fair_tree: its splits and scores against a slow reading of what they mean, and its steps against what it takes."""
+"""`fair_tree`: scores that one person moves by a step at most, and without noise the best splits."""
 
-import itertools
 import random
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from holder_service.learning import fair_tree
-from holder_service.learning.fair_tree import _level_cells, _scores
-from holder_service.learning.features import BinnedFeature, Path
-from holder_service.learning.measuring import Measuring
-from holder_service.records.counting import TrueCounts
-from holder_service.records.engines import EncodedVersion
-from shared.amounts import NANO_PER_UNIT
+from holder_service.learning.features import binned, both_labels, group_rule
+from holder_service.learning.histograms import extreme_group
+from holder_service.learning.measuring import Measuring, Overspent
+from holder_service.learning.nodes import GrowingNode
+from shared.amounts import Loss
 from shared.relations import NeighbouringRelation
-from shared.rules import Cell, Record
-from shared.schema import Schema
-from shared.trainings import FairTree, Training
-from testing.registers import LEARNABLE, training
-from testing.step_sizes import Counted, exceeded
+from shared.rules import Predicate, Record, Rule
+from shared.schema import Column, Schema
+from shared.trainings import TrainedCounts, TrainedTree, Training
+from testing.small_trainings import exactly, learned, loaded_people, small_people, small_schema, small_training
 
-COLUMNS: Final[list[dict[str, Any]]] = [
-    *LEARNABLE["columns"],
-    {"name": "member", "type": "boolean", "nullable": True},
-    {"name": "region", "type": "category", "categories": ["north", "south"], "nullable": True},
-    {"name": "country", "type": "category", "categories": ["here"]},
-    {"name": "band", "type": "integer", "minimum": 0, "maximum": 99, "sensitive": True, "bands_from": [30, 60]},
-]
-SCHEMA: Final = Schema.model_validate({"person_key": "id", "columns": COLUMNS})
-EVERY_KIND: Final = [
-    {"column": "age", "cuts": [25, 50, 75]}, {"column": "hours", "cuts": [20, 40.5]}, {"column": "education"},
-    {"column": "citizen"}, {"column": "member"}, {"column": "region"}, {"column": "country"},
-]  # fmt: skip
+TREE = {"name": "fair_tree", "depth": 2}
+Person = Mapping[str, Any]
 
 
-def asked(**changes: Any) -> Training:
-    return Training.model_validate({**training(), "features": EVERY_KIND, **changes}).pinned(1)
+def matching(path: Sequence[Predicate], people: Sequence[Person]) -> list[Person]:
+    return [person for person in people if Rule(all_of=tuple(path)).matches(person)]
 
 
-def features(of: Training) -> list[BinnedFeature]:
-    return [BinnedFeature.of(one, SCHEMA.by_name[one.column]) for one in of.features]
+def looks_of(training: Training, schema: Schema, source: random.Random) -> list[Any]:
+    """The looks at a level of a tree that was split at random, B being of a random group."""
+    positive, negative = both_labels(training.label)
+    group = group_rule(source.choice(schema.groups(training.sensitive)), training.sensitive, schema)
+    features = binned(training, schema)
+    nodes = [GrowingNode.root(features)]
+    for level in range(3):
+        looks = [fair_tree.Look.at(node, features, ((positive,), (negative, *group))) for node in nodes]
+        if level == 2 or not any(look.candidates for look in looks):
+            break
+        nodes = [
+            child
+            for look in looks
+            for child in (look.node.split(features, source.choice(look.candidates)) if look.candidates else [look.node])
+        ]
+    return [look for look in looks if look.candidates]
 
 
-def people(number: int, *, seed: int = 0) -> list[dict[str, Any]]:
-    rng = random.Random(seed)
-    return [
-        {
-            "age": rng.choice((0, 24, 25, 49, 50, 75, 120)), "hours": rng.choice((None, 0.0, 20.0, 40.5, 60.0)),
-            "education": rng.choice(("low", "middle", "high")), "citizen": rng.choice((True, False)),
-            "sex": rng.choice(("Female", "Male")), "origin": rng.choice(("here", None)),
-            "repaid": rng.choice((True, False)), "member": rng.choice((True, False, None)),
-            "region": rng.choice(("north", "south", None)), "country": "here", "band": rng.choice((3, 30, 99)),
-        }
-        for _ in range(number)
-    ]  # fmt: skip
+def scores_of(looks: Sequence[Any], people: Sequence[Person]) -> list[list[int]]:
+    counts = [len(matching(rule, people)) for look in looks for rule in look.rules]
+    return fair_tree.scores_of(looks, np.array(counts, dtype=np.int64))
 
 
-def counted(cells: Sequence[Cell], records: Sequence[Record]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return np.array([sum(cell.matches(one) for one in records) for cell in cells], dtype=np.int64)
+def moves(looks: Sequence[Any], people: Sequence[Person], person: Person) -> list[np.ndarray[Any, Any]]:
+    """By how much each node's scores move when a person comes."""
+    before, after = scores_of(looks, people), scores_of(looks, [*people, person])
+    return [np.array(new) - np.array(old) for old, new in zip(before, after, strict=True)]
 
 
-class Engine:
-    """Counts people one by one, and keeps what it was asked."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self.records = records
-        self.asked: list[Counted] = []
-
-    def count(
-        self, _: EncodedVersion, cells: Sequence[Cell], classes: Sequence[Sequence[int]], sensitive: Sequence[str]
-    ) -> TrueCounts:
-        self.asked.append(Counted(cells, classes, sensitive))
-        groups = SCHEMA.groups(sensitive)
-        of_group = [[one for one in self.records if SCHEMA.group_of(one, sensitive) == group] for group in groups]
-        return TrueCounts(np.stack([counted(cells, some) for some in of_group], axis=1))
-
-
-def learned(of: Training, engine: Engine) -> Any:
-    version, relation = EncodedVersion("loans", "file", SCHEMA), NeighbouringRelation("add_remove")
-    steps = fair_tree.steps(of, SCHEMA)
-    return fair_tree.learn(of, SCHEMA, Measuring(engine, version, SCHEMA, relation, steps))
-
-
-def test_bins_and_sides_part_everybody() -> None:
-    """Missing values too: each person is in one bin of each feature, and on one side of each split."""
-    for feature in features(asked()):
-        for one in people(300):
-            inside = [
-                index for index, bins in enumerate(feature.bins) if all(test.matches(one[test.column]) for test in bins)
-            ]
-            assert len(inside) == 1
-            for split in feature.splits:
-                left = split.left.matches(one[split.left.column])
-                assert left != split.right.matches(one[split.right.column])
-                assert left == (inside[0] in split.left_bins)
+@pytest.mark.parametrize("seed", range(25))
+def test_one_person_moves_one_node_by_a_step_at_most(seed: int) -> None:
+    source = random.Random(seed)
+    schema = small_schema(source)
+    training = small_training(schema, TREE, source)
+    looks = looks_of(training, schema, source)
+    if not looks:
+        return
+    for number in (0, 1, 2, 7):
+        people = small_people(schema, source, number)
+        for person in small_people(schema, source, 6):
+            moved = moves(looks, people, person)
+            assert all(set(of_node.tolist()) <= {0, 1} for of_node in moved)
+            assert sum(bool(of_node.any()) for of_node in moved) <= 1
+            # One person in another's place: both steps, each in one node.
+            for other in people[:2]:
+                rest = [one for one in people if one is not other]
+                replaced = [
+                    new - old for new, old in zip(moves(looks, rest, person), moves(looks, rest, other), strict=True)
+                ]
+                assert all(abs(of_node).max() <= 1 for of_node in replaced)
+                assert sum(bool(of_node.any()) for of_node in replaced) <= 2
 
 
-def test_every_predicate_fits_the_schema() -> None:
-    for feature in features(asked()):
-        for predicate in itertools.chain(*feature.bins, *((split.left, split.right) for split in feature.splits)):
-            predicate.check(SCHEMA, "")
+def worth(split: Sequence[Predicate], path: Sequence[Predicate], people: Sequence[Person], favoured: Any) -> int:
+    """U of a split, person by person."""
+    total = 0
+    for side in split:
+        here = matching((*path, side), people)
+        a = sum(person["y"] for person in here)
+        total += max(a, sum(not person["y"] and favoured(person) for person in here))
+    return total
 
 
-def test_bins_are_as_many_as_the_price_supposes() -> None:
-    for feature, declared in zip(features(asked()), asked().features, strict=True):
-        assert len(feature.bins) == declared.bins(SCHEMA.by_name[declared.column])
+def every_split(training: Training, schema: Schema) -> Iterator[tuple[Predicate, Predicate]]:
+    for feature in training.features:
+        column = schema.by_name[feature.column]
+        if column.nullable:
+            yield Predicate(column=column.name, op="is_missing"), Predicate(column=column.name, op="not_missing")
+        for cut in feature.cuts or ():
+            below = Predicate(column=column.name, op="lt", value=cut)
+            yield below, Predicate(column=column.name, op="ge", value=cut, or_missing=column.nullable)
+        for value in column.values:
+            if column.type == "boolean":
+                other = Predicate(column=column.name, op="eq", value=not value, or_missing=column.nullable)
+            else:
+                other = Predicate(column=column.name, op="ne", value=value, or_missing=column.nullable)
+            yield Predicate(column=column.name, op="eq", value=value), other
 
 
-def scores_of(records: Sequence[Record], paths: Sequence[Path]) -> list[list[int]]:
-    found = features(asked())
-    cells = list(_level_cells(found, paths, "repaid"))
-    return _scores(found, counted(cells, records), nodes=len(paths))
+@pytest.mark.parametrize("seed", range(20))
+def test_without_noise_each_split_is_a_best_one_and_the_counts_are_those_of_the_people(
+    seed: int, tmp_path: Path
+) -> None:
+    source = random.Random(seed)
+    schema = small_schema(source)
+    training = small_training(schema, TREE, source)
+    people = small_people(schema, source, 40)
+
+    model, counts = learned(training, schema, loaded_people(tmp_path / "home", schema, people), exact=True)
+
+    assert isinstance(model, TrainedTree)
+    assert counts is not None
+    groups = schema.groups(training.sensitive)
+    of_group = [[one["y"] for one in people if schema.group_of(one, training.sensitive) == group] for group in groups]
+    rates = [sum(labels) / max(len(labels), 1) for labels in of_group]
+    best_off = groups[int(np.argmax(rates))]
+    paths = [leaf.cell.any_of[0].all_of for leaf in model.leaves]
+    for path in paths:
+        for length in range(len(path)):
+            sides = tuple(dict.fromkeys(one[length] for one in paths if one[:length] == path[:length]))
+            best = max(
+                worth(split, path[:length], people, lambda one: schema.group_of(one, training.sensitive) == best_off)
+                for split in every_split(training, schema)
+            )
+            got = worth(sides, path[:length], people, lambda one: schema.group_of(one, training.sensitive) == best_off)
+            assert len(sides) == 2
+            assert got == best
+    for leaf, path, counted in zip(model.leaves, paths, counts.leaves, strict=True):
+        here = matching(path, people)
+        for group, positive, negative in zip(groups, counted.positive, counted.negative, strict=True):
+            labels = [one["y"] for one in here if schema.group_of(one, training.sensitive) == group]
+            assert (positive, negative) == (sum(labels), len(labels) - sum(labels))
+        assert leaf.favourable == (sum(one["y"] for one in here) * 2 > len(here))
+    assert sum(len(matching(path, people)) for path in paths) == len(people)
 
 
-def halves() -> list[Path]:
-    split = features(asked())[0].splits[1]
-    return [(split.left,), (split.right,)]
+SCHEMA = Schema(
+    person_key="id",
+    columns=(
+        Column(name="x", type="boolean"),
+        Column(name="one", type="category", categories=("only",)),
+        Column(name="s", type="category", categories=("a", "b", "c"), sensitive=True),
+        Column(name="y", type="boolean", label=True),
+    ),
+)
 
 
-def test_a_score_is_how_many_the_majorities_of_both_sides_decide_rightly() -> None:
-    records, paths = people(200), halves()
-    splits = [split for feature in features(asked()) for split in feature.splits]
-
-    for path, scores in zip(paths, scores_of(records, paths), strict=True):
-        inside = [one for one in records if all(test.matches(one[test.column]) for test in path)]
-        for split, score in zip(splits, scores, strict=True):
-            rightly = 0
-            for side in (split.left, split.right):
-                labels = [one["repaid"] for one in inside if side.matches(one[side.column])]
-                rightly += max(labels.count(True), labels.count(False))
-            assert score == rightly
+def asked(**fields: Any) -> Training:
+    given: dict[str, Any] = {
+        "algorithm": {"name": "fair_tree"}, "label": "y", "sensitive": ["s"],
+        "features": [{"column": "x"}, {"column": "one"}], "epsilon": "1", **fields,
+    }  # fmt: skip
+    return Training.model_validate(given)
 
 
-def test_one_person_raises_every_score_of_one_node_by_at_most_one() -> None:
-    """Monotone, in steps of at most 1, and no other node's: what the choice's loss rests on; ties included."""
-    paths = halves()
-    for size, seed in ((0, 1), (1, 2), (2, 3), (40, 4)):
-        before = people(size, seed=seed)
-        for newcomer in people(30, seed=seed + 100):
-            changes = np.array(scores_of([*before, newcomer], paths)) - np.array(scores_of(before, paths))
-            assert set(changes.ravel().tolist()) <= {0, 1}
-            assert sum(bool(of_node.any()) for of_node in changes) <= 1
+def test_where_no_split_is_left_a_node_stays_a_leaf(tmp_path: Path) -> None:
+    """A boolean parts everybody once, a category of one value never; four levels find nothing else."""
+    people: list[Record] = [
+        {"x": True, "one": "only", "s": "a", "y": True},
+        {"x": False, "one": "only", "s": "b", "y": False},
+    ]
+
+    model, counts = learned(asked(), SCHEMA, loaded_people(tmp_path / "home", SCHEMA, people), exact=True)
+    alone, _ = learned(
+        asked(features=[{"column": "one"}]), SCHEMA, loaded_people(tmp_path / "second", SCHEMA, people), exact=True
+    )
+
+    assert isinstance(model, TrainedTree)
+    assert isinstance(alone, TrainedTree)
+    assert sorted(len(leaf.cell.any_of[0].all_of) for leaf in model.leaves) == [1, 1]
+    assert [leaf.cell.any_of[0].all_of for leaf in alone.leaves] == [()]
+    assert isinstance(counts, TrainedCounts)
+    assert sum(map(sum, (leaf.positive for leaf in counts.leaves))) == 1
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3, 8])
-@pytest.mark.parametrize(("epsilon", "splits"), [("1", "0.5"), ("0.1", "0.333333333"), ("10", "0.9")])
-def test_the_steps_come_to_epsilon_and_are_public(depth: int, epsilon: str, splits: str) -> None:
-    narrow = [{"column": "citizen"}]
-    of = asked(epsilon=epsilon, algorithm={"name": "fair_tree", "depth": depth, "splits": splits}, features=narrow)
+def test_the_best_off_group_is_one_that_has_people() -> None:
+    """A group of nearly nobody has any rate by noise alone."""
+    rates = np.array([[3100, 1100, 30], [6900, 8900, -20]])
 
-    steps = fair_tree.steps(of, SCHEMA)
-
-    assert sum(step.epsilon_nano for step in steps) == of.epsilon
-    assert [step.measures for step in steps] == ["choices"] * depth + ["counts"]
-    for_splits = sum(step.epsilon_nano for step in steps[:-1])
-    assert abs(for_splits - of.epsilon * of.algorithm_as(FairTree).splits // NANO_PER_UNIT) < depth + 1
+    assert extreme_group(rates, deviation=28.0, highest=True) == 0
+    assert extreme_group(rates, deviation=28.0, highest=False) == 1
+    assert extreme_group(rates, deviation=0.0, highest=True) == 2
+    assert extreme_group(np.array([[5, 5], [5, 5]]), deviation=1.0, highest=True) == 0
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_every_step_is_taken_and_is_no_larger_than_it_was_said_to_be(seed: int) -> None:
-    """Each part of the size that the deadline follows from, whatever splits were chosen."""
-    of = asked(algorithm={"name": "fair_tree", "depth": 3}, sensitive=["sex", "band"], epsilon="0.01")
-    engine = Engine(people(50, seed=seed))
+@pytest.mark.parametrize("name", ["add_remove", "replace"])
+@pytest.mark.parametrize("epsilon", ["0.001", "0.1", "0.123456789", "1", "10"])
+@pytest.mark.parametrize("depth", [1, 3, 8])
+def test_the_steps_come_to_epsilon_and_their_noise_costs_no_more(name: Any, epsilon: str, depth: int) -> None:
+    training = asked(epsilon=epsilon, algorithm={"name": "fair_tree", "depth": depth})
 
-    learned(of, engine)
+    steps = fair_tree.steps(training, SCHEMA)
 
-    steps = fair_tree.steps(of, SCHEMA)
-    assert len(engine.asked) == len(steps)
-    for step, asked_of_engine in zip(steps, engine.asked, strict=True):
-        assert exceeded(step, asked_of_engine, SCHEMA) == [], step.name
-
-
-def test_a_tree_decides_by_its_counts_and_its_leaves_part_everybody() -> None:
-    of, records = asked(epsilon="10", algorithm={"name": "fair_tree", "depth": 3}), people(400)
-
-    tree, counts = learned(of, Engine(records))
-
-    assert [leaf.id for leaf in counts.leaves] == [leaf.cell.id for leaf in tree.leaves]
-    for one in records:
-        assert sum(leaf.cell.matches(one) for leaf in tree.leaves) == 1
-    for leaf, histogram in zip(tree.leaves, counts.leaves, strict=True):
-        assert leaf.favourable == (sum(histogram.positive) > sum(histogram.negative))
-    total = sum(sum(leaf.positive) + sum(leaf.negative) for leaf in counts.leaves)
-    assert total == pytest.approx(len(records), abs=60), "32 counts of noise with a scale of 0.2"
+    assert [step.name for step in steps] == ["groups", *(f"split {level + 1}" for level in range(depth)), "leaves"]
+    assert sum(step.epsilon_nano for step in steps) == training.epsilon
+    for step in steps:
+        assert step.loss(NeighbouringRelation(name)).fits_in(Loss(step.epsilon_nano))
 
 
-def test_with_much_epsilon_the_first_split_is_the_best_one() -> None:
-    """At ε 3.3 for the split and a lead of 60 people it is another with probability e^(−100)."""
-    records = [{**one, "repaid": one["age"] >= 50} for one in people(300)]
+def test_parts_of_epsilon_that_leave_nothing_for_the_leaves_are_refused() -> None:
+    with pytest.raises(ValueError, match="less than 1"):
+        asked(algorithm={"name": "fair_tree", "groups": "0.4", "splits": "0.6"})
 
-    tree, _ = learned(asked(epsilon="10", algorithm={"name": "fair_tree", "depth": 3}), Engine(records))
 
-    first = {rule.all_of[0] for leaf in tree.leaves for rule in leaf.cell.any_of}
-    assert {(test.column, test.value) for test in first} == {("age", 50)}
+@pytest.mark.parametrize("missing", ["groups", "split 1", "leaves"])
+def test_a_step_that_was_not_announced_ends_the_training(missing: str, tmp_path: Path) -> None:
+    engine, version = loaded_people(tmp_path / "home", SCHEMA, [{"x": True, "one": "only", "s": "a", "y": True}])
+    steps = [step for step in exactly(fair_tree.steps(asked(), SCHEMA)) if step.name != missing]
+
+    with pytest.raises(Overspent):
+        fair_tree.learn(asked(), SCHEMA, Measuring(engine, version, SCHEMA, NeighbouringRelation("add_remove"), steps))

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from holder_service.cli import app
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.learning import fair_tree
-from holder_service.learning.features import binned
+from holder_service.learning.features import binned, both_labels, group_rule, numbered_cell
+from holder_service.learning.nodes import GrowingNode
 from holder_service.privacy_audit import trained
 from holder_service.privacy_audit.clopper_pearson import lower_limit, upper_limit
 from holder_service.privacy_audit.core import as_charged, true_counts
@@ -155,15 +156,18 @@ def test_the_registers_of_a_training_are_what_their_stated_loss_supposes(tmp_pat
     """By how much the split by age is ahead, and how many are counted with the person."""
     announced = fair_tree.steps(trained._TRAINING, trained._SCHEMA)
     features = binned(trained._TRAINING, trained._SCHEMA)
-    cells = list(fair_tree._level_cells(features, [()], "repaid"))
+    positive, negative = both_labels("repaid")
+    men = group_rule(("Male",), ["sex"], trained._SCHEMA)
+    look = fair_tree.Look.at(GrowingNode.root(features), features, ((positive,), (negative, *men)))
+    cells = [numbered_cell(index, rule) for index, rule in enumerate(look.rules)]
     ahead = []
     for name, people in trained._SIDES.items():
         counted = trained._Counted.of([*trained._CROWD, *people], tmp_path / name)
         classes = disjoint_classes(cells, trained._SCHEMA)
         counts = count_cells(counted.records, cells, classes, ()).reveal_to_mechanism()[:, 0]
-        [(by_age, by_citizenship)] = fair_tree._scores(features, counts, nodes=1)
+        by_age, by_citizenship = look.scores(counts)
         ahead.append(by_age - by_citizenship)
 
     assert tuple(ahead) == trained.AHEAD
-    assert [step.measures for step in announced] == ["choices", "counts"]
+    assert [step.measures for step in announced] == ["counts", "choices", "counts"]
     assert trained._SPLIT_LOSSES["citizen"] == pytest.approx(-1), "all that the choice costs"
