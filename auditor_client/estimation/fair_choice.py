@@ -15,6 +15,7 @@ Axes: L leaves, G groups that are compared, D sets of decisions.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -44,6 +45,11 @@ def most_accurate(bounds: ChoiceBounds) -> tuple[BoolArray, bool] | None:
         if found is not None:
             return found, shown
     return None
+
+
+def is_shown(bounds: ChoiceBounds, noise: float) -> bool:
+    """Whether such decisions would be shown to meet the ratio at so large a part of the noise."""
+    return _best(bounds, partial(bounds.lacking, noise=noise)) is not None
 
 
 def estimated_lack(bounds: ChoiceBounds, decisions: BoolArray, *, deviations: float = DEVIATIONS) -> FloatArray:

@@ -11,7 +11,7 @@ Post-processing: spends no budget.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,7 +73,10 @@ def mend_leaves(
     found, bearable = cheapest(bounds, now), 1.0
     sure = found is not None
     if found is None:
-        found, bearable = nearest(bounds, now), bearable_noise(bounds, now)
+        found, bearable = (
+            nearest(bounds, now),
+            bearable_noise(lambda noise: cheapest(bounds, now, noise=noise) is not None),
+        )
     return MendedLeaves(
         decisions=tuple(found.tolist()),
         sure=sure,
@@ -85,14 +88,14 @@ def mend_leaves(
     )
 
 
-def bearable_noise(bounds: ChoiceBounds, before: BoolArray) -> float:
-    """At which part of the noise some decisions would be sure; 0 if at none."""
-    if cheapest(bounds, before, noise=_LEAST_PART) is None:
+def bearable_noise(found_at: Callable[[float], bool]) -> float:
+    """At which part of the noise decisions are still found, as `found_at` says of a part; 0 if at none."""
+    if not found_at(_LEAST_PART):
         return 0.0
     low, high = _LEAST_PART, 1.0
     for _ in range(_PARTS):
         middle = (low + high) / 2
-        low, high = (middle, high) if cheapest(bounds, before, noise=middle) is not None else (low, middle)
+        low, high = (middle, high) if found_at(middle) else (low, middle)
     return low
 
 

@@ -1,7 +1,8 @@
 """What the leaves of a trained tree are to decide for a wanted parity ratio, and what is known of that (7-training §2).
 
-Decisions that are shown to meet the ratio are taken first, else those that are estimated to (`fair_choice`); if neither
-decides better than if everybody were decided alike, the nearest to what the tree learned (`mending`). Intervals hold
+Decisions that are shown to meet the ratio are taken first, else those that are estimated to (`fair_choice`). Both
+decide better than if everybody were decided alike: that is fair, and nobody needs a model for it. If there are none,
+those are given that come nearest to the ratio (`mending`), and are not called enough. Intervals hold
 for every choice of decisions together, and so for those that are taken, however they are found (`leaf_choices`).
 
 Post-processing: spends no budget.
@@ -9,12 +10,13 @@ Post-processing: spends no budget.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from auditor_client.estimation.fair_choice import most_accurate
+from auditor_client.estimation.fair_choice import is_shown, most_accurate
 from auditor_client.estimation.leaf_choices import BoolArray, ChoiceBounds, LeafCounts
-from auditor_client.estimation.mending import bearable_noise, change_costs, cheapest, nearest
+from auditor_client.estimation.mending import bearable_noise, change_costs, nearest
 from auditor_client.estimation.results import Estimate
 
 Search = Callable[[ChoiceBounds], tuple[BoolArray, bool] | None]
@@ -70,17 +72,13 @@ def decide_leaves(
     """
     bounds, before = ChoiceBounds(counts, list(groups), ratio, level), np.array(learned, np.bool_)
     found = search(bounds)
-    if found is None:
-        sure = cheapest(bounds, before)
-        decisions, shown = (nearest(bounds, before), False) if sure is None else (sure, True)
-    else:
-        decisions, shown = found
+    decisions, shown = (nearest(bounds, before), False) if found is None else found
     alike = [bounds.accuracy(np.full(len(before), value)) for value in (False, True)]
     return DecidedLeaves(
         decisions=tuple(decisions.tolist()),
         shown=shown,
         estimated=found is not None and not shown,
-        bearable=1.0 if shown else bearable_noise(bounds, before),
+        bearable=1.0 if shown else bearable_noise(partial(is_shown, bounds)),
         ratio_ends_learned=bounds.ratio_ends(before),
         ratio_ends=bounds.ratio_ends(decisions),
         accuracy_learned=bounds.accuracy(before),

@@ -279,7 +279,8 @@ def _notes(trained: Trained) -> Iterator[str]:
         yield ACCURACY
         yield said(
             "Leaves decide otherwise than they learned where that brings the groups’ rates together for the fewest "
-            "people whom they then decide wrongly. Another ratio costs nothing."
+            "people whom they then decide wrongly. Decisions that are right about no more people than one decision for "
+            "everybody are not called enough. Another ratio costs nothing."
         )
     yield said(
         "The model reads nothing of {columns}: people were counted by it, with noise, to decide the leaves.",

@@ -8,6 +8,8 @@ import pytest
 
 from auditor_client.estimation.fair_choice import DEVIATIONS, estimated_lack, gains_of, most_accurate
 from auditor_client.estimation.leaf_choices import BoolArray, ChoiceBounds, LeafCounts
+from auditor_client.estimation.mending import mend_leaves
+from auditor_client.estimation.trained_leaves import decide_leaves
 from shared.noise import DiscreteLaplaceNoise
 from testing.invented_leaves import InventedLeaves
 from testing.many_releases import additive, released
@@ -90,3 +92,18 @@ def test_with_too_much_noise_nothing_is_picked() -> None:
     bounds = bounds_of(SEEDS[0], scale=10_000.0, ratio=1.0)
 
     assert most_accurate(bounds) is None
+
+
+def test_decisions_that_are_fair_and_useless_are_not_called_enough() -> None:
+    """The leaf where nearly all are is favourable: both groups are alike, and nine in ten are decided wrongly."""
+    people = np.array([[[900, 250], [50, 50]], [[100, 50], [8950, 9650]]], dtype=np.int64)  # (label, leaf, group)
+    counts = LeafCounts(people[:, None], DiscreteLaplaceNoise(scale=1.0))
+
+    mended = mend_leaves(counts, [True, False], groups=[0, 1], ratio=0.8, level=0.95)
+    decided = decide_leaves(counts, [True, False], groups=[0, 1], ratio=0.8, level=0.95)
+
+    assert mended.sure
+    assert mended.accuracy.high < 0.1
+    assert not decided.shown
+    assert not decided.estimated
+    assert decided.bearable == 0
