@@ -80,7 +80,8 @@ def measured(name: str, written: ColumnWords | None) -> str:
     """A column's title with its unit: "income (CHF per month)"."""
     if written is None:
         return name
-    return f"{written.title or name}{'' if written.unit is None else f' ({written.unit})'}"
+    title = written.title or name
+    return title if written.unit is None else f"{title} ({written.unit})"
 
 
 def rule_text(rule: Rule) -> str:

@@ -26,6 +26,10 @@ COUNTS_PER_PLAN_MAX: Final = 16_384
 FEATURES_PER_TRAINING_MAX: Final = 64
 CUTS_PER_FEATURE_MAX: Final = 64
 TRAINED_DEPTH_MAX: Final = 8
+POINTS_PER_UNIT_MAX: Final = 50
+"""Of a trained score; with as many features as there may be, its whole range has fewer than 65 536 values."""
+QUANTILES_MAX: Final = 20
+"""Of a trained score: one less than its bands."""
 CELLS_PER_STEP_MAX: Final = 8192
 """Of one look of a training at the records: nodes times bins times both labels."""
 COORDINATES_PER_TRAINING_MAX: Final = 256

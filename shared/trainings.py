@@ -9,6 +9,7 @@ A training grows as a plan does (`shared.plans`): its identity makes a retry fre
 is optional and None where it has no value.
 """
 
+import math
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import Field, StrictFloat, StrictInt, model_validator
@@ -23,8 +24,8 @@ from shared.releases import AnswerToRequest, Entered
 from shared.request_model import ContractModel, RequestModel
 from shared.rules import Cell, require_nameable
 from shared.schema import Column, Group, Schema
-from shared.scores import Document
-from shared.text import Text
+from shared.scores import Axis, Document
+from shared.text import Name, Text
 
 
 class TrainingFeature(RequestModel):
@@ -40,6 +41,17 @@ class TrainingFeature(RequestModel):
     def bins(self, column: Column) -> int:
         """How many bins it has: one for each value of a boolean or category, and one more if it may be missing."""
         return (len(self.cuts or ()) + 1 if column.ordered else len(column.values)) + column.nullable
+
+    def axis(self, column: Column) -> Axis:
+        """Its bins as the places of a score's table, in the same order.
+
+        A place begins above a number, and a bin at one: just below it, of integers a whole number below.
+        """
+        if self.cuts is None:
+            return Axis(column=self.column, values=column.values, missing=column.nullable)
+        whole = column.type == "integer"
+        below = (float(math.ceil(cut) - 1) if whole else math.nextafter(cut, -math.inf) for cut in self.cuts)
+        return Axis(column=self.column, cuts=tuple(below), missing=column.nullable)
 
     def check(self, schema: Schema, path: str) -> None:
         """Refuse a feature that does not fit the declared columns.
@@ -131,8 +143,40 @@ class PflrStar(RequestModel):
     """The index of the group that counts as s = 1, in declared order: its scores are lowered against the other's."""
 
 
-_Algorithm = TypeVar("_Algorithm", FairTree, PrivateFairTree, Pflr, PflrStar)
-Algorithm = Annotated[FairTree | PrivateFairTree | Pflr | PflrStar, Field(discriminator="name")]
+def _tenths_of_percents(*shares: int) -> tuple[int, ...]:
+    return tuple(share * NANO_PER_UNIT // 1000 for share in shares)
+
+
+class FairLinear(RequestModel):
+    """Two scores of whole points, for the label and for the worst-off group; their bands are counted together."""
+
+    name: Literal["fair_linear"]
+    """Which algorithm it is."""
+    points: Annotated[StrictInt, Field(ge=1, le=limits.POINTS_PER_UNIT_MAX)] = 10
+    """Points for each unit of a logarithm of odds."""
+    tables: Probability = Field(default=400_000_000, json_schema_extra={"default": "0.4"})
+    """The part of ε that counting the features' bins gets, as a decimal string; counting the bands gets the rest."""
+    label_quantiles: tuple[Probability, ...] = Field(
+        default=_tenths_of_percents(600, 700, 800, 870, 920, 960), min_length=1, max_length=limits.QUANTILES_MAX,
+        json_schema_extra={"default": ["0.6", "0.7", "0.8", "0.87", "0.92", "0.96"]},
+    )  # fmt: skip
+    """Behind which shares of people bands of the label's score begin, ascending, as decimal strings."""
+    group_quantiles: tuple[Probability, ...] = Field(
+        default=_tenths_of_percents(300, 500, 700, 850), min_length=1, max_length=limits.QUANTILES_MAX,
+        json_schema_extra={"default": ["0.3", "0.5", "0.7", "0.85"]},
+    )  # fmt: skip
+    """The same of the group's score."""
+
+    @model_validator(mode="after")
+    def _ascending(self) -> Self:
+        for shares in (self.label_quantiles, self.group_quantiles):
+            if list(shares) != sorted(set(shares)):
+                raise ValueError("List quantiles in ascending order, each once.")
+        return self
+
+
+_Algorithm = TypeVar("_Algorithm", FairTree, PrivateFairTree, Pflr, PflrStar, FairLinear)
+Algorithm = Annotated[FairTree | PrivateFairTree | Pflr | PflrStar | FairLinear, Field(discriminator="name")]
 
 
 class Training(RequestModel):
@@ -270,6 +314,8 @@ class TrainedTree(ContractModel):
     """Which kind of model it is."""
     leaves: tuple[TrainedLeaf, ...]
     """All of them."""
+    scores: dict[Name, Document] | None = Field(default=None, exclude_if=lambda scores: scores is None)
+    """The scores that rules of leaves name beside declared columns, as derived columns have them."""
 
 
 class TrainedScore(ContractModel):

@@ -17,7 +17,7 @@ from shared.problems import PlanRefused
 from shared.schema import Column, Schema
 from shared.trainings import Training
 
-ALGORITHMS: Final = ("fair_tree",)
+ALGORITHMS: Final = ("fair_tree", "fair_linear")
 BINS: Final = 16
 """Into so many bins of one width the declared range of an ordered column is cut, unless cuts are given."""
 

@@ -139,7 +139,8 @@ class TrainingResult(Shown):
         }
         if isinstance(model, TrainedScore):
             return score_document(model.document, model.at_least, training_description(one), made_of)
-        return rules_document(one.tree.rules if one.tree else (), training_description(one), made_of)
+        rules = one.tree.rules if one.tree else ()
+        return rules_document(rules, training_description(one), made_of, scores=model.scores)
 
     @property
     def model(self) -> OwnModel:

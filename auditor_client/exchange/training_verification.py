@@ -3,7 +3,8 @@
 As `verification` for plans: whatever follows from public facts is computed here again. How ε is divided among steps is
 the holder's to say, so the steps are compared with the whole ε, each scale with its step, and the release with the
 quote. Of a tree everything is checked but the counts themselves: that its leaves part everybody by the bins that were
-asked for, and that each decides by its own counts.
+asked for, and that each decides by its own counts; and of a tree over scores, that these add whole points of the
+features' bins and nothing else.
 """
 
 import itertools
@@ -12,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
+from auditor_client.errors import HolderLied
 from auditor_client.exchange.expected_noise import is_expected_scale, not_below
 from auditor_client.exchange.verification import require, signed_answer
 from auditor_client.models.boxes import Space, representatives
@@ -24,8 +26,10 @@ from shared.relations import Relation
 from shared.releases import SigningKeys
 from shared.rules import Predicate
 from shared.schema import Group, Schema
-from shared.scores import columns_of
+from shared.scores import TableTerm, Terms, columns_of
+from shared.trained_scores import TRAINED_UNITS_MAX, with_scores
 from shared.trainings import (
+    FairLinear,
     FairTree,
     PrivateFairTree,
     TrainedCounts,
@@ -42,6 +46,7 @@ _PEOPLE_THAT_CHANGE: Final[Mapping[Relation, int]] = {"add_remove": 1, "replace"
 """How many people come or go between neighbours; a training protects whole records, so other relations have none."""
 _MODELS: Final[Mapping[str, type[TrainedTree | TrainedScore]]] = {
     "fair_tree": TrainedTree, "private_fair_tree": TrainedTree, "pflr": TrainedScore, "pflr_star": TrainedScore,
+    "fair_linear": TrainedTree,
 }  # fmt: skip
 """What each algorithm learns."""
 
@@ -110,8 +115,8 @@ def verified_training(
     schema = dataset.table
     if isinstance(release.model, TrainedScore):
         _check_score(release.model, training)
-    elif isinstance(training.algorithm, FairTree | PrivateFairTree):
-        _check_tree(release.model, training, schema, depth=training.algorithm.depth)
+    else:
+        _check_tree(release.model, training, schema)
         counted = release.counts is not None or isinstance(training.algorithm, PrivateFairTree)
         require(counted, "its tree comes without the counts of its leaves")
         if release.counts is not None:
@@ -134,6 +139,11 @@ def _check_steps(steps: Sequence[TrainingStep], training: Training, dataset: Dat
     require(spent == training.epsilon, "the epsilons of its steps do not come to that of the training")
     if isinstance(training.algorithm, FairTree | PrivateFairTree):
         _check_splits(steps, training.algorithm, training.epsilon)
+    if isinstance(training.algorithm, FairLinear):
+        tables = training.epsilon * training.algorithm.tables // NANO_PER_UNIT
+        divided = [(step.measures, step.classes, _nano(step)) for step in steps]
+        wanted = [("counts", len(training.features), tables), ("counts", 1, training.epsilon - tables)]
+        require(divided == wanted, "its steps are not the tables of all features and the bands of their scores")
 
 
 def _check_splits(steps: Sequence[TrainingStep], algorithm: FairTree | PrivateFairTree, epsilon_nano: int) -> None:
@@ -175,21 +185,55 @@ def _check_score(model: TrainedScore, training: Training) -> None:
     )
 
 
-def _check_tree(model: TrainedTree, training: Training, schema: Schema, *, depth: int) -> None:
+def _check_tree(model: TrainedTree, training: Training, declared: Schema) -> None:
     ids = [leaf.cell.id for leaf in model.leaves]
     require(
-        len(set(ids)) == len(ids) and 1 <= len(ids) <= 2**depth,
-        "its tree has more leaves than the depth allows, or two of one name",
+        len(set(ids)) == len(ids) and 1 <= len(ids) <= _leaves_max(training),
+        "its tree has more leaves than was asked for, or two of one name",
     )
+    schema, linear = declared, isinstance(training.algorithm, FairLinear)
+    require(linear or model.scores is None, "its tree decides by scores, and was to decide by features")
+    if isinstance(training.algorithm, FairLinear):
+        schema = _scored(model, training, declared, points=training.algorithm.points)
     conjunctions = [rule.all_of for leaf in model.leaves for rule in leaf.cell.any_of]
-    cuts = {feature.column: feature.cuts or () for feature in training.features}
+    cuts = {} if linear else {feature.column: feature.cuts or () for feature in training.features}
     for predicate in dict.fromkeys(itertools.chain.from_iterable(conjunctions)):
+        if predicate.column in (model.scores or {}):
+            require(_fitting(predicate, schema), f"its tree compares {predicate.column!r} with what is no score")
+            continue
         require(predicate.column in cuts, "its tree splits on a column that is no feature")
         require(
             _fitting(predicate, schema) and _keeps_bins(predicate, cuts[predicate.column], schema),
             f"its tree splits column {predicate.column!r} elsewhere than where bins begin",
         )
     require(_parts_everybody(conjunctions, schema), "its leaves do not part everybody: some overlap, or leave some out")
+
+
+def _leaves_max(training: Training) -> int:
+    """How many leaves a tree may have."""
+    asked = training.algorithm
+    if isinstance(asked, FairLinear):
+        return (len(asked.label_quantiles) + 1) * (len(asked.group_quantiles) + 1)
+    return 1 << asked.depth if isinstance(asked, FairTree | PrivateFairTree) else 1
+
+
+def _scored(model: TrainedTree, training: Training, schema: Schema, *, points: int) -> Schema:
+    """The declared columns and the scores: each adds, of every feature in order, whole points of its public bins."""
+    scores, most = model.scores or {}, TRAINED_UNITS_MAX * points
+    require(len(scores) <= 2 and schema.row_column not in scores, "it has more than two scores, or one without a name")
+    axes = [feature.axis(schema.by_name[feature.column]) for feature in training.features]
+    for name, document in scores.items():
+        terms = document.terms if isinstance(document, Terms) and document.precision == "float64" else ()
+        require(
+            [term.axes if isinstance(term, TableTerm) else None for term in terms] == [(axis,) for axis in axes],
+            f"its score {name!r} reads something else than the bins of the features",
+        )
+        numbers = [number for term in terms if isinstance(term, TableTerm) for number in term.table]
+        require(all(abs(number) <= most for number in numbers), f"its score {name!r} gives more points than a bin may")
+    try:
+        return with_scores(schema, model)
+    except ValueError as error:
+        raise HolderLied(f"Its scores are none of whole points, or are called like a column: {error}") from error
 
 
 def _fitting(predicate: Predicate, schema: Schema) -> bool:
@@ -235,7 +279,7 @@ def _check_counts(
         tuple(counts.groups) == tuple(groups), "its groups are not those of the dataset's declaration, in its order"
     )
     scales = [step.scale for step in steps if step.measures == "counts"]
-    require(counts.noise.scale in scales, "the noise on its leaves' counts is that of none of its steps")
+    require([counts.noise.scale] == scales[-1:], "the noise on its leaves' counts is not that of their step")
     require(
         [leaf.id for leaf in counts.leaves] == [leaf.cell.id for leaf in model.leaves],
         "its counts are not of the model's leaves, in their order",

@@ -16,13 +16,16 @@ from auditor_client.exchange.answers import KeptAnswer
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.leaf_counts import epsilon_needed, leaves_of, ratio_if, read_leaves
 from auditor_client.findings.reading import Reading
+from auditor_client.models.bands import joined_rules
 from auditor_client.models.boxes import Space
 from auditor_client.models.tree import DecisionRule, Leaf
 from shared.datasets import DatasetDescription
-from shared.metadata import DatasetMetadata
+from shared.metadata import ColumnWords, DatasetMetadata
 from shared.rules import Rule
 from shared.schema import Group
+from shared.trained_scores import LABEL_SCORE, with_scores
 from shared.trainings import TrainedTree, TrainingRelease
+from shared.wording import said
 
 if TYPE_CHECKING:  # importing the estimators takes a second
     from auditor_client.estimation.leaf_choices import LeafCounts
@@ -92,8 +95,8 @@ class DecidedTree:
 
     @property
     def rules(self) -> tuple[DecisionRule, ...]:
-        """The rules of the tree so decided."""
-        numbered = enumerate((rule, leaf.favourable) for leaf in self.leaves for rule in leaf.rules)
+        """The rules of the tree so decided; of bands that lie behind each other and decide alike, one."""
+        numbered = enumerate(joined_rules([(rule, leaf.favourable) for leaf in self.leaves for rule in leaf.rules]))
         return tuple(
             DecisionRule(
                 rule.model_copy(update={"id": str(index)}), Leaf(str(index), DECISIONS[favourable], favourable)
@@ -135,7 +138,12 @@ class Trained:
     @property
     def words(self) -> DatasetWords:
         """What people read of the dataset's names."""
-        return DatasetWords(self.dataset.name, self.dataset.table, self.dataset.metadata or DatasetMetadata())
+        metadata, model = self.dataset.metadata or DatasetMetadata(), self.release.model
+        if not isinstance(model, TrainedTree) or model.scores is None:
+            return DatasetWords(self.dataset.name, self.dataset.table, metadata)
+        columns = {**metadata.columns, **_score_words(model, metadata, self.release.training.label)}
+        schema = with_scores(self.dataset.table, model)
+        return DatasetWords(self.dataset.name, schema, metadata.model_copy(update={"columns": columns}))
 
     @property
     def met(self) -> bool:
@@ -236,7 +244,9 @@ def _decided(
 
 def _reached(model: TrainedTree, dataset: DatasetDescription) -> tuple[list[int], dict[int, tuple[Rule, ...]]]:
     """The leaves that somebody can come to, and their rules: of all others it is public that nobody is there."""
-    space = Space.of(dataset.table, [rule.all_of for leaf in model.leaves for rule in leaf.cell.any_of])
+    space = Space.of(
+        with_scores(dataset.table, model), [rule.all_of for leaf in model.leaves for rule in leaf.cell.any_of]
+    )
     rules = {
         index: tuple(
             rule.model_copy(update={"all_of": space.needed(rule.all_of)})
@@ -249,6 +259,19 @@ def _reached(model: TrainedTree, dataset: DatasetDescription) -> tuple[list[int]
     if len(reached) < 2:
         raise QuestionRefused("The trained tree has one leaf that anybody can come to, so it decides alike about all.")
     return reached, rules
+
+
+def _score_words(model: TrainedTree, metadata: DatasetMetadata, label: str) -> dict[str, ColumnWords]:
+    """What people read of a trained tree's scores."""
+    written = metadata.columns.get(label)
+    titles = (
+        said("points for {label}", label=(written and written.title) or label),
+        said("points for the worst-off group"),
+    )
+    # Made without validating: that would leave of a text that is said in every language the English one.
+    return {
+        name: ColumnWords.model_construct(title=titles[not name.startswith(LABEL_SCORE)]) for name in model.scores or {}
+    }
 
 
 def _leaf_counts(release: TrainingRelease, leaves: Sequence[int]) -> "LeafCounts":

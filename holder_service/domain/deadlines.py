@@ -42,6 +42,8 @@ class PlanSize:
         words: At most how many words of rules are intersected for each record.
         word_columns: The same, times the columns that each batch's rules name.
         starts: How often an engine begins to read: for each batch the records, and each derived column that it names.
+        score_steps: What the scores take for one record that a learner's count works out (`column_times.steps_of`).
+        added: At most how many numbers a learner adds up to learn from noisy ones.
     """
 
     rules: int
@@ -55,6 +57,8 @@ class PlanSize:
     words: int
     word_columns: int
     starts: int
+    score_steps: int = 0
+    added: int = 0
 
     @classmethod
     def of(
@@ -139,12 +143,13 @@ class Work:
         millions = records_max / 1e6
         counts = sum(size.counts.values())
         return cls(
-            pricing=2 + 0.02 * size.predicates + 0.006 * size.values + 0.01 * size.rules + 5 * size.gaussians,
+            pricing=2 + 0.02 * size.predicates + 0.006 * size.values + 0.01 * size.rules + 5 * size.gaussians
+            + 4e-6 * size.added,
             starting=size.starts,
             counting=(
                 0.3 * size.words + 0.015 * size.predicates + 0.003 * size.values + 0.002 * counts
                 + millions * (5 + 2 * size.columns + 0.008 * size.cuts)
-                + millions * (8 * size.classes + 3 * size.words + 1.4 * size.word_columns)
+                + millions * (8 * size.classes + 3 * size.words + 1.4 * size.word_columns + 2 * size.score_steps)
             ),
             noise=2 + sum(NOISE_COUNT_MS[name] * number for name, number in size.counts.items()),
             writing=1 + 0.008 * size.predicates + 0.002 * size.values + 0.01 * size.rules + 0.004 * counts,

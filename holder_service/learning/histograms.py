@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from holder_service.learning.features import Path, both_labels, numbered_cell
-from holder_service.learning.measuring import IntArray, Measuring
+from holder_service.learning.measuring import Measuring
 from holder_service.records.scored_chunks import ScoredColumn
 from shared.trainings import LeafHistogram, TrainedCounts, Training
 
 
-def extreme_group(counts: IntArray, *, deviation: float, highest: bool) -> int:
+def extreme_group(counts: npt.NDArray[np.int64] | npt.NDArray[np.float64], *, deviation: float, highest: bool) -> int:
     """The index of the group whose rate of the label is surely high, or surely low; the first of those that are equal.
 
     A group's rate is moved by two standard deviations of the noise towards the others, or noise would find its

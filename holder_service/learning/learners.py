@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from holder_service.learning import fair_tree, pflr, private_fair_tree
+from holder_service.learning import fair_linear, fair_tree, pflr, private_fair_tree
 from holder_service.learning.measuring import LearningStep, Measuring
 from shared.relations import NeighbouringRelation
 from shared.schema import Schema
@@ -34,7 +34,13 @@ class Learner(Protocol):
 
 
 LEARNERS: Final[Mapping[str, Learner]] = MappingProxyType(
-    {"fair_tree": fair_tree, "private_fair_tree": private_fair_tree, "pflr": pflr, "pflr_star": pflr}
+    {
+        "fair_tree": fair_tree,
+        "private_fair_tree": private_fair_tree,
+        "pflr": pflr,
+        "pflr_star": pflr,
+        "fair_linear": fair_linear,
+    }
 )
 """By the name of the algorithm."""
 

@@ -4,6 +4,8 @@ A count reads each record once for each class of disjoint cells. Cells of one cl
 `WORD_RULES` rules, so that classes together have less than one word each more than their cells fill.
 """
 
+from dataclasses import replace
+
 from holder_service.domain.deadlines import WORD_RULES, PlanSize
 from shared import limits
 from shared.problems import TooLarge
@@ -48,13 +50,32 @@ def count_size(training: Training, schema: Schema, *, cells: int, tests: int) ->
     return _counted(training, schema, cells=cells * 2, tests=tests, classes=1)
 
 
-def table_size(training: Training, schema: Schema) -> PlanSize:
-    """As many counts as all features' bins have by label and group.
+def band_size(training: Training, schema: Schema, *, cells: int, score_steps: int) -> PlanSize:
+    """The same where cells are bands of two scores, each between two numbers; scores are worked out while counting.
 
     Raises:
         TooLarge: There are too many.
     """
-    return _counted(training, schema, cells=_bins(training, schema) * 2, tests=2, classes=len(training.features))
+    size = count_size(training, schema, cells=cells, tests=4)
+    return replace(
+        size, cuts=size.cuts + 4 * cells, columns=size.columns + 2, word_columns=size.word_columns + 2 * size.words,
+        score_steps=score_steps,
+    )  # fmt: skip
+
+
+def table_size(training: Training, schema: Schema, *, added: int) -> PlanSize:
+    """As many counts as all features' bins have by label and group.
+
+    Args:
+        training: Of the features.
+        schema: The declared columns.
+        added: How many numbers are added up of what is counted.
+
+    Raises:
+        TooLarge: There are too many.
+    """
+    cells = _bins(training, schema) * 2
+    return replace(_counted(training, schema, cells=cells, tests=2, classes=len(training.features)), added=added)
 
 
 def _counted(training: Training, schema: Schema, *, cells: int, tests: int, classes: int) -> PlanSize:

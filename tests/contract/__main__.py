@@ -153,6 +153,8 @@ def trainings_sent() -> Iterator[Document]:
     algorithm = {"name": "fair_tree", "depth": 1, "splits": "0.25"}
     yield {**training(epsilon="0.25"), "features": spelled, "algorithm": algorithm, "sensitive": ["sex", "origin"],
            "draw": 3, "version": 1}  # fmt: skip
+    linear = {"name": "fair_linear", "label_quantiles": ["0.5", "0.8"], "group_quantiles": ["0.5"]}
+    yield {**training(epsilon="0.25"), "algorithm": linear}
 
 
 def every_operator() -> Document:

@@ -228,7 +228,7 @@ def test_where_sensitive_attributes_alone_are_protected_no_training_is_offered(s
 def test_the_description_says_which_trainings_there_are(sqlite_loans: TestedHolder) -> None:
     described = sqlite_loans.auditor("GET", "/datasets/loans").json()
 
-    assert described["trainings"] == ["fair_tree", "private_fair_tree", "pflr", "pflr_star"]
+    assert described["trainings"] == ["fair_tree", "private_fair_tree", "pflr", "pflr_star", "fair_linear"]
     assert described["limits"]["trainings"]["depth_max"] == 8
     unlabelled = sqlite_loans.auditor("GET", "/datasets/register").json()
     assert "trainings" not in unlabelled
@@ -254,6 +254,7 @@ def test_the_description_says_which_trainings_there_are(sqlite_loans: TestedHold
         ({"algorithm": {"name": "pflr_star", "lowered": 2}}, "invalid-plan", None),
         ({"algorithm": {"name": "private_fair_tree", "similarity": "1.01"}}, "invalid-amount", None),
         ({"algorithm": {"name": "fair_tree", "depth": 9}}, "invalid-plan", None),
+        ({"algorithm": {"name": "fair_linear", "group_quantiles": ["0.5", "0.5"]}}, "invalid-plan", None),
         ({"algorithm": {"name": "fair_tree", "splits": "0.000001"}}, "invalid-plan", "epsilon"),
         ({"epsilon": "1e3"}, "invalid-amount", None),
         ({"epsilon": "11"}, "invalid-amount", None),

@@ -12,12 +12,13 @@ a score document or a tree says (`shared.scores`, `shared.rules`), with which de
 
 Instead of `rules` and `otherwise`: `tree`, of nodes {"if": a predicate, "then": a node, "else": a node} and leaves
 {"decision": a text}; or `score`, a document, with one of `above`, `at_least`, `below` and `at_most` for the favourable
-numbers and `decisions` for what the favourable and the unfavourable ones are called. What was mended or trained says of
+numbers and `decisions` for what the favourable and the unfavourable ones are called. A tree or rules may name scores of
+their own, which are in `scores`, by name: documents that add. What was mended or trained says of
 what in `mended` or `trained`, from which nothing is computed.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -35,8 +36,10 @@ from auditor_client.models.nameable import nameable_column
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
 from auditor_client.models.tree import DecisionRule
 from shared import limits
+from shared.columns import DerivedColumn, ScoreOrigin, extended
 from shared.problems import PlanRefused
 from shared.rules import Predicate, Rule
+from shared.schema import Schema
 from shared.scores import Case, Choice, Document, RuleList, columns_of, values_of
 
 FORMAT: Final = "pafer-model/1"
@@ -74,6 +77,7 @@ def load_file(content: bytes, name: str) -> OwnModel:
         "rules",
         "otherwise",
         "score",
+        "scores",
         "favourable",
         "decisions",
         "examples",
@@ -84,16 +88,25 @@ def load_file(content: bytes, name: str) -> OwnModel:
 
 
 def rules_document(
-    rules: Sequence[DecisionRule], description: str, made_of: Mapping[str, Mapping[str, Any]]
+    rules: Sequence[DecisionRule],
+    description: str,
+    made_of: Mapping[str, Mapping[str, Any]],
+    *,
+    scores: Mapping[str, Document] | None = None,
 ) -> dict[str, Any]:
     """A document of rules that exclude each other and cover everybody.
 
-    `made_of` says what they were made of: one member, "mended" or "trained", with what it has to say.
+    `made_of` says what they were made of: one member, "mended" or "trained", with what it has to say. `scores` are what
+    the rules name beside columns.
     """
     *cases, last = rules
+    documents = {
+        name: _DOCUMENT.dump_python(score, mode="json", exclude_none=True) for name, score in (scores or {}).items()
+    }
     return {
         "format": FORMAT,
         "description": description[:_DESCRIPTION_MAX],
+        **({"scores": documents} if documents else {}),
         "rules": [
             {**rule.rule.model_dump(mode="json", exclude_none=True), "decision": rule.leaf.decision} for rule in cases
         ],
@@ -134,11 +147,37 @@ def read_object(model: OwnModel, request: ModelRequest) -> ReadModel:
         described.text()[:_DESCRIPTION_MAX] if described else f"a document of our own: a {kinds[0]}", "own JSON"
     )
     try:
-        read = {"tree": _tree, "rules": _rules, "score": _score}[kinds[0]](document, request, provenance)
+        scores = _scores(document, request.schema)
+        reading = replace(request, schema=_with_scores(request.schema, scores)) if scores else request
+        read = {"tree": _tree, "rules": _rules, "score": _score}[kinds[0]](document, reading, provenance)
     except (ValidationError, PlanRefused) as error:
         raise ModelRefused(f"{document.path} does not fit: {str(error)[:600]}") from error
+    if scores and (read.columns or kinds == ["score"]):
+        raise ModelRefused(f"{document.path}: `scores` go with a tree, or with rules that are few enough to be one.")
+    read = replace(read, columns=scores) if scores else read
     examples = document.get("examples")
     return read if examples is None else _compared(read, examples, request)
+
+
+def _scores(document: DocumentPart, schema: Schema) -> tuple[DerivedColumn, ...]:
+    """The scores that a tree or rules name beside declared columns."""
+    given = document.get("scores")
+    if given is None:
+        return ()
+    scores = []
+    for name in given.value if isinstance(given.value, dict) else given.refuse("scores by name"):
+        score = _DOCUMENT.validate_python(given[name].value)
+        for column in columns_of(score):
+            nameable_column(column, schema)
+        made = DerivedColumn.model_validate({"name": name, "type": "number", "from": ScoreOrigin(score=score)})
+        made.check(schema)
+        scores.append(made)
+    return tuple(scores)
+
+
+def _with_scores(schema: Schema, scores: Sequence[DerivedColumn]) -> Schema:
+    """A dataset's columns, and scores behind them."""
+    return extended(schema, {one.name: one.column for one in scores}, reads={one.name: one.reads for one in scores})
 
 
 def _rules(document: DocumentPart, request: ModelRequest, provenance: Provenance) -> ReadModel:

@@ -1,5 +1,6 @@
 """A training from the auditor's side: asked once, verified, kept, decided for any ratio, and written as a model."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +23,7 @@ from auditor_client.models.readers import read_model
 from auditor_client.report.languages import LANGUAGES
 from shared.noise import DiscreteLaplaceNoise
 from shared.rules import Predicate
+from shared.score_values import score_value
 from shared.trainings import TrainedScore
 from testing.registers import LOANS
 from testing.simulated_holder import KEY, SimulatedHolder
@@ -141,6 +143,51 @@ def test_the_file_decides_as_the_leaves_do_and_says_what_it_was_trained_from(aud
     }  # fmt: skip
     assert read.provenance is not None
     assert "trained by fair_tree on register, version 3, for epsilon 10" in read.provenance.description
+
+
+LINEAR: dict[str, Any] = {"sensitive": "sex", "features": ASKED["features"], "algorithm": "fair_linear"}
+
+
+def test_a_tree_over_scores_is_written_with_them_and_decides_alike(auditor: Auditor, tmp_path: Path) -> None:
+    """Bands are whole numbers of points: each record is decided as its own leaf is."""
+    result = auditor.train("register", epsilon=10, ratio=0.6, **LINEAR)
+    file = result.write_model(tmp_path / "model.json")
+
+    read, _ = read_model(file, ModelRequest(LOANS.table))
+
+    assert result.trained.tree is not None
+    assert {column.name for column in read.columns} == {"label_score", "group_score"}
+    assert {leaf.favourable for leaf in result.trained.tree.leaves} == {True, False}
+    scores = {one.name: one.origin for one in read.columns}
+    for age, education in itertools.product(range(121), [*LOANS.table.by_name["education"].values, None]):
+        person = {"age": age, "education": education}
+        if education is None and not LOANS.table.by_name["education"].nullable:
+            continue
+        values = {name: score_value(one.score, person) for name, one in scores.items() if not isinstance(one, str)}
+        found = [leaf for leaf in result.trained.tree.leaves if leaf.rules[0].matches({**person, **values})]
+        assert [leaf.favourable for leaf in found] == [read.tree.decide({**person, **values}).favourable]
+    assert json.loads(file.read_text())["trained"]["algorithm"] == "fair_linear"
+
+
+def test_the_bands_of_scores_are_said_in_words(auditor: Auditor) -> None:
+    result = auditor.train("register", epsilon=10, ratio=0.6, **LINEAR)
+    page, text = result.to_html(), result.summary()
+
+    for words in ("points for repaid", "points for the worst-off group"):
+        assert words in text
+        assert words in page
+    assert "at least 20" in text
+    assert "label_score" not in text
+    for language in LANGUAGES[1:]:
+        assert "points for" not in result.to_html(language=language)
+
+
+def test_a_tree_over_scores_is_audited_in_the_same_run(auditor: Auditor) -> None:
+    result = auditor.train("register", epsilon=10, ratio=0.6, audit_on="register", audit_epsilon=1, **LINEAR)
+
+    assert result.audit is not None
+    assert {held.column.name for held in result.audit.question.source.columns} <= {"label_score", "group_score"}
+    assert 0 < result.to_document()["audit"]["accuracy"]["value"] < 1
 
 
 def test_where_the_ratio_is_not_shown_it_says_what_would(loans: SimulatedHolder, auditor: Auditor) -> None:

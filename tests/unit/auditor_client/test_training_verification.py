@@ -161,6 +161,101 @@ def _paths(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path]
 
 
+_LINEAR: Document = {"algorithm": {"name": "fair_linear"}}
+_TERM = "model.scores.label_score.terms"
+
+SCORED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
+    "points in other bins": (_put(f"{_TERM}.0.axes.0.cuts.0", 25), "bins of the features"),
+    "a column that was not asked": (
+        _put(f"{_TERM}.1", {"axes": [{"column": "citizen", "values": [False, True]}], "table": [0, 1]}),
+        "bins of the features",
+    ),
+    "a sensitive column": (
+        _put(f"{_TERM}.1", {"axes": [{"column": "sex", "values": ["Female", "Male"]}], "table": [0, 1]}),
+        "bins of the features",
+    ),
+    "a feature twice": (lambda d: _terms(d).append(_terms(d)[0]), "bins of the features"),
+    "features in another order": (lambda d: _terms(d).reverse(), "bins of the features"),
+    "no terms": (lambda d: _terms(d).clear(), "bins of the features"),
+    "a rule beside the bins": (
+        _put(f"{_TERM}.1", {"rule": {"all_of": [{"column": "age", "op": "ge", "value": 50}]}, "value": 1}),
+        "bins of the features",
+    ),
+    "another precision": (_put("model.scores.label_score.precision", "float32"), "bins of the features"),
+    "a base": (_put("model.scores.label_score.base", 1), "whole points"),
+    "points that are not whole": (_put(f"{_TERM}.0.table.1", 0.5), "whole points"),
+    "more points than a bin may have": (_put(f"{_TERM}.0.table.1", 81), "more points"),
+    "a score that is called like a column": (
+        lambda d: d["model"]["scores"].update({"age": d["model"]["scores"].pop("group_score")}),
+        "like a column",
+    ),
+    "a third score": (
+        lambda d: d["model"]["scores"].update({"another": d["model"]["scores"]["label_score"]}), "more than two",
+    ),
+    "a score that leaves name and that is not there": (
+        lambda d: d["model"]["scores"].pop("group_score"),
+        "no feature",
+    ),
+    "leaves that read a feature themselves": (
+        _put(f"{_RULE}.0", {"column": "age", "op": "lt", "value": 25}),
+        "no feature",
+    ),
+    "a category of a score": (_put(f"{_RULE}.0", {"column": "label_score", "op": "eq", "value": "x"}), "no score"),
+    "leaves that overlap": (_put(f"{_RULE}.0.value", 20), "do not part everybody"),
+    "a leaf less": (
+        _both(lambda d: d["model"]["leaves"].pop(), lambda d: d["counts"]["leaves"].pop()),
+        "do not part everybody",
+    ),
+    "the noise of the other step": (lambda d: d["counts"]["noise"].update(d["steps"][0] and {"scale": 5.0}), "noise"),
+    "more leaves than were asked for": (
+        lambda d: d["model"]["leaves"].extend({**d["model"]["leaves"][0], "cell": {
+            **d["model"]["leaves"][0]["cell"], "id": f"more-{index}"}} for index in range(35)),
+        "more leaves",
+    ),
+}  # fmt: skip
+
+
+def _terms(document: Document) -> list[Any]:
+    found: list[Any] = document["model"]["scores"]["label_score"]["terms"]
+    return found
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_an_honest_tree_over_scores_passes(relation: str) -> None:
+    holder = SimulatedHolder(dataset=LOANS.model_copy(update={"relation": relation}))
+    asked = loans_training(**_LINEAR)
+
+    release = verify(holder, answer(holder, asked), asked)
+
+    assert [(step.classes, step.epsilon) for step in release.steps] == [(2, "0.4"), (1, "0.6")]
+
+
+@pytest.mark.parametrize("lie", sorted(SCORED_LIES))
+def test_a_lie_about_scores_is_found_out(lie: str) -> None:
+    change, refusal = SCORED_LIES[lie]
+    holder, asked = SimulatedHolder(dataset=LOANS, before_signing=change), loans_training(**_LINEAR)
+
+    with pytest.raises(HolderLied, match=refusal):
+        verify(holder, answer(holder, asked), asked)
+
+
+def test_a_tree_of_splits_has_no_scores() -> None:
+    asked = loans_training()
+    scores = answer(SimulatedHolder(dataset=LOANS), loans_training(**_LINEAR))["model"]["scores"]
+    holder = SimulatedHolder(dataset=LOANS, before_signing=_put("model.scores", scores))
+
+    with pytest.raises(HolderLied, match="decides by scores"):
+        verify(holder, answer(holder, asked), asked)
+
+
+def test_steps_of_scores_that_are_divided_otherwise_are_found_out() -> None:
+    other = loans_training(algorithm={"name": "fair_linear", "tables": "0.5"})
+    quote = SimulatedHolder(dataset=LOANS).training_quote(other)
+
+    with pytest.raises(HolderLied, match="tables of all features"):
+        check_training_quote(TrainingQuote.model_validate(quote), training=loans_training(**_LINEAR), dataset=LOANS)
+
+
 QUOTED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
     "another dataset": (_put("dataset", "other"), "another dataset"),
     "another relation": (_put("relation", "replace"), "another dataset"),

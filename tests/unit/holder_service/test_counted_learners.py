@@ -11,12 +11,16 @@ from holder_service.learning.features import BinnedFeature, binned, group_rule
 from holder_service.learning.learners import LEARNERS
 from shared.relations import NeighbouringRelation
 from shared.rules import Rule
+from shared.score_values import score_value
 from shared.trainings import TrainedCounts, TrainedTree
 from testing.small_trainings import learned, loaded_people, small_people, small_schema, small_training
 from testing.step_sizes import KeepingEngine, exceeded
 
 SMALL: Final = 300
-ALGORITHMS: Final[dict[str, dict[str, Any]]] = {"fair_tree": {"name": "fair_tree", "depth": 3}}
+ALGORITHMS: Final[dict[str, dict[str, Any]]] = {
+    "fair_tree": {"name": "fair_tree", "depth": 3},
+    "fair_linear": {"name": "fair_linear", "group_quantiles": ["0.5"]},
+}
 """One of each whose leaves are counted."""
 
 
@@ -80,4 +84,5 @@ def test_no_small_register_is_too_odd(algorithm: dict[str, Any], tmp_path: Path)
         for leaf, of_leaf in zip(model.leaves, counts.leaves, strict=True):
             assert leaf.favourable == (sum(of_leaf.positive) > sum(of_leaf.negative))
         for one in people:
-            assert sum(leaf.cell.matches(one) for leaf in model.leaves) == 1
+            scores = {name: score_value(document, one) for name, document in (model.scores or {}).items()}
+            assert sum(leaf.cell.matches({**one, **scores}) for leaf in model.leaves) == 1

@@ -131,6 +131,83 @@ def test_a_score_of_one_tree_becomes_rules() -> None:
     assert isinstance(two.columns[0].origin.score, Trees)  # type: ignore[union-attr]
 
 
+POINTS = {
+    "kind": "terms",
+    "precision": "float64",
+    "terms": [
+        {"axes": [{"column": "income", "cuts": [20000, 40000], "missing": True}], "table": [0, 10, 30, -5]},
+        {"axes": [{"column": "owner", "values": [False, True]}], "table": [0, 7]},
+    ],
+}
+SCORED = {
+    "format": "pafer-model/1",
+    "scores": {"points": POINTS, "years": {"kind": "terms", "precision": "float64", "terms": []}},
+    "rules": [
+        {
+            "all_of": [{"column": "points", "op": "ge", "value": 17}, {"column": "years", "op": "lt", "value": 1}],
+            "decision": "granted",
+        },
+        {"all_of": [YOUNG, {"column": "points", "op": "ge", "value": 10}], "decision": "granted"},
+    ],
+    "otherwise": "refused",
+    "favourable": ["granted"],
+}
+
+
+def test_rules_may_name_scores_of_their_own() -> None:
+    """Beside columns, and compared with the examples by what the records are worth."""
+    examples = [
+        {"record": {"income": 40000, "owner": True, "age": 40}, "decision": "granted"},
+        {"record": {"income": 40000, "owner": False, "age": 40}, "decision": "refused"},
+        {"record": {"income": 40000, "owner": False, "age": 20}, "decision": "granted"},
+        {"record": {"income": None, "owner": True, "age": 20}, "decision": "refused"},
+    ]
+
+    found = read({**SCORED, "examples": examples})
+
+    found.check(SCHEMA)
+    assert [column.name for column in found.columns] == ["points", "years"]
+    assert found.score is None
+    assert found.provenance is not None
+    assert found.provenance.compared_with == "the examples in its file"
+    assert found.tree.decide({"points": 17, "years": 0, "age": 50}).favourable
+    assert not found.tree.decide({"points": 16, "years": 0, "age": 50}).favourable
+    with pytest.raises(ModelRefused):
+        read({**SCORED, "examples": [{**examples[0], "decision": "refused"}]})
+
+
+def test_a_tree_may_name_scores_of_its_own() -> None:
+    leaves = {"then": {"decision": "granted"}, "else": {"decision": "refused"}}
+    tree = {"if": {"column": "points", "op": "ge", "value": 10}, **leaves}
+
+    found = read({**{name: SCORED[name] for name in ("format", "scores", "favourable")}, "tree": tree})
+
+    assert found.tree.decide({"points": 10}).favourable
+    assert not found.tree.decide({"points": 9}).favourable
+
+
+@pytest.mark.parametrize(
+    ("scores", "text"),
+    [
+        ([POINTS], "scores by name"),
+        ({"age": POINTS}, "another name"),
+        ({"points": {**POINTS, "terms": [{"columns": ["sex"], "slope": 1}]}}, "sensitive"),
+        ({"points": {**POINTS, "terms": [{"columns": ["height"], "slope": 1}]}}, "does not declare"),
+        ({"points": {**POINTS, "terms": [{"columns": ["income"], "slope": 1}]}}, "missing"),
+        ({"points": {"kind": "list", "cases": [], "otherwise": "a"}}, "does not fit"),
+        ({"points": {**POINTS, "terms": [{"columns": ["points"], "slope": 1}]}}, "does not declare"),
+    ],
+)
+def test_scores_that_do_not_fit_are_refused(scores: Any, text: str) -> None:
+    with pytest.raises(ModelRefused, match=text):
+        read({**SCORED, "scores": scores})
+
+
+def test_a_score_goes_with_no_other_scores() -> None:
+    with pytest.raises(ModelRefused, match="go with a tree"):
+        read({**SCORE, "scores": SCORED["scores"]})
+
+
 def test_the_examples_of_a_document_are_compared() -> None:
     record = {"age": 25, "income": 50000.0, "owner": False}
     good = read({**RULES, "examples": [{"record": record, "decision": "granted"}]})

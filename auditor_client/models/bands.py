@@ -1,0 +1,55 @@
+"""Rules over bands of numbers, of which those that lie behind each other and decide alike become one."""
+
+from collections.abc import Sequence
+
+from shared.rules import Predicate, Rule
+
+Decided = tuple[Rule, bool]
+Path = tuple[Predicate, ...]
+
+
+def joined_rules(rules: Sequence[Decided]) -> list[Decided]:
+    """Rules that match the same people with the same decisions, in the order of the first of each.
+
+    Two are joined if they decide alike and say the same but for one column, of which one ends where the other begins:
+    "x < 3" and "x ≥ 3" are everybody, "2 ≤ x < 3" and "3 ≤ x < 5" are "2 ≤ x < 5". So rules that exclude each other and
+    cover everybody still do.
+
+    Args:
+        rules: Of each whom it matches, and whether it is favourable.
+    """
+    left = list(rules)
+    while (found := _pair(left)) is not None:
+        first, second, path = found
+        left[first] = (left[first][0].model_copy(update={"all_of": path}), left[first][1])
+        del left[second]
+    return left
+
+
+def _pair(rules: Sequence[Decided]) -> tuple[int, int, Path] | None:
+    """The first two that can be joined, and whom they match together."""
+    for first, (rule, favourable) in enumerate(rules):
+        for second in range(first + 1, len(rules)):
+            if rules[second][1] == favourable and (path := _joined(rule.all_of, rules[second][0].all_of)) is not None:
+                return first, second, path
+    return None
+
+
+def _joined(first: Path, second: Path) -> Path | None:
+    """Whom two rules match together, if they lie behind each other on one column and are alike on all others."""
+    columns = {one.column for one in (*first, *second) if _on(first, one.column) != _on(second, one.column)}
+    if len(columns) != 1:
+        return None
+    (column,) = columns
+    for low, high in ((_on(first, column), _on(second, column)), (_on(second, column), _on(first, column))):
+        ends, starts = [one for one in low if one.op == "lt"], [one for one in high if one.op == "ge"]
+        bounds = all(one.op in ("lt", "ge") and not one.or_missing for one in (*low, *high))
+        if bounds and len(ends) == len(starts) == 1 and ends[0].value == starts[0].value:
+            kept = {one for one in low if one.op == "ge"} | {one for one in high if one.op == "lt"}
+            return tuple(one for one in dict.fromkeys((*first, *second)) if one.column != column or one in kept)
+    return None
+
+
+def _on(path: Path, column: str) -> Path:
+    """What a rule says of one column."""
+    return tuple(one for one in path if one.column == column)
