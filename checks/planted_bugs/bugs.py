@@ -39,6 +39,10 @@ _MEASURING: Final = "holder_service/learning/measuring.py"
 _LAPLACE: Final = "holder_service/mechanisms/laplace.py"
 
 _FAIR_TREE_TESTS: Final = "tests/unit/holder_service/test_fair_tree.py"
+_FAIR_LINEAR: Final = "holder_service/learning/fair_linear.py"
+_FAIR_LINEAR_TESTS: Final = "tests/unit/holder_service/test_fair_linear.py"
+_VERIFIED_TRAINING: Final = "auditor_client/exchange/training_verification.py"
+_VERIFIED_TRAINING_TESTS: Final = "tests/unit/auditor_client/test_training_verification.py"
 _AGGREGATES_TESTS: Final = "tests/unit/holder_service/test_aggregates.py"
 _TASKS_TESTS: Final = "tests/unit/holder_service/test_spark_tasks.py"
 _WORK_TESTS: Final = "tests/unit/holder_service/test_count_work.py"
@@ -724,5 +728,42 @@ BUGS: Final = (
         "a split leaves nobody on one side",
         (Edit("holder_service/learning/nodes.py", "{frozenset[int](), bins}", "{frozenset[int]()}"),),
         (f"{_FAIR_GAIN_TESTS}::test_features_that_are_used_up_leave_leaves_early",),
+    ),
+    Bug(
+        "the tables of all features are charged as one",
+        (
+            Edit(
+                _FAIR_LINEAR,
+                'LearningStep(TABLES, "counts", tables_nano, len(features), of_tables)',
+                'LearningStep(TABLES, "counts", tables_nano, 1, of_tables)',
+            ),
+        ),
+        (f"{_FAIR_LINEAR_TESTS}::test_the_noise_and_what_it_costs_follow_from_the_relation",),
+    ),
+    Bug(
+        "a score for the label has the points of the group",
+        (Edit(_FAIR_LINEAR, "table.sum(axis=3 - axis)", "table.sum(axis=axis)"),),
+        (f"{_FAIR_LINEAR_TESTS}::test_without_noise_points_are_the_log_odds_of_the_records",),
+    ),
+    Bug(
+        "bands of a score begin a point too early",
+        (Edit(_FAIR_LINEAR, "quantiles) + lowest", "quantiles) + lowest - 1"),),
+        (f"{_FAIR_LINEAR_TESTS}::test_bands_end_where_the_independent_total_says",),
+    ),
+    Bug(
+        "a trained score is believed whatever it reads",
+        (
+            Edit(
+                _VERIFIED_TRAINING,
+                "for term in terms] == [(axis,) for axis in axes]",
+                "for term in terms] != [(axis,) for axis in axes[:-1]]",
+            ),
+        ),
+        (f"{_VERIFIED_TRAINING_TESTS}::test_a_lie_about_scores_is_found_out",),
+    ),
+    Bug(
+        "rules over bands are joined across a gap",
+        (Edit("auditor_client/models/bands.py", " and ends[0].value == starts[0].value", ""),),
+        ("tests/unit/auditor_client/test_joined_rules.py",),
     ),
 )
