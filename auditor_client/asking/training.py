@@ -15,7 +15,8 @@ from shared import limits
 from shared.datasets import DatasetDescription
 from shared.problems import PlanRefused
 from shared.schema import Column, Schema
-from shared.trainings import Training
+from shared.trained_scores import GROUP_SCORE, LABEL_SCORE
+from shared.trainings import FairLinear, Training
 
 ALGORITHMS: Final = ("fair_tree", "fair_linear")
 BINS: Final = 16
@@ -117,6 +118,12 @@ def require_auditable(training: Training, dataset: DatasetDescription) -> None:
                 f"Dataset {dataset.name!r} (`audit_on`) has no column {name!r} in the role that the training gives it, "
                 "so the model cannot be audited there. Nothing was spent."
             )
+    taken = [name for name in (LABEL_SCORE, GROUP_SCORE) if name in columns]
+    if isinstance(training.algorithm, FairLinear) and taken:
+        raise QuestionRefused(
+            f"Dataset {dataset.name!r} (`audit_on`) has a column {taken[0]!r}, and so may a score of the model be "
+            "called: audit it elsewhere, or train another algorithm. Nothing was spent."
+        )
 
 
 def training_of(request: TrainingRequest, dataset: DatasetDescription) -> Training:

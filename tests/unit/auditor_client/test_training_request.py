@@ -145,3 +145,28 @@ def test_a_dataset_that_lacks_a_column_cannot_be_audited(lacking: str) -> None:
     require_auditable(training, LOANS)
     with pytest.raises(QuestionRefused, match=f"no column '{lacking}'"):
         require_auditable(training, other)
+
+
+def test_scores_are_asked_for_without_depth_and_splits() -> None:
+    asked: dict[str, Any] = {"epsilon": "1", "algorithm": "fair_linear", "sensitive": ("sex",)}
+
+    training = training_of(TrainingRequest(**asked), dataset())
+
+    assert training.document()["algorithm"] == {
+        "name": "fair_linear", "points": 10, "tables": "0.4", "group_quantiles": ["0.3", "0.5", "0.7", "0.85"],
+        "label_quantiles": ["0.6", "0.7", "0.8", "0.87", "0.92", "0.96"],
+    }  # fmt: skip
+    with pytest.raises(QuestionRefused, match="depth"):
+        training_of(TrainingRequest(**asked, depth=3), dataset())
+
+
+@pytest.mark.parametrize("name", ["label_score", "group_score"])
+def test_a_model_over_scores_is_not_audited_where_a_column_is_called_like_one(name: str) -> None:
+    request = TrainingRequest(epsilon="1", algorithm="fair_linear", sensitive=("sex",), features=("education",))
+    column = Column(name=name, type="number")
+    other = LOANS.model_copy(update={"columns": (*LOANS.columns, column)})
+
+    require_auditable(training_of(request, LOANS), LOANS)
+    with pytest.raises(QuestionRefused, match="audit it elsewhere"):
+        require_auditable(training_of(request, LOANS), other)
+    require_auditable(training_of(request.model_copy(update={"algorithm": "fair_tree"}), LOANS), other)
