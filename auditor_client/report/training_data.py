@@ -24,7 +24,7 @@ _RATIOS: Final = LinearAxis(0.0, 1.0, 2)
 _DECIDED: Final = {True: said("favourable"), False: said("unfavourable")}
 _BUYS: Final = {
     "choices": said("choosing splits"),
-    "counts": said("counting leaves by label and group"),
+    "counts": said("counting people by label and group"),
     "sums": said("noisy sums"),
 }
 _SURE: Final = sentence(
