@@ -207,6 +207,11 @@ class ChoiceBounds:
         """
         return self._accuracy(decisions, self._accuracy_margin)
 
+    @property
+    def accuracy_of_none(self) -> Estimate:
+        """The larger one of both ways of deciding alike about everybody."""
+        return max((self.accuracy(np.full(self.leaves, alike)) for alike in (False, True)), key=float)
+
     def accuracy_of_one(self, decisions: Sequence[bool]) -> Estimate:
         """The same of decisions that were fixed before these counts were made: the interval is for them alone."""
         return self._accuracy(np.array(decisions, np.bool_), self._accuracy_margin_of_one)

@@ -43,6 +43,7 @@ class MendedLeaves:
             with none.
         ratio_ends: Of the interval of the ratio.
         accuracy_before, accuracy: Shares of the people with a label.
+        accuracy_of_none: The larger share if all leaves decided alike.
         costs: Of a change of each leaf, in people (`change_costs`).
     """
 
@@ -52,6 +53,7 @@ class MendedLeaves:
     ratio_ends: tuple[float, float]
     accuracy_before: Estimate
     accuracy: Estimate
+    accuracy_of_none: Estimate
     costs: tuple[float, ...]
 
 
@@ -84,6 +86,7 @@ def mend_leaves(
         ratio_ends=bounds.ratio_ends(found),
         accuracy_before=bounds.accuracy(now),
         accuracy=bounds.accuracy(found),
+        accuracy_of_none=bounds.accuracy_of_none,
         costs=tuple(change_costs(counts, now).tolist()),
     )
 

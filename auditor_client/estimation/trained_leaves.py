@@ -73,7 +73,6 @@ def decide_leaves(
     bounds, before = ChoiceBounds(counts, list(groups), ratio, level), np.array(learned, np.bool_)
     found = search(bounds)
     decisions, shown = (nearest(bounds, before), False) if found is None else found
-    alike = [bounds.accuracy(np.full(len(before), value)) for value in (False, True)]
     return DecidedLeaves(
         decisions=tuple(decisions.tolist()),
         shown=shown,
@@ -83,6 +82,6 @@ def decide_leaves(
         ratio_ends=bounds.ratio_ends(decisions),
         accuracy_learned=bounds.accuracy(before),
         accuracy=bounds.accuracy(decisions),
-        accuracy_of_none=max(alike, key=float),
+        accuracy_of_none=bounds.accuracy_of_none,
         costs=tuple(change_costs(counts, before).tolist()),
     )

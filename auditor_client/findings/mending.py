@@ -58,6 +58,7 @@ class Mended:
         ratio_before, ratio: The statistical parity ratio before and after.
         accuracy_before, accuracy: The share of people with a label whose decision is favourable just if the label is
             true. Intervals of what is afterwards, and of both accuracies, hold for all sets of changes together.
+        accuracy_of_none: The same if everybody were decided alike, the better way.
         epsilon_needed: About what a new question would have to cost for the ratio to be shown to be met; None if
             it is met, or if nothing that was found reaches it.
     """
@@ -71,6 +72,7 @@ class Mended:
     ratio: Estimate
     accuracy_before: Estimate
     accuracy: Estimate
+    accuracy_of_none: Estimate
     epsilon_needed: float | None
 
     @property
@@ -143,6 +145,7 @@ def mended(finding: Finding, ratio: float = 0.8) -> Mended:
         ratio=replace(after, low=low, high=high).stretched_to(after.value) if changes else now,
         accuracy_before=found.accuracy_before,
         accuracy=found.accuracy,
+        accuracy_of_none=found.accuracy_of_none,
         epsilon_needed=epsilon_needed(finding.release.charge.epsilon_nano, found.bearable),
     )
 

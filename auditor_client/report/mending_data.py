@@ -29,6 +29,7 @@ _NEVER: Final = said(
 ACCURACY: Final = said(
     "Accuracy is the share of the people with a label whose decision is favourable exactly if their label is true."
 )
+NO_MORE_ACCURATE: Final = said("So decided, it is not shown to be more accurate than deciding alike about everybody.")
 _NOTES: Final = (
     said("All of this is about the people who were counted, not about a population that they stand for."),
     said(
@@ -121,7 +122,7 @@ def mending_data(mended: Mended) -> MendingData:
         ),
         groups=tuple(joined(group_words(question, group), ", ") for group in question.groups),
         changes=tuple(_change(mended, change) for change in mended.changes),
-        notes=_NOTES,
+        notes=_NOTES if mended.accuracy.low > mended.accuracy_of_none.high else (NO_MORE_ACCURATE, *_NOTES),
     )
 
 

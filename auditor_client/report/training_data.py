@@ -12,7 +12,7 @@ from auditor_client.report.axes import LinearAxis, Tick, interval_text
 from auditor_client.report.facts import Fact
 from auditor_client.report.formats import known, percent, ratio, verdict_words, whole
 from auditor_client.report.headlines import headline as audit_headline
-from auditor_client.report.mending_data import ACCURACY, RatioBar
+from auditor_client.report.mending_data import ACCURACY, NO_MORE_ACCURATE, RatioBar
 from auditor_client.report.prose import level_words
 from auditor_client.rule_words import Condition
 from auditor_client.text import loss_words
@@ -271,7 +271,7 @@ def _notes(trained: Trained) -> Iterator[str]:
     tree = trained.tree
     if tree is not None:
         if not tree.accuracy.low > tree.accuracy_of_none.high:
-            yield said("So decided, it is not shown to be more accurate than deciding alike about everybody.")
+            yield NO_MORE_ACCURATE
         yield said(
             "All of this is about the people whom it was trained on, by counts of them: of others it may be less fair "
             "and less accurate. Audit it on another dataset, or on a later version."

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -263,3 +264,12 @@ def test_noise_of_either_kind_and_none_other_is_taken() -> None:
         assert ChoiceBounds(LeafCounts(counts, noise), [0, 1], 0.8).margin > 1.96
     with pytest.raises(AuditorError):
         LeafCounts.of([[]])
+
+
+def test_a_mended_tree_that_is_no_better_than_one_decision_for_all_is_said_to_be(mending: Mending) -> None:
+    alike = "So decided, it is not shown to be more accurate than deciding alike about everybody."
+    useful = replace(mending.mended, accuracy=replace(mending.mended.accuracy, value=0.9, low=0.9, high=0.9))
+
+    assert mending.mended.accuracy.low < mending.mended.accuracy_of_none.high < 0.9
+    assert alike in mending.summary()
+    assert alike not in Mending(useful).summary()
