@@ -139,7 +139,7 @@ def test_a_second_answer_to_the_same_question_is_found_out(
     first = auditor.audit(TREE, "register", ["sex"], "0.5")
     holder.answered.clear()
 
-    with pytest.raises(HolderLied, match="same plan"):
+    with pytest.raises(HolderLied, match="same request"):
         auditor.audit(TREE, "register", ["sex"], "0.5")
 
     assert json.loads(first.receipt.read_bytes()) == first.answer

@@ -141,6 +141,7 @@ def test_the_public_surface_is_what_it_says() -> None:
         "Comparison",
         "DecisionRule",
         "Estimate",
+        "FollowingAudit",
         "GroupEstimate",
         "History",
         "Leaf",
@@ -153,6 +154,8 @@ def test_the_public_surface_is_what_it_says() -> None:
         "Reading",
         "ReceiptsReport",
         "Split",
+        "TrainingRequest",
+        "TrainingResult",
         "Tree",
         "Verdict",
     ]
