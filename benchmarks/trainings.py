@@ -127,13 +127,15 @@ def train(parts: Parts, algorithm: Mapping[str, Any], names: Sequence[str], epsi
 def decisions(parts: Parts, model: TrainedTree | TrainedScore, favourable: Sequence[bool]) -> BoolArray:
     """What a model decides about the other part; of a tree, as its leaves are to decide."""
     if isinstance(model, TrainedScore):
-        scores = score_column(model.document, parts.test, parts.schema)
-        return np.array(scores, dtype=np.float64) >= model.at_least
+        return np.array(score_column(model.document, parts.test, parts.schema), np.float64) >= model.at_least
     decided = np.zeros(len(parts.test[GROUP]), dtype=np.bool_)
+    values = dict(parts.test)
+    for name, document in (model.scores or {}).items():
+        values[name] = np.array(score_column(document, parts.test, parts.schema), np.int64)
     for leaf, accepts in zip(model.leaves, favourable, strict=True):
         if accepts:
             for rule in leaf.cell.any_of:
-                decided |= np.logical_and.reduce([matching(one, parts.test[one.column]) for one in rule.all_of])
+                decided |= np.logical_and.reduce([matching(one, values[one.column]) for one in rule.all_of])
     return decided
 
 
@@ -188,6 +190,9 @@ def rows(parts: Parts, given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
         ("fair_tree, all columns", {"name": "fair_tree"}, every),
         ("fair_tree, five columns", {"name": "fair_tree"}, FIVE),
         ("fair_tree, no relationship", {"name": "fair_tree"}, unrelated),
+        ("fair_linear, all columns", {"name": "fair_linear"}, every),
+        ("fair_linear, five columns", {"name": "fair_linear"}, FIVE),
+        ("fair_linear, no relationship", {"name": "fair_linear"}, unrelated),
         ("private_fair_tree, five columns", {"name": "private_fair_tree"}, FIVE),
         ("pflr, five columns", {"name": "pflr"}, FIVE),
         ("pflr_star, five columns", {"name": "pflr_star", "lowered": 0}, FIVE),
