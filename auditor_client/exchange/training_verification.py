@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.expected_noise import is_expected_scale, not_below
-from auditor_client.exchange.verification import require, signed_answer
+from auditor_client.exchange.verification import require, require_as_quoted, signed_answer
 from auditor_client.models.boxes import Space, representatives
 from auditor_client.text import loss_words
 from shared.amounts import NANO_PER_UNIT, InvalidAmount, format_nano, parse_nano
@@ -103,13 +103,7 @@ def verified_training(
     """
     release = signed_training(document, keys)
     require(release.training.document() == training.document(), "it answers another training than was asked")
-    require(release.dataset == dataset.name, "it is about another dataset")
-    require(release.auditor == auditor, "it was made for another auditor")
-    require(release.relation == dataset.relation, "it names another neighbouring relation than the dataset declares")
-    require(
-        release.charge == quote.charge,
-        f"it was charged {loss_words(release.charge)}, and the quote said {loss_words(quote.charge)}",
-    )
+    require_as_quoted(release, dataset=dataset, auditor=auditor, charge=quote.charge)
     require(release.steps == quote.steps, "its steps are not the quoted ones")
     require(isinstance(release.model, _MODELS[training.algorithm.name]), "its model is of another kind than was asked")
     schema = dataset.table

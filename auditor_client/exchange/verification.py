@@ -18,7 +18,7 @@ from auditor_client.text import first_fault, loss_words, readable
 from shared.amounts import NO_LOSS, Loss, parse_nano
 from shared.datasets import DatasetDescription
 from shared.plans import Batch, BatchQuote, Plan, Quote, identity
-from shared.releases import BadSignature, Release, ReleasedBatch, SigningKeys, verify_signature
+from shared.releases import AnswerToRequest, BadSignature, Release, ReleasedBatch, SigningKeys, verify_signature
 from shared.schema import Schema
 from shared.trainings import TrainingRelease
 
@@ -53,15 +53,24 @@ def verified_release(
     """
     release = signed_release(document, keys)
     require(release.plan.document() == plan.document(), "it answers another plan than was asked")
+    require_as_quoted(release, dataset=dataset, auditor=auditor, charge=quote.charge)
+    _check_batches(release, quote, dataset, schema)
+    return release
+
+
+def require_as_quoted(release: AnswerToRequest, *, dataset: DatasetDescription, auditor: str, charge: Loss) -> None:
+    """Check that a release of any kind is about the dataset that was asked about, for who asked, at the quoted price.
+
+    Raises:
+        HolderLied: Naming the fault.
+    """
     require(release.dataset == dataset.name, "it is about another dataset")
     require(release.auditor == auditor, "it was made for another auditor")
     require(release.relation == dataset.relation, "it names another neighbouring relation than the dataset declares")
     require(
-        release.charge == quote.charge,
-        f"it was charged {loss_words(release.charge)}, and the quote said {loss_words(quote.charge)}",
+        release.charge == charge,
+        f"it was charged {loss_words(release.charge)}, and the quote said {loss_words(charge)}",
     )
-    _check_batches(release, quote, dataset, schema)
-    return release
 
 
 def signed_release(document: Mapping[str, Any], keys: SigningKeys) -> Release:
