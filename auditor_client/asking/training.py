@@ -56,7 +56,8 @@ class TrainingRequest(BaseModel):
     depth: int | None = Field(default=None, description="Of a tree: the number of splits on every path [4].")
     splits: AmountText = Field(
         default=None,
-        description="Of a tree: the part of epsilon for choosing its splits; the rest counts its leaves [0.5].",
+        description="Of a tree: the part of epsilon for choosing its splits; 0.05 finds the best-off group, and the "
+        "rest counts its leaves [0.5].",
     )
     version: int | None = Field(
         default=None, description="The version of the records, to repeat an earlier training; else the current one."
