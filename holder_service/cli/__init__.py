@@ -7,7 +7,7 @@ may read the holder's home may run them.
 
 import typer
 
-from holder_service.cli import accounts, calibration, datasets, drafts, ledger, machine, privacy, serving
+from holder_service.cli import accounts, calibration, datasets, drafts, ledger, machine, privacy, risk, serving
 from holder_service.private_files import keep_new_files_private
 
 __all__ = ["app"]
@@ -17,7 +17,14 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 admin = typer.Typer(no_args_is_help=True, help="Everything that the administrator's endpoints do.")
 for part in (accounts.commands, datasets.commands, ledger.commands):
     admin.add_typer(part)
-for part in (serving.commands, drafts.commands, calibration.commands, machine.commands, privacy.commands):
+for part in (
+    serving.commands,
+    drafts.commands,
+    risk.commands,
+    calibration.commands,
+    machine.commands,
+    privacy.commands,
+):
     app.add_typer(part)
 app.add_typer(admin, name="admin")
 app.add_typer(machine.ledger_commands, name="ledger")

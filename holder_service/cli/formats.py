@@ -26,7 +26,7 @@ def _made(kind: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
 
 with_format: Final = Flags(
     _made,
-    {name: Flag(split=False) for name in ("missing", "true", "false", "dates")}
+    {name: Flag(split=False) for name in ("missing", "true", "false", "dates", "quasi")}
     | {name: Flag(kind=str) for name in ("delimiter", "decimal", "encoding")}
     | {name: Flag(name=f"--{name}".replace("_", "-")) for name in ("only_declared", "ranges")},
 )

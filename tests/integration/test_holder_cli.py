@@ -415,6 +415,40 @@ def test_overlaps_are_exact_on_the_own_machine_and_rough_over_the_network(
     assert re.search(rf"{one}\b.*\b{two}\b.*\b300\b", shown)
 
 
+def test_risks_are_shown_here_alone_and_nothing_of_them_is_kept(
+    env: dict[str, str], served: TestedHolder, tmp_path: Path
+) -> None:
+    name = f"risky-{tmp_path.name}"[:40].replace("_", "-")
+    served.declare(name)
+    served.load(register_csv(), name)
+    records, declaration = tmp_path / "register.csv", tmp_path / "declaration.json"
+    records.write_bytes(register_csv())
+    declaration.write_text(json.dumps(DECLARATION))
+    home = served.holder.settings.home
+
+    def files() -> set[Path]:
+        return {path for path in home.rglob("*") if "-wal" not in path.name and "-shm" not in path.name}
+
+    before, head = files(), served.entries()[-1]["sequence"]
+    loaded = json.loads(done(run(["risk", name, "--json"], env)))
+    from_file = json.loads(done(run(["risk", name, "--records", str(records), "--json"], env)))
+    undeclared = ["risk", "--declaration", str(declaration), "--records", str(records)]
+    unpublished = json.loads(done(run([*undeclared, "--json"], env)))
+    shown = run([*undeclared, "--people-min", "200"], {**env, "COLUMNS": "200"})
+
+    assert loaded == from_file == unpublished
+    assert loaded["people"] == 300
+    assert "What could single out some of 300 people" in done(shown)
+    assert "for you alone" in shown.stderr
+    assert served.entries()[-1]["sequence"] == head
+    assert files() == before
+    declaration.write_text('{"person_key": 3}')
+    assert "is no declaration" in run(undeclared, env).stderr
+    for arguments in (["risk"], ["risk", name, "--declaration", str(declaration)]):
+        assert "and not both" in failed(run(arguments, env))
+    assert "--records" in failed(run(["risk", "--declaration", str(declaration)], env))
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
