@@ -110,6 +110,7 @@ def _engine(kind: str, home: Path, cores: int) -> Iterator[Engine]:
     from holder_service.records.spark.engine import SparkEngine  # noqa: PLC0415 - Spark is not always here
 
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
+    os.environ.setdefault("SPARK_DRIVER_MEMORY", "2g")  # as docs/operations.md advises
     engine = SparkEngine(files, SparkSettings(master=f"local[{cores}]"), home)
     try:
         yield engine
@@ -251,7 +252,8 @@ def main() -> None:
         lines += some
     Console().print(shown(lines, leaves))
     costs = {kind: Costs.of(*ends) for kind in kinds if len(ends := _ends(lines, kind)) == 2}
-    Console().print(compared(costs, leaves))
+    if costs:
+        Console().print(compared(costs, leaves))
     if given.planned:
         if kinds[-1] not in costs:
             raise SystemExit("A plan needs two numbers of records on one core.")

@@ -51,6 +51,8 @@ from shared.scores import columns_of
 
 SWEPT_EVERY_S: Final = 10.0
 COUNTED_WITHIN_S: Final = 2.0 * limits.RELEASE_S_MAX
+WRITTEN_AT_ONCE_BYTES: Final = 32 * 1024 * 1024
+"""What each task that writes holds in Java's memory before it goes into the file, and once more compressed."""
 UPLOADED_AT_ONCE: Final = 64
 """So many chunks of an upload go to the cluster together."""
 CHUNKS_PER_TASK: Final = 64
@@ -379,7 +381,8 @@ class SparkEngine:
         return rows
 
     def _write(self, rows: DataFrame, name: str, *, mode: str = "error") -> None:
-        rows.write.option("parquet.enable.dictionary", "false").mode(mode).parquet(self._url(name))
+        options = {"parquet.enable.dictionary": "false", "parquet.block.size": str(WRITTEN_AT_ONCE_BYTES)}
+        rows.write.options(**options).mode(mode).parquet(self._url(name))
 
     def _take_away(self, name: str) -> None:
         """Take a table away if it is there; what cannot be now is when the store is swept."""
