@@ -362,13 +362,14 @@ class Auditor:
         Args:
             dataset: The dataset's name at the holder.
             request: What to learn; or its fields (`TrainingRequest`) as keywords: algorithm, label, sensitive,
-                features, depth, splits, version, draw. What is left out follows from the declaration.
+                features, version, draw, and what is the algorithm's own. What is left out follows from the declaration.
+                Of the learners of publications nothing is promised about `ratio`.
             epsilon: The privacy loss to spend, from 0.001 to 10.
             ratio: The wanted ratio of statistical parity, within (0, 1].
             reading: The level of what is said, and which groups it is about; or `level` and `judged` as keywords.
             following: Where to audit the model in the same run, at what ε; or `audit_on`, `audit_epsilon` and
-                `audit_version` as keywords. Only a model that is shown or estimated to meet the ratio
-                is audited.
+                `audit_version` as keywords. Of a model that is decided for the ratio, only one that is shown or
+                estimated to meet it is audited.
 
         Returns:
             The model with what is known of it, its receipt kept.

@@ -41,7 +41,7 @@ REGISTER: Final = DatasetDescription(
 LOANS: Final = REGISTER.model_copy(
     update={
         "version": 3,
-        "trainings": ("fair_tree", "fair_linear"),
+        "trainings": ("fair_tree", "private_fair_tree", "pflr", "pflr_star", "fair_linear"),
         "columns": (
             *REGISTER.columns,
             Column(name="region", type="category", categories=("North", "South", "East")),

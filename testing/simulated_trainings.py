@@ -1,27 +1,31 @@
 """What a simulated holder answers to trainings: a tree of one feature, or of two scores, with invented counts."""
 
 import itertools
-import math
 from typing import Any
 
-from shared.amounts import NANO_PER_UNIT, format_nano
+from holder_service.learning.features import binned
+from holder_service.learning.learners import LEARNERS
 from shared.datasets import DatasetDescription
 from shared.noise import DiscreteLaplaceNoise
 from shared.nonces import draw_nonce
+from shared.relations import NeighbouringRelation
 from shared.rules import Cell, Predicate, Rule
-from shared.scores import Document, TableTerm, Terms
+from shared.scores import Document, RuleTerm, TableTerm, Terms
 from shared.trained_scores import GROUP_SCORE, LABEL_SCORE
 from shared.trainings import (
     FairLinear,
     FairTree,
     LeafHistogram,
+    Pflr,
+    PflrStar,
+    PrivateFairTree,
     TrainedCounts,
     TrainedLeaf,
+    TrainedScore,
     TrainedTree,
     Training,
     TrainingAnswer,
     TrainingQuote,
-    TrainingStep,
     training_identity,
 )
 
@@ -40,59 +44,27 @@ def loans_training(epsilon: str = "1", **changes: Any) -> Training:
 
 
 def training_quote(training: Training, dataset: DatasetDescription) -> TrainingQuote:
-    """A training's price: a step for each level of splits, and one for the leaves; of scores, tables and bands."""
-    people = 1 if dataset.relation == "add_remove" else 2
+    """A training's price, with the steps of the holder's own learner; under a relation without trainings, as if."""
+    protects_records = dataset.relation != "sensitive_attribute"
+    relation = NeighbouringRelation(dataset.relation if protects_records else "add_remove")
+    steps = LEARNERS[training.algorithm.name].steps(training, dataset.table)
     return TrainingQuote(
         dataset=dataset.name,
         version=training.version,
         relation=dataset.relation,
         charge=training.charge,
-        steps=(_linear_steps if isinstance(training.algorithm, FairLinear) else _tree_steps)(training, people),
-    )
-
-
-def _tree_steps(training: Training, people: int) -> tuple[TrainingStep, ...]:
-    algorithm, epsilon_nano = training.algorithm_as(FairTree), training.epsilon
-    depth = algorithm.depth
-    level = epsilon_nano * algorithm.splits // NANO_PER_UNIT // depth
-    leaves = epsilon_nano - depth * level
-    return (
-        *(
-            _step(f"splits of level {index + 1}", "choices", level, NANO_PER_UNIT / (level // people))
-            for index in range(depth)
-        ),
-        _step("leaves", "counts", leaves, people * NANO_PER_UNIT / leaves),
-    )
-
-
-def _linear_steps(training: Training, people: int) -> tuple[TrainingStep, ...]:
-    tables, features = training.epsilon * training.algorithm_as(FairLinear).tables // NANO_PER_UNIT, training.features
-    bands = training.epsilon - tables
-    return (
-        _step("tables", "counts", tables, people * NANO_PER_UNIT / (tables // len(features)), classes=len(features)),
-        _step("bands", "counts", bands, people * NANO_PER_UNIT / bands),
+        steps=tuple(step.quoted(relation) for step in steps),
     )
 
 
 def training_answer(training: Training, dataset: DatasetDescription, *, auditor: str) -> TrainingAnswer:
     """A tree that splits on the first feature alone, its later leaves having more people with the label.
 
-    The first group is more often in the later leaves than the others. Of scores the first feature alone has points.
+    The first group is more often in the later leaves than the others. Of a score or two the first feature alone, or the
+    last, has points.
     """
-    quote, scores = training_quote(training, dataset), None
-    if isinstance(training.algorithm, FairLinear):
-        cells, scores = _bands(), _scores(training, dataset)
-    else:
-        cells = _cells(training, dataset)[: 2 ** training.algorithm_as(FairTree).depth]
-    groups = dataset.table.groups(training.sensitive)
-    counts = tuple(
-        LeafHistogram(
-            id=cell.id,
-            positive=tuple(100 * (index + 1) * (1 if number else 2) for number in range(len(groups))),
-            negative=tuple(300 + 10 * number for number in range(len(groups))),
-        )
-        for index, cell in enumerate(cells)
-    )
+    quote = training_quote(training, dataset)
+    model, counts = _learned(training, dataset, noise=quote.steps[-1].scale)
     return TrainingAnswer(
         id=training_identity(training, auditor=auditor, dataset=dataset.name),
         dataset=dataset.name,
@@ -103,15 +75,49 @@ def training_answer(training: Training, dataset: DatasetDescription, *, auditor:
         training=training,
         charge=quote.charge,
         steps=quote.steps,
-        model=TrainedTree(
-            leaves=tuple(
-                TrainedLeaf(cell=cell, favourable=sum(of_leaf.positive) > sum(of_leaf.negative))
-                for cell, of_leaf in zip(cells, counts, strict=True)
-            ),
-            scores=scores,
-        ),
-        counts=TrainedCounts(groups=groups, noise=DiscreteLaplaceNoise(scale=quote.steps[-1].scale), leaves=counts),
+        model=model,
+        counts=counts,
     )
+
+
+def _learned(
+    training: Training, dataset: DatasetDescription, *, noise: float
+) -> tuple[TrainedTree | TrainedScore, TrainedCounts | None]:
+    """The model, and the counts of its leaves where the algorithm has them."""
+    algorithm, scores = training.algorithm, None
+    match algorithm:
+        case Pflr() | PflrStar():
+            return _regression(training, dataset), None
+        case FairLinear():
+            cells, scores = _bands(), _scores(training, dataset)
+        case FairTree() | PrivateFairTree():
+            cells = _cells(training, dataset, leaves=2**algorithm.depth)
+    groups = dataset.table.groups(training.sensitive)
+    counts = tuple(
+        LeafHistogram(
+            id=cell.id,
+            positive=tuple(100 * (index + 1) * (1 if number else 2) for number in range(len(groups))),
+            negative=tuple(300 + 10 * number for number in range(len(groups))),
+        )
+        for index, cell in enumerate(cells)
+    )
+    model = TrainedTree(
+        leaves=tuple(
+            TrainedLeaf(cell=cell, favourable=sum(of_leaf.positive) > sum(of_leaf.negative))
+            for cell, of_leaf in zip(cells, counts, strict=True)
+        ),
+        scores=scores,
+    )
+    if isinstance(algorithm, PrivateFairTree):
+        return model, None
+    return model, TrainedCounts(groups=groups, noise=DiscreteLaplaceNoise(scale=noise), leaves=counts)
+
+
+def _regression(training: Training, dataset: DatasetDescription) -> TrainedScore:
+    """Who is in a later bin of the first feature has more."""
+    later = enumerate(binned(training, dataset.table)[0].bins[1:], start=1)
+    terms = tuple(RuleTerm(rule=Rule(all_of=path), value=0.5 * index) for index, path in later)
+    return TrainedScore(document=Terms(kind="terms", precision="float64", base=-1.0, terms=terms), at_least=0.0)
 
 
 def _scores(training: Training, dataset: DatasetDescription) -> dict[str, Document]:
@@ -149,25 +155,16 @@ def _bands() -> list[Cell]:
     ]
 
 
-def _step(name: str, measures: str, epsilon_nano: int, scale: float, *, classes: int = 1) -> TrainingStep:
-    return TrainingStep.model_validate(
-        {
-            "name": name, "measures": measures, "epsilon": format_nano(epsilon_nano), "classes": classes,
-            "scale": math.nextafter(scale, math.inf),
-        }
-    )  # fmt: skip
-
-
-def _cells(training: Training, dataset: DatasetDescription) -> list[Cell]:
-    """The bins of the first feature; the last has everybody behind the last cut that the depth allows."""
+def _cells(training: Training, dataset: DatasetDescription, *, leaves: int) -> list[Cell]:
+    """The bins of the first feature, up to so many; the last has everybody behind the last cut."""
     feature = training.features[0]
     column = dataset.table.by_name[feature.column]
     if not column.ordered:
         return [
             _cell(index, (Predicate(column=column.name, op="eq", value=value),))
-            for index, value in enumerate(column.values)
+            for index, value in enumerate(column.values[:leaves])
         ]
-    cuts = (feature.cuts or ())[: 2 ** training.algorithm_as(FairTree).depth - 1]
+    cuts = (feature.cuts or ())[: leaves - 1]
     cells = []
     for index, (start, behind) in enumerate(itertools.pairwise((None, *cuts, None))):
         tests = [

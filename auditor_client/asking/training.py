@@ -1,6 +1,5 @@
 """The request of a training, and the training that it becomes over one dataset (7-training §1)."""
 
-import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Self
 
@@ -8,19 +7,24 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from auditor_client.asking.bands import RULES
 from auditor_client.asking.request import OPPORTUNITY, PARITY, AmountText, AuditRequest, Texts
-from auditor_client.asking.strata import column_and_bands
+from auditor_client.asking.training_columns import feature_of, label_of, nameable, sensitive_of
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import first_fault, in_python, no_such
-from shared import limits
 from shared.datasets import DatasetDescription
+from shared.metadata import value_name
 from shared.problems import PlanRefused
-from shared.schema import Column, Schema
-from shared.trained_scores import GROUP_SCORE, LABEL_SCORE
-from shared.trainings import FairLinear, Training
+from shared.schema import Schema
+from shared.trainings import FairLinear, FairTree, Pflr, PflrStar, PrivateFairTree, Training
 
-ALGORITHMS: Final = ("fair_tree", "fair_linear")
-BINS: Final = 16
-"""Into so many bins of one width the declared range of an ordered column is cut, unless cuts are given."""
+_KINDS: Final[Mapping[str, type[BaseModel]]] = {
+    "fair_tree": FairTree, "fair_linear": FairLinear, "private_fair_tree": PrivateFairTree, "pflr": Pflr,
+    "pflr_star": PflrStar,
+}  # fmt: skip
+ALGORITHMS: Final = tuple(_KINDS)
+PROMISING: Final = ALGORITHMS[:2]
+"""Those whose decisions are brought to a wanted ratio, by counts that are paid for; the others promise none."""
+_CALLED: Final = {"threshold": "free_covariance"}
+"""What a request calls a member of an algorithm otherwise."""
 
 
 def _features(given: Any) -> Any:
@@ -38,7 +42,12 @@ class TrainingRequest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    algorithm: str = Field(default=ALGORITHMS[0], description=f"How it is learned: {', '.join(ALGORITHMS)}.")
+    algorithm: str = Field(
+        default=ALGORITHMS[0],
+        description=f"How it is learned. {' or '.join(PROMISING)}: decided for the wanted ratio; the second is mostly "
+        "more accurate, the first is fewer rules to read. The learners of publications, to compare with, promise no "
+        f"ratio: {', '.join(ALGORITHMS[2:])}. Do not rely on these to be fair before an audit.",
+    )
     label: str | None = Field(
         default=None, description="What the model is to predict; true is the favourable outcome [the dataset's label]."
     )
@@ -56,8 +65,45 @@ class TrainingRequest(BaseModel):
     depth: int | None = Field(default=None, description="Of a tree: the number of splits on every path [4].")
     splits: AmountText = Field(
         default=None,
-        description="Of a tree: the part of epsilon for choosing its splits; 0.05 finds the best-off group, and the "
-        "rest counts its leaves [0.5].",
+        description="Of a tree: the part of epsilon for choosing its splits; the rest counts its leaves [0.5].",
+    )
+    groups: AmountText = Field(
+        default=None, description="Of fair_tree: the part of epsilon for finding the best-off group [0.05]."
+    )
+    similarity: AmountText = Field(
+        default=None,
+        description="Of private_fair_tree: bins of numbers at most so far apart count alike; from 0 to 1, the distance "
+        "of the first from the last [0.1].",
+    )
+    points: int | None = Field(
+        default=None, description="Of fair_linear: points for each unit of a logarithm of odds [10]."
+    )
+    tables: AmountText = Field(
+        default=None,
+        description="Of fair_linear: the part of epsilon for learning the scores; the rest counts their bands [0.4].",
+    )
+    label_quantiles: tuple[AmountText, ...] | None = Field(
+        default=None,
+        description="Of fair_linear: behind which shares of people bands of the label's score begin, with commas "
+        "between them [0.6,0.7,0.8,0.87,0.92,0.96].",
+    )
+    group_quantiles: tuple[AmountText, ...] | None = Field(
+        default=None, description="Of fair_linear: the same of the worst-off group's score [0.3,0.5,0.7,0.85]."
+    )
+    penalty: AmountText = Field(
+        default=None,
+        description="Of pflr: what covariance with the group costs, beside the loss; 0 leaves fairness out [1].",
+    )
+    free_covariance: AmountText = Field(
+        default=None, description="Of pflr: the covariance that costs nothing, in people [0]."
+    )
+    fairness: AmountText = Field(
+        default=None, description="Of pflr_star: the part of epsilon for the covariance with the group [0.5]."
+    )
+    lowered: str | None = Field(
+        default=None,
+        description="Of pflr_star, which cannot do without: the group whose scores are lowered against the other's, "
+        "such as Male. If it is the worse-off one, the model is less fair.",
     )
     version: int | None = Field(
         default=None, description="The version of the records, to repeat an earlier training; else the current one."
@@ -119,12 +165,6 @@ def require_auditable(training: Training, dataset: DatasetDescription) -> None:
                 f"Dataset {dataset.name!r} (`audit_on`) has no column {name!r} in the role that the training gives it, "
                 "so the model cannot be audited there. Nothing was spent."
             )
-    taken = [name for name in (LABEL_SCORE, GROUP_SCORE) if name in columns]
-    if isinstance(training.algorithm, FairLinear) and taken:
-        raise QuestionRefused(
-            f"Dataset {dataset.name!r} (`audit_on`) has a column {taken[0]!r}, and so may a score of the model be "
-            "called: audit it elsewhere, or train another algorithm. Nothing was spent."
-        )
 
 
 def training_of(request: TrainingRequest, dataset: DatasetDescription) -> Training:
@@ -143,17 +183,17 @@ def training_of(request: TrainingRequest, dataset: DatasetDescription) -> Traini
             f"Dataset {dataset.name!r} protects sensitive values alone, and a training protects whole records: the "
             "holder trains no model on it."
         )
-    label = _label(request.label, schema)
+    label = label_of(request.label, schema)
     if not dataset.trainings:
         raise QuestionRefused(f"The holder trains no models on dataset {dataset.name!r}. Ask its administrator.")
-    if request.algorithm not in dataset.trainings:
-        raise QuestionRefused(no_such("algorithm", request.algorithm, dataset.trainings))
-    tree = {"name": request.algorithm, "depth": request.depth, "splits": request.splits}
+    if request.algorithm not in (offered := [name for name in ALGORITHMS if name in dataset.trainings]):
+        raise QuestionRefused(no_such("algorithm", request.algorithm, offered))
+    sensitive = request.sensitive or sensitive_of(schema)
     document = {
-        "algorithm": {name: value for name, value in tree.items() if value is not None},
+        "algorithm": _algorithm(request, schema, sensitive),
         "label": label,
-        "sensitive": request.sensitive or _sensitive(schema),
-        "features": [_feature(text, schema) for text in request.features or _nameable(schema)],
+        "sensitive": sensitive,
+        "features": [feature_of(text, schema) for text in request.features or nameable(schema)],
         "epsilon": request.epsilon,
         "version": version,
         "draw": request.draw,
@@ -170,71 +210,44 @@ def training_of(request: TrainingRequest, dataset: DatasetDescription) -> Traini
     return training
 
 
-def _label(named: str | None, schema: Schema) -> str:
-    declared = [column.name for column in schema.columns if column.label]
-    if named is not None or declared:
-        return named or declared[0]
-    raise QuestionRefused(
-        "The dataset declares no label, so there is nothing that a model could learn to predict. Ask the holder's "
-        "administrator to declare one."
-    )
-
-
-def _sensitive(schema: Schema) -> tuple[str, ...]:
-    """All columns that make groups, and not of perturbed reports."""
-    found = [schema.by_name[name] for name in schema.sensitive]
-    return tuple(column.name for column in found if column.group_values and column.randomised_response is None)
-
-
-def _nameable(schema: Schema) -> tuple[str, ...]:
-    """All columns that a model may use and that part people; sensitive ones only if they are named."""
-    found = [
-        column.name
-        for column in schema.columns
-        if schema.may_be_named(column.name)
-        and not (column.label or column.sensitive)
-        and (column.ordered or len(column.values) + column.nullable > 1)
-    ]
-    if len(found) > limits.FEATURES_PER_TRAINING_MAX:
-        raise QuestionRefused(
-            f"The dataset has {len(found)} columns that a model may use, and {limits.FEATURES_PER_TRAINING_MAX} is "
-            "the most: name those that it is to use (`features`)."
-        )
-    return tuple(found)
-
-
-def _feature(text: str, schema: Schema) -> dict[str, Any]:
-    """A feature as the contract has it."""
-    name, given = column_and_bands(text, schema.by_name)
-    column = schema.by_name.get(name)
-    if column is None:
-        raise QuestionRefused(f"`features`: {no_such('column', name, _nameable(schema))}")
-    if not given:
-        return {"column": name, "cuts": even_cuts(column)} if column.ordered else {"column": name}
-    try:
-        return {"column": name, "cuts": [float(cut) for cut in given.split(",")]}
-    except ValueError:
-        raise QuestionRefused(
-            f"`features`: {text!r} is no column with numbers at which bins begin, such as age=25,35,45."
-        ) from None
-
-
-def even_cuts(column: Column) -> tuple[float, ...]:
-    """Where `BINS` bins of one width begin in an ordered column's declared range; of an integer at whole numbers.
+def _algorithm(request: TrainingRequest, schema: Schema, sensitive: tuple[str, ...]) -> dict[str, Any]:
+    """The algorithm as the contract has it: what is given of it, and nothing that is of another.
 
     Raises:
-        QuestionRefused: It declares no finite range, or one value.
+        QuestionRefused: Something is of another algorithm, or it is not said whom it lowers.
     """
-    low, high = column.minimum, column.maximum
-    if low is None or high is None or not math.isfinite(float(high) - float(low)):
+    kind = _KINDS[request.algorithm]
+    of_each = {name: [_CALLED.get(one, one) for one in other.model_fields] for name, other in _KINDS.items()}
+    for field in dict.fromkeys(field for fields in of_each.values() for field in fields if field != "name"):
+        if getattr(request, field) is not None and field not in of_each[request.algorithm]:
+            having = " and ".join(name for name, fields in of_each.items() if field in fields)
+            raise QuestionRefused(f"`{field}` is of {having}, and not of {request.algorithm}: leave it out.")
+    if kind in (Pflr, PflrStar):
+        _require_two_groups(request.algorithm, schema, sensitive)
+    given = {name: getattr(request, _CALLED.get(name, name)) for name in kind.model_fields if name != "name"}
+    if kind is PflrStar:
+        given["lowered"] = _lowered(request.lowered, schema, sensitive)
+    return {"name": request.algorithm, **{name: value for name, value in given.items() if value is not None}}
+
+
+def _require_two_groups(algorithm: str, schema: Schema, sensitive: tuple[str, ...]) -> None:
+    """Refuse groups that are not two, where all columns are declared; others are refused with their own reason."""
+    if all(name in schema.by_name for name in sensitive) and schema.group_count(sensitive) != 2:
         raise QuestionRefused(
-            f"Column {column.name!r} declares no range from which bins could follow: say where its bins begin "
-            f"(`features`), such as {column.name}=10,20,30, or name the other features alone."
+            f"The algorithm {algorithm} is about two groups, and these columns make {schema.group_count(sensitive)} "
+            "(missing values are one). Name one column of two values (`sensitive`), or take another algorithm."
         )
-    cuts = [low + (high - low) * part / BINS for part in range(1, BINS)]
-    if column.type == "integer":
-        cuts = [math.ceil(cut) for cut in cuts]
-    found = tuple(dict.fromkeys(cut for cut in cuts if low < cut <= high))
-    if not found:
-        raise QuestionRefused(f"Column {column.name!r} has one value: it parts nobody, so leave it out (`features`).")
-    return found
+
+
+def _lowered(named: str | None, schema: Schema, sensitive: tuple[str, ...]) -> int | None:
+    """The index of the group whose scores are lowered."""
+    if not all(name in schema.by_name for name in sensitive):
+        return None
+    groups = [", ".join("missing" if one is None else value_name(one) for one in group)
+              for group in schema.groups(sensitive)]  # fmt: skip
+    if named not in groups:
+        raise QuestionRefused(
+            "Say whose scores pflr_star is to lower against the other group's (`lowered`): "
+            f"{' or '.join(groups)}. It does so whatever they are, so name the better-off group."
+        )
+    return groups.index(named)

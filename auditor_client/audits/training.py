@@ -11,12 +11,14 @@ from auditor_client.asking.training import require_auditable, training_of
 from auditor_client.audits.asking import TrainingAsking
 from auditor_client.audits.questioning import Step
 from auditor_client.audits.result import AuditResult
+from auditor_client.dataset_words import DatasetWords
 from auditor_client.errors import HolderLied, HolderUnavailable, ReceiptsDamaged
 from auditor_client.exchange.answers import ChargedAnswers, KeptAnswer
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts
-from auditor_client.exchange.training_verification import check_training_quote, verified_training
+from auditor_client.exchange.training_steps import check_training_quote
+from auditor_client.exchange.training_verification import verified_training
 from auditor_client.findings.reading import Reading
 from auditor_client.findings.training import Trained, require_ratio, trained
 from auditor_client.models.formats.own_json import OwnModel, load_file, rules_document, score_document
@@ -26,6 +28,7 @@ from auditor_client.report.training_document import training_document
 from auditor_client.report.view import Shown, View
 from auditor_client.text import loss_words
 from shared.datasets import DatasetDescription
+from shared.rules import Rule
 from shared.trainings import TrainedScore, TrainingQuote, TrainingRelease, training_identity
 
 if TYPE_CHECKING:
@@ -63,9 +66,8 @@ class TrainingResult(Shown):
 
     @property
     def usable(self) -> bool:
-        """Whether it is a model to go on with: shown or estimated to meet the ratio; of a score an audit says it."""
-        tree = self.trained.tree
-        return tree is None or tree.met or tree.estimated
+        """Whether it is a model to go on with; see `Trained.usable`."""
+        return self.trained.usable
 
     def at(self, ratio: float, *, reading: Reading | None = None, search: "Search | None" = None) -> "TrainingResult":
         """The same answer decided for another ratio; spends nothing. An audit is of the model before, so it is left.
@@ -93,16 +95,17 @@ class TrainingResult(Shown):
         return View("A trained model", "48rem", "training.html.j2", data, training_lines, document)
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row for each leaf, as a pandas DataFrame, with the estimated people of each group; none of a score."""
+        """One row for each leaf, as a pandas DataFrame, with the estimated people of each group if they were counted.
+
+        None of a score.
+        """
         import pandas as pd  # noqa: PLC0415 - takes a second to import
 
         one = self.trained
         return pd.DataFrame(
             [
                 {
-                    "rule": " or ".join(
-                        " and ".join(map(str, one.words.rule(rule))) or "everybody" for rule in leaf.rules
-                    ),
+                    "rule": _rule_text(one.words, leaf.rules),
                     "learned": leaf.learned,
                     "favourable": leaf.favourable,
                     **{
@@ -112,6 +115,10 @@ class TrainingResult(Shown):
                     "cost": leaf.cost,
                 }
                 for leaf in (one.tree.leaves if one.tree else ())
+            ]
+            or [
+                {"rule": _rule_text(one.words, leaf.rules), "learned": leaf.favourable, "favourable": leaf.favourable}
+                for leaf in one.learned
             ]
         )
 
@@ -139,8 +146,7 @@ class TrainingResult(Shown):
         }
         if isinstance(model, TrainedScore):
             return score_document(model.document, model.at_least, training_description(one), made_of)
-        rules = one.tree.rules if one.tree else ()
-        return rules_document(rules, training_description(one), made_of, scores=model.scores)
+        return rules_document(one.rules, training_description(one), made_of, scores=model.scores)
 
     @property
     def model(self) -> OwnModel:
@@ -227,6 +233,10 @@ class Trainer:
                 "holder answers the same training again at no cost."
             ) from error
         return KeptAnswer(release, document, receipt, next(key for key in keys.keys if key.id == release.key))
+
+
+def _rule_text(words: DatasetWords, rules: tuple[Rule, ...]) -> str:
+    return " or ".join(" and ".join(map(str, words.rule(rule))) or "everybody" for rule in rules)
 
 
 def _priced(quote: TrainingQuote) -> str:

@@ -34,6 +34,7 @@ def train(
     """Have the holder train a model whose decisions are fair enough; spends epsilon, once for the same training.
 
     Ends with 1, and writes and audits no model, if no decisions of its leaves are shown or estimated to meet the ratio.
+    The learners of publications promise no ratio: their model is always written, and only an audit says how fair it is.
     """
     with an_auditor(connection) as auditor:
         for path in (output.report, out):

@@ -1,32 +1,26 @@
 """Is a training's answer what was asked for? Decided from the answer as it came, before anything of it is used.
 
-As `verification` for plans: whatever follows from public facts is computed here again. How ε is divided among steps is
-the holder's to say, so the steps are compared with the whole ε, each scale with its step, and the release with the
-quote. Of a tree everything is checked but the counts themselves: that its leaves part everybody by the bins that were
-asked for, and that each decides by its own counts; and of a tree over scores, that these add whole points of the
-features' bins and nothing else.
+As `verification` for plans: whatever follows from public facts is computed here again. The steps are those of the
+quote, which `training_steps` checks. Of a tree everything is checked but the counts themselves: that its leaves part
+everybody by the bins that were asked for, and that each decides by its own counts; of a tree over scores, that these
+add whole points of the features' bins and nothing else; of a score, that it adds numbers for the features' bins.
 """
 
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any, Final
 
 from auditor_client.errors import HolderLied
-from auditor_client.exchange.expected_noise import is_expected_scale, not_below
 from auditor_client.exchange.verification import require, require_as_quoted, signed_answer
 from auditor_client.models.boxes import Space, representatives
-from auditor_client.text import loss_words
-from shared.amounts import NANO_PER_UNIT, InvalidAmount, format_nano, parse_nano
 from shared.bands import band_of
 from shared.datasets import DatasetDescription
 from shared.problems import PlanRefused
-from shared.relations import Relation
 from shared.releases import SigningKeys
 from shared.rules import Predicate
 from shared.schema import Group, Schema
-from shared.scores import TableTerm, Terms, columns_of
+from shared.scores import RuleTerm, TableTerm, Terms
 from shared.trained_scores import TRAINED_UNITS_MAX, with_scores
 from shared.trainings import (
     FairLinear,
@@ -42,8 +36,6 @@ from shared.trainings import (
     training_identity,
 )
 
-_PEOPLE_THAT_CHANGE: Final[Mapping[Relation, int]] = {"add_remove": 1, "replace": 2}
-"""How many people come or go between neighbours; a training protects whole records, so other relations have none."""
 _MODELS: Final[Mapping[str, type[TrainedTree | TrainedScore]]] = {
     "fair_tree": TrainedTree, "private_fair_tree": TrainedTree, "pflr": TrainedScore, "pflr_star": TrainedScore,
     "fair_linear": TrainedTree,
@@ -62,21 +54,6 @@ def signed_training(document: Mapping[str, Any], keys: SigningKeys) -> TrainingR
     name = training_identity(release.training, auditor=release.auditor, dataset=release.dataset)
     require(release.id == name, "its id is not the identity of its auditor, dataset, version and training")
     return release
-
-
-def check_training_quote(quote: TrainingQuote, *, training: Training, dataset: DatasetDescription) -> None:
-    """Check that a quote prices the training that was sent, and that its steps come to that price.
-
-    Raises:
-        HolderLied: Naming the fault.
-    """
-    require(quote.dataset == dataset.name and quote.relation == dataset.relation, "the quote is for another dataset")
-    require(quote.version == training.version, "the quote is for another version of the records")
-    require(
-        quote.charge == training.charge,
-        f"the quote charges {loss_words(quote.charge)}, and the training is to cost {loss_words(training.charge)}",
-    )
-    _check_steps(quote.steps, training, dataset)
 
 
 def verified_training(
@@ -108,7 +85,8 @@ def verified_training(
     require(isinstance(release.model, _MODELS[training.algorithm.name]), "its model is of another kind than was asked")
     schema = dataset.table
     if isinstance(release.model, TrainedScore):
-        _check_score(release.model, training)
+        _check_score(release.model, training, schema)
+        require(release.counts is None, "its score comes with counts of leaves")
     else:
         _check_tree(release.model, training, schema)
         counted = release.counts is not None or isinstance(training.algorithm, PrivateFairTree)
@@ -118,64 +96,26 @@ def verified_training(
     return release
 
 
-def _check_steps(steps: Sequence[TrainingStep], training: Training, dataset: DatasetDescription) -> None:
-    people = _PEOPLE_THAT_CHANGE.get(dataset.relation)
-    require(people is not None, "trainings are not offered under the dataset's relation")
-    require(len({step.name for step in steps}) == len(steps) > 0, "it has no steps, or two of one name")
-    spent = 0
-    for step in steps:
-        epsilon_nano = _nano(step)
-        require(
-            epsilon_nano > 0 and step.classes >= 1 and _fits(step, epsilon_nano, people or 1),
-            f"the noise of step {step.name!r} (scale {step.scale:g}) is not the one of epsilon {step.epsilon}",
-        )
-        spent += epsilon_nano
-    require(spent == training.epsilon, "the epsilons of its steps do not come to that of the training")
-    if isinstance(training.algorithm, FairTree | PrivateFairTree):
-        _check_splits(steps, training.algorithm, training.epsilon)
-    if isinstance(training.algorithm, FairLinear):
-        tables = training.epsilon * training.algorithm.tables // NANO_PER_UNIT
-        divided = [(step.measures, step.classes, _nano(step)) for step in steps]
-        wanted = [("counts", len(training.features), tables), ("counts", 1, training.epsilon - tables)]
-        require(divided == wanted, "its steps are not the tables of all features and the bands of their scores")
-
-
-def _check_splits(steps: Sequence[TrainingStep], algorithm: FairTree | PrivateFairTree, epsilon_nano: int) -> None:
-    """All steps but the last, the leaves', are for splits; whatever a tree chooses is."""
-    chosen = [step for step in steps if step.measures == "choices"]
-    splits = sum(map(_nano, chosen if isinstance(algorithm, FairTree) else steps[:-1]))
-    wanted = epsilon_nano * algorithm.splits // NANO_PER_UNIT
+def _check_score(model: TrainedScore, training: Training, schema: Schema) -> None:
+    """A score adds a number for each bin, of one feature at a time, and is favourable from 0 on."""
+    document, cuts = model.document, {feature.column: feature.cuts or () for feature in training.features}
+    terms = document.terms if isinstance(document, Terms) and document.precision == "float64" else ()
+    tests = [term.rule.all_of if isinstance(term, RuleTerm) else () for term in terms]
     require(
-        0 <= wanted - splits < algorithm.depth,  # as evenly as whole nano-units go over the levels
-        f"its splits cost epsilon {format_nano(splits)}, and they were given {format_nano(wanted)}",
+        isinstance(document, Terms)
+        and len(terms) == len(document.terms)
+        and all(of_term and len({test.column for test in of_term}) == 1 for of_term in tests)
+        and {test.column for of_term in tests for test in of_term} <= cuts.keys(),
+        "its score reads something else than the bins of the features, one feature at a time",
     )
-
-
-def _fits(step: TrainingStep, epsilon_nano: int, people: int) -> bool:
-    """Whether a step's noise is what its ε gives, up to the rounding of scales."""
-    if step.measures == "sums":  # whose sensitivity is a whole number that the holder proves
-        unit = Fraction(people * NANO_PER_UNIT, epsilon_nano)
-        sensitivity = round(step.scale / float(unit)) if math.isfinite(step.scale) else 0
-        return sensitivity >= 1 and is_expected_scale(step.scale, not_below(unit * sensitivity))
-    parts = step.classes if step.measures == "counts" else people
-    each = epsilon_nano // parts
-    expected = Fraction((people if step.measures == "counts" else 1) * NANO_PER_UNIT, max(each, 1))
-    return each > 0 and is_expected_scale(step.scale, not_below(expected))
-
-
-def _nano(step: TrainingStep) -> int:
-    """What a step costs; 0 if its text is no amount."""
-    try:
-        return parse_nano(step.epsilon)
-    except InvalidAmount:
-        return 0
-
-
-def _check_score(model: TrainedScore, training: Training) -> None:
-    used = columns_of(model.document)
+    require(model.at_least == 0, "its score is to be favourable from 0 on")
     require(
-        set(used) <= {feature.column for feature in training.features} and math.isfinite(model.at_least),
-        "its score reads other columns than the features, or has no threshold",
+        all(
+            _fitting(test, schema) and _keeps_bins(test, cuts[test.column], schema)
+            for of_term in tests
+            for test in of_term
+        ),
+        "its score compares a feature elsewhere than where bins begin",
     )
 
 

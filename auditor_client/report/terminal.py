@@ -9,6 +9,7 @@ from auditor_client.report.plan_data import PlanData
 from auditor_client.report.rule_bars import RuleBars
 from auditor_client.report.score_pictures import ScoreData
 from auditor_client.report.strata_data import StrataData
+from auditor_client.report.trained_scores_data import ScoreTable
 from auditor_client.report.training_data import LeafLine, TrainingData
 from auditor_client.rule_words import Condition
 
@@ -190,9 +191,11 @@ def training_lines(training: TrainingData) -> list[str]:
     lines += [
         "",
         *(
-            f"  {_leaf_text(leaf.conditions)}: {leaf.decides}, {leaf.people} people{_changed(leaf)}"
+            f"  {_leaf_text(leaf.conditions)}: {leaf.decides}"
+            f"{f', {leaf.people} people' if leaf.people else ''}{_changed(leaf)}"
             for leaf in training.leaves
         ),
+        *(_score_text(training.scores) if training.scores and not training.leaves else ()),
         "",
     ]
     lines += [f"  {row.name}: ratio {row.value} ({row.interval})  [{training.level}]" for row in training.bars]
@@ -201,7 +204,13 @@ def training_lines(training: TrainingData) -> list[str]:
         lines += ["", f"Audited on {training.audit.title}: {training.audit.headline}"]
         lines += [f"  {row.name}: {row.value} ({row.interval})" for row in training.audit.figures]
         lines += [*(f"  {fact.term}: {fact.text}" for fact in training.audit.facts), training.total]
-    return [*lines, "", *training.notes]
+    return [*lines, "", *(f"Warning: {warning}" for warning in training.warnings), *training.notes]
+
+
+def _score_text(scores: ScoreTable) -> list[str]:
+    """A score by which a model decides: what everybody has, and what each value adds."""
+    lines = [f"  {_leaf_text((line.conditions,))}: {', '.join(line.values)}" for line in scores.lines]
+    return [*lines, f"  {scores.explanation}"]
 
 
 def _leaf_text(rules: tuple[tuple[Condition, ...], ...]) -> str:

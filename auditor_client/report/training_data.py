@@ -5,19 +5,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from auditor_client.asking.training import PROMISING
 from auditor_client.estimation.results import Estimate, Verdict
+from auditor_client.findings.decided_tree import DecidedLeaf, DecidedTree
 from auditor_client.findings.finding import Finding
-from auditor_client.findings.training import DecidedLeaf, DecidedTree, Trained, audited_accuracy
+from auditor_client.findings.training import Trained, audited_accuracy
 from auditor_client.report.axes import LinearAxis, Tick, interval_text
 from auditor_client.report.facts import Fact
 from auditor_client.report.formats import known, percent, ratio, verdict_words, whole
 from auditor_client.report.headlines import headline as audit_headline
 from auditor_client.report.mending_data import ACCURACY, NO_MORE_ACCURATE, RatioBar
 from auditor_client.report.prose import level_words
+from auditor_client.report.trained_scores_data import ScoreTable, score_table
 from auditor_client.rule_words import Condition
 from auditor_client.text import loss_words
 from shared.amounts import NO_LOSS, Loss
-from shared.trainings import TrainingStep
+from shared.trainings import Pflr, PflrStar, PrivateFairTree, TrainedTree, TrainingStep
 from shared.wording import decimal, figure, joined, listed, plain, said, said_of, sentence, signed
 
 _RATIOS: Final = LinearAxis(0.0, 1.0, 2)
@@ -107,6 +110,8 @@ class TrainingData:
     ticks: tuple[Tick, ...]
     figures: tuple[TrainedFigure, ...]
     leaves: tuple[LeafLine, ...]
+    scores: ScoreTable | None
+    warnings: tuple[str, ...]
     notes: tuple[str, ...]
     audit: AuditedPart | None
     total: str
@@ -118,7 +123,7 @@ def training_data(trained: Trained, audit: Finding | None) -> TrainingData:
     return TrainingData(
         verdict="none" if tree is None else "meets" if tree.met else "undecided",
         headline=_headline(trained),
-        explanation=_explanation(trained),
+        explanation=_explanation(trained, audited=audit is not None),
         cost=_cost(trained),
         level=percent_level(trained.reading.level),
         facts=tuple(_facts(trained)),
@@ -127,7 +132,9 @@ def training_data(trained: Trained, audit: Finding | None) -> TrainingData:
         bars=() if tree is None else _bars(trained, tree),
         ticks=_RATIOS.ticks,
         figures=() if tree is None else _figures(tree),
-        leaves=() if tree is None else tuple(_leaf(trained, leaf) for leaf in tree.leaves),
+        leaves=tuple(_learned(trained)) if tree is None else tuple(_leaf(trained, leaf) for leaf in tree.leaves),
+        scores=score_table(trained.release.model, trained.words),
+        warnings=tuple(_warnings(trained)),
         notes=tuple(_notes(trained)),
         audit=None if audit is None else _audited(audit),
         total=said("{loss} was spent now in all.", loss=loss_words(spent_now(trained, audit))),
@@ -145,7 +152,7 @@ def spent_now(trained: Trained, audit: Finding | None) -> Loss:
 def training_description(trained: Trained) -> str:
     """What reports say of the model's file: what it was trained from."""
     release = trained.release
-    kind = "tree" if trained.tree is not None else "score"
+    kind = "tree" if isinstance(release.model, TrainedTree) else "score"
     return (
         f"a {kind} trained by {release.training.algorithm.name} on {release.dataset}, version {release.version}, for "
         f"epsilon {release.charge.document()['epsilon']}: training {release.id.removeprefix('sha256:')[:12]}"
@@ -167,8 +174,10 @@ def _columns(trained: Trained) -> str:
 
 def _headline(trained: Trained) -> str:
     tree, words = trained.tree, {"wanted": plain(trained.wanted), "columns": _columns(trained)}
+    if trained.alike:
+        return said("The trained tree decides alike about everybody: it is of no use.")
     if tree is None:
-        return said("A score was trained. Nothing was counted of what it decides: audit it.")
+        return said("A model was trained, and nobody was counted by group of whom it decides about: audit it.")
     if tree.estimated:
         return said(
             "The trained tree is estimated to meet a ratio of {wanted} for {columns}; it is not shown to.", **words
@@ -188,10 +197,12 @@ def _headline(trained: Trained) -> str:
     )
 
 
-def _explanation(trained: Trained) -> str:
+def _explanation(trained: Trained, *, audited: bool) -> str:
     tree = trained.tree
+    if tree is None and audited:
+        return said("How fairly it decides, the audit below says.")
     if tree is None:
-        return said("Whom it decides about, and how fairly, an audit says.")
+        return said("How fairly it decides, an audit says, and nothing else.")
     if tree.met:
         return said(_SURE, level=percent_level(trained.reading.level))
     level, spent = percent_level(trained.reading.level), loss_words(trained.release.charge)
@@ -267,6 +278,45 @@ def _leaf(trained: Trained, leaf: DecidedLeaf) -> LeafLine:
     )
 
 
+def _learned(trained: Trained) -> Iterator[LeafLine]:
+    """The leaves of a tree that nobody was counted of by group."""
+    for leaf in trained.learned:
+        conditions = tuple(map(trained.words.rule, leaf.rules))
+        yield LeafLine(conditions, _DECIDED[leaf.favourable], changed=False, cost="", people="", interval="")
+
+
+def _warnings(trained: Trained) -> Iterator[str]:
+    """That the learner of a publication promises no parity, and what it does instead."""
+    asked = trained.release.training.algorithm
+    if asked.name in PROMISING:
+        return
+    yield said(
+        "{algorithm} is the learner of a publication. It promises no ratio of the groups’ rates: {wanted} was asked "
+        "for, and nothing was done for it. Where a ratio is wanted, train fair_tree or fair_linear.",
+        algorithm=asked.name, wanted=plain(trained.wanted),
+    )  # fmt: skip
+    match asked:
+        case PrivateFairTree():
+            yield said(
+                "Fair means there that people with nearly the same values count alike. Groups do not occur in it, and "
+                "their rates may differ as far as their values do."
+            )
+        case Pflr(penalty=0):
+            yield said("Its penalty was 0: fairness was left out, and this is private logistic regression alone.")
+        case Pflr():
+            yield said(
+                "Fair means there that the score and the group vary little together. Who is above the threshold may "
+                "still differ much."
+            )
+        case PflrStar():
+            group = trained.groups[asked.lowered]
+            yield said(
+                "Fair means there that the scores of {group} are lowered as far as they vary with the group, whatever "
+                "they are without that. If this is the worse-off group, the model is less fair for it.",
+                group=joined(trained.words.group(_sensitive(trained), group), ", "),
+            )
+
+
 def _notes(trained: Trained) -> Iterator[str]:
     tree = trained.tree
     if tree is not None:
@@ -282,10 +332,21 @@ def _notes(trained: Trained) -> Iterator[str]:
             "people whom they then decide wrongly. Decisions that are right about no more people than one decision for "
             "everybody are not called enough. Another ratio costs nothing."
         )
-    yield said(
-        "The model reads nothing of {columns}: people were counted by it, with noise, to decide the leaves.",
-        columns=_columns(trained),
-    )
+    columns = _columns(trained)
+    match trained.release.training.algorithm:
+        case PrivateFairTree():
+            yield said("The model reads nothing of {columns}, and nobody was counted by it.", columns=columns)
+        case Pflr() | PflrStar():
+            yield said(
+                "The model reads nothing of {columns}: sums by it, with noise, were taken to hold down how the score "
+                "varies with it.",
+                columns=columns,
+            )
+        case _:
+            yield said(
+                "The model reads nothing of {columns}: people were counted by it, with noise, to decide the leaves.",
+                columns=columns,
+            )
 
 
 def _audited(audit: Finding) -> AuditedPart:

@@ -39,7 +39,16 @@ def training_document(trained: Trained, audit: Finding | None) -> dict[str, Any]
                 **figures_document(leaf, "learned", "favourable", "people", "everybody", "cost"),
             }
             for leaf in (tree.leaves if tree else ())
+        ]
+        or [
+            {
+                "rules": [rule.model_dump(mode="json", exclude_none=True) for rule in leaf.rules],
+                "learned": leaf.favourable,
+                "favourable": leaf.favourable,
+            }
+            for leaf in trained.learned
         ],
+        "promises_ratio": tree is not None,
         "audit": None if audit is None else {"accuracy": _accuracy(audit), **audit_document(audit)},
         "answer": dict(trained.kept.document),
     }

@@ -11,7 +11,8 @@ import pytest
 from sqlalchemy import insert
 
 from auditor_client.errors import HolderLied
-from auditor_client.exchange.training_verification import check_training_quote, verified_training
+from auditor_client.exchange.training_steps import check_training_quote
+from auditor_client.exchange.training_verification import verified_training
 from auditor_client.exchange.verification import check_quote, verified_release
 from holder_service.domain.ledger import BrokenLedger, Kind, Replay
 from holder_service.services.ledger_export import is_whole

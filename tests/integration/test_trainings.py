@@ -8,7 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from auditor_client.exchange.training_verification import check_training_quote, verified_training
+from auditor_client.exchange.training_steps import check_training_quote
+from auditor_client.exchange.training_verification import verified_training
 from holder_service.domain.ledger import Event
 from holder_service.learning.learners import LEARNERS
 from holder_service.services import overview

@@ -13,10 +13,12 @@ a score document or a tree says (`shared.scores`, `shared.rules`), with which de
 Instead of `rules` and `otherwise`: `tree`, of nodes {"if": a predicate, "then": a node, "else": a node} and leaves
 {"decision": a text}; or `score`, a document, with one of `above`, `at_least`, `below` and `at_most` for the favourable
 numbers and `decisions` for what the favourable and the unfavourable ones are called. A tree or rules may name scores of
-their own, which are in `scores`, by name: documents that add. What was mended or trained says of
+their own, which are in `scores`, by name: documents that add. In rules such a name is the score's, whatever the
+dataset's columns are called. What was mended or trained says of
 what in `mended` or `trained`, from which nothing is computed.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -52,6 +54,10 @@ _READ: Final = (
 _MADE_OF: Final = ("mended", "trained")
 _LIMITS: Final = ("above", "at_least", "below", "at_most")
 _DOCUMENT: Final[TypeAdapter[Any]] = TypeAdapter(Document)
+
+
+_Names = Mapping[str, str]
+"""What scores of a file are called over a dataset, by their names in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +153,12 @@ def read_object(model: OwnModel, request: ModelRequest) -> ReadModel:
         described.text()[:_DESCRIPTION_MAX] if described else f"a document of our own: a {kinds[0]}", "own JSON"
     )
     try:
-        scores = _scores(document, request.schema)
+        names, scores = _scores(document, request.schema)
         reading = replace(request, schema=_with_scores(request.schema, scores)) if scores else request
-        read = {"tree": _tree, "rules": _rules, "score": _score}[kinds[0]](document, reading, provenance)
+        if kinds == ["score"]:
+            read = _score(document, reading, provenance)
+        else:
+            read = {"tree": _tree, "rules": _rules}[kinds[0]](document, reading, provenance, names)
     except (ValidationError, PlanRefused) as error:
         raise ModelRefused(f"{document.path} does not fit: {str(error)[:600]}") from error
     if scores and (read.columns or kinds == ["score"]):
@@ -159,20 +168,38 @@ def read_object(model: OwnModel, request: ModelRequest) -> ReadModel:
     return read if examples is None else _compared(read, examples, request)
 
 
-def _scores(document: DocumentPart, schema: Schema) -> tuple[DerivedColumn, ...]:
-    """The scores that a tree or rules name beside declared columns."""
+def _scores(document: DocumentPart, schema: Schema) -> tuple[_Names, tuple[DerivedColumn, ...]]:
+    """The scores that a tree or rules name beside declared columns, and what each is called over this dataset.
+
+    A name in `scores` is the file's own: where a column of the dataset has it, the score gets a number behind it.
+    """
     given = document.get("scores")
     if given is None:
-        return ()
-    scores = []
+        return {}, ()
+    names, scores, read = dict[str, str](), list[DerivedColumn](), set[str]()
+    taken = {*schema.by_name, schema.row_column, *(given.value if isinstance(given.value, dict) else ())}
     for name in given.value if isinstance(given.value, dict) else given.refuse("scores by name"):
         score = _DOCUMENT.validate_python(given[name].value)
         for column in columns_of(score):
             nameable_column(column, schema)
-        made = DerivedColumn.model_validate({"name": name, "type": "number", "from": ScoreOrigin(score=score)})
+            read.add(column)
+        names[name] = name
+        if name in schema.by_name:
+            names[name] = next(other for number in itertools.count(2) if (other := f"{name}_{number}") not in taken)
+            taken.add(names[name])
+        made = DerivedColumn.model_validate({"name": names[name], "type": "number", "from": ScoreOrigin(score=score)})
         made.check(schema)
         scores.append(made)
-    return tuple(scores)
+    if both := read & names.keys():
+        raise ModelRefused(
+            f"{document.path}: a score is called like the column {min(both)!r} that scores read: name it otherwise."
+        )
+    return names, tuple(scores)
+
+
+def _named(predicate: Predicate, names: _Names) -> Predicate:
+    """A predicate over what the file's scores are called here."""
+    return predicate.model_copy(update={"column": names.get(predicate.column, predicate.column)})
 
 
 def _with_scores(schema: Schema, scores: Sequence[DerivedColumn]) -> Schema:
@@ -180,12 +207,14 @@ def _with_scores(schema: Schema, scores: Sequence[DerivedColumn]) -> Schema:
     return extended(schema, {one.name: one.column for one in scores}, reads={one.name: one.reads for one in scores})
 
 
-def _rules(document: DocumentPart, request: ModelRequest, provenance: Provenance) -> ReadModel:
+def _rules(document: DocumentPart, request: ModelRequest, provenance: Provenance, names: _Names) -> ReadModel:
     cases = []
     for part in document["rules"].items(limits.RULES_PER_PLAN_MAX):
         part.known("id", "all_of", "decision")
         rule = {name: member for name, member in part.value.items() if name != "decision"}
-        cases.append(Case(rule=Rule.model_validate(rule), value=part["decision"].text()))
+        read = Rule.model_validate(rule)
+        here = read.model_copy(update={"all_of": tuple(_named(predicate, names) for predicate in read.all_of)})
+        cases.append(Case(rule=here, value=part["decision"].text()))
     listed = RuleList(kind="list", cases=tuple(cases), otherwise=document["otherwise"].text())
     return read_list(listed, _with_favourable(document, request), provenance)
 
@@ -224,7 +253,7 @@ def read_list(listed: RuleList, request: ModelRequest, provenance: Provenance) -
     return ReadModel(tree, provenance=provenance)
 
 
-def _tree(document: DocumentPart, request: ModelRequest, provenance: Provenance) -> ReadModel:
+def _tree(document: DocumentPart, request: ModelRequest, provenance: Provenance, names: _Names) -> ReadModel:
     tests = TestTable()
     decisions: dict[str, int] = {}
 
@@ -233,7 +262,7 @@ def _tree(document: DocumentPart, request: ModelRequest, provenance: Provenance)
         if part.get("decision"):
             return float(decisions.setdefault(part.known("decision")["decision"].text(), len(decisions)))
         part.known("if", "then", "else")
-        predicate = Predicate.model_validate(part["if"].value)
+        predicate = _named(Predicate.model_validate(part["if"].value), names)
         predicate.check(request.schema, part.path)
         ways = []
         for name in ("then", "else"):
@@ -243,10 +272,10 @@ def _tree(document: DocumentPart, request: ModelRequest, provenance: Provenance)
 
     nodes = [document["tree"]]
     table = tree_table(0, step, tests)
-    names = list(decisions)
-    wanted = favourable_classes(names, _with_favourable(document, request).favourable)
+    called = list(decisions)
+    wanted = favourable_classes(called, _with_favourable(document, request).favourable)
     tree = tree_of_rules(
-        table, tests.tests, request.schema, lambda value: (names[int(value)], names[int(value)] in wanted)
+        table, tests.tests, request.schema, lambda value: (called[int(value)], called[int(value)] in wanted)
     )
     if tree is None:
         raise ModelRefused("The tree has too many leaves: write it as a `score` of the kind `trees`.")

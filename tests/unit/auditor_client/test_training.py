@@ -23,8 +23,8 @@ from auditor_client.models.readers import read_model
 from auditor_client.report.languages import LANGUAGES
 from shared.noise import DiscreteLaplaceNoise
 from shared.rules import Predicate
+from shared.schema import Column
 from shared.score_values import score_value
-from shared.trainings import TrainedScore
 from testing.registers import LOANS
 from testing.simulated_holder import KEY, SimulatedHolder
 
@@ -182,11 +182,25 @@ def test_the_bands_of_scores_are_said_in_words(auditor: Auditor) -> None:
         assert "points for" not in result.to_html(language=language)
 
 
-def test_a_tree_over_scores_is_audited_in_the_same_run(auditor: Auditor) -> None:
-    result = auditor.train("register", epsilon=10, ratio=0.6, audit_on="register", audit_epsilon=1, **LINEAR)
+@pytest.mark.parametrize("called", [(), ("label_score",), ("label_score", "label_score_2", "group_score")])
+def test_a_tree_over_scores_is_audited_in_the_same_run(
+    loans: SimulatedHolder, auditor: Auditor, http: httpx.Client, called: tuple[str, ...]
+) -> None:
+    """Also on people of whom a column is called like a score: the holder of the training names them otherwise."""
+    columns = tuple(Column(name=name, type="number") for name in called)
+    trained_on = loans.dataset
+
+    def declare_more(message: str) -> None:
+        if message == "Auditing the model":
+            loans.dataset = trained_on.model_copy(update={"columns": (*trained_on.columns, *columns)})
+
+    with Auditor(loans.url, KEY, receipts=auditor.receipts.directory, http=http, on_step=declare_more) as patient:
+        result = patient.train("register", epsilon=10, ratio=0.6, audit_on="register", audit_epsilon=1, **LINEAR)
 
     assert result.audit is not None
-    assert {held.column.name for held in result.audit.question.source.columns} <= {"label_score", "group_score"}
+    names = {held.column.name for held in result.audit.question.source.columns}
+    assert names
+    assert not names & set(called)
     assert 0 < result.to_document()["audit"]["accuracy"]["value"] < 1
 
 
@@ -288,29 +302,99 @@ def test_small_groups_can_be_left_out(auditor: Auditor) -> None:
         auditor.train("register", epsilon=10, judged="2300", **ASKED)
 
 
-def test_a_score_is_written_with_its_threshold(auditor: Auditor, tmp_path: Path) -> None:
-    kept = auditor.train("register", epsilon=10, **ASKED).trained.kept
-    score = TrainedScore.model_validate(
-        {
-            "document": {
-                "kind": "terms",
-                "precision": "float64",
-                "base": 1.0,
-                "terms": [{"columns": ["age"], "slope": 0.5}],
-            },
-            "at_least": 20.0,
-        }
-    )
-    release = kept.release.model_copy(update={"model": score, "counts": None})
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "private_fair_tree": {"depth": 2, "similarity": "0.2"},
+    "pflr": {"penalty": 2, "free_covariance": 1},
+    "pflr_star": {"fairness": "0.25", "lowered": "Male"},
+}
 
-    result = TrainingResult(trained(LOANS, replace(kept, release=release), ratio=0.8, reading=Reading()))
-    read, _ = read_model(result.write_model(tmp_path / "score.json"), ModelRequest(LOANS.table))
+
+def published(auditor: Auditor, algorithm: str, **more: Any) -> TrainingResult:
+    """A model by the learner of a publication."""
+    asked = {name: value for name, value in ASKED.items() if name != "depth"}
+    return auditor.train("register", epsilon=10, algorithm=algorithm, **asked, **PUBLISHED[algorithm], **more)
+
+
+@pytest.mark.parametrize("algorithm", PUBLISHED)
+def test_a_published_learner_is_shown_with_a_warning_and_no_promise(auditor: Auditor, algorithm: str) -> None:
+    result = published(auditor, algorithm)
+    page, text, document = result.to_html(), result.summary(), result.to_document()
 
     assert result.usable
     assert not result.met
-    assert read.score is not None
-    assert "audit it" in result.summary()
+    assert document["promises_ratio"] is False
+    for words in (f"{algorithm} is the learner of a publication. It promises no ratio", "audit it"):
+        assert words in text
+        assert words in page
+    assert 'class="warnings"' in page
+    assert "estimated to meet" not in page
+    for language in LANGUAGES[1:]:
+        assert "learner of a publication" not in result.to_html(language=language)
+    assert 'class="warnings"' not in auditor.train("register", epsilon=10, **ASKED).to_html()
+
+
+def test_the_tree_of_a_publication_decides_as_it_learned(auditor: Auditor, tmp_path: Path) -> None:
+    """The third and fourth ages have more people with the label than without."""
+    result = published(auditor, "private_fair_tree")
+
+    read, _ = read_model(result.write_model(tmp_path / "tree.json"), ModelRequest(LOANS.table))
+
+    assert [read.tree.decide({"age": age}).favourable for age in (20, 30, 50, 70)] == [False, False, True, True]
+    assert "age is at least 60: favourable" in result.summary()
+    assert list(result.to_frame()["favourable"]) == [False, False, True, True]
+    assert json.loads((tmp_path / "tree.json").read_text())["trained"]["algorithm"] == "private_fair_tree"
+    assert "ratio" not in json.loads((tmp_path / "tree.json").read_text())["trained"]
+
+
+def test_a_published_tree_that_decides_alike_about_everybody_is_not_written(
+    loans: SimulatedHolder, auditor: Auditor
+) -> None:
+    def refuse_everybody(document: dict[str, Any]) -> None:
+        for leaf in document["model"]["leaves"]:
+            leaf["favourable"] = False
+
+    loans.before_signing = refuse_everybody
+
+    result = published(auditor, "private_fair_tree", audit_on="register", audit_epsilon=1)
+
+    assert not result.usable
+    assert result.audit is None
+    assert "decides alike about everybody" in result.to_html()
+
+
+@pytest.mark.parametrize("algorithm", ["pflr", "pflr_star"])
+def test_a_score_is_written_with_its_threshold_and_said_value_by_value(
+    auditor: Auditor, tmp_path: Path, algorithm: str
+) -> None:
+    """Everybody has -1, and each later bin of ages ½ more: from the third on it is 0."""
+    result = published(auditor, algorithm)
+
+    read, _ = read_model(result.write_model(tmp_path / "score.json"), ModelRequest(LOANS.table))
+
+    assert not isinstance(read.columns[0].origin, str)
+    score = read.columns[0].origin.score
+    assert [score_value(score, {"age": age}) for age in (20, 30, 50, 70)] == [-1, -0.5, 0, 0.5]
+    assert "age is at least 60: +1.5" in result.summary()
+    assert "everybody: −1" in result.summary()
+    assert "What each value is worth" in result.to_html()
     assert result.to_frame().empty
+
+
+@pytest.mark.parametrize("algorithm", PUBLISHED)
+def test_a_published_model_is_audited_in_the_same_run(auditor: Auditor, algorithm: str) -> None:
+    result = published(auditor, algorithm, audit_on="register", audit_epsilon=1)
+
+    assert result.audit is not None
+    assert "the audit below says" in result.to_html()
+    assert "Audited on register, version 3" in result.summary()
+    assert result.to_document()["spent"] == {"epsilon": "11", "delta": "0"}
+
+
+def test_the_points_of_both_scores_are_said(auditor: Auditor) -> None:
+    page = auditor.train("register", epsilon=10, ratio=0.6, **LINEAR).to_html()
+
+    assert "For the worst-off group" in page
+    assert "+10" in page
 
 
 def test_every_form_has_the_figures(auditor: Auditor) -> None:
@@ -320,8 +404,8 @@ def test_every_form_has_the_figures(auditor: Auditor) -> None:
     assert document["format"] == "pafer-training/1"
     assert document["answer"] == json.loads(result.receipt.read_bytes())
     assert len(document["leaves"]) == len(result.to_frame()) == 4
-    assert [step["epsilon"] for step in document["steps"]] == ["2.5", "2.5", "5"]
-    assert "splits of level 2" in page
+    assert [step["epsilon"] for step in document["steps"]] == ["0.5", "2.5", "2.5", "4.5"]
+    assert "split 2" in page
     assert "<script" not in page
     json.dumps(document, allow_nan=False)
     for language in LANGUAGES[1:]:
@@ -375,7 +459,7 @@ def test_the_command_shows_the_price_and_writes_model_and_report(command: Any, t
     as_json = command("--epsilon", "10", "--ratio", "0.97", "--json")
 
     assert ran.exit_code == 0, ran.output
-    assert "splits of level 1 ε = 2.5" in ran.stderr
+    assert "split 1 ε = 2.5" in ran.stderr
     assert "the trained tree meets a ratio of 0.97 for sex" in ran.stdout
     assert json.loads(out.read_text())["trained"]["ratio"] == 0.97
     assert "What epsilon bought" in report.read_text()

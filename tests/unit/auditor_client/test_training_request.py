@@ -4,14 +4,8 @@ from typing import Any
 
 import pytest
 
-from auditor_client.asking.training import (
-    BINS,
-    FollowingAudit,
-    TrainingRequest,
-    even_cuts,
-    require_auditable,
-    training_of,
-)
+from auditor_client.asking.training import FollowingAudit, TrainingRequest, require_auditable, training_of
+from auditor_client.asking.training_columns import BINS, even_cuts
 from auditor_client.errors import QuestionRefused
 from shared.datasets import DatasetDescription
 from shared.schema import Column
@@ -160,13 +154,57 @@ def test_scores_are_asked_for_without_depth_and_splits() -> None:
         training_of(TrainingRequest(**asked, depth=3), dataset())
 
 
-@pytest.mark.parametrize("name", ["label_score", "group_score"])
-def test_a_model_over_scores_is_not_audited_where_a_column_is_called_like_one(name: str) -> None:
+def test_a_column_called_like_a_score_is_no_hindrance() -> None:
     request = TrainingRequest(epsilon="1", algorithm="fair_linear", sensitive=("sex",), features=("education",))
-    column = Column(name=name, type="number")
-    other = LOANS.model_copy(update={"columns": (*LOANS.columns, column)})
+    columns = (Column(name=name, type="number") for name in ("label_score", "group_score"))
 
-    require_auditable(training_of(request, LOANS), LOANS)
-    with pytest.raises(QuestionRefused, match="audit it elsewhere"):
-        require_auditable(training_of(request, LOANS), other)
-    require_auditable(training_of(request.model_copy(update={"algorithm": "fair_tree"}), LOANS), other)
+    require_auditable(training_of(request, LOANS), LOANS.model_copy(update={"columns": (*LOANS.columns, *columns)}))
+
+
+@pytest.mark.parametrize(
+    ("asked", "algorithm"),
+    [
+        ({"algorithm": "fair_tree", "groups": 0.1}, {"depth": 4, "groups": "0.1", "splits": "0.5"}),
+        (
+            {"algorithm": "private_fair_tree", "depth": 2, "similarity": 0.2},
+            {"depth": 2, "splits": "0.5", "similarity": "0.2"},
+        ),
+        ({"algorithm": "pflr", "penalty": 3, "free_covariance": "2.5"}, {"penalty": "3", "threshold": "2.5"}),
+        ({"algorithm": "pflr_star", "lowered": "Female"}, {"fairness": "0.5", "lowered": 0}),
+        ({"algorithm": "pflr_star", "lowered": "Male", "fairness": 0.25}, {"fairness": "0.25", "lowered": 1}),
+        (
+            {"algorithm": "fair_linear", "points": 5, "tables": 0.5, "label_quantiles": [0.5, "0.75"],
+             "group_quantiles": ("0.5",)},
+            {"points": 5, "tables": "0.5", "label_quantiles": ["0.5", "0.75"], "group_quantiles": ["0.5"]},
+        ),
+    ],
+)  # fmt: skip
+def test_every_algorithm_has_what_is_its_own(asked: dict[str, Any], algorithm: dict[str, Any]) -> None:
+    training = training_of(TrainingRequest(epsilon="1", sensitive=("sex",), **asked), dataset())
+
+    assert training.document()["algorithm"] == {"name": asked["algorithm"], **algorithm}
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"similarity": "0.2"}, "`similarity` is of private_fair_tree, and not of fair_tree"),
+        ({"algorithm": "pflr", "depth": 3}, "`depth` is of fair_tree and private_fair_tree, and not of pflr"),
+        ({"algorithm": "pflr", "lowered": "Male"}, "`lowered` is of pflr_star"),
+        ({"algorithm": "pflr_star"}, "Female or Male.* name the better-off group"),
+        ({"algorithm": "pflr_star", "lowered": "1"}, "Female or Male"),
+        ({"algorithm": "pflr", "sensitive": ("sex", "origin")}, "about two groups, and these columns make"),
+        ({"algorithm": "pflr_star", "sensitive": ("shoe",), "lowered": "Male"}, "shoe"),
+        ({"algorithm": "fair_linear", "label_quantiles": ("0.9", "0.5")}, "ascending"),
+    ],
+)
+def test_what_is_of_another_algorithm_or_lacks_is_refused(asked: dict[str, Any], reason: str) -> None:
+    with pytest.raises(QuestionRefused, match=reason):
+        training_of(TrainingRequest(**{"epsilon": "1", "sensitive": ("sex",), **asked}), dataset())
+
+
+def test_an_algorithm_that_this_client_does_not_know_is_not_asked_for() -> None:
+    later = dataset(trainings=("fair_tree", "fair_forest"))
+
+    with pytest.raises(QuestionRefused, match="fair_forest"):
+        training_of(TrainingRequest(epsilon="1", algorithm="fair_forest"), later)

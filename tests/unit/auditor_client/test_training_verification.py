@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditor_client.errors import HolderLied
-from auditor_client.exchange.training_verification import check_training_quote, verified_training
+from auditor_client.exchange.training_steps import check_training_quote
+from auditor_client.exchange.training_verification import verified_training
 from shared.amounts import format_nano
 from shared.datasets import DatasetDescription
 from shared.releases import SigningKeys
@@ -94,10 +95,10 @@ SIGNED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
     "a higher charge": (_put("charge.epsilon", "2"), "charged"),
     "a step less": (lambda d: d["steps"].pop(), "steps"),
     "another division": (
-        _both(_put("steps.0.epsilon", "0.5"), _put("steps.1.epsilon", "0.000000001")),
+        _both(_put("steps.1.epsilon", "0.4"), _put("steps.2.epsilon", "0.1")),
         "steps",
     ),
-    "less noise in a step": (lambda d: d["steps"][2].update(scale=d["steps"][2]["scale"] / 2), "steps"),
+    "less noise in a step": (lambda d: d["steps"][3].update(scale=d["steps"][3]["scale"] / 2), "steps"),
     "less noise on the counts": (lambda d: d["counts"]["noise"].update(scale=1.5), "noise on its leaves"),
     "a leaf less": (
         _both(lambda d: d["model"]["leaves"].pop(), lambda d: d["counts"]["leaves"].pop()),
@@ -248,12 +249,119 @@ def test_a_tree_of_splits_has_no_scores() -> None:
         verify(holder, answer(holder, asked), asked)
 
 
-def test_steps_of_scores_that_are_divided_otherwise_are_found_out() -> None:
-    other = loans_training(algorithm={"name": "fair_linear", "tables": "0.5"})
+PUBLISHED: dict[str, Document] = {
+    "private_fair_tree": {"depth": 2},
+    "pflr": {"penalty": "2"},
+    "pflr_star": {"fairness": "0.3", "lowered": 0},
+}
+
+
+def asked_of(name: str, epsilon: str = "1", **changes: Any) -> Training:
+    """A training by the learner of a publication."""
+    return loans_training(epsilon, algorithm={"name": name, **PUBLISHED[name], **changes})
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_an_honest_published_learner_passes(name: str, relation: str) -> None:
+    holder, asked = SimulatedHolder(dataset=LOANS.model_copy(update={"relation": relation})), asked_of(name)
+
+    release = verify(holder, answer(holder, asked), asked)
+
+    assert release.counts is None
+    assert release.model.kind == ("tree" if name == "private_fair_tree" else "score")
+
+
+@given(
+    st.sampled_from(
+        [
+            {"name": "fair_tree", "depth": 3, "groups": "0.07", "splits": "0.31"}, {"name": "fair_linear"},
+            {"name": "private_fair_tree", "depth": 3, "splits": "0.37"}, {"name": "pflr"},
+            {"name": "pflr", "penalty": "0"}, {"name": "pflr", "penalty": "99.000000001", "threshold": "3"},
+            {"name": "pflr_star", "fairness": "0.123456789"},
+        ]
+    ),
+    st.integers(min_value=10**6, max_value=10**10),
+    st.sampled_from(["add_remove", "replace"]),
+    st.integers(min_value=1, max_value=3),
+)  # fmt: skip
+def test_every_honest_division_of_every_learner_passes(
+    algorithm: Document, epsilon_nano: int, relation: str, features: int
+) -> None:
+    """Steps of the holder's own code; this side computes them anew from the request."""
+    dataset = LOANS.model_copy(update={"relation": relation})
+    used = [{"column": "age", "cuts": [25, 35, 60]}, {"column": "education"}, {"column": "citizen"}][:features]
+    asked = loans_training(format_nano(epsilon_nano), algorithm=algorithm, features=used)
+    quote = SimulatedHolder(dataset=dataset).training_quote(asked)
+
+    check_training_quote(TrainingQuote.model_validate(quote), training=asked, dataset=dataset)
+
+
+_FIRST = "model.document.terms.0"
+PUBLISHED_LIES: dict[str, tuple[str, Callable[[Document], None], str]] = {
+    "a tree that splits elsewhere": (
+        "private_fair_tree", _put(f"{_RULE}.1.value", 30), "elsewhere than where bins begin"
+    ),
+    "a tree that leaves some out": ("private_fair_tree", lambda d: d["model"]["leaves"].pop(), "leave some out"),
+    "a score of a sensitive column": (
+        "pflr", _put(f"{_FIRST}.rule.all_of", [{"column": "sex", "op": "eq", "value": "Male"}]), "something else"
+    ),
+    "a score of another column": (
+        "pflr", _put(f"{_FIRST}.rule.all_of", [{"column": "citizen", "op": "eq", "value": True}]), "something else"
+    ),
+    "a score of two features at once": (
+        "pflr_star",
+        lambda d: d["model"]["document"]["terms"][0]["rule"]["all_of"].append(
+            {"column": "education", "op": "is_missing"}
+        ),
+        "one feature at a time",
+    ),
+    "a score of everybody": ("pflr", _put(f"{_FIRST}.rule.all_of", []), "something else"),
+    "a score between bins": ("pflr", _put(f"{_FIRST}.rule.all_of.0.value", 30), "elsewhere than where bins begin"),
+    "a score of a slope": (
+        "pflr_star", _put(_FIRST, {"columns": ["age"], "slope": 0.5}), "something else"
+    ),
+    "another precision": ("pflr", _put("model.document.precision", "float32"), "something else"),
+    "another threshold": ("pflr", _put("model.at_least", 0.25), "from 0 on"),
+    "a tree instead of a score": (
+        "pflr", lambda d: d.update(model=answer(SimulatedHolder(dataset=LOANS), loans_training())["model"]),
+        "another kind",
+    ),
+    "a score with counts": (
+        "pflr", lambda d: d.update(counts=answer(SimulatedHolder(dataset=LOANS), loans_training())["counts"]),
+        "counts of leaves",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lie", sorted(PUBLISHED_LIES))
+def test_a_lie_about_a_published_learner_is_found_out(lie: str) -> None:
+    name, change, refusal = PUBLISHED_LIES[lie]
+    holder, asked = SimulatedHolder(dataset=LOANS, before_signing=change), asked_of(name)
+
+    with pytest.raises(HolderLied, match=refusal):
+        verify(holder, answer(holder, asked), asked)
+
+
+@pytest.mark.parametrize(
+    ("asked", "other"),
+    [
+        (asked_of("pflr"), asked_of("pflr", penalty="1")),
+        (asked_of("pflr_star"), asked_of("pflr_star", fairness="0.5")),
+        (asked_of("pflr"), asked_of("pflr", penalty="0")),
+        (asked_of("private_fair_tree"), asked_of("private_fair_tree", splits="0.25")),
+        (asked_of("private_fair_tree"), asked_of("private_fair_tree", depth=3)),
+        (loans_training(), loans_training(algorithm={"name": "fair_tree", "depth": 2, "groups": "0.1"})),
+        (loans_training(), loans_training(algorithm={"name": "fair_tree", "depth": 2, "splits": "0.4"})),
+        (loans_training(**_LINEAR), loans_training(algorithm={"name": "fair_linear", "tables": "0.5"})),
+    ],
+    ids=lambda training: training.algorithm.name,
+)
+def test_steps_of_another_division_are_found_out(asked: Training, other: Training) -> None:
     quote = SimulatedHolder(dataset=LOANS).training_quote(other)
 
-    with pytest.raises(HolderLied, match="tables of all features"):
-        check_training_quote(TrainingQuote.model_validate(quote), training=loans_training(**_LINEAR), dataset=LOANS)
+    with pytest.raises(HolderLied, match=f"those that {asked.algorithm.name} divides"):
+        check_training_quote(TrainingQuote.model_validate(quote), training=asked, dataset=LOANS)
 
 
 QUOTED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
@@ -267,10 +375,11 @@ QUOTED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
     "a step twice": (lambda d: d["steps"].append(d["steps"][0]), "two of one name"),
     "a step that costs nothing": (_put("steps.0.epsilon", "0"), "noise of step"),
     "an epsilon that is none": (_put("steps.0.epsilon", "-1"), "noise of step"),
-    "too little noise": (lambda d: d["steps"][2].update(scale=math.nextafter(2, 0)), "noise of step"),
-    "too much noise": (lambda d: d["steps"][2].update(scale=2.001), "noise of step"),
-    "choices without noise": (_put("steps.0.scale", 1e-300), "noise of step"),
-    "more classes for the same noise": (_put("steps.2.classes", 2), "noise of step"),
+    "too little noise": (lambda d: d["steps"][3].update(scale=math.nextafter(1 / 0.45, 0)), "noise of step"),
+    "too much noise": (lambda d: d["steps"][3].update(scale=2.225), "noise of step"),
+    "choices without noise": (_put("steps.1.scale", 1e-300), "noise of step"),
+    "counts instead of choices": (_put("steps.1.measures", "counts"), "divides epsilon among|noise of step"),
+    "more classes for the same noise": (_put("steps.3.classes", 2), "noise of step"),
 }
 
 

@@ -176,6 +176,22 @@ def test_rules_may_name_scores_of_their_own() -> None:
         read({**SCORED, "examples": [{**examples[0], "decision": "refused"}]})
 
 
+def test_a_name_in_scores_is_the_score_where_a_column_has_it_too() -> None:
+    """The dataset's own `age` is then not what the rule compares; here the score is called otherwise."""
+    rule = {"all_of": [{"column": "age", "op": "ge", "value": 17}], "decision": "granted"}
+    scores = {"age": POINTS, "age_2": POINTS}
+
+    found = read({**SCORED, "scores": scores, "rules": [rule]})
+    tree = {"if": rule["all_of"][0], "then": {"decision": "granted"}, "else": {"decision": "refused"}}
+    grown = read({**{name: SCORED[name] for name in ("format", "favourable")}, "scores": scores, "tree": tree})
+
+    for one in (found, grown):
+        one.check(SCHEMA)
+        assert [column.name for column in one.columns] == ["age_3", "age_2"]
+        assert one.tree.decide({"age_3": 17, "age": 0}).favourable
+        assert not one.tree.decide({"age_3": 16, "age": 90}).favourable
+
+
 def test_a_tree_may_name_scores_of_its_own() -> None:
     leaves = {"then": {"decision": "granted"}, "else": {"decision": "refused"}}
     tree = {"if": {"column": "points", "op": "ge", "value": 10}, **leaves}
@@ -190,7 +206,7 @@ def test_a_tree_may_name_scores_of_its_own() -> None:
     ("scores", "text"),
     [
         ([POINTS], "scores by name"),
-        ({"age": POINTS}, "another name"),
+        ({"income": POINTS}, "like the column 'income' that scores read"),
         ({"points": {**POINTS, "terms": [{"columns": ["sex"], "slope": 1}]}}, "sensitive"),
         ({"points": {**POINTS, "terms": [{"columns": ["height"], "slope": 1}]}}, "does not declare"),
         ({"points": {**POINTS, "terms": [{"columns": ["income"], "slope": 1}]}}, "missing"),
