@@ -37,6 +37,11 @@ _PFLR: Final = "holder_service/learning/pflr.py"
 _FAIR_GAIN: Final = "holder_service/learning/private_fair_tree.py"
 _MEASURING: Final = "holder_service/learning/measuring.py"
 _LAPLACE: Final = "holder_service/mechanisms/laplace.py"
+_SPARSE_VECTOR: Final = "holder_service/mechanisms/sparse_vector.py"
+_DISTANCE: Final = "holder_service/domain/verdict_distance.py"
+_SPARSE_VECTOR_TESTS: Final = "tests/unit/holder_service/test_sparse_vector.py"
+_WATCH_TESTS: Final = "tests/statistical/test_watches.py"
+_DISTANCE_TESTS: Final = "tests/unit/holder_service/test_verdict_distance.py"
 
 _FAIR_TREE_TESTS: Final = "tests/unit/holder_service/test_fair_tree.py"
 _FAIR_LINEAR: Final = "holder_service/learning/fair_linear.py"
@@ -765,5 +770,82 @@ BUGS: Final = (
         "rules over bands are joined across a gap",
         (Edit("auditor_client/models/bands.py", " and ends[0].value == starts[0].value", ""),),
         ("tests/unit/auditor_client/test_joined_rules.py",),
+    ),
+    Bug(
+        "a watch's noise on numbers is for one person and not for two (algorithm 4 of Lyu, Su, Li)",
+        (
+            Edit(
+                _SPARSE_VECTOR,
+                "sensitivity=2 * sensitivity)",
+                "sensitivity=sensitivity)",
+            ),
+        ),
+        (f"{_WATCH_TESTS}::test_a_sequence_of_answers_loses_no_more_than_was_charged",),
+    ),
+    Bug(
+        "a watch compares numbers without noise (algorithm 5 of Lyu, Su, Li)",
+        (
+            Edit(
+                _SPARSE_VECTOR,
+                "self.of_number.release([number])",
+                "[number]",
+            ),
+        ),
+        (f"{_WATCH_TESTS}::test_a_sequence_of_answers_loses_no_more_than_was_charged",),
+    ),
+    Bug(
+        "a watch goes on after the first change (algorithm 6 of Lyu, Su, Li)",
+        (
+            Edit(
+                _SPARSE_VECTOR,
+                "if state.is_changed:",
+                "if state.noisy_threshold is None:",
+            ),
+        ),
+        (f"{_WATCH_TESTS}::test_a_sequence_of_answers_loses_no_more_than_was_charged",),
+    ),
+    Bug(
+        "a watch's threshold has no noise",
+        (
+            Edit(
+                _SPARSE_VECTOR,
+                "self.of_threshold.release([threshold])",
+                "[threshold]",
+            ),
+        ),
+        (f"{_WATCH_TESTS}::test_a_sequence_of_answers_loses_no_more_than_was_charged",),
+    ),
+    Bug(
+        "a watch's threshold gets fresh noise for each number",
+        (
+            Edit(
+                _SPARSE_VECTOR,
+                "is_changed=noisy <= state.noisy_threshold",
+                "is_changed=noisy <= self.begun(0).noisy_threshold",
+            ),
+        ),
+        (f"{_SPARSE_VECTOR_TESTS}::test_a_number_is_compared_with_the_threshold_that_was_drawn",),
+    ),
+    Bug(
+        "the distance jumps by two where the verdict changes",
+        (
+            Edit(
+                _DISTANCE,
+                "return 1 - _least(",
+                "return -_least(",
+            ),
+        ),
+        (f"{_DISTANCE_TESTS}::test_of_two_groups_it_is_what_a_search_finds_and_moves_by_one",),
+    ),
+    Bug(
+        "a distance knows one way alone to a higher rate",
+        (
+            Edit(
+                _DISTANCE,
+                "return _raising(group)[:2]",
+                "return _raising(group)[:1]",
+            ),
+        ),
+        (f"{_DISTANCE_TESTS}::test_of_two_groups_it_is_what_a_search_finds_and_moves_by_one",),
     ),
 )
