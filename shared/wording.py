@@ -77,6 +77,15 @@ def figure(value: float, digits: int = 0, form: Literal["decimal", "percent", "w
     return made
 
 
+def with_decimals(text: str, more: int) -> str:
+    """A figure with so many more decimals, also one with a sign before it; of anything else the same text."""
+    if isinstance(text, Figure) and text.form != "whole":
+        return figure(text.value, text.digits + more, text.form)
+    if isinstance(text, Listed):
+        return joined([with_decimals(item, more) for item in text.items], text.between)
+    return text
+
+
 def decimal(text: str) -> Figure:
     """A number that is written without an exponent, as a double holds it, such as an amount: "0.25"."""
     return figure(float(text), len(text.partition(".")[2]), "decimal")

@@ -102,8 +102,10 @@ class Estimate:
             return "undefined"
         if math.isnan(self.low):
             return f"{self.value:.3f}"
-        value = f"{self.value:.3f}" if self.known else "unknown"
-        return f"{value} [{self.low:.3f}, {self.high:.3f}]"
+        # One digit more, or some, where the ends of a narrow interval would look alike.
+        digits = next((one for one in range(3, 8) if f"{self.low:.{one}f}" != f"{self.high:.{one}f}"), 3)
+        value = f"{self.value:.{digits}f}" if self.known else "unknown"
+        return f"{value} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
 
 
 @dataclass(frozen=True, slots=True)

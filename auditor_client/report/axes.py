@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from auditor_client.estimation.results import Estimate
+from auditor_client.report.formats import both_ends
 from shared.wording import plain, said, signed
 
 
@@ -86,4 +87,5 @@ def interval_text(estimate: Estimate | None, words: Callable[[float], str]) -> s
     """An interval as "low to high"; empty if there is none."""
     if estimate is None or math.isnan(estimate.low):
         return ""
-    return said("{low} to {high}", low=words(estimate.low), high=words(estimate.high))
+    low, high = both_ends(estimate, words)
+    return said("{low} to {high}", low=low, high=high)

@@ -8,8 +8,10 @@ from auditor_client.asking.inquiry import Inquiry
 from auditor_client.estimation.results import Estimate
 from shared.rules import Rule
 from shared.schema import Group
-from shared.wording import figure, said
+from shared.wording import figure, said, with_decimals
 
+MORE_DECIMALS_MAX: Final = 4
+"""So many decimals a figure gets at most so that the ends of its interval do not look alike."""
 _UNDEFINED: Final = said("undefined")
 _UNKNOWN: Final = said("unknown")
 _VERDICTS: Final[Mapping[str, str]] = {
@@ -80,8 +82,28 @@ def points(share: float) -> str:
 
 
 def known(estimate: Estimate, words: Callable[[float], str]) -> str:
-    """A rate, ratio or difference in words; "unknown" where the answers do not tell it, but its interval alone."""
-    return words(estimate.value) if estimate.known or not estimate.defined else _UNKNOWN
+    """A rate, ratio or difference in words; "unknown" where the answers do not tell it, but its interval alone.
+
+    With as many decimals as the ends of its interval get (`both_ends`).
+    """
+    if estimate.known or not estimate.defined:
+        return with_decimals(words(estimate.value), _more_decimals(estimate, words))
+    return _UNKNOWN
+
+
+def both_ends(estimate: Estimate, words: Callable[[float], str]) -> tuple[str, str]:
+    """Both ends of an interval in words, with more decimals where they would look alike and differ."""
+    more = _more_decimals(estimate, words)
+    return with_decimals(words(estimate.low), more), with_decimals(words(estimate.high), more)
+
+
+def _more_decimals(estimate: Estimate, words: Callable[[float], str]) -> int:
+    """How many more decimals part the ends of an interval; none if they are equal, or if `MORE_DECIMALS_MAX` do not."""
+    if not (math.isfinite(estimate.low) and estimate.low < estimate.high):
+        return 0
+    low, high = words(estimate.low), words(estimate.high)
+    parting = (more for more in range(MORE_DECIMALS_MAX + 1) if with_decimals(low, more) != with_decimals(high, more))
+    return next(parting, 0)
 
 
 def verdict_words(verdict: str) -> str:

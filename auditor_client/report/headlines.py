@@ -14,7 +14,15 @@ from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEsti
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.report.axes import interval_text
-from auditor_client.report.formats import group_words, percent, points, scope_words, sensitive_words, threshold_percent
+from auditor_client.report.formats import (
+    both_ends,
+    group_words,
+    percent,
+    points,
+    scope_words,
+    sensitive_words,
+    threshold_percent,
+)
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import level_of, threshold_name
 from auditor_client.report.subject import subject
@@ -186,7 +194,10 @@ def _interval(finding: Finding, figure: Estimate, words: Callable[[float], str])
 
 def _ends(figure: Estimate, words: Callable[[float], str]) -> str:
     """Both ends of an interval, for a sentence that says what lies between them."""
-    return "" if math.isnan(figure.low) else said("{low} and {high}", low=words(figure.low), high=words(figure.high))
+    if math.isnan(figure.low):
+        return ""
+    low, high = both_ends(figure, words)
+    return said("{low} and {high}", low=low, high=high)
 
 
 def _in_brackets(text: str) -> str:
@@ -207,12 +218,12 @@ def _of_population(finding: Finding) -> tuple[str, ...]:
     figure = estimate.population_ratio if judged else estimate.population_difference
     if figure is None or not figure.low <= figure.high:
         return ()
-    words = _percent_apart_from(estimate.threshold) if judged else points
+    low, high = both_ends(figure, _percent_apart_from(estimate.threshold) if judged else points)
     return (
         said(
             _POPULATION[estimate.population_verdict],
-            low=words(figure.low),
-            high=words(figure.high),
+            low=low,
+            high=high,
             level=level_of(finding),
             name=subject(finding.question).name,
             rule=_rule(finding),

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -23,8 +24,8 @@ from auditor_client.findings.answers import Rate
 from auditor_client.findings.reading import Reading
 from auditor_client.report import view
 from auditor_client.report.audit_data import audit_data
-from auditor_client.report.axes import LinearAxis, Mark
-from auditor_client.report.formats import percent, ratio
+from auditor_client.report.axes import LinearAxis, Mark, interval_text
+from auditor_client.report.formats import known, percent, points, ratio, whole
 from auditor_client.report.prose import noise_words
 from shared.amounts import Loss
 from shared.meaning import meaning, statements
@@ -32,6 +33,7 @@ from shared.noise import DiscreteLaplaceNoise
 from shared.relations import Relation
 from shared.releases import SigningKeys, verify_signature
 from shared.text import normalise
+from shared.wording import NARROW_SPACE, signed
 from testing.invented_audits import Rates, decision_rules, invented_audit
 
 NAN = math.nan
@@ -422,6 +424,32 @@ def test_no_rounding_moves_a_figure_across_its_threshold(value: float, threshold
     shown = float(ratio(value, apart_from=threshold))
 
     assert (shown >= threshold) == (value >= threshold) or abs(value - threshold) < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words", "ends", "value"),
+    [
+        (0.8567, 0.8573, ratio, "0.8567 to 0.8573", "0.8570"),
+        (0.85671, 0.85674, ratio, "0.85671 to 0.85674", "0.85672"),
+        (0.72, 0.7204, percent, "72.00 % to 72.04 %", "72.02 %"),
+        (0.00001, 0.0002, percent, "0.00 % to 0.02 %", "0.01 %"),
+        (0.5, 0.6, ratio, "0.500 to 0.600", "0.550"),
+        (0.5, 0.5, ratio, "0.500 to 0.500", "0.500"),
+        (0.5, 0.5 + 1e-12, ratio, "0.500 to 0.500", "0.500"),
+        (-0.00004, 0.00001, lambda share: signed(points(share)), "−0.004 to 0.001", "−0.002"),
+        (999.8, 1000.3, whole, "1 000 to 1 000", "1 000"),
+        (math.nan, math.nan, ratio, "", "0.500"),
+    ],
+)
+def test_ends_of_a_narrow_interval_do_not_look_alike(
+    low: float, high: float, words: Callable[[float], str], ends: str, value: str
+) -> None:
+    """The value between them has as many decimals."""
+    middle = 0.5 if math.isnan(low) else (low + high) / 2
+    one = Estimate(middle, low, high, 0.95, "test")
+
+    assert interval_text(one, words).replace(NARROW_SPACE, " ") == ends
+    assert known(one, words).replace(NARROW_SPACE, " ") == value
 
 
 def test_a_figure_close_to_the_threshold_keeps_its_side() -> None:

@@ -38,6 +38,8 @@ def test_an_estimate_knows_its_width_and_whether_it_is_defined() -> None:
     ("shown", "text"),
     [
         (estimate(0.5, 0.75), "0.700 [0.500, 0.750]"),
+        (estimate(0.69996, 0.70002), "0.70000 [0.69996, 0.70002]"),
+        (estimate(0.7, 0.7), "0.700 [0.700, 0.700]"),
         (estimate(math.nan, math.nan), "0.700"),
         (estimate(math.nan, math.nan, math.nan), "undefined"),
     ],
