@@ -18,13 +18,10 @@ import argparse
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from sklearn.compose import make_column_transformer
@@ -32,139 +29,30 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from auditor_client.estimation.leaf_choices import LeafCounts
-from auditor_client.estimation.measurements import NoisyCounts
-from auditor_client.estimation.trained_leaves import decide_leaves
-from holder_service.learning.learners import LEARNERS
-from holder_service.learning.measuring import Measuring
-from holder_service.records.engines import EncodedVersion
-from holder_service.records.local_engine import LocalEngine
-from pafer_demo.open_data import OpenData, adult
-from shared.relations import NeighbouringRelation
-from shared.rules import Predicate
-from shared.schema import Schema
-from shared.score_arrays import score_column
-from shared.trainings import TrainedCounts, TrainedScore, TrainedTree, Training, TrainingFeature
-from testing.encoded_records import loaded_columns
+from benchmarks.judged_decisions import Judged
+from benchmarks.trained_models import FIVE, BoolArray, Parts, fairly, leaf_counts, train
+from pafer_demo.open_data import adult
+from shared.trainings import TrainedScore
 
-BINS: Final = 16
 WANTED: Final = 0.8
 GROUP: Final = "sex"
-FIVE: Final = ("relationship", "occupation", "age", "education-num", "capital-gain")
-
-BoolArray = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A model on the test file; `ratio` and shares within [0, 1], the ratio 1 where everybody is decided alike."""
-
-    accuracy: float
-    balanced: float
-    ratio: float
-
-    @classmethod
-    def of(cls, decided: BoolArray, label: BoolArray, first: BoolArray) -> "Judged":
-        """Judge decisions about people of whom some are of the first group, shape (n,) each."""
-        right = decided == label
-        rates = decided[first].mean(), decided[~first].mean()
-        ratio = min(rates) / max(rates) if max(rates) > 0 else 1.0
-        return cls(float(right.mean()), float((right[label].mean() + right[~label].mean()) / 2), float(ratio))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Parts:
-    """Adult: an engine that has the part to train on, and the other part as columns."""
-
-    data: OpenData
-    schema: Schema
-    engine: LocalEngine
-    version: EncodedVersion
-    test: Mapping[str, Any]
-
-    @classmethod
-    def read(cls, folder: Path) -> "Parts":
-        """Encode the part to train on."""
-        data = adult()
-        schema = Schema(person_key=data.declaration.person_key, columns=data.declaration.columns)
-        names = [column.name for column in schema.columns]
-        columns = {name: data.train[name].combine_chunks() for name in names}
-        engine, version = loaded_columns(folder / "home", schema, columns)
-        return cls(data, schema, engine, version, {name: data.test[name].to_numpy() for name in names})
-
-    def judged(self, decided: BoolArray) -> Judged:
-        """Decisions about all of the other part."""
-        first = self.test[GROUP] == self.schema.by_name[GROUP].categories[0]  # type: ignore[index]  # a category
-        return Judged.of(decided, self.test[self.data.label].astype(np.bool_), first)
-
-    def features(self, names: Sequence[str]) -> tuple[TrainingFeature, ...]:
-        """Columns with public bins."""
-        return tuple(TrainingFeature(column=name, cuts=self._cuts(name)) for name in names)
-
-    def _cuts(self, name: str) -> tuple[int, ...] | None:
-        column = self.schema.by_name[name]
-        if not column.ordered:
-            return None
-        width = (column.high - column.low + 1) / BINS
-        return tuple(sorted({round(column.low + width * index) for index in range(1, BINS)} - {int(column.low)}))
-
-
-def train(parts: Parts, algorithm: Mapping[str, Any], names: Sequence[str], epsilon: str) -> Any:
-    """What the holder answers: the model, and the counts of its leaves."""
-    training = Training.model_validate(
-        {
-            "algorithm": algorithm, "label": parts.data.label, "sensitive": [GROUP], "epsilon": epsilon,
-            "features": [feature.model_dump(exclude_none=True) for feature in parts.features(names)],
-        }
-    )  # fmt: skip
-    training.check(parts.schema)
-    learner = LEARNERS[training.algorithm.name]
-    steps = learner.steps(training, parts.schema)
-    measuring = Measuring(parts.engine, parts.version, parts.schema, NeighbouringRelation("add_remove"), steps)
-    return learner.learn(training, parts.schema, measuring)
-
-
-def decisions(parts: Parts, model: TrainedTree | TrainedScore, favourable: Sequence[bool]) -> BoolArray:
-    """What a model decides about the other part; of a tree, as its leaves are to decide."""
-    if isinstance(model, TrainedScore):
-        return np.array(score_column(model.document, parts.test, parts.schema), np.float64) >= model.at_least
-    decided = np.zeros(len(parts.test[GROUP]), dtype=np.bool_)
-    values = dict(parts.test)
-    for name, document in (model.scores or {}).items():
-        values[name] = np.array(score_column(document, parts.test, parts.schema), np.int64)
-    for leaf, accepts in zip(model.leaves, favourable, strict=True):
-        if accepts:
-            for rule in leaf.cell.any_of:
-                decided |= np.logical_and.reduce([matching(one, values[one.column]) for one in rule.all_of])
-    return decided
-
-
-def matching(predicate: Predicate, values: NDArray[Any]) -> BoolArray:
-    """Whom a predicate matches: looked up for each different value."""
-    different, index = np.unique(values, return_inverse=True)
-    matches: BoolArray = np.array([predicate.matches(value) for value in different.tolist()], np.bool_)[index]
-    return matches
-
-
-def fairly(counts: TrainedCounts, model: TrainedTree, ratio: float) -> list[bool] | None:
-    """The leaves' decisions for a ratio, shown or estimated to be met; None if there are none."""
-    table = [[one.positive for one in counts.leaves], [one.negative for one in counts.leaves]]
-    leaves = LeafCounts.of([[NoisyCounts.of([of_leaf], counts.noise) for of_leaf in of_value] for of_value in table])
-    learned = [leaf.favourable for leaf in model.leaves]
-    found = decide_leaves(leaves, learned, groups=range(len(counts.groups)), ratio=ratio, level=0.95)
-    return list(found.decisions) if found.shown or found.estimated else None
+def judged(parts: Parts, decided: BoolArray) -> Judged:
+    """Decisions about all of the part for tests."""
+    return Judged.of(decided, parts.test.labels(parts.data.label), parts.test.groups([GROUP]))
 
 
 def trained_once(
     parts: Parts, algorithm: Mapping[str, Any], names: Sequence[str], epsilon: str, ratio: float
 ) -> Judged | None:
     """One training, judged; None if it gave no model."""
-    model, counts = train(parts, algorithm, names, epsilon)
-    if counts is None:
-        favourable = [leaf.favourable for leaf in model.leaves] if isinstance(model, TrainedTree) else []
-        return parts.judged(decisions(parts, model, favourable))
-    decided = fairly(counts, model, ratio)
-    return None if decided is None else parts.judged(decisions(parts, model, decided))
+    model, counts = train(parts, parts.training(algorithm, names, epsilon, [GROUP]))
+    if isinstance(model, TrainedScore):
+        return judged(parts, parts.test.scores(model) >= model.at_least)
+    learned = [leaf.favourable for leaf in model.leaves]
+    decided = learned if counts is None else fairly(leaf_counts(counts), ratio)
+    return None if decided is None else judged(parts, np.array(decided)[parts.test.leaves(model)])
 
 
 def logistic_regression(parts: Parts, names: Sequence[str]) -> Judged:
@@ -177,25 +65,25 @@ def logistic_regression(parts: Parts, names: Sequence[str]) -> Judged:
     )
     train_part = parts.data.train.select([*names, parts.data.label]).to_pandas()
     model.fit(train_part[list(names)], train_part[parts.data.label])
-    test = pa.table({name: parts.test[name] for name in names}).to_pandas()
-    return parts.judged(np.array(model.predict(test), np.bool_))
+    test = parts.data.test.select(list(names)).to_pandas()
+    return judged(parts, np.array(model.predict(test), np.bool_))
 
 
 def rows(parts: Parts, given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     """The table, row by row."""
     every = parts.data.features
     unrelated = tuple(name for name in every if name != "relationship")
-    constant = parts.judged(np.zeros(len(parts.test[GROUP]), np.bool_))
+    constant = judged(parts, np.zeros(len(parts.test), np.bool_))
     learners: list[tuple[str, Mapping[str, Any], Sequence[str]]] = [
         ("fair_tree, all columns", {"name": "fair_tree"}, every),
-        ("fair_tree, five columns", {"name": "fair_tree"}, FIVE),
+        ("fair_tree, five columns", {"name": "fair_tree"}, FIVE["adult"]),
         ("fair_tree, no relationship", {"name": "fair_tree"}, unrelated),
         ("fair_linear, all columns", {"name": "fair_linear"}, every),
-        ("fair_linear, five columns", {"name": "fair_linear"}, FIVE),
+        ("fair_linear, five columns", {"name": "fair_linear"}, FIVE["adult"]),
         ("fair_linear, no relationship", {"name": "fair_linear"}, unrelated),
-        ("private_fair_tree, five columns", {"name": "private_fair_tree"}, FIVE),
-        ("pflr, five columns", {"name": "pflr"}, FIVE),
-        ("pflr_star, five columns", {"name": "pflr_star", "lowered": 0}, FIVE),
+        ("private_fair_tree, five columns", {"name": "private_fair_tree"}, FIVE["adult"]),
+        ("pflr, five columns", {"name": "pflr"}, FIVE["adult"]),
+        ("pflr_star, five columns", {"name": "pflr_star", "lowered": 0}, FIVE["adult"]),
     ]
     yield row("the constant", "–", [constant], constant)
     yield row("logistic regression", "∞", [logistic_regression(parts, every)], constant)
@@ -233,7 +121,7 @@ def main() -> None:
         title=f"Adult by {GROUP}, judged on its test file, {given.seeds} trainings",
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        for cells in rows(Parts.read(Path(folder)), given):
+        for cells in rows(Parts.of(adult(), Path(folder) / "home"), given):
             table.add_row(*cells)
             print(*cells, sep=" | ", flush=True)
     Console(width=110).print(table)

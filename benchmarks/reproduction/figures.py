@@ -3,7 +3,7 @@
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -44,7 +44,7 @@ MAPS: Final = (
     ("wrong", "four-fifths rule: wrong verdicts, the product"),
 )
 # The same picture has the same bytes, and its text stays text.
-_STYLE: Final[Any] = {"svg.hashsalt": "pafer", "svg.fonttype": "none", "font.size": 8, "axes.grid": True,
+STYLE: Final[Any] = {"svg.hashsalt": "pafer", "svg.fonttype": "none", "font.size": 8, "axes.grid": True,
                                  "grid.alpha": 0.25, "axes.spines.top": False, "axes.spines.right": False}  # fmt: skip
 
 
@@ -55,8 +55,8 @@ def figure_1(errors: pd.DataFrame, tests: pd.DataFrame) -> Figure:
         errors: By dataset, sensitive, method and epsilon, as `summaries.errors` gives.
         tests: Laplace against exponential, as `summaries.mechanism_tests` gives.
     """
-    figure, axes = _panels()
-    for axis, part in _parts(axes, errors):
+    figure, axes = panels()
+    for axis, part in parts_of(axes, errors):
         for method in (LAPLACE, EXPONENTIAL_AS_PUBLISHED):
             _curve(axis, part, method)
         laplace = part[part["method"] == LAPLACE.name]
@@ -66,27 +66,27 @@ def figure_1(errors: pd.DataFrame, tests: pd.DataFrame) -> Figure:
         axis.plot(starred["epsilon"], np.full(len(starred), -0.03), "*", color="#0072B2", markersize=3,
                   label="Laplace is better, p < .05")  # fmt: skip
         axis.set_ylim(-0.06, 1)
-    return _finished(figure, axes, "AASPE; share of invalid answers")
+    return finished(figure, axes, "AASPE; share of invalid answers")
 
 
 def figure_1_calibrated(errors: pd.DataFrame) -> Figure:
     """Every mechanism with its slip and without, on a logarithmic axis."""
-    figure, axes = _panels()
-    for axis, part in _parts(axes, errors):
+    figure, axes = panels()
+    for axis, part in parts_of(axes, errors):
         for method in (LAPLACE, EXPONENTIAL, GAUSSIAN, EXPONENTIAL_AS_PUBLISHED, GAUSSIAN_AS_PUBLISHED):
             _curve(axis, part, method, dashed=method.slipped is not None)
         axis.set(yscale="log", ylim=(ERROR_MIN, 1))
-    return _finished(figure, axes, "AASPE")
+    return finished(figure, axes, "AASPE")
 
 
 def figure_1_product(errors: pd.DataFrame) -> Figure:
     """The paper's procedure with Laplace noise and the product, on a logarithmic axis."""
-    figure, axes = _panels()
-    for axis, part in _parts(axes, errors):
+    figure, axes = panels()
+    for axis, part in parts_of(axes, errors):
         for method in (LAPLACE, PRODUCT):
             _curve(axis, part, method)
         axis.set(yscale="log", ylim=(ERROR_MIN, 1))
-    return _finished(figure, axes, "AASPE")
+    return finished(figure, axes, "AASPE")
 
 
 def figure_1_verdicts(verdicts: pd.DataFrame) -> Figure:
@@ -95,12 +95,12 @@ def figure_1_verdicts(verdicts: pd.DataFrame) -> Figure:
     Args:
         verdicts: By dataset, sensitive and epsilon, as `summaries.verdicts` gives.
     """
-    figure, axes = _panels()
-    for axis, part in _parts(axes, verdicts):
+    figure, axes = panels()
+    for axis, part in parts_of(axes, verdicts):
         shares = [part[kind] for kind in VERDICT_COLOURS]
         axis.stackplot(part["epsilon"], *shares, labels=list(VERDICT_COLOURS), colors=list(VERDICT_COLOURS.values()))
         axis.set_ylim(0, 1)
-    return _finished(figure, axes, "share of verdicts")
+    return finished(figure, axes, "share of verdicts")
 
 
 def maps(table: pd.DataFrame, heading: str) -> Figure:
@@ -110,7 +110,7 @@ def maps(table: pd.DataFrame, heading: str) -> Figure:
         table: Of one analysis: `leaf`, `epsilon`, and a column for each of `MAPS`.
         heading: Of the analysis.
     """
-    with mpl.rc_context({**_STYLE, "axes.grid": False}):
+    with mpl.rc_context({**STYLE, "axes.grid": False}):
         figure = Figure(figsize=(9.5, 5.6), layout="constrained")
         for axis, (column, name) in zip(figure.subplots(2, 3, sharex=True, sharey=True).flat, MAPS, strict=True):
             grid = table.pivot_table(index="leaf", columns="epsilon", values=column, dropna=False)
@@ -137,22 +137,22 @@ def leaf_curves(errors: pd.DataFrame, baseline: pd.DataFrame) -> Figure:
     """
     rows = errors["dataset"].nunique()
     columns = int(errors.groupby("dataset")["sensitive"].nunique().max())
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9.5, 2.9 * rows), layout="constrained")
         axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-        for axis, part in _parts(axes, errors):
+        for axis, part in parts_of(axes, errors):
             for (epsilon, curve), shade in zip(part.groupby("epsilon"), np.linspace(0.9, 0.1, 5), strict=False):
                 axis.plot(curve["leaf"], curve["aaspe"], color=mpl.colormaps["viridis"](shade), label=f"ε = {epsilon}")
             guesses = baseline.merge(part[["dataset", "sensitive"]].drop_duplicates()).groupby("leaf")["baseline"]
             axis.plot(guesses.mean().index, guesses.mean(), color="grey", linestyle=":", label="random baseline")
             axis.set_ylim(0, 1)
-        return _finished(figure, axes, "AASPE", "minimum leaf fraction")
+        return finished(figure, axes, "AASPE", "minimum leaf fraction")
 
 
 def save(figure: Figure, folder: Path, name: str) -> str:
     """Write PNG and SVG; gives the SVG as text for the page."""
     folder.mkdir(parents=True, exist_ok=True)
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure.savefig(folder / f"{name}.png", dpi=150)
         figure.set_layout_engine("none")  # the layout is found; finding it again would take as long as drawing
         written = io.StringIO()
@@ -162,14 +162,14 @@ def save(figure: Figure, folder: Path, name: str) -> str:
     return text[text.index("<svg") :]
 
 
-def _panels() -> tuple[Figure, Any]:
+def panels(sharey: Literal["all", "row"] = "all") -> tuple[Figure, Any]:
     """Nine panels: data sets down, sensitive attributes across."""
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9.5, 8), layout="constrained")
-        return figure, figure.subplots(len(TABLE_3), len(SENSITIVE), sharex=True, sharey=True)
+        return figure, figure.subplots(len(TABLE_3), len(SENSITIVE), sharex=True, sharey=sharey)
 
 
-def _parts(axes: Any, table: pd.DataFrame) -> Sequence[tuple[Axes, pd.DataFrame]]:
+def parts_of(axes: Any, table: pd.DataFrame) -> Sequence[tuple[Axes, pd.DataFrame]]:
     """Each panel and its part of a table."""
     parts = []
     for row, (dataset, of_dataset) in zip(axes, table.groupby("dataset", sort=False), strict=True):
@@ -190,7 +190,7 @@ def _curve(axis: Axes, part: pd.DataFrame, method: Method, *, dashed: bool = Fal
     axis.fill_between(here["epsilon"], low, here["aaspe"] + 2 * here["se"], color=colour, alpha=0.15, linewidth=0)
 
 
-def _finished(figure: Figure, axes: Any, ylabel: str, xlabel: str = "ε") -> Figure:
+def finished(figure: Figure, axes: Any, ylabel: str, xlabel: str = "ε") -> Figure:
     figure.supxlabel(xlabel, fontsize=9)
     figure.supylabel(ylabel, fontsize=9)
     figure.legend(

@@ -15,7 +15,13 @@ from holder_service.cli import app as holder_app
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
-REQUIREMENTS = ("requirements.txt", "requirements-runtime.txt", "requirements-generator.txt", "requirements-spark.txt")
+REQUIREMENTS = (
+    "requirements.txt",
+    "requirements-runtime.txt",
+    "requirements-generator.txt",
+    "requirements-peers.txt",
+    "requirements-spark.txt",
+)
 
 
 def tracked_files() -> list[Path]:
