@@ -121,6 +121,14 @@ class Loss:
         """Sequential composition."""
         return Loss(self.epsilon_nano + other.epsilon_nano, self.delta_nano + other.delta_nano)
 
+    def __sub__(self, other: "Loss") -> "Loss":
+        """What it is more than another.
+
+        Raises:
+            ValueError: ε or δ of the other is larger.
+        """
+        return Loss(self.epsilon_nano - other.epsilon_nano, self.delta_nano - other.delta_nano)
+
     def __mul__(self, times: int) -> "Loss":
         """The same loss so many times over."""
         return Loss(self.epsilon_nano * times, self.delta_nano * times)

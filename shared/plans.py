@@ -25,7 +25,7 @@ from shared.repeated_predicates import counted, read_alike_once
 from shared.request_model import ContractModel, RequestModel
 from shared.rules import Cell, Predicate
 from shared.schema import Group, Schema
-from shared.text import ColumnId, Name, Text
+from shared.text import ColumnId, Name, ReleaseId, Text
 
 
 class Laplace(RequestModel):
@@ -142,6 +142,8 @@ class Plan(RequestModel):
         exclude_if=lambda columns: columns is None,  # whatever dumps a plan writes what earlier plans were
     )
     """Your derived columns that rules of the plan name: the id of each by its name."""
+    refines: ReleaseId | None = Field(default=None, exclude_if=lambda refines: refines is None)
+    """The release of yours that this one is to refine: the same plan at a larger ε, which both then cost together."""
     batches: tuple[Batch, ...] = Field(min_length=1, max_length=limits.BATCHES_PER_PLAN_MAX, fail_fast=True)
     """What is asked; the losses of all batches add up."""
 

@@ -90,3 +90,6 @@ Name = Annotated[
 
 ColumnId = Annotated[str, StringConstraints(strict=True, pattern=r"^sha256:[0-9a-f]{64}$")]
 """The id of a derived column, or the SHA-256 of a file."""
+
+ReleaseId = Annotated[str, StringConstraints(strict=True, pattern=r"^sha256:[0-9a-f]{64}$")]
+"""The id of a release."""

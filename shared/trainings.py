@@ -183,6 +183,7 @@ class Training(RequestModel):
     """A model that an auditor asks for: charged whole or refused whole."""
 
     kind: ClassVar[Literal["training"]] = "training"
+    refines: ClassVar[None] = None
     algorithm: Algorithm
     """How it is learned."""
     label: Text

@@ -18,6 +18,7 @@ from auditor_client.text import first_fault, loss_words, readable
 from shared.amounts import NO_LOSS, Loss, parse_nano
 from shared.datasets import DatasetDescription
 from shared.plans import Batch, BatchQuote, Plan, Quote, identity
+from shared.refining import charged_before
 from shared.releases import AnswerToRequest, BadSignature, Release, ReleasedBatch, SigningKeys, verify_signature
 from shared.schema import Schema
 from shared.trainings import TrainingRelease
@@ -36,6 +37,7 @@ def verified_release(
     dataset: DatasetDescription,
     auditor: str,
     schema: Schema,
+    refined: Release | None = None,
 ) -> Release:
     """Check a release against everything that is known before it.
 
@@ -47,6 +49,7 @@ def verified_release(
         dataset: The declaration that the plan was made for.
         auditor: Who asked, by the holder's own name for it.
         schema: The columns that rules may name: those of the declaration, and derived ones that the plan names.
+        refined: The release that the plan refines; verified, when it came.
 
     Raises:
         HolderLied: Naming the fault. Else every count belongs to the group and the cell that the plan says.
@@ -54,7 +57,7 @@ def verified_release(
     release = signed_release(document, keys)
     require(release.plan.document() == plan.document(), "it answers another plan than was asked")
     require_as_quoted(release, dataset=dataset, auditor=auditor, charge=quote.charge)
-    _check_batches(release, quote, dataset, schema)
+    _check_batches(release, quote, dataset, schema, refined)
     return release
 
 
@@ -111,8 +114,10 @@ def signed_answer(document: Mapping[str, Any], keys: SigningKeys, kind: type[Any
     return release
 
 
-def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription, schema: Schema) -> None:
-    """Check that a quote prices the plan that was sent, by its own classes; the schema is as of `verified_release`.
+def check_quote(
+    quote: Quote, *, plan: Plan, dataset: DatasetDescription, schema: Schema, refined: Release | None = None
+) -> None:
+    """Check that a quote prices the plan that was sent, by its own classes; the rest is as of `verified_release`.
 
     Raises:
         HolderLied: Naming the fault.
@@ -122,10 +127,10 @@ def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription, schema
     names = [batch.name for batch in plan.batches]
     require([batch.name for batch in quote.batches] == names, "the quote is for other batches")
     charge = NO_LOSS
-    for asked, priced in zip(plan.batches, quote.batches, strict=True):
+    for asked, before, priced in zip(plan.batches, _charged_before(plan, refined), quote.batches, strict=True):
         classes = priced.composition.get("classes", 0)
         require(1 <= classes <= len(asked.cells), "the quote counts more classes than cells, or none")
-        charge += asked.loss * classes
+        charge += (asked.loss - before) * classes
         where = f"batch {asked.name!r} of the quote: "
         _check_groups_and_noise(priced, asked, plan, dataset, schema, where=where)
     require(
@@ -134,18 +139,35 @@ def check_quote(quote: Quote, *, plan: Plan, dataset: DatasetDescription, schema
     )
 
 
-def _check_batches(release: Release, quote: Quote, dataset: DatasetDescription, schema: Schema) -> None:
+def _charged_before(plan: Plan, refined: Release | None) -> tuple[Loss, ...]:
+    """What each class of each batch was charged before, by the release that the plan names.
+
+    Raises:
+        ValueError: That release is not at hand.
+    """
+    if plan.refines != (None if refined is None else refined.id):
+        raise ValueError("A plan that refines a release is priced and verified with that release.")
+    return charged_before(plan, None if refined is None else refined.plan)
+
+
+def _check_batches(
+    release: Release, quote: Quote, dataset: DatasetDescription, schema: Schema, refined: Release | None
+) -> None:
     plan = release.plan
     names = [batch.name for batch in plan.batches]
     require([batch.name for batch in release.batches] == names, "its batches are not the plan's, in the plan's order")
-    for asked, priced, answered in zip(plan.batches, quote.batches, release.batches, strict=True):
+    charged = _charged_before(plan, refined)
+    for asked, before, priced, answered in zip(plan.batches, charged, quote.batches, release.batches, strict=True):
         where = f"batch {asked.name!r}: "
         amounts = _loss(answered)
         classes = priced.composition["classes"]
-        require(amounts == asked.loss * classes, f"{where}its epsilon or delta is not the plan's")
+        require(amounts == (asked.loss - before) * classes, f"{where}its epsilon or delta is not the plan's")
         require(answered.composition == priced.composition, f"{where}its composition is not the quoted one")
         _check_groups_and_noise(answered, asked, plan, dataset, schema, where=where)
         _check_counts(answered, asked, where)
+        if refined is not None and asked.loss == before:
+            kept = refined.batch(asked.name).cells
+            require(answered.cells == kept, f"{where}it was to keep the answer of the release that was refined")
 
 
 def _check_groups_and_noise(

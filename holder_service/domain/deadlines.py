@@ -26,8 +26,10 @@ WORD_RULES: Final = 64
 """So many rules are looked up together (`records.matching`)."""
 NOISE_COUNT_MS: Final[Mapping[str, float]] = {
     "laplace": 0.01, "gaussian": 0.02, "exponential": 0.08, "randomised_response": 0.001, "choice": 0.02,
+    "refined": 0.06,
 }  # fmt: skip
-"""Of each count that gets noise; of a choice, of each cell that is scored, and of eight more for each choice."""
+"""Of each count that gets noise, or finer noise; of a choice, of each cell that is scored, and of eight more for each
+choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class PlanSize:
         starts: How often an engine begins to read: for each batch the records, and each derived column that it names.
         score_steps: What the scores take for one record that a learner's count works out (`column_times.steps_of`).
         added: At most how many numbers a learner adds up to learn from noisy ones.
+        read_again: How many plans like it are read and priced besides: one, where it refines that.
     """
 
     rules: int
@@ -59,6 +62,7 @@ class PlanSize:
     starts: int
     score_steps: int = 0
     added: int = 0
+    read_again: int = 0
 
     @classmethod
     def of(
@@ -69,6 +73,7 @@ class PlanSize:
         band_cuts: Sequence[int] = (),
         sensitive: Collection[str] = (),
         derived: Collection[str] = (),
+        refining: bool = False,
     ) -> Self:
         """The size of a priced plan that counts so many groups.
 
@@ -78,6 +83,7 @@ class PlanSize:
             band_cuts: Of each column whose bands are groups, how often it is cut: every batch looks its records up.
             sensitive: The columns that the groups are made of.
             derived: The derived columns that the plan names, which lie beside the records.
+            refining: Whether it refines another, which is read and priced too.
         """
         counts: Counter[str] = Counter()
         sizes: Counter[str] = Counter()
@@ -88,7 +94,7 @@ class PlanSize:
             named = {predicate.column for predicate, _ in predicates}
             columns = len(named)
             words = -(-rules // WORD_RULES)
-            counts[batch.mechanism.name] += len(batch.cells) * groups
+            counts["refined" if refining else batch.mechanism.name] += len(batch.cells) * groups
             sizes.update(
                 rules=rules, predicates=sum(times for _, times in predicates),
                 values=sum(times * len(one.values or ()) for one, times in predicates),
@@ -98,7 +104,7 @@ class PlanSize:
                 gaussians=int(batch.mechanism.name == "gaussian"), words=words, word_columns=words * columns,
                 starts=1 + len(named.union(sensitive).intersection(derived)),
             )  # fmt: skip
-        return cls(counts=counts, **sizes)
+        return cls(counts=counts, read_again=int(refining), **sizes)
 
 
 def _thresholds(predicates: Iterable[Predicate]) -> set[tuple[str, float]]:
@@ -143,8 +149,8 @@ class Work:
         millions = records_max / 1e6
         counts = sum(size.counts.values())
         return cls(
-            pricing=2 + 0.02 * size.predicates + 0.006 * size.values + 0.01 * size.rules + 5 * size.gaussians
-            + 4e-6 * size.added,
+            pricing=2 + (1 + 2 * size.read_again) * (0.02 * size.predicates + 0.006 * size.values + 0.01 * size.rules)
+            + 0.002 * counts * size.read_again + 5 * size.gaussians + 4e-6 * size.added,
             starting=size.starts,
             counting=(
                 0.3 * size.words + 0.015 * size.predicates + 0.003 * size.values + 0.002 * counts

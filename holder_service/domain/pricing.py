@@ -9,6 +9,7 @@ from holder_service.domain.disjointness import disjoint_classes
 from shared.amounts import LARGEST_LOSS, NO_LOSS, Loss
 from shared.plans import Batch, Plan
 from shared.problems import InvalidPlan
+from shared.refining import charged_before
 from shared.schema import Schema
 
 
@@ -18,7 +19,8 @@ class BatchPrice:
 
     Attributes:
         classes: Classes of provably disjoint cells, each as indices into `Batch.cells`.
-        loss: That of the whole batch: of one class, as often as there are classes.
+        loss: What the whole batch is charged: for one class, as often as there are classes. Where it is asked again
+            at a larger ε, that is what it then costs more.
     """
 
     batch: Batch
@@ -34,14 +36,20 @@ class Price:
     batches: tuple[BatchPrice, ...]
 
 
-def price(plan: Plan, schema: Schema) -> Price:
+def price(plan: Plan, schema: Schema, *, refined: Plan | None = None) -> Price:
     """Price a plan that fits the schema.
+
+    Args:
+        plan: Of an auditor.
+        schema: The dataset's columns, and the derived ones that the plan names.
+        refined: The plan that it refines (`shared.refining`), which was charged.
 
     Raises:
         InvalidPlan: The price exceeds what an amount can say, and so any budget.
         TooLarge: A batch compares one column with too many thresholds.
     """
-    batches = tuple(_price(batch, schema) for batch in plan.batches)
+    charged = charged_before(plan, refined)
+    batches = tuple(_price(batch, schema, loss) for batch, loss in zip(plan.batches, charged, strict=True))
     charge = sum((batch.loss for batch in batches), NO_LOSS)
     if charge.fits_in(LARGEST_LOSS):
         return Price(charge, batches)
@@ -52,7 +60,7 @@ def price(plan: Plan, schema: Schema) -> Price:
     )
 
 
-def _price(batch: Batch, schema: Schema) -> BatchPrice:
-    """Parallel composition within a class, sequential over the classes."""
+def _price(batch: Batch, schema: Schema, charged: Loss) -> BatchPrice:
+    """Parallel composition within a class, sequential over the classes, each less what was charged for it before."""
     classes = disjoint_classes(batch.cells, schema)
-    return BatchPrice(batch, classes, batch.loss * len(classes))
+    return BatchPrice(batch, classes, (batch.loss - charged) * len(classes))

@@ -7,6 +7,7 @@ from holder_service.domain.deadlines import Work
 from holder_service.records.engines import Counts
 from holder_service.services.priced import PricedPlan
 from holder_service.services.priced_training import PricedTraining
+from holder_service.services.refining import Refined
 from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
 from shared.amounts import Loss
@@ -38,6 +39,10 @@ class Priced(Protocol):
     def charge(self) -> Loss:
         """What it costs, whole."""
 
+    @property
+    def refined(self) -> Refined | None:
+        """The release that it refines, if it refines one."""
+
     def work_s(self, factors: Work) -> float:
         """How long the work on it is supposed to take at most, in seconds."""
 
@@ -68,15 +73,20 @@ def named_columns(asked: Asked) -> dict[Name, ColumnId]:
 
 
 def price_asked(
-    asked: Asked, dataset: Dataset, relation: NeighbouringRelation, columns: tuple[StoredColumn, ...]
+    asked: Asked,
+    dataset: Dataset,
+    relation: NeighbouringRelation,
+    columns: tuple[StoredColumn, ...],
+    refined: Refined | None,
 ) -> Priced:
     """Check against the declaration, price and calibrate what `require_small` took.
 
     Raises:
         PlanRefused: It does not fit.
+        Conflict: The dataset was declared otherwise since what it refines was answered.
     """
     if isinstance(asked, Plan):
-        return PricedPlan.of(asked, dataset, relation, columns)
+        return PricedPlan.of(asked, dataset, relation, columns, refined)
     return PricedTraining.of(asked, dataset, relation)
 
 

@@ -210,6 +210,9 @@ def _check_release(connection: Connection, entry: Entry, keys: SigningKeys) -> N
     filed = stored.auditor, stored.dataset, stored.sequence
     if stored.kind not in release or stored.kind != entry.event.detail.get("asked", "plan"):
         raise BrokenLedger(entry.sequence, "the stored release answers something of another kind than it is filed as")
+    asked = release[stored.kind]
+    if not stored.refines == entry.event.detail.get("refines") == asked.get("refines"):
+        raise BrokenLedger(entry.sequence, "the stored release refines another than it is filed as")
     if (
         filed != (entry.event.actor, entry.event.dataset, entry.sequence)
         or answer_digest(release) != entry.event.answer

@@ -1,21 +1,25 @@
 """A plan with its price and its noise: all of a release that follows from plan and declaration, and its answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from holder_service.domain.deadlines import PlanSize, Work, require_bounded, work_s
+from holder_service.domain.errors import Conflict
 from holder_service.domain.pricing import BatchPrice, price
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
+from holder_service.mechanisms.refining import refined as refined_mechanism
 from holder_service.records.engines import Counts
 from holder_service.services.datasets import encoded_version
+from holder_service.services.refining import Refined
 from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
 from shared.amounts import Loss, format_nano
 from shared.columns import extended
 from shared.plans import BatchQuote, Plan, Quote
 from shared.problems import InvalidPlan
+from shared.refining import require_refines
 from shared.relations import NeighbouringRelation
 from shared.releases import Answer, AnswerToRequest, ReleasedBatch, ReleasedCell
 from shared.schema import Group, Schema
@@ -30,7 +34,7 @@ class PricedBatch(BatchPrice):
     """What one batch costs, and the mechanism that answers each class of its cells.
 
     Attributes:
-        mechanism: Calibrated to the batch's loss.
+        mechanism: Calibrated to the loss that the batch names: its own, with all that it refines.
         counted_groups: The groups that are counted: `None` for all.
 
     Raises:
@@ -54,10 +58,11 @@ class PricedPlan:
         dataset: What it is about.
         relation: Of the people that the dataset is about.
         groups: Of the plan's sensitive columns, in their order.
-        charge: What the plan costs, whole.
+        charge: What the plan costs, whole; where it refines a release, what it costs more.
         batches: In the plan's order.
         size: What the deadline follows from.
         columns: The derived columns that the plan names, in its order.
+        refined: The release that it refines.
     """
 
     asked: Plan
@@ -68,10 +73,16 @@ class PricedPlan:
     batches: tuple[PricedBatch, ...]
     size: PlanSize
     columns: tuple[StoredColumn, ...] = ()
+    refined: Refined | None = None
 
     @classmethod
     def of(
-        cls, plan: Plan, dataset: Dataset, relation: NeighbouringRelation, columns: tuple[StoredColumn, ...] = ()
+        cls,
+        plan: Plan,
+        dataset: Dataset,
+        relation: NeighbouringRelation,
+        columns: tuple[StoredColumn, ...] = (),
+        refined: Refined | None = None,
     ) -> Self:
         """Check a plan against the dataset's columns and its derived ones, price it, and calibrate its noise.
 
@@ -80,18 +91,23 @@ class PricedPlan:
             dataset: What it is about.
             relation: Of the people that the dataset is about.
             columns: The derived ones that the plan names.
+            refined: The release that it refines, about the same version.
 
         Raises:
-            PlanRefused: It does not fit the columns, or its price exceeds what an amount can say.
+            PlanRefused: It does not fit the columns, its price exceeds what an amount can say, or it is not what it
+                refines at a larger ε.
             TooLarge: Pricing or counting it would take too long.
+            Conflict: The dataset was declared otherwise since the release that it refines.
         """
         schema = _schema(dataset, columns)
         plan.check(schema)
         groups = schema.groups(plan.sensitive)
-        cost = price(plan, schema)
+        if refined is not None:
+            require_refines(plan, refined.plan)
+        cost = price(plan, schema, refined=None if refined is None else refined.plan)
         size = PlanSize.of(
             cost, len(groups), band_cuts=_band_cuts(schema, plan.sensitive), sensitive=plan.sensitive,
-            derived={column.definition.column.name for column in columns},
+            derived={column.definition.column.name for column in columns}, refining=refined is not None,
         )  # fmt: skip
         require_bounded(size, records_max=dataset.records_max)
         batches = tuple(
@@ -102,7 +118,11 @@ class PricedPlan:
             )
             for one in cost.batches
         )  # fmt: skip
-        return cls(plan, dataset, relation, groups, cost.charge, batches, size, columns)
+        if refined is not None:
+            before = cls.of(refined.plan, dataset, relation, columns)
+            answered = zip(batches, before.batches, map(before.quoted, before.batches), refined.batches, strict=True)
+            batches = tuple(_refining(*one) for one in answered)
+        return cls(plan, dataset, relation, groups, cost.charge, batches, size, columns, refined)
 
     def work_s(self, factors: Work) -> float:
         """How long the work on it is supposed to take at most, in seconds."""
@@ -144,6 +164,28 @@ class PricedPlan:
             counted_groups=batch.counted_groups,
             noise=batch.mechanism.noise,
         )
+
+
+def _refining(batch: PricedBatch, before: PricedBatch, quoted: BatchQuote, answered: ReleasedBatch) -> PricedBatch:
+    """A batch that is answered again, finer, and in keeping with what it was answered.
+
+    Args:
+        batch: As it is asked now.
+        before: As it was asked, priced as it would be today.
+        quoted: What would be said of that today.
+        answered: What was answered.
+
+    Raises:
+        Conflict: Something else was counted then, or with other noise.
+    """
+    alike = {"cells", "epsilon", "delta"}  # what it cost was less, if it refined another
+    if quoted.model_dump(exclude=alike) != answered.model_dump(exclude=alike):
+        raise Conflict(
+            "The dataset was declared otherwise since the release that `refines` names, so its noise is not known any "
+            "more: ask without `refines`."
+        )
+    answers = tuple(count for cell in answered.cells for count in cell.counts)
+    return replace(batch, mechanism=refined_mechanism(batch.mechanism, before.mechanism, answers))
 
 
 def _band_cuts(schema: Schema, sensitive: Sequence[str]) -> list[int]:

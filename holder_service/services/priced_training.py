@@ -67,6 +67,10 @@ class PricedTraining:
         return cls(training, dataset, relation, steps)
 
     @property
+    def refined(self) -> None:
+        """None: a model is learned anew, by other choices."""
+
+    @property
     def charge(self) -> Loss:
         """What the training costs, whole."""
         return self.asked.charge

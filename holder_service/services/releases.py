@@ -21,11 +21,12 @@ from holder_service.domain.errors import (
 from holder_service.domain.ledger import Event
 from holder_service.records.engines import Counts
 from holder_service.records.files import RecordFiles
-from holder_service.services import access, columns
+from holder_service.services import access, columns, refining
 from holder_service.services.asked import Asked, AskedRelease, named_columns, price_asked, require_small
 from holder_service.services.datasets import relation_of, require_dataset, require_state
 from holder_service.services.key_rotation import Signer
 from holder_service.services.ledger_store import LedgerStore, Transaction
+from holder_service.services.refining import Refined
 from holder_service.storage import releases
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
@@ -43,15 +44,17 @@ def quote(store: LedgerStore, *, auditor: str, dataset: str, asked: Asked) -> Qu
     """Price what is asked. Touches neither records nor budget, and is the same whatever the records are.
 
     Raises:
-        NotFound, PlanRefused: As for a release.
+        NotFound, PlanRefused: As for a release; of a plan that refines another all that keeps it from being refined.
     """
     require_small(asked)
     with store.database.read() as connection:
         declared = require_dataset(connection, dataset)
         relation = relation_of(connection, declared)
         named = columns.resolved(connection, named_columns(asked), declared, auditor=auditor)
+        refined = _refined(connection, asked, declared, auditor)
     version = asked.version if asked.version is not None else declared.version
-    return price_asked(asked, declared, relation, named).quote(version)
+    pinned = asked if version is None else asked.pinned(version)
+    return price_asked(pinned, declared, relation, named, refined).quote(version)
 
 
 def prepare(
@@ -63,13 +66,14 @@ def prepare(
         The stored release if this was answered before, else what is asked with its price.
 
     Raises:
-        NotFound: The dataset is unknown.
+        NotFound: The dataset is unknown, or the release that it refines.
         PlanRefused: It does not fit the contract, the limits, the schema or the auditor's derived columns.
         ColumnNotReady: It names a derived column whose values are not there yet.
-        VersionGone: It pins a version that is neither current nor answered.
+        VersionGone: It pins a version that is neither current nor answered, or refines a release about one.
         NoRecords: Nothing is loaded.
         BudgetExhausted, CapExhausted: The loss does not fit into what is left.
-        Conflict: It is free, and the auditor had as much for nothing as anybody gets.
+        Conflict: It is free, and the auditor had as much for nothing as anybody gets; or it refines a release that was
+            refined before, is from before a restore, or about a dataset that was declared otherwise since.
     """
     require_small(asked)
     with store.database.read() as connection:
@@ -85,7 +89,9 @@ def prepare(
         if stored is None:
             _require_current(declared, version)
             named = columns.resolved(connection, named_columns(asked), declared, auditor=auditor)
-            awaiting = AskedRelease(price_asked(pinned, declared, state.relation, named), auditor, identity, document)
+            refined = _refined(connection, asked, declared, auditor)
+            priced = price_asked(pinned, declared, state.relation, named, refined)
+            awaiting = AskedRelease(priced, auditor, identity, document)
             columns.require_usable(named, declared, files, now=store.clock())
             _require_funds(state, awaiting.priced.charge, now=store.clock())
             _require_free_share(connection, awaiting)
@@ -173,6 +179,8 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
     dataset = state.dataset
     _require_current(dataset, priced.asked.version)
     columns.resolved(transaction.connection, named_columns(priced.asked), dataset, auditor=asked.auditor)
+    if priced.refined is not None:
+        refining.require_refinable(transaction.connection, priced.refined)
     if state.relation != priced.relation:
         raise Conflict("The population's neighbouring relation changed while this was answered: ask again.")
     _require_funds(state, priced.charge, now=transaction.now)
@@ -183,7 +191,7 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
         Event(
             "charge", actor=asked.auditor, population=dataset.population, dataset=dataset.name,
             auditor=asked.auditor, subject=asked.identity, answer=drawn.answer.digest, loss=priced.charge,
-            cap=cap, account=account, detail={} if priced.asked.kind == "plan" else {"asked": priced.asked.kind},
+            cap=cap, account=account, detail=_detail(priced.asked),
         )
     )  # fmt: skip
     entered = Entered(
@@ -195,7 +203,7 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
     stored = StoredRelease(
         id=asked.identity, auditor=asked.auditor, dataset=dataset.name, version=priced.asked.pinned_version,
         sequence=entry.sequence, created=entry.at, body=drawn.answer.signed(entered, pair.sign_bytes),
-        kind=priced.asked.kind,
+        kind=priced.asked.kind, refines=priced.asked.refines,
     )  # fmt: skip
     releases.store(transaction.connection, stored)
     return EnteredRelease(stored, new=True)
@@ -226,6 +234,17 @@ def page(store: LedgerStore, *, auditor: str, dataset: str, kind: Kind, after: i
     with store.database.read() as connection:
         require_dataset(connection, dataset, or_retired=True)
         return releases.releases_of(connection, auditor=auditor, dataset=dataset, kind=kind, after=after, limit=limit)
+
+
+def _refined(connection: Connection, asked: Asked, dataset: Dataset, auditor: str) -> Refined | None:
+    """The release that a plan refines, if it refines one."""
+    return None if asked.refines is None else refining.find(connection, asked.refines, dataset, auditor=auditor)
+
+
+def _detail(asked: Asked) -> dict[str, str]:
+    """What the entry of a charge says of what was asked, but for its identity; of most plans nothing."""
+    kind: dict[str, str] = {} if asked.kind == "plan" else {"asked": asked.kind}
+    return kind if asked.refines is None else {**kind, "refines": asked.refines}
 
 
 def _require_current(dataset: Dataset, version: int | None) -> None:

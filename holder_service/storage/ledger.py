@@ -165,6 +165,12 @@ def was_charged(connection: Connection, population: str) -> bool:
     return balance.spent != NO_LOSS or any(connection.execute(query).first() for query in (answered, restored))
 
 
+def restored_after(connection: Connection, sequence: int) -> bool:
+    """Whether a restore was recorded behind an entry."""
+    query = select(entries.c.sequence).where(entries.c.sequence > sequence, entries.c.kind == "restore").limit(1)
+    return connection.execute(query).first() is not None
+
+
 def entry_at(connection: Connection, sequence: int) -> Entry | None:
     """The entry of a sequence number, if there is one."""
     row = connection.execute(select(entries).where(entries.c.sequence == sequence)).one_or_none()

@@ -17,6 +17,7 @@ _FIND_OWN = Prepared(
         releases.c.kind == bindparam("kind"),
     )
 )
+_FINER = Prepared(select(releases.c.id).where(releases.c.refines == bindparam("identity")))
 _INSERT = Prepared(insert(releases))
 
 Kind = Literal["plan", "training"]
@@ -25,7 +26,7 @@ Kind = Literal["plan", "training"]
 
 @dataclass(frozen=True, slots=True)
 class StoredRelease:
-    """An answer as it was sent, and the entry that charged it."""
+    """An answer as it was sent, the entry that charged it, and the release that it refines, if it refines one."""
 
     id: str
     auditor: str
@@ -35,6 +36,7 @@ class StoredRelease:
     created: str
     body: bytes
     kind: Kind = "plan"
+    refines: str | None = None
 
 
 class ListedRelease(NamedTuple):
@@ -56,6 +58,12 @@ def find_own(connection: Connection, identity: str, *, auditor: str, dataset: st
     """An auditor's own release about a dataset; what is stored for others is not read, or time would show it."""
     row = _FIND_OWN.one_or_none(connection, identity=identity, auditor=auditor, dataset=dataset, kind=kind)
     return None if row is None else StoredRelease(**row._asdict())
+
+
+def finer_than(connection: Connection, identity: str) -> str | None:
+    """The release that refines another, if one does."""
+    found: str | None = _FINER.scalar(connection, identity=identity)
+    return found
 
 
 def store(connection: Connection, release: StoredRelease) -> None:

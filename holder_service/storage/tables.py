@@ -121,6 +121,8 @@ releases = Table(
     Column("created", String(40), nullable=False),
     Column("body", LargeBinary, nullable=False),
     Column("kind", String(16), nullable=False, server_default="plan"),
+    Column("refines", String(80)),
+    Index("releases_refined", "refines", unique=True),
     Index("releases_by_auditor", "auditor", "dataset", "sequence"),
 )
 

@@ -102,15 +102,18 @@ def test_a_plan_as_it_was_sent_has_the_identity_that_it_had(recorded: Recorded) 
 
 
 def test_an_auditor_believes_every_release_at_the_price_of_its_quote(recorded: Recorded) -> None:
+    verified: dict[str | None, Release] = {}
     for line, quoted, sent in zip(recorded.plans, recorded.quotes, recorded.releases, strict=True):
         plan = Plan.model_validate(line["sent"]).pinned(line["version"])
         quote, dataset = Quote.model_validate(quoted), recorded.datasets[line["dataset"]]
-        check_quote(quote, plan=plan, dataset=dataset, schema=dataset.table)
+        refined = verified.get(plan.refines)
+        check_quote(quote, plan=plan, dataset=dataset, schema=dataset.table, refined=refined)
         release = verified_release(
             json.loads(sent), keys=recorded.keys, plan=plan, quote=quote, dataset=dataset, auditor=line["auditor"],
-            schema=dataset.table,
+            schema=dataset.table, refined=refined,
         )  # fmt: skip
         assert release.id == line["identity"]
+        verified[release.id] = release
 
 
 def test_a_release_is_written_in_the_bytes_that_it_had(recorded: Recorded) -> None:
@@ -140,6 +143,13 @@ def test_a_training_has_the_identity_the_price_and_the_bytes_that_it_had(recorde
         entered = Entered.model_validate(document, extra="ignore")
         assert answer.signed(entered, lambda _, document=document: document["signature"]) == sent  # type: ignore[misc]
         assert answer.digest == answer_digest(document)
+
+
+def test_there_is_a_set_with_refined_releases() -> None:
+    """A chain of three, of which the second and the third each name the one before."""
+    chains = [line["sent"]["refines"] for one in SETS for line in Recorded.read(one).plans if "refines" in line["sent"]]
+
+    assert len(set(chains)) == 2
 
 
 def test_there_is_a_set_with_trainings() -> None:

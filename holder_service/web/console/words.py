@@ -76,6 +76,7 @@ def what_happened(event: Event, display_names: Mapping[str, str] = _NO_WORDS) ->
             return f"Budget of {account(event.auditor)} set to {_limit(granted)}{_until(granted.expires)}"
         case "charge":
             what = ", for a model learned from it" if detail.get("asked") == "training" else ""
+            what = ", to refine an answer" if "refines" in detail else what
             return f"{account(event.auditor)} was charged {loss(event.loss)} about {event.dataset}{what}"
         case "records":
             return f"Version {event.subject} of {event.dataset} loaded"

@@ -70,7 +70,7 @@ async def show_budget(holder: TheHolder, caller: Auditor, dataset: PathDataset) 
     "/v1/datasets/{dataset}/quotes",
     tags=["auditor"],
     response_model=Quote,
-    openapi_extra=refusals(*PLAN_REFUSALS),
+    openapi_extra=refusals(*PLAN_REFUSALS, "version-gone", "conflict"),
 )
 async def quote_plan(holder: TheHolder, caller: Auditor, dataset: PathDataset, plan: Plan) -> Quote | TrainingQuote:
     """A plan's price and noise; touches neither records nor budget."""
