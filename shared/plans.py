@@ -83,7 +83,10 @@ class Batch(RequestModel):
     mechanism: Mechanism
     """How its counts are made noisy."""
     epsilon: Epsilon | None = None
-    """ε of each class of disjoint cells, from 0.001 to 10, as a decimal string; none for randomised response."""
+    """ε of each class of disjoint cells, from 0.001 to 10, as a decimal string; none for randomised response.
+
+    Where the plan refines a release, ε of that answer and this one together.
+    """
     cells: tuple[Cell, ...] = Field(min_length=1, max_length=limits.CELLS_PER_PLAN_MAX, fail_fast=True)
     """What is counted: a histogram over the groups for each."""
 
@@ -142,8 +145,14 @@ class Plan(RequestModel):
         exclude_if=lambda columns: columns is None,  # whatever dumps a plan writes what earlier plans were
     )
     """Your derived columns that rules of the plan name: the id of each by its name."""
-    refines: ReleaseId | None = Field(default=None, exclude_if=lambda refines: refines is None)
-    """The release of yours that this one is to refine: the same plan at a larger ε, which both then cost together."""
+    refines: ReleaseId | None = Field(
+        default=None, examples=["sha256:" + "0" * 64], exclude_if=lambda refines: refines is None
+    )
+    """The release of yours that this one refines: the same plan at a larger ε, which is what both then cost together.
+
+    All else is that plan's, `draw` included; a batch may keep its ε, and then its answer. A release is refined once, of
+    the current version.
+    """
     batches: tuple[Batch, ...] = Field(min_length=1, max_length=limits.BATCHES_PER_PLAN_MAX, fail_fast=True)
     """What is asked; the losses of all batches add up."""
 
@@ -235,7 +244,7 @@ class BatchQuote(ContractModel):
     name: str
     """The batch's name in the plan."""
     epsilon: str
-    """ε that the batch costs, as a decimal string."""
+    """ε that the batch costs, as a decimal string; where the plan refines a release, what it costs more."""
     delta: str
     """δ that the batch costs, as a decimal string."""
     composition: dict[str, int]
@@ -258,7 +267,7 @@ class Quote(ContractModel):
     relation: str
     """The population's neighbouring relation: what ε is about."""
     charge: Loss
-    """What a release of the plan would charge, unless it was answered before."""
+    """What a release of the plan would charge, unless it was answered before: of a refinement the difference."""
     batches: tuple[BatchQuote, ...]
     """The price of each batch, in the plan's order."""
 

@@ -107,6 +107,10 @@ def _ask(call: Call) -> None:
     call("show_budget", dataset="register")
     call("quote_plan", plan(), dataset="register")
     release = call("release_plan", plan(), dataset="register")
+    finer = {**release["plan"], "refines": release["id"]}
+    finer["batches"] = [{**batch, "epsilon": "0.2"} for batch in finer["batches"]]
+    call("quote_plan", finer, dataset="register")
+    call("release_plan", finer, dataset="register")
     call("list_releases", dataset="register", limit=10)
     call("show_release", dataset="register", release_id=release["id"])
     call("ledger_head")

@@ -43,6 +43,11 @@ _SPARSE_VECTOR_TESTS: Final = "tests/unit/holder_service/test_sparse_vector.py"
 _WATCH_TESTS: Final = "tests/statistical/test_watches.py"
 _DISTANCE_TESTS: Final = "tests/unit/holder_service/test_verdict_distance.py"
 
+_REFINING: Final = "holder_service/mechanisms/refining.py"
+_REFINABLE: Final = "holder_service/services/refining.py"
+_REFINING_LAW: Final = "tests/unit/holder_service/test_refining_law.py"
+_REFINING_TESTS: Final = "tests/integration/test_refining.py"
+
 _FAIR_TREE_TESTS: Final = "tests/unit/holder_service/test_fair_tree.py"
 _FAIR_LINEAR: Final = "holder_service/learning/fair_linear.py"
 _FAIR_LINEAR_TESTS: Final = "tests/unit/holder_service/test_fair_linear.py"
@@ -83,6 +88,106 @@ BUGS: Final = (
         "a reader is believed whatever the maker decides",
         (Edit("auditor_client/models/checking.py", "    if found.outside:\n", "    if found.outside < 0:\n"),),
         ("tests/unit/auditor_client/test_checking.py::test_a_threshold_that_is_off_by_one_double_is_found",),
+    ),
+    Bug(
+        "a chain drawn from floats",
+        (
+            Edit(
+                "holder_service/mechanisms/exact_draws.py",
+                "import secrets\n",
+                "import math\nimport random\nimport secrets\n",
+            ),
+            Edit(
+                "holder_service/mechanisms/exact_draws.py",
+                "for _ in range(whole)) and _short_coin(rest, denominator, uniform)",
+                "for _ in range(0)) and random.random() < math.exp(-(whole + rest / denominator))",
+            ),
+        ),
+        (f"{_REFINING_LAW}::test_a_coin_has_exactly_its_probability",),
+    ),
+    Bug(
+        "finer noise that does not follow the first",
+        (
+            Edit(
+                _REFINING,
+                "count + noise.draw(answer - count)",
+                "self.fine.release([count])[0] if noise else answer",
+            ),
+        ),
+        (f"{_REFINING_TESTS}::test_the_finer_answer_is_not_an_independent_one",),
+    ),
+    Bug(
+        "the weight of keeping the first noise is 2 % off",
+        (
+            Edit(
+                _REFINING,
+                "not coin(2 * self.coarse_rate * (drawn - reach), self.unit, uniform)",
+                "not coin(51 * 2 * self.coarse_rate * (drawn - reach), 50 * self.unit, uniform)",
+            ),
+        ),
+        (f"{_REFINING_LAW}::test_a_finer_draw_has_its_law",),
+    ),
+    Bug(
+        "a release is refined twice",
+        (
+            Edit(_REFINABLE, "    if finer is not None:\n", "    if finer == identity_of_nothing:\n"),
+            Edit(_REFINABLE, "def require_refinable(", 'identity_of_nothing = ""\n\n\ndef require_refinable('),
+        ),
+        (f"{_REFINING_TESTS}::test_a_release_is_refined_once",),
+    ),
+    Bug(
+        "a release of replaced records is refined",
+        (
+            Edit(_REFINABLE, "    if stored.version != dataset.version:\n", "    if stored.version < 0:\n"),
+            Edit(
+                "shared/refining.py",
+                "return plan.sensitive, plan.version, plan.draw,",
+                "return plan.sensitive, plan.draw,",
+            ),
+        ),
+        (f"{_REFINING_TESTS}::test_a_version_that_is_gone_cannot_be_refined",),
+    ),
+    Bug(
+        "a release from before a restore is refined",
+        (
+            Edit(
+                _REFINABLE,
+                "    if ledger.restored_after(connection, refined.sequence):\n",
+                "    if refined.sequence < 0:\n",
+            ),
+        ),
+        (f"{_REFINING_TESTS}::test_a_release_from_before_a_restore_cannot_be_refined",),
+    ),
+    Bug(
+        "who refines is not asked again under the lock",
+        (
+            Edit(
+                _RELEASES,
+                "        refining.require_refinable(transaction.connection, priced.refined)\n",
+                "        pass\n",
+            ),
+        ),
+        (f"{_REFINING_TESTS}::test_of_many_who_refine_one_answer_at_once_one_is_charged",),
+    ),
+    Bug(
+        "a refinement is charged whole",
+        (
+            Edit(
+                "holder_service/domain/pricing.py", "(batch.loss - charged) * len(classes)", "batch.loss * len(classes)"
+            ),
+        ),
+        (f"{_REFINING_TESTS}::test_a_refinement_charges_the_difference_and_names_what_it_refines",),
+    ),
+    Bug(
+        "a refinement asks another question",
+        (
+            Edit(
+                "shared/refining.py",
+                "    if _but_epsilon(plan) != _but_epsilon(earlier):\n",
+                "    if plan.sensitive != earlier.sensitive:\n",
+            ),
+        ),
+        (f"{_REFINING_TESTS}::test_what_is_refined_is_the_same_question",),
     ),
     Bug(
         "entered when it is drawn",

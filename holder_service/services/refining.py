@@ -3,6 +3,9 @@
 A release is refined at most once, of its own version of the records, and not behind a restore: then the likelihood of a
 chain's answers moves by at most the ε of the last one (`mechanisms.refining`). The noise of the earlier answer is kept
 nowhere: it is that answer less the count, which is counted again.
+
+That bound is about ε. An account that adds up ρ may not be charged the difference: who refines only where the first
+answer lost little, and spends the rest elsewhere, loses more than the sum (docs/adr/0048). There it is refused.
 """
 
 from dataclasses import dataclass

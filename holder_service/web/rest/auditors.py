@@ -73,7 +73,7 @@ async def show_budget(holder: TheHolder, caller: Auditor, dataset: PathDataset) 
     openapi_extra=refusals(*PLAN_REFUSALS, "version-gone", "conflict"),
 )
 async def quote_plan(holder: TheHolder, caller: Auditor, dataset: PathDataset, plan: Plan) -> Quote | TrainingQuote:
-    """A plan's price and noise; touches neither records nor budget."""
+    """A plan's price and noise; touches neither records nor budget. Of a refinement the price is what it costs more."""
     return await run_in_threadpool(releases.quote, holder.store, auditor=caller.name, dataset=dataset, asked=plan)
 
 
@@ -88,7 +88,7 @@ async def quote_plan(holder: TheHolder, caller: Auditor, dataset: PathDataset, p
 async def release_plan(
     holder: TheHolder, slots: TheSlots, caller: Auditor, dataset: PathDataset, plan: Plan
 ) -> Response:
-    """Answer a plan: charged once, however often it is asked."""
+    """Answer a plan: charged once, however often it is asked; where it refines a release, the difference."""
     return await released(holder, slots, caller, dataset=dataset, asked=plan, listed_at="releases")
 
 

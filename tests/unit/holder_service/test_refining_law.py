@@ -122,6 +122,37 @@ def test_two_finer_answers_of_one_would_lose_more_than_their_charge() -> None:
     assert worst > fine**-2 * coarse
 
 
+def moment_after_stopping(epsilons: tuple[float, float], order: int) -> float:
+    """Of e^(order·loss), over what ρ = ε²/2 of the last answer allows, of a chain that stops by what it saw.
+
+    It is refined only where the first answer says that the person is there. Above 1 the rest of a limit on ρ, spent
+    elsewhere, comes to more than the limit.
+    """
+    coarse, fine = (math.exp(-epsilon) for epsilon in epsilons)
+    weight = ((1 - coarse) / (1 - fine)) ** 2 * fine / coarse
+
+    def allowed(epsilon: float) -> float:
+        return math.exp(order * (order + 1) * epsilon**2 / 2)
+
+    def beyond(k: int) -> float:
+        """P(Z > k)."""
+        tail = coarse ** (k + 1) / (1 + coarse) if k >= 0 else 1 - coarse**-k / (1 + coarse)
+        return weight * (k < 0) + (1 - weight) * tail
+
+    stopped = math.exp(order * epsilons[0]) / (1 + coarse) / allowed(epsilons[0])
+    refined = sum(
+        (1 - fine) / (1 + fine) * fine ** abs(n) * beyond(-n) * math.exp(order * epsilons[1] * (1 if n <= 0 else -1))
+        for n in range(-2000, 2000)
+    )
+    return stopped + refined / allowed(epsilons[1])
+
+
+def test_a_sum_of_rho_does_not_bound_a_chain_that_stops_by_what_it_saw() -> None:
+    """Why a chain is charged the difference where ε is added up alone, and is refused where ρ is (docs/adr/0048)."""
+    assert moment_after_stopping((0.05, 0.2), 3) > 1.003
+    assert moment_after_stopping((0.01, 0.05), 10) > 1.001
+
+
 class Tree:
     """Runs something that draws through every outcome of its uniform numbers, with the probability of each.
 
