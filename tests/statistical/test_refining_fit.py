@@ -83,7 +83,8 @@ def classes(
     cuts = np.unique(np.searchsorted(np.cumsum(mass), np.arange(1, 6) / 6))
     edges = np.unique([*support[cuts], -1, 0])
     of_support = np.searchsorted(edges, support)
-    return np.asarray(np.searchsorted(edges, values), dtype=np.int64), np.bincount(of_support, mass)
+    masses = np.bincount(of_support, mass).astype(np.float64)
+    return np.searchsorted(edges, values).astype(np.int64), masses
 
 
 @pytest.fixture(scope="module", params=EPSILONS_NANO, ids=str)
