@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from holder_service.privacy_audit import timing, trained
+from holder_service.privacy_audit import refined, timing, trained
 from holder_service.privacy_audit.core import Calibration, TruePair, as_charged, draw, true_counts
 from holder_service.privacy_audit.faults import FAULTS, SLIGHT, count_large_registers_slowly
 from holder_service.privacy_audit.loss_bounds import LossBound, examine, examine_values
@@ -17,6 +17,8 @@ from holder_service.settings import QUANTUM_MS_DEFAULT
 
 DRAWS_PER_TRAINING: Final = 10
 """A training takes as long as some hundred draws of a count, so there are so many times fewer."""
+DRAWS_PER_CHAIN: Final = 4
+"""A chain of three takes as long as some ten draws of a count."""
 WARM_UP: Final = 20
 """The first releases open files and fill caches."""
 
@@ -27,11 +29,12 @@ class AuditLine:
 
     Attributes:
         through: "core", "HTTP" or "time".
-        what: The mechanism's name, or the algorithm's, or what was seen of releases (`timing`).
+        what: The mechanism's name, or the algorithm's, or what was seen of releases (`timing`); of finer answers
+            "chain" or "stopped".
     """
 
     through: str
-    pair: Neighbours | timing.TimedPair | trained.TrainedPair
+    pair: Neighbours | timing.TimedPair | trained.TrainedPair | refined.ChainedPair
     what: str
     fault: str | None
     bound: LossBound
@@ -48,8 +51,8 @@ def audit(
     """Draw and examine, line by line.
 
     Args:
-        core_runs: On either register of a pair, four times as many to find a slight fault, and a tenth of a training;
-            0 leaves the core out.
+        core_runs: On either register of a pair, four times as many to find a slight fault, a quarter of a chain, and a
+            tenth of a training; 0 leaves the core out.
         http_runs: The same of releases over HTTP.
         time_runs: The same of releases whose timing and texts are examined, at the default quantum.
         alpha: The probability, at most, that a faultless service has a line that does not hold.
@@ -61,12 +64,16 @@ def audit(
     with tempfile.TemporaryDirectory(prefix="privacy-audit-") as folder:
         counted = [(pair, true_counts(pair, Path(folder) / str(number))) for number, pair in enumerate(EVERY_PAIR)]
     mechanisms = len(EVERY_PAIR[0].plan().batches)
-    lines = mechanisms * len(EVERY_PAIR) * ((core_runs > 0) + (http_runs > 0)) + (core_runs > 0)
+    lines = mechanisms * len(EVERY_PAIR) * ((core_runs > 0) + (http_runs > 0))
+    lines += (1 + len(refined.CHAINED_PAIRS)) * (core_runs > 0)
     share = alpha / (lines + len(timing.TIMED_PAIRS) * len(timing.ASKED + timing.WATCHED) * (time_runs > 0))
     planted: list[Mapping[Any, Calibration]] = [{None: as_charged}, FAULTS] if with_faults else [{None: as_charged}]
     if core_runs:
         for calibrations, (pair, counts) in itertools.product(planted, counted):
             yield from _through_core(pair, counts, core_runs, share, calibrations)
+        for chained in refined.CHAINED_PAIRS:
+            for fault in (None, *refined.FAULTS) if with_faults else (None,):
+                yield _chained(chained, dict(counted)[chained.pair], max(core_runs // DRAWS_PER_CHAIN, 2), share, fault)
         for fault in (None, *trained.FAULTS) if with_faults else (None,):
             yield _trained(max(core_runs // DRAWS_PER_TRAINING, 2), share, fault)
     if http_runs:
@@ -83,6 +90,13 @@ def audit(
         for line in _timed(timing.EVERYTHING, time_runs, share, quantum_ms=0, fault=count_large_registers_slowly):
             if line.what in ("latency", "created"):
                 yield replace(line, fault="no quantum, slow counts")
+
+
+def _chained(chained: refined.ChainedPair, counts: TruePair, runs: int, alpha: float, fault: str | None) -> AuditLine:
+    """The line of chains of finer answers, drawn as charged or with a fault."""
+    refining = refined.as_charged if fault is None else refined.FAULTS[fault]
+    bound = chained.drawn(counts, runs=runs, alpha=alpha, refining=refining)
+    return AuditLine("core", chained, chained.what, fault, bound)
 
 
 def _trained(runs: int, alpha: float, fault: str | None) -> AuditLine:

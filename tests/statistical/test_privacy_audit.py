@@ -19,6 +19,8 @@ from holder_service.privacy_audit.faults import FAULTS, count_large_registers_sl
 from holder_service.privacy_audit.loss_bounds import LossBound, examine, examine_values
 from holder_service.privacy_audit.neighbours import EVERY_PAIR, Neighbours
 from holder_service.privacy_audit.over_http import draw_all, holder_under_audit
+from holder_service.privacy_audit.refined import CHAINED_PAIRS, ChainedPair
+from holder_service.privacy_audit.refined import FAULTS as CHAIN_FAULTS
 from holder_service.privacy_audit.timing import ASKED, EPSILON, EVERYTHING, WATCHED, Watcher, values_of
 from holder_service.privacy_audit.trained import FAULTS as TRAINING_FAULTS
 from holder_service.privacy_audit.trained import TrainedPair
@@ -28,7 +30,8 @@ RUNS_FOR_A_TENTH = 100_000
 RUNS_OVER_HTTP = 1000
 RUNS_WATCHED = 100
 RUNS_OF_TRAININGS = 4000
-ALPHA = 1e-6 / (3 * len(EVERY_PAIR) + 3 + 7 + 1)
+RUNS_OF_CHAINS = 25_000
+ALPHA = 1e-6 / (3 * len(EVERY_PAIR) + 3 + 7 + 1 + len(CHAINED_PAIRS))
 MECHANISMS = ("laplace", "gaussian", "exponential")
 
 every_pair = pytest.mark.parametrize("pair", EVERY_PAIR, ids=lambda pair: pair.label)
@@ -78,6 +81,27 @@ def test_the_noise_of_one_count_where_rules_name_a_sensitive_column_is_caught(tm
     drawn = draw(pair, batch, true_counts(pair, tmp_path), runs=RUNS // 2, calibration=FAULTS["sensitivity 1"])
 
     assert not examine(drawn, alpha=ALPHA).holds
+
+
+every_chain = pytest.mark.parametrize("chained", CHAINED_PAIRS, ids=lambda one: f"{one.label}, {one.what}")
+
+
+@every_chain
+def test_a_chain_loses_at_most_what_its_last_answer_costs(tmp_path: Path, chained: ChainedPair) -> None:
+    """Of all answers together, also where it stops by what was seen; a bound near zero would show nothing."""
+    found = chained.drawn(true_counts(chained.pair, tmp_path), runs=RUNS_OF_CHAINS, alpha=ALPHA)
+
+    assert found.holds
+    assert found.bound > 0.3 * found.stated
+
+
+@every_chain
+def test_a_chain_of_independent_answers_is_caught(tmp_path: Path, chained: ChainedPair) -> None:
+    """They lose 3.5 together, and 2 is charged."""
+    faulty = CHAIN_FAULTS["independent noise"]
+    counts = true_counts(chained.pair, tmp_path)
+
+    assert not chained.drawn(counts, runs=RUNS_OF_CHAINS, alpha=ALPHA, refining=faulty).holds
 
 
 def test_a_training_loses_at_most_its_charge(tmp_path: Path) -> None:
