@@ -115,10 +115,10 @@ class ChainedPair:
         total = list(last)
         going = list(range(runs))
         for coarse, fine in itertools.pairwise(mechanisms):
-            kept = [place for place, run in enumerate(going) if not self.stopped or last[run] > 0]
+            kept = [spot for spot, run in enumerate(going) if not self.stopped or last[run] > 0]
             width = len(counts)
-            before = tuple(answers[place * width + part] for place in kept for part in range(width))
-            going = [going[place] for place in kept]
+            before = tuple(answers[spot * width + part] for spot in kept for part in range(width))
+            going = [going[spot] for spot in kept]
             answers = refining(fine, coarse, before).release(counts * len(going))
             for run, ratio in zip(going, _ratios(answers, pairs, fine.noise), strict=True):
                 last[run] = ratio

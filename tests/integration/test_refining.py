@@ -238,8 +238,8 @@ def test_of_many_who_refine_one_answer_at_once_one_is_charged(holder: TestedHold
 
     assert sum(answer.status_code == 201 for answer in answers) == 1
     assert {answer.status_code for answer in answers} <= {200, 201, 409}
-    told = {answer.content for answer in answers if answer.status_code != 409}
-    assert len(told) == 1
+    bodies = {answer.content for answer in answers if answer.status_code != 409}
+    assert len(bodies) == 1
     [finer] = [answer.json() for answer in answers if answer.status_code == 201]
     assert holder.spent() == finer["plan"]["batches"][0]["epsilon"]
     assert holder.is_intact()

@@ -122,7 +122,7 @@ def test_two_finer_answers_of_one_would_lose_more_than_their_charge() -> None:
     assert worst > fine**-2 * coarse
 
 
-def moment_after_stopping(epsilons: tuple[float, float], order: int) -> float:
+def power_after_stopping(epsilons: tuple[float, float], order: int) -> float:
     """Of e^(order·loss), over what ρ = ε²/2 of the last answer allows, of a chain that stops by what it saw.
 
     It is refined only where the first answer says that the person is there. Above 1 the rest of a limit on ρ, spent
@@ -149,8 +149,8 @@ def moment_after_stopping(epsilons: tuple[float, float], order: int) -> float:
 
 def test_a_sum_of_rho_does_not_bound_a_chain_that_stops_by_what_it_saw() -> None:
     """Why a chain is charged the difference where ε is added up alone, and is refused where ρ is (docs/adr/0048)."""
-    assert moment_after_stopping((0.05, 0.2), 3) > 1.003
-    assert moment_after_stopping((0.01, 0.05), 10) > 1.001
+    assert power_after_stopping((0.05, 0.2), 3) > 1.003
+    assert power_after_stopping((0.01, 0.05), 10) > 1.001
 
 
 class Tree:
