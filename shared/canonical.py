@@ -38,7 +38,7 @@ def object_bytes(members: Mapping[str, bytes]) -> bytes:
 
 def _with_floats_rewritten(text: str) -> str:
     # With escapes blanked out, an offset is outside strings if an even number of quotation marks is before it.
-    bare = text.replace("\\\\", "  ").replace('\\"', "  ")
+    bare = text.replace("\\\\", "  ").replace('\\"', "  ") if "\\" in text else text
     pieces: list[str] = []
     marks = looked_at = copied = 0
     for found in _FLOAT_WRITTEN_OTHERWISE.finditer(bare):

@@ -34,6 +34,7 @@ Record = Mapping[str, Value | None]
 """One person's values by column name; `None` or NaN is missing."""
 
 ORDERS = frozenset({"lt", "le", "gt", "ge"})
+_LISTED: Final = frozenset({"in", "not_in"})
 MISSING_TESTS = frozenset({"is_missing", "not_missing"})
 _OPERATORS_BY_TYPE: Mapping[str, frozenset[str]] = {
     "boolean": frozenset({"eq"}),
@@ -75,7 +76,7 @@ class Predicate(RequestModel):
     def _few_fields(cls, data: Any) -> Any:
         """Refuse many fields; rewrite `in` and `not_in` with a single distinct value before the fields are read."""
         refuse_many_fields(data)
-        if isinstance(data, dict) and data.get("op") in ("in", "not_in"):
+        if isinstance(data, dict) and data.get("op") in ("in", "not_in"):  # it may be of any type yet
             values = data.get("values")
             if isinstance(values, list | tuple) and values and _all_readable(values):
                 distinct = {normalise(value) if isinstance(value, str) else value for value in values}
@@ -86,26 +87,20 @@ class Predicate(RequestModel):
 
     @model_validator(mode="after")
     def _canonical(self) -> Self:
-        has_value, has_values = self.value is not None, self.values is not None
-        if self.op in ("in", "not_in"):
-            if has_value or not self.values:
+        value, op = self.value, self.op
+        if op in _LISTED:
+            if value is not None or not self.values:
                 raise ValueError(
-                    f'"{self.op}" takes "values", a list of at least one category or whole number, and no "value".'
+                    f'"{op}" takes "values", a list of at least one category or whole number, and no "value".'
                 )
             object.__setattr__(self, "values", _canonical_list(self.values))
-        elif self.op in MISSING_TESTS:
-            if has_value or has_values or self.or_missing:
-                raise ValueError(f'"{self.op}" takes neither "value" nor "values" nor "or_missing".')
-        elif not has_value or has_values:
-            raise ValueError(f'"{self.op}" takes one "value" and no "values".')
-        if isinstance(self.value, str):
-            if not 1 <= len(self.value) <= limits.TEXT_CHARACTERS_MAX:
-                raise ValueError(f"A category has 1 to {limits.TEXT_CHARACTERS_MAX} characters.")
-            object.__setattr__(self, "value", normalise(self.value))
-        elif isinstance(self.value, (int, float)) and not isinstance(self.value, bool):
-            number = _canonical_number(self.value)
-            if number is not self.value:
-                object.__setattr__(self, "value", number)
+        elif op in MISSING_TESTS:
+            if value is not None or self.values is not None or self.or_missing:
+                raise ValueError(f'"{op}" takes neither "value" nor "values" nor "or_missing".')
+        elif value is None or self.values is not None:
+            raise ValueError(f'"{op}" takes one "value" and no "values".')
+        elif not isinstance(value, bool) and (canonical := _canonical_value(value)) is not value:
+            object.__setattr__(self, "value", canonical)
         return self
 
     @property
@@ -278,14 +273,25 @@ def _canonical_list(values: Sequence[str | int | float]) -> tuple[str | int | fl
     return tuple(texts or numbers)
 
 
+def _canonical_value(value: str | int | float) -> str | int | float:
+    """A category in NFC, or a number by its value."""
+    if not isinstance(value, str):
+        return _canonical_number(value)
+    if 1 <= len(value) <= limits.TEXT_CHARACTERS_MAX:
+        return normalise(value)
+    raise ValueError(f"A category has 1 to {limits.TEXT_CHARACTERS_MAX} characters.")
+
+
 def _canonical_number(number: int | float) -> int | float:
     """A number by its value: whole numbers as int, −0.0 as 0; refuses what a double cannot hold exactly."""
     if isinstance(number, int):
         if abs(number) <= limits.INTEGER_MAX:
             return number
         raise ValueError("A whole number must lie within ±2^53; write a larger threshold with a decimal point.")
+    if number.is_integer():
+        return int(number) if abs(number) <= limits.INTEGER_MAX else number
     if math.isfinite(number):
-        return int(number) if number == int(number) and abs(number) <= limits.INTEGER_MAX else number
+        return number
     raise ValueError("A threshold must be a finite number.")
 
 

@@ -22,6 +22,8 @@ def normalise(text: str) -> str:
 
 def _bounded(text: str) -> str:
     """A text in NFC, which may be longer than the text as sent."""
+    if text.isascii() and text.isprintable():  # most are, thousands of times in a plan, and are in NFC as they are
+        return text
     normal = normalise(text)
     if len(normal) <= limits.TEXT_CHARACTERS_MAX:
         return normal

@@ -735,7 +735,7 @@ BUGS: Final = (
     ),
     Bug(
         "plans are drawn at once",
-        (Edit(_RELEASING, "async with slots.draws.turn:", "if True:"),),
+        (Edit("holder_service/web/edge/public_times.py", 'Lane("draw")', 'Lane("draw", 4)'),),
         ("tests/attacks/test_public_times.py::test_plans_are_drawn_one_after_the_other",),
     ),
     Bug(

@@ -226,13 +226,13 @@ def _partition_numbers(
 ) -> tuple[Partition, list[Runs]]:
     """The coarsest atoms, and what each comparison admits of them."""
     line = _Line.of(column)
-    spans = [line.admitted(comparison) for comparison in comparisons]
-    ends = {end for admitted in spans for span in admitted for end in span}
+    spans = list(map(line.admitted, comparisons))
+    ends = set(itertools.chain.from_iterable(itertools.chain.from_iterable(spans)))
     cuts = sorted(ends - {-math.inf, line.top})
     if len(cuts) > cuts_max:
         raise TooLarge(what=f"different thresholds for column {column.name!r}", limit=cuts_max)
     index = {end: atom for atom, end in enumerate((-math.inf, *cuts, line.top))}
-    admitted = [tuple((index[above], index[up_to]) for above, up_to in one) for one in spans]
+    admitted = [tuple([(index[above], index[up_to]) for above, up_to in one]) for one in spans]
     return Partition(column, tuple(cuts), len(cuts) + 1), admitted
 
 

@@ -5,15 +5,16 @@ lies under `/v1/`, only the public signing keys can be had without a key. The me
 console has sessions of its own. A key for the metrics opens nothing else, whatever a route asks for.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Final
 
 from fastapi import Depends, Path, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holder_service.domain.errors import Forbidden, HolderError, Unauthenticated
 from holder_service.services.access import Caller, authenticate
 from holder_service.services.holder import Holder
+from holder_service.web.edge.lanes import LOOKING_UP, Lane
 from holder_service.web.edge.problems import problem_response
 from holder_service.web.edge.release_slots import ReleaseSlots
 from shared.text import Name
@@ -28,13 +29,14 @@ class Authentication:
     def __init__(self, app: ASGIApp, holder: Holder) -> None:
         self._app = app
         self._holder = holder
+        self._lane = Lane("authenticate", LOOKING_UP)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Find out who calls, then serve; or answer with the refusal."""
         if scope["type"] == "http" and needs_key(scope["path"]):
             try:
                 key = _bearer_key(scope)
-                caller = await run_in_threadpool(authenticate, self._holder.store, key)
+                caller = await self._lane.do_soon(authenticate, self._holder.store, key)
                 if caller.role == "metrics" and scope["path"] != METRICS:
                     raise Forbidden(
                         "This key is for the metrics alone (GET /metrics): use an auditor's key, or an administrator's."
@@ -81,23 +83,23 @@ async def _caller(request: Request) -> Caller:
     return caller
 
 
-async def _auditor(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
-    if caller.role == "auditor":
-        return caller
-    raise Forbidden("Only an auditor's key may do this; an administrator asks no plans.")
+def _only(*roles: str, refusal: str) -> Callable[[Request], Awaitable[Caller]]:
+    """The caller, who has to have one of some roles. One look-up, because each costs every call of an auditor."""
+
+    async def admitted(request: Request) -> Caller:
+        caller = await _caller(request)
+        if caller.role in roles:
+            return caller
+        raise Forbidden(refusal)
+
+    return admitted
 
 
-async def _administrator(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
-    if caller.role == "administrator":
-        return caller
-    raise Forbidden("Only an administrator's key may do this.")
-
-
-async def _metrics_reader(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
-    if caller.role in ("metrics", "administrator"):
-        return caller
-    raise Forbidden("Only an administrator's key, or one for the metrics, may do this.")
-
+_auditor = _only("auditor", refusal="Only an auditor's key may do this; an administrator asks no plans.")
+_administrator = _only("administrator", refusal="Only an administrator's key may do this.")
+_metrics_reader = _only(
+    "metrics", "administrator", refusal="Only an administrator's key, or one for the metrics, may do this."
+)
 
 TheHolder = Annotated[Holder, Depends(_holder)]
 TheSlots = Annotated[ReleaseSlots, Depends(_slots)]

@@ -103,7 +103,7 @@ class JsonLines(logging.Formatter):
         if line["event"] == "message":
             line["location"] = f"{record.module}:{record.lineno}"
         error = record.exc_info[1] if record.exc_info else None
-        values = {**vars(record), **(described_error(error) if error else {})}
+        values = {**vars(record), **described_error(error)} if error else vars(record)
         for name, shape in FIELDS.items():
             value = values.get(name)
             if value is not None and shape.fullmatch(str(value)):
@@ -151,5 +151,6 @@ def stderr_handler() -> logging.Handler:
 
 
 def _event(message: object) -> str:
-    text = _PROCESS.sub("[%d]", message) if isinstance(message, str) else ""
-    return EVENTS.get(text, "message")
+    if not isinstance(message, str):
+        return "message"
+    return EVENTS.get(message) or EVENTS.get(_PROCESS.sub("[%d]", message), "message")

@@ -12,17 +12,18 @@ import asyncio
 import time
 
 from holder_service.domain.deadlines import public_time_s, release_deadline_s
+from holder_service.web.edge.lanes import Lane
 
 
 class DrawQueue:
     """The plans of one process that are to be drawn, first come, first served.
 
     Attributes:
-        turn: Held by the plan that is drawn.
+        lane: Draws one plan at a time.
     """
 
     def __init__(self) -> None:
-        self.turn = asyncio.Lock()
+        self.lane = Lane("draw")
         self._done_s = 0.0
 
     def deadline_s(self, *, begun_s: float, work_s: float, quantum_ms: int) -> float:

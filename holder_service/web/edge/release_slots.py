@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from holder_service.domain.errors import RateLimited
+from holder_service.web.edge.lanes import PREPARING, Lane
 from holder_service.web.edge.public_times import DrawQueue
 
 
@@ -18,10 +19,12 @@ class ReleaseSlots:
     """Slots for plans under way in one process; each auditor may wait with as many plans as it may hold slots.
 
     Attributes:
+        preparing: Prices plans that hold a slot.
         draws: The plans that hold a slot and are to be drawn.
     """
 
     def __init__(self, slots: int) -> None:
+        self.preparing = Lane("prepare", PREPARING)
         self.draws = DrawQueue()
         self._free = slots
         self._share = -(-slots // 2)

@@ -33,6 +33,22 @@ After = Annotated[
 PageSize = Annotated[int, Query(ge=1, le=1000, description="The most releases in a page.")]
 
 
+# First: routes are tried in order, and this one is called most.
+@router.post(
+    "/v1/datasets/{dataset}/releases",
+    tags=["auditor"],
+    status_code=201,
+    response_model=Release,
+    responses={200: {"model": Release, "description": "The plan was answered before: the same bytes, at no cost"}},
+    openapi_extra=refusals(*REFUSALS, "column-not-ready"),
+)
+async def release_plan(
+    holder: TheHolder, slots: TheSlots, caller: Auditor, dataset: PathDataset, plan: Plan
+) -> Response:
+    """Answer a plan: charged once, however often it is asked; where it refines a release, the difference."""
+    return await released(holder, slots, caller, dataset=dataset, asked=plan, listed_at="releases")
+
+
 @router.get("/v1/keys", tags=["public"], openapi_extra=refusals("unavailable"))
 async def signing_keys(holder: TheHolder) -> SigningKeys:
     """The public keys that releases are signed with."""
@@ -75,21 +91,6 @@ async def show_budget(holder: TheHolder, caller: Auditor, dataset: PathDataset) 
 async def quote_plan(holder: TheHolder, caller: Auditor, dataset: PathDataset, plan: Plan) -> Quote | TrainingQuote:
     """A plan's price and noise; touches neither records nor budget. Of a refinement the price is what it costs more."""
     return await run_in_threadpool(releases.quote, holder.store, auditor=caller.name, dataset=dataset, asked=plan)
-
-
-@router.post(
-    "/v1/datasets/{dataset}/releases",
-    tags=["auditor"],
-    status_code=201,
-    response_model=Release,
-    responses={200: {"model": Release, "description": "The plan was answered before: the same bytes, at no cost"}},
-    openapi_extra=refusals(*REFUSALS, "column-not-ready"),
-)
-async def release_plan(
-    holder: TheHolder, slots: TheSlots, caller: Auditor, dataset: PathDataset, plan: Plan
-) -> Response:
-    """Answer a plan: charged once, however often it is asked; where it refines a release, the difference."""
-    return await released(holder, slots, caller, dataset=dataset, asked=plan, listed_at="releases")
 
 
 @router.get("/v1/datasets/{dataset}/releases", tags=["auditor"], openapi_extra=refusals("not-found"))

@@ -5,7 +5,6 @@ import time
 from typing import Final
 
 from fastapi import Response
-from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import ColumnNotReady
 from holder_service.services import releases
@@ -13,7 +12,7 @@ from holder_service.services.access import Caller
 from holder_service.services.asked import Asked
 from holder_service.services.holder import Holder
 from holder_service.storage.releases import StoredRelease
-from holder_service.web.edge.ledger_lane import outcome
+from holder_service.web.edge.lanes import outcome
 from holder_service.web.edge.public_times import wait_until_public
 from holder_service.web.edge.release_slots import ReleaseSlots
 from holder_service.web.edge.telemetry import note_release
@@ -40,7 +39,7 @@ async def released(
         # how long a plan waits for its slot depends on public deadlines alone.
         begun_s = time.monotonic()
         try:
-            prepared = await run_in_threadpool(
+            prepared = await slots.preparing.do_soon(
                 releases.prepare, holder.store, holder.files, auditor=caller.name, dataset=dataset, asked=asked
             )
         except ColumnNotReady:
@@ -51,8 +50,7 @@ async def released(
         work_s = prepared.priced.work_s(holder.pace.factors)
         deadline_s = slots.draws.deadline_s(begun_s=begun_s, work_s=work_s, quantum_ms=quantum_ms)
         try:
-            async with slots.draws.turn:
-                drawn = await run_in_threadpool(releases.draw, prepared, engine=holder.engine)
+            drawn = await slots.draws.lane.do(releases.draw, prepared, engine=holder.engine)
         finally:
             due_s, overran = await wait_until_public(begun_s, deadline_s)
             _note_deadline(deadline_s, overran=overran)

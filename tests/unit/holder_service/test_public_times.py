@@ -1,6 +1,7 @@
 """The deadline of a plan allows for all that is drawn before it, and for nothing else."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -36,16 +37,16 @@ def test_without_a_quantum_nothing_waits() -> None:
     assert queue.deadline_s(begun_s=100.0, work_s=2.0, quantum_ms=0) == 0.0
 
 
-def test_turns_are_in_the_order_in_which_they_were_asked_for() -> None:
+def test_plans_are_drawn_one_at_a_time_in_the_order_in_which_they_asked() -> None:
     async def run() -> list[int]:
-        queue, turns = DrawQueue(), []
+        queue, drawn = DrawQueue(), []
 
-        async def draw(number: int) -> None:
-            async with queue.turn:
-                await asyncio.sleep(0)
-                turns.append(number)
+        def draw(number: int) -> None:
+            drawn.append(number)
+            time.sleep(0.001)
+            drawn.append(number)
 
-        await asyncio.gather(*(draw(number) for number in range(5)))
-        return turns
+        await asyncio.gather(*(queue.lane.do(draw, number) for number in range(5)))
+        return drawn
 
-    assert asyncio.run(run()) == [0, 1, 2, 3, 4]
+    assert asyncio.run(run()) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
