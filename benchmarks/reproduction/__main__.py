@@ -38,6 +38,8 @@ NEEDS: Final = {
     "all": ("table-5", "experiment-1", "experiment-2"),
 }
 """Which results each part of the command makes."""
+SHOWN: Final = 3
+"""Of the comparison of learners: the tables that the terminal shows; the page and the files have all."""
 OUTPUT: Final = Path(__file__).parents[1] / "results" / "reproduction"
 
 
@@ -68,7 +70,7 @@ def main() -> int:
     speeds = output.table(sections.speed_table(experiments, plain))
     parts = _sections(output, found, there)
     if given.part == "training":
-        for table in parts[-1].tables:
+        for table in parts[-1].tables[:SHOWN]:
             console.print(_shown(table))
     else:
         console.print(_shown(speeds))

@@ -46,7 +46,7 @@ def against_parity(found: pd.DataFrame, epsilon: str) -> Figure:
                     _points(axis, some, (COLOURS | SOURCE_COLOURS)[name], marker, label)
             for name, step, marker in BOUNDS:
                 some = without[(without["learner"] == name) & (without["step"] == step)]
-                _points(axis, some, "#D00000", marker, f"{name}, without privacy")
+                _points(axis, some, "#D00000", marker, f"{name} *")
             constant = without[without["learner"] == CONSTANT]["accuracy"]
             axis.axhline(float(constant.iloc[0]), color="grey", linestyle=":", label=CONSTANT)
             axis.axvline(ENOUGH, color="grey", linewidth=0.5)

@@ -14,7 +14,7 @@ _ABOUT = (
     "Private and fair learners on five columns of each data set, judged on people whom nobody learned from: ours, the "
     "published ones with their published constants and as the holder has them, libraries of others, and what is "
     "reached without privacy. Adult has its own file for tests; COMPAS and German are split anew for every run. ε is "
-    "what each learner means by it: ours, the corrected ones and trees under one person more or less; diffprivlib's "
+    "what each learner means by it: ours and the corrected ones under one person more or less; diffprivlib's "
     "logistic regression and the published constants under one person replaced; DP-EBM with a δ of 1e-5 besides."
 )
 _ALIKE = (
@@ -30,6 +30,7 @@ def training_section(output: Output, rows: pd.DataFrame) -> Section:
         output: For the files.
         rows: Of all runs.
     """
+    rows = rows.assign(epsilon=rows["epsilon"].map(_as_text))
     found, compared = means(rows), at_equal_parity(rows)
     output.csv(found, "training-means")
     output.csv(compared, "training-comparisons")
@@ -43,7 +44,8 @@ def training_section(output: Output, rows: pd.DataFrame) -> Section:
             f"training-parity-{epsilon}",
             f"Accuracy against the parity ratio at ε = {epsilon}. Curves: ours as learned and decided for rising "
             "ratios, at one charge. Points: others as they are; squares: after the parity step by exact counts; "
-            "crosses: with a threshold for each group. Bars are two standard errors either way.",
+            "crosses: with a threshold for each group; with an asterisk: without privacy. Bars are two standard errors "
+            "either way.",
         )
         for epsilon in (EPSILONS if set(EPSILONS) <= set(rows["epsilon"]) else QUICK_EPSILONS)
     ]
@@ -58,3 +60,8 @@ def training_section(output: Output, rows: pd.DataFrame) -> Section:
     return Section(
         "Private and fair learners", (_ABOUT, _ALIKE), tables=tuple(map(output.table, shown)), pictures=tuple(pictures)
     )
+
+
+def _as_text(epsilon: str | float) -> str:
+    """The ε of a row: files of numbers alone were read as such."""
+    return epsilon if isinstance(epsilon, str) else f"{epsilon:g}"

@@ -64,10 +64,12 @@ def summary_table(compared: pd.DataFrame) -> Table:
     best = of_the_better(compared)
     rows = []
     for step in STEPS:
-        for kind, part in _kinds(best[best["step"] == step]):
+        here = best[best["step"] == step]
+        for name, of_data in here.groupby("dataset", sort=False):
+            rows.append((step, "all", title(str(name)), *_verdicts(of_data)))
+        for kind, part in _kinds(here):
             for (dataset, sensitive), cells in part.groupby(ANALYSIS, sort=False):
-                counts = [str(int((cells["verdict"] == verdict).sum())) for verdict in (BETTER, ALIKE, WORSE)]
-                rows.append((step, kind, title(str(dataset), str(sensitive)), *counts, str(len(cells))))
+                rows.append((step, kind, title(str(dataset), str(sensitive)), *_verdicts(cells)))
     return Table(
         "training-at-equal-parity",
         "Accuracy of ours at equal parity: in how many comparisons (rivals times ε) it is better, alike, worse",
@@ -135,6 +137,12 @@ def _kinds(best: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     yield "published", best[published]
     yield "corrected", best[corrected]
     yield "peers", best[~published & ~corrected]
+
+
+def _verdicts(cells: pd.DataFrame) -> tuple[str, ...]:
+    """How often ours is better, alike, worse; and how many comparisons there are."""
+    counts = [int((cells["verdict"] == verdict).sum()) for verdict in (BETTER, ALIKE, WORSE)]
+    return (*map(str, counts), str(len(cells)))
 
 
 def _figure(mean: float, error: float) -> str:
