@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from pydantic import PlainSerializer
 
 from shared import canonical
-from shared.amounts import Loss
+from shared.amounts import NO_LOSS, Loss
 from shared.nonces import Nonce
 from shared.plans import BatchQuote, Plan
 from shared.request_model import ContractModel
@@ -95,6 +95,17 @@ class Answer(AnswerToRequest):
     """The plan in canonical form, pinned to the version."""
     batches: tuple[ReleasedBatch, ...]
     """The price, noise and noisy counts of each batch, in the plan's order."""
+
+    @property
+    def loss(self) -> Loss:
+        """What it says of people loses, by itself and together with all that it refines; charged in parts, if it does.
+
+        Where it refines nothing that is what was charged for it.
+        """
+        if self.plan.refines is None:
+            return self.charge
+        answered = zip(self.plan.batches, self.batches, strict=True)
+        return sum((asked.loss * batch.composition["classes"] for asked, batch in answered), NO_LOSS)
 
 
 class Entered(ContractModel):

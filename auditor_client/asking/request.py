@@ -158,6 +158,12 @@ class AuditRequest(BaseModel):
         default=None, description="The version of the records, to repeat an earlier question; else the current one."
     )
     draw: int = Field(default=1, description="From 2 on: another, independent and charged draw of the same question.")
+    refines: str | None = Field(
+        default=None,
+        exclude_if=_is_none,
+        description="A release whose receipt you have, of the same question at a smaller epsilon: both then cost what "
+        "this one names.",
+    )
     assumption: Assumption = Field(
         default=Assumption(), description="What is supposed of the people: strategy auto and forecasts rest on it."
     )

@@ -45,6 +45,7 @@ def build_plan(inquiry: Inquiry) -> Plan:
         version=request.version,
         draw=request.draw,
         columns=inquiry.column_ids or None,
+        refines=request.refines,
         batches=batches,
     )
 

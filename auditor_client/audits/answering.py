@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from auditor_client.asking.question import Question
 from auditor_client.audits.asking import Asking, require_joinable
+from auditor_client.audits.chains import refined_release
 from auditor_client.audits.questioning import PosedQuestion, Step
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import (
@@ -29,6 +30,7 @@ from auditor_client.text import loss_words
 from shared.amounts import NO_LOSS
 from shared.datasets import Budget
 from shared.plans import Plan, Quote
+from shared.refining import charged_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +132,13 @@ class Answering:
         """
         for held in question.source.columns:
             require_ready(self._holder, question.dataset.name, held, self._on_step)
+        refined = refined_release(self._receipts, question.plan)
         self._on_step("Asking for the price")
         quote = self._holder.quote(question.dataset.name, question.plan)
-        check_quote(quote, plan=question.plan, dataset=question.dataset, schema=question.schema)
-        meant = sum((batch.loss for batch in question.plan.batches), NO_LOSS)
+        check_quote(quote, plan=question.plan, dataset=question.dataset, schema=question.schema, refined=refined)
+        before = charged_before(question.plan, None if refined is None else refined.plan)
+        losses = zip(question.plan.batches, before, strict=True)
+        meant = sum((batch.loss - charged for batch, charged in losses), NO_LOSS)
         if quote.charge == meant:
             return quote
         raise QuestionRefused(
@@ -145,6 +150,7 @@ class Answering:
     def _release(self, question: Question, quote: Quote, auditor: str) -> StoredAnswer:
         """Ask, verify, keep the receipt: in this order, and nothing is used before."""
         plan = question.plan
+        refined = refined_release(self._receipts, plan)
         self._on_step("Waiting for the answer")
         kept = self._charged.answered(
             lambda holder: holder.release(question.dataset.name, plan),
@@ -156,6 +162,7 @@ class Answering:
                 dataset=question.dataset,
                 auditor=auditor,
                 schema=question.schema,
+                refined=refined,
             ),
             again=f"The plan was made for version {plan.version} of the records: pin it if you ask again later.",
         )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from auditor_client.asking.bands import chosen_edge
 from auditor_client.asking.choice import count_variance
 from auditor_client.asking.question import Question
+from auditor_client.audits.chains import chain_of
 from auditor_client.audits.result import AuditResult, program_versions
 from auditor_client.errors import AuditorError, EstimationRefused, QuestionRefused
 from auditor_client.estimation.band_counts import BandCounts
@@ -66,12 +67,13 @@ def reusable_answer(
 
     With a `second` question, that the same answer is to be read for, it has what that needs too.
 
-    Never for a second draw, which is asked for its independence, nor for randomised response, which is free; and
+    Never for a second draw, which is asked for its independence, nor for a finer answer, nor for randomised response,
+    which is free; and
     not where the very question was asked before: then the holder's own answer is free too. With `join` all
     kept answers that can be joined are to be as exact together.
     """
     plan = question.plan
-    if plan.draw != 1 or question.request.mechanism == "randomised_response":
+    if plan.draw != 1 or plan.refines is not None or question.request.mechanism == "randomised_response":
         return None
     if asked_before(receipts, question, auditor):
         return None
@@ -119,10 +121,16 @@ def joinable(
 ) -> tuple[StoredAnswer, ...]:
     """The other kept answers that a first one can be joined with for a question, the earliest first.
 
+    Not those that it refines or that refine it: their noise is not independent of its own.
+
     `given` are the auditor's own counts of the first answer's cells, if there are no own data.
     """
     found = []
-    for other in _about_the_same(receipts, question, first.release.auditor):
+    about_the_same = list(_about_the_same(receipts, question, first.release.auditor))
+    chain = chain_of(first, stored_answers(receipts))
+    for other in about_the_same:
+        if other.release.id in chain:
+            continue
         alike = same_cells(first.release.plan, other.release.plan)
         with suppress(EstimationRefused, QuestionRefused):
             one = replace(other, supports=supports_of(other, question, data, given if alike else None))
@@ -138,11 +146,17 @@ def kept_plans(receipts: Receipts, question: Question, auditor: str) -> tuple[Pl
 
 
 def _about_the_same(receipts: Receipts, question: Question, auditor: str) -> Iterator[StoredAnswer]:
-    """The kept answers to an auditor about a question's version of the records, under its relation."""
+    """The kept answers to an auditor about a question's version of the records, under its relation.
+
+    Of a chain of finer answers the last alone: it has all that the others say, and its noise is in theirs.
+    """
     wanted = auditor, question.dataset.name, question.plan.version, question.dataset.relation
-    for stored in stored_answers(receipts):
+    every = list(stored_answers(receipts))
+    refined = {stored.release.plan.refines for stored in every}
+    for stored in every:
         release = stored.release
-        if (release.auditor, release.dataset, release.version, release.relation) == wanted:
+        named = release.auditor, release.dataset, release.version, release.relation
+        if named == wanted and release.id not in refined:
             yield stored
 
 

@@ -146,7 +146,7 @@ def mended(finding: Finding, ratio: float = 0.8) -> Mended:
         accuracy_before=found.accuracy_before,
         accuracy=found.accuracy,
         accuracy_of_none=found.accuracy_of_none,
-        epsilon_needed=epsilon_needed(finding.release.charge.epsilon_nano, found.bearable),
+        epsilon_needed=epsilon_needed(finding.release.loss.epsilon_nano, found.bearable),
     )
 
 

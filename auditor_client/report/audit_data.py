@@ -169,7 +169,7 @@ def _question(finding: Finding) -> tuple[Fact, ...]:
         Fact(said("Groups"), str(len(finding.counts[next(iter(finding.counts))].measurement.groups))),
         *([] if finding.reading.rule is None else [Fact(said("Judged"), judged_fact(finding.reading.rule))]),
         Fact(said("Figures"), listed([METRIC_WORDS[metric].title for metric in finding.metrics])),
-        Fact(said("Privacy loss"), loss_words(release.charge)),
+        Fact(said("Privacy loss"), loss_words(release.loss)),
         Fact(said("Strategy"), finding.strategy),
         Fact(said("Estimator"), finding.estimator),
         Fact(said("Asked by"), release.auditor),

@@ -378,7 +378,7 @@ def _privacy_paragraph(result: Finding) -> Paragraph:
     release, dataset = result.release, result.question.dataset
     as_they_are = any(isinstance(batch.noise, RandomisedResponseNoise) for batch in release.batches)
     reported = {name: dataset.table.by_name[name] for name in result.plan.sensitive} if as_they_are else {}
-    meant = meaning(dataset.relation, release.charge, reported)
+    meant = meaning(dataset.relation, release.loss, reported)
     return Paragraph(
         said("Privacy"),
         joined(

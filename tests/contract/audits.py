@@ -246,6 +246,17 @@ def audits_of_joined_answers(auditor: Auditor, people: pd.DataFrame, _: Path) ->
     yield auditor.audit(**own, draw=2, join=True)
 
 
+def audits_of_refined_answers(auditor: Auditor, people: pd.DataFrame, folder: Path) -> Iterator[AuditResult]:
+    """Audits that refine each other, of the whole and of halves of known support."""
+    asked: dict[str, Any] = {"model": FOUR_LEAVES, "dataset": "loans", "sensitive": ["sex"], "strategy": "rules"}
+    halves = {**asked, "dataset": "halves", "supports_from": people.drop(columns=["sex", "origin"])}
+    for one in (asked, halves):
+        first = auditor.audit(**one, epsilon="0.25")
+        second = auditor.audit(**one, epsilon="0.5", refines=first.stored.release.id)
+        yield second
+        yield auditor.audit(**one, epsilon="1.25", refines=second.stored.release.id)
+
+
 def audits_of_an_edition(auditor: Auditor, *given: Any) -> Iterator[AuditResult]:
     """Audits whose figures the latest edition of the estimator makes otherwise than those before it."""
     for audits in (audits_of_large_groups, audits_of_joint_readings, audits_of_bands):
@@ -279,6 +290,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "strata": audits_of_strata,
     "joined": audits_of_joined_answers,
     "edition": audits_of_an_edition,
+    "refined": audits_of_refined_answers,
 }
 
 

@@ -1,0 +1,48 @@
+"""Answers that refine each other: which are of one chain, and which kept one a plan refines (8-time §2)."""
+
+from collections.abc import Iterable
+
+from auditor_client.errors import AuditorError, QuestionRefused
+from auditor_client.exchange.calls import parsed
+from auditor_client.exchange.receipts import Receipts
+from auditor_client.exchange.verification import signed_release
+from auditor_client.findings.finding import StoredAnswer
+from shared.plans import Plan
+from shared.problems import PlanRefused
+from shared.refining import require_refines
+from shared.releases import Release
+
+
+def chain_of(first: StoredAnswer, every: Iterable[StoredAnswer]) -> set[str]:
+    """The ids of an answer, of all that it refines, and of all that refine it."""
+    links = {stored.release.id: stored.release.plan.refines for stored in every}
+    links[first.release.id] = first.release.plan.refines
+    chain, before = {first.release.id}, 0
+    while len(chain) > before:
+        before = len(chain)
+        chain |= {refined for one, refined in links.items() if one in chain and refined is not None}
+        chain |= {one for one, refined in links.items() if refined in chain}
+    return chain
+
+
+def refined_release(receipts: Receipts, plan: Plan) -> Release | None:
+    """The kept release that a plan refines, if it refines one.
+
+    Raises:
+        QuestionRefused: There is no receipt of it, or it answers another question.
+    """
+    if plan.refines is None:
+        return None
+    file = receipts.path(plan.refines)
+    try:
+        release = signed_release(parsed(file.read_bytes(), file.name), receipts.pinned())
+    except (OSError, AuditorError) as error:
+        raise QuestionRefused(
+            f"There is no receipt of the release that `refines` names in {receipts.directory}: name one whose receipt "
+            "is there, or leave `refines` out."
+        ) from error
+    try:
+        require_refines(plan, release.plan)
+    except PlanRefused as error:
+        raise QuestionRefused(f"The release that `refines` names answers another question. {error.detail}") from error
+    return release
