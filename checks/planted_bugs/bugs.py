@@ -179,6 +179,17 @@ BUGS: Final = (
         (f"{_REFINING_TESTS}::test_a_refinement_charges_the_difference_and_names_what_it_refines",),
     ),
     Bug(
+        "answers of one chain are joined",
+        (
+            Edit(
+                "auditor_client/audits/stored_answers.py",
+                "        if named == wanted and release.id not in refined:\n",
+                "        if named == wanted and release.id != refined:\n",
+            ),
+        ),
+        ("tests/integration/test_refined_audits.py::test_answers_of_one_chain_are_not_joined",),
+    ),
+    Bug(
         "a refinement asks another question",
         (
             Edit(
