@@ -1,4 +1,4 @@
-"""What a race or a hunt asks: plans about the register, or trainings about one with a label; another one by number."""
+"""What a race or a hunt asks: plans or watches about the register, or trainings about one with a label; by number."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,15 @@ from typing import Any, Final
 import httpx
 
 from testing.holders import TestedHolder
-from testing.registers import DECLARATION, LEARNABLE, learnable_csv, numbered_plan, numbered_training, register_csv
+from testing.registers import (
+    DECLARATION,
+    LEARNABLE,
+    learnable_csv,
+    numbered_plan,
+    numbered_training,
+    numbered_watch,
+    register_csv,
+)
 
 CAP: Final = "999"
 
@@ -17,7 +25,7 @@ class AskedKind:
     """One kind of what auditors ask.
 
     Attributes:
-        name: "plans" or "trainings".
+        name: "plans", "trainings" or "watches".
         dataset: What it is about.
         path: Below the dataset's, where it is asked.
         numbered: Another body for each number, of some ε.
@@ -54,4 +62,5 @@ def cap_of(epsilon: str) -> dict[str, str]:
 
 PLANS: Final = AskedKind("plans", "register", "releases", numbered_plan, DECLARATION["columns"], register_csv)
 TRAININGS: Final = AskedKind("trainings", "loans", "trainings", numbered_training, LEARNABLE["columns"], learnable_csv)
-KINDS: Final = {kind.name: kind for kind in (PLANS, TRAININGS)}
+WATCHES: Final = AskedKind("watches", "register", "watches", numbered_watch, DECLARATION["columns"], register_csv)
+KINDS: Final = {kind.name: kind for kind in (PLANS, TRAININGS, WATCHES)}

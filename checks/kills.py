@@ -2,7 +2,9 @@
 
 `python -m checks.kills` kills a holder on SQLite and one on PostgreSQL 200 times each: in turn at every step, and as
 often again at random times while four clients ask. Then it compares what the auditor has with what the holder has.
-`--asked trainings` has the clients ask trainings, which look at the records several times before one is charged.
+`--asked trainings` has the clients ask trainings, which look at the records several times before one is charged, and
+`--asked watches` has them set watches: those answer later, so that the holder dies at steps of an answer too, and what
+every watch has answered, and its noisy threshold, is compared after every death.
 All columns behind "charged" have to be zero.
 
 To die at a step, the holder's process watches its own function calls through the interpreter's profiling
@@ -30,8 +32,12 @@ import httpx
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from sqlalchemy import select
 
 from checks.asked_kinds import KINDS, PLANS, AskedKind
+from holder_service.storage.database import Database
+from holder_service.storage.tables import releases, watches
+from shared.watches import ANSWER_KIND
 from testing.holders import Served, TestedHolder, forked, running_holder
 from testing.postgres import empty_store
 
@@ -88,6 +94,24 @@ _LEARNED: Final = (
     Step("leaves counted", "holder_service.learning.measuring.Measuring.counts"),
     Step("learned", "holder_service.learning.fair_tree.learn"),
 )
+_WATCHED: Final = (
+    Step("validated", "shared.watches.Watch.check"),
+    Step("priced", "holder_service.domain.pricing.price"),
+    Step("threshold drawn", "holder_service.mechanisms.sparse_vector.SparseVectorMechanism.begun"),
+)
+_WATCHING: Final = "holder_service.services.watching"
+_ANSWERED: Final = (
+    Step("threshold written", f"{_STORAGE}.watches.store"),
+    Step("first version to be answered", f"{_WATCHING}.keep"),
+    Step("answer begun", f"{_WATCHING}.draw", "call", charged=None),
+    Step("distance found", "holder_service.services.priced_watch.PricedWatch.distance", charged=None),
+    Step("answer drawn", f"{_WATCHING}.draw", charged=None),
+    Step("answer's transaction begun", f"{_WATCHING}.enter", "call", charged=None),
+    Step("answer written", f"{_WATCHING}.enter", charged=None),
+    Step("answer's commit begins", _COMMIT, "call", which=2, charged=None),
+    Step("answer committed", _COMMIT, which=2, charged=None),
+    Step("answer anchored", f"{_STORAGE}.anchor.Anchor.advance", which=2, charged=None),
+)
 _AFTER: Final = (
     Step("drawn", f"{_SERVICE}.draw"),
     Step("deadline waited for", f"{_SERVICE}.enter", "call"),
@@ -106,7 +130,8 @@ _AFTER: Final = (
     Step("answer sent", _SEND, which=2, charged=None),
 )
 STEPS: Final = {
-    "plans": (*_BEFORE, *_PLANNED, *_AFTER), "trainings": (*_BEFORE, *_LEARNED, *_AFTER)
+    "plans": (*_BEFORE, *_PLANNED, *_AFTER), "trainings": (*_BEFORE, *_LEARNED, *_AFTER),
+    "watches": (*_BEFORE, *_WATCHED, *_AFTER, *_ANSWERED),
 }  # fmt: skip
 """By what is asked."""
 
@@ -148,6 +173,8 @@ class Victim:
 
     Attributes:
         kind: What is asked.
+        watched: What the watches' auditor and their database had: answers by their id, and noisy thresholds.
+        rewritten: How many of these were other ones later.
         answers: Every answer that arrived whole, by its number.
         unanswered: The numbers of plans whose answer did not arrive, with the step where the holder died.
     """
@@ -157,6 +184,8 @@ class Victim:
     answers: dict[int, bytes] = field(default_factory=dict)
     unanswered: dict[int, Step | None] = field(default_factory=dict)
     kills: int = 0
+    watched: dict[str, bytes | int] = field(default_factory=dict)
+    rewritten: int = 0
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def kill_at(self, step: Step) -> None:
@@ -166,6 +195,7 @@ class Victim:
             RuntimeError: It never came to that step.
         """
         first = partial(die_at, step, random.randint(2, 4))
+        self._look_at_watches()
         with forked(self.holder.settings, first=first) as served, self.holder.at(served.url) as holder:
             for _, number in zip(range(10), self._numbers, strict=False):
                 if not self._ask(holder, number, step):
@@ -187,6 +217,7 @@ class Victim:
 
     def examine(self) -> "Findings":
         """Start it once more and compare what it has with what the auditor saw."""
+        self._look_at_watches()
         with self.holder.reopened() as after:
             charges = Counter(entry["subject"] for entry in after.entries() if entry["kind"] == "charge")
             found = Findings(kills=self.kills, answered=len(self.answers), unanswered=len(self.unanswered))
@@ -202,7 +233,21 @@ class Victim:
                 found.uncharged += charges[again.json()["id"]] == 0
                 found.changed += again.status_code != 200 or again.content != body
             found.charged_twice = sum(count > 1 for count in charges.values())
+        self._look_at_watches()
+        found.changed += self.rewritten
         return found
+
+    def _look_at_watches(self) -> None:
+        """Compare every watch's answers and threshold with what they were before: nothing of them ever changes."""
+        database = Database(self.holder.settings.database_url)
+        with database.read() as connection:
+            rows = connection.execute(select(releases.c.id, releases.c.body).where(releases.c.kind == ANSWER_KIND))
+            seen: dict[str, bytes | int] = {row.id: bytes(row.body) for row in rows}
+            for row in connection.execute(select(watches.c.id, watches.c.noisy_threshold)):
+                seen[f"threshold of {row.id}"] = row.noisy_threshold
+        database.close()
+        self.rewritten += sum(seen.get(name) != before for name, before in self.watched.items())
+        self.watched |= seen
 
     def _ask(self, holder: TestedHolder, number: int, step: Step | None) -> bool:
         try:

@@ -28,6 +28,7 @@ from holder_service.web.rest import (
     ledger,
     problem_pages,
     trainings,
+    watches,
 )
 from holder_service.web.rest.contract import VERSION, contract
 
@@ -57,7 +58,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         # What start-up made stays for good; without this a full collection pauses answers now and then.
         await run_in_threadpool(holder.sweep)
         holder.engine.start()
-        holder.preparation.wake()
+        holder.wake()
         gc.collect()
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD)
@@ -81,7 +82,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.metrics = Metrics()
     app.state.release_slots = ReleaseSlots(holder.settings.concurrent_releases)
     app.state.column_slots = ReleaseSlots(COLUMN_CALLS)
-    for room in (auditors, columns, trainings, administrators, ledger, health, problem_pages, documentation):
+    for room in (auditors, columns, trainings, watches, administrators, ledger, health, problem_pages, documentation):
         app.include_router(room.router)
     console.install(app)
     problems.install(app)

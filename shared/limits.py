@@ -34,6 +34,9 @@ CELLS_PER_STEP_MAX: Final = 8192
 """Of one look of a training at the records: nodes times bins times both labels."""
 COORDINATES_PER_TRAINING_MAX: Final = 256
 """Of a linear score: bins but for each feature's first. The work afterwards grows with the cube."""
+GROUPS_PER_WATCH_MAX: Final = 24
+"""The groups of a watch: every two are compared."""
+MARGIN_MAX: Final = 1_000_000_000
 STEP_EPSILON_NANO_MIN: Final = 10_000
 """Of each class of disjoint cells of a training's step, in units of 10⁻⁹: with less, noise would be all there is."""
 RELEASE_S_MAX: Final = 300

@@ -287,9 +287,11 @@ def identity(*, auditor: str, dataset: str, plan: Plan) -> str:
     return identity_of_document(document, auditor=auditor, dataset=dataset, version=plan.pinned_version)
 
 
-def identity_of_document(
-    document: bytes, *, auditor: str, dataset: str, version: int, kind: Literal["plan", "training"] = "plan"
-) -> str:
+AskedKind = Literal["plan", "training", "watch", "watch_answer"]
+"""What a release answers; its identity has the document under that name."""
+
+
+def identity_of_document(document: bytes, *, auditor: str, dataset: str, version: int, kind: AskedKind = "plan") -> str:
     """The same of the canonical bytes of a pinned plan, or of what else is asked under the name of its kind."""
     names = {"auditor": auditor, "dataset": dataset, "version": version}
     members = {name: canonical.canonical_bytes(value) for name, value in names.items()}

@@ -20,7 +20,8 @@ from holder_service.services.holder import initialise
 from holder_service.storage.anchor import Anchor
 from shared.releases import LedgerPosition
 from testing.holders import TestedHolder, opened, settings_in
-from testing.registers import DECLARATION, LEARNABLE, learnable_csv, plan, register_csv, training
+from testing.registers import DECLARATION, LEARNABLE, learnable_csv, plan, register_csv, training, watch
+from testing.waits import wait_until
 
 LINKED: Final = b"id,value\np1,true\np2,false\n"
 LINKED_COLUMN: Final[dict[str, Any]] = {
@@ -119,6 +120,10 @@ def _ask(call: Call) -> None:
     trained = call("release_training", training(), dataset="loans")
     call("list_trainings", dataset="loans", limit=10)
     call("show_training", dataset="loans", training_id=trained["id"])
+    call("quote_watch", watch(epsilon="0.5", margin=-1000), dataset="register")
+    watched = call("set_watch", watch(epsilon="0.5", margin=-1000), dataset="register")
+    call("list_watches", dataset="register")
+    wait_until(lambda: call("show_watch", dataset="register", watch_id=watched["id"])["answers"])
     linked = call("make_column", LINKED_COLUMN, dataset="register")["id"]
     call("link_values", LINKED, dataset="register", column=linked)
     call("show_column", dataset="register", column=linked)

@@ -92,6 +92,20 @@ def numbered_plan(number: int, *, epsilon: str = "0.001") -> dict[str, Any]:
     return plan(epsilon=epsilon, draw=number % 1000 + 1, age=number // 1000)
 
 
+def watch(*, epsilon: str = "1", age: float = 40, **fields: Any) -> dict[str, Any]:
+    """A watch over a decision by age alone, between women and men."""
+    cells = plan(age=age)["batches"][0]["cells"]
+    return {
+        "sensitive": ["sex"], "favourable": cells[0], "unfavourable": cells[1], "threshold": "0.8",
+        "verdict": "meets", "epsilon": epsilon, **fields,
+    }  # fmt: skip
+
+
+def numbered_watch(number: int, *, epsilon: str = "0.001") -> dict[str, Any]:
+    """Another watch for each number, which says as good as never that anything changed."""
+    return watch(epsilon=epsilon, draw=number % 1000 + 1, age=number // 1000, margin=-1_000_000)
+
+
 EVERYBODY: Final[dict[str, Any]] = {"id": "everybody", "all_of": []}
 """The cell that all people are in."""
 

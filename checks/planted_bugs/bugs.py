@@ -40,6 +40,8 @@ _LAPLACE: Final = "holder_service/mechanisms/laplace.py"
 _SPARSE_VECTOR: Final = "holder_service/mechanisms/sparse_vector.py"
 _DISTANCE: Final = "holder_service/domain/verdict_distance.py"
 _SPARSE_VECTOR_TESTS: Final = "tests/unit/holder_service/test_sparse_vector.py"
+_WATCHING: Final = "holder_service/services/watching.py"
+_WATCHED_TESTS: Final = "tests/integration/test_watches.py"
 _WATCH_TESTS: Final = "tests/statistical/test_watches.py"
 _DISTANCE_TESTS: Final = "tests/unit/holder_service/test_verdict_distance.py"
 
@@ -963,5 +965,65 @@ BUGS: Final = (
             ),
         ),
         (f"{_DISTANCE_TESTS}::test_of_two_groups_it_is_what_a_search_finds_and_moves_by_one",),
+    ),
+    Bug(
+        "the number behind an answer leaves (algorithm 3 of Lyu, Su, Li)",
+        (
+            Edit(
+                "shared/watches.py",
+                "    changed: StrictBool\n",
+                "    number: int\n    changed: StrictBool\n",
+            ),
+            Edit(
+                _WATCHING,
+                "WatchStatement(watch=watch.id, changed",
+                "WatchStatement(watch=watch.id, number=distance, changed",
+            ),
+        ),
+        (f"{_WATCHED_TESTS}::test_what_leaves_of_an_answer_is_one_word",),
+    ),
+    Bug(
+        "a watch draws its threshold again for each version",
+        (
+            Edit(
+                _WATCHING,
+                "SparseVectorState(watch.noisy_threshold, watch.changed)",
+                "priced.mechanism.begun(asked.margin)",
+            ),
+        ),
+        (f"{_WATCHED_TESTS}::test_an_answer_rests_on_the_threshold_that_is_kept",),
+    ),
+    Bug(
+        "a watch that has said changed is asked again",
+        (
+            Edit(
+                "holder_service/storage/watches.py",
+                "still = ~watches.c.changed & (",
+                "still = (",
+            ),
+        ),
+        (f"{_WATCHED_TESTS}::test_the_first_change_is_the_last_answer",),
+    ),
+    Bug(
+        "a watch answers when it is drawn",
+        (
+            Edit(
+                "holder_service/services/watch_rounds.py",
+                "max((public - self._store.clock()).total_seconds(), 0)",
+                "0",
+            ),
+        ),
+        (f"{_WATCHED_TESTS}::test_an_answer_comes_at_its_public_time_and_not_before",),
+    ),
+    Bug(
+        "a watch goes on after a restore",
+        (
+            Edit(
+                "holder_service/storage/watches.py",
+                " & (watches.c.sequence > restored.scalar_subquery())",
+                "",
+            ),
+        ),
+        (f"{_WATCHED_TESTS}::test_after_a_recorded_restore_a_watch_has_no_further_answers",),
     ),
 )

@@ -70,13 +70,14 @@ class RecordFiles:
     @contextmanager
     def making(self) -> Iterator[bool]:
         """Make derived columns alone, if nobody else does; whether that is so."""
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB, self.lock.with_suffix(".making")))
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
+        with self._tried(".making") as alone:
+            yield alone
+
+    @contextmanager
+    def watching(self) -> Iterator[bool]:
+        """Answer watches alone, if nobody else does; whether that is so."""
+        with self._tried(".watching") as alone:
+            yield alone
 
     def derived_at(self, name: str) -> datetime | None:
         """When a derived column's values were made; None if they are not."""
@@ -126,6 +127,17 @@ class RecordFiles:
         except BlockingIOError:
             return 0
         return len(left)
+
+    @contextmanager
+    def _tried(self, suffix: str) -> Iterator[bool]:
+        """Have something alone, unless somebody else has."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB, self.lock.with_suffix(suffix)))
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
 
     @contextmanager
     def _locked(self, how: int, file: Path | None = None) -> Iterator[None]:

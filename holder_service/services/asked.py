@@ -1,4 +1,4 @@
-"""What auditors ask and the ledger charges, plans and trainings alike: priced, and answered once."""
+"""What auditors ask and the ledger charges, plans, trainings and watches alike: priced, and answered once."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -7,6 +7,7 @@ from holder_service.domain.deadlines import Work
 from holder_service.records.engines import Counts
 from holder_service.services.priced import PricedPlan
 from holder_service.services.priced_training import PricedTraining
+from holder_service.services.priced_watch import PricedWatch
 from holder_service.services.refining import Refined
 from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
@@ -16,8 +17,10 @@ from shared.relations import NeighbouringRelation
 from shared.releases import AnswerToRequest
 from shared.text import ColumnId, Name
 from shared.trainings import Training, TrainingQuote
+from shared.watches import Watch, WatchQuote
 
-Asked = Plan | Training
+Asked = Plan | Training | Watch
+AnyQuote = Quote | TrainingQuote | WatchQuote
 
 
 class Priced(Protocol):
@@ -46,7 +49,7 @@ class Priced(Protocol):
     def work_s(self, factors: Work) -> float:
         """How long the work on it is supposed to take at most, in seconds."""
 
-    def quote(self, version: int | None) -> Quote | TrainingQuote:
+    def quote(self, version: int | None) -> AnyQuote:
         """What its quote says, for a version of the records."""
 
     def answer(self, head: AnswerToRequest, engine: Counts) -> AnswerToRequest:
@@ -63,12 +66,14 @@ def require_small(asked: Asked) -> None:
     Raises:
         TooLarge: Naming the limit.
     """
+    if isinstance(asked, Watch):
+        asked = asked.counted()
     if isinstance(asked, Plan):
         check_size(asked)
 
 
 def named_columns(asked: Asked) -> dict[Name, ColumnId]:
-    """The derived columns that it names, by name; a training names none."""
+    """The derived columns that it names, by name; trainings and watches name none."""
     return (asked.columns or {}) if isinstance(asked, Plan) else {}
 
 
@@ -87,6 +92,8 @@ def price_asked(
     """
     if isinstance(asked, Plan):
         return PricedPlan.of(asked, dataset, relation, columns, refined)
+    if isinstance(asked, Watch):
+        return PricedWatch.of(asked, dataset, relation)
     return PricedTraining.of(asked, dataset, relation)
 
 

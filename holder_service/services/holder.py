@@ -20,6 +20,7 @@ from holder_service.services.column_jobs import Pace
 from holder_service.services.key_rotation import Signer, publish_first, replace_lost
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.services.preparation import Preparation
+from holder_service.services.watch_rounds import WatchRounds
 from holder_service.services.work_factors import read_factors
 from holder_service.set_up_errors import SetUpError
 from holder_service.settings import Settings
@@ -47,6 +48,7 @@ class Holder:
         engine: Encodes and counts records.
         files: What leads to them.
         preparation: Makes the values of derived columns.
+        rounds: Answers watches.
         reading: Where what auditors send for derived columns is read.
     """
 
@@ -57,6 +59,7 @@ class Holder:
     files: RecordFiles
     pace: Pace
     preparation: Preparation
+    rounds: WatchRounds
     reading: Apart
 
     @classmethod
@@ -85,11 +88,18 @@ class Holder:
         pace = Pace(factors, settings.release_quantum_ms)
         engine = open_engine(settings, files)
         preparation = Preparation(store, engine, files, pace)
-        return cls(settings, store, signer, engine, files, pace, preparation, Apart())
+        rounds = WatchRounds(store, engine, files, signer)
+        return cls(settings, store, signer, engine, files, pace, preparation, rounds, Apart())
+
+    def wake(self) -> None:
+        """Have everything made and answered that waits for it; returns at once."""
+        self.preparation.wake()
+        self.rounds.wake()
 
     def close(self) -> None:
         """Finish what is being written, break off what can be done again, and let go of the database."""
         self.preparation.close()
+        self.rounds.close()
         self.reading.close()
         self.engine.close()
         self.store.database.close()

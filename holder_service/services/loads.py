@@ -12,6 +12,7 @@ from holder_service.records.files import RecordFiles
 from holder_service.records.formats import RecordsUrl, Upload
 from holder_service.records.progress import LoadState, Report, unseen
 from holder_service.records.sources import admitted
+from holder_service.services import watching
 from holder_service.services.column_jobs import Pace, begin_again
 from holder_service.services.datasets import read_dataset, require_dataset
 from holder_service.services.ledger_store import LedgerStore, Transaction
@@ -132,6 +133,7 @@ def _record_version(
             detail={"records_file": encoded, "people_file": people},
         )
     )  # fmt: skip
+    watching.begin_again(transaction, after, pace)
     return version, now, begin_again(transaction, after, pace)
 
 

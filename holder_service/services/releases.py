@@ -19,13 +19,16 @@ from holder_service.domain.errors import (
     VersionGone,
 )
 from holder_service.domain.ledger import Event
+from holder_service.mechanisms.sparse_vector import SparseVectorState
 from holder_service.records.engines import Counts
 from holder_service.records.files import RecordFiles
-from holder_service.services import access, columns, refining
-from holder_service.services.asked import Asked, AskedRelease, named_columns, price_asked, require_small
+from holder_service.services import access, columns, refining, watching
+from holder_service.services.asked import AnyQuote, Asked, AskedRelease, named_columns, price_asked, require_small
+from holder_service.services.column_jobs import Pace
 from holder_service.services.datasets import relation_of, require_dataset, require_state
 from holder_service.services.key_rotation import Signer
 from holder_service.services.ledger_store import LedgerStore, Transaction
+from holder_service.services.priced_watch import PricedWatch
 from holder_service.services.refining import Refined
 from holder_service.storage import releases
 from holder_service.storage.database import Connection
@@ -35,12 +38,11 @@ from holder_service.storage.releases import Kind, ListedRelease, StoredRelease
 from shared import limits, nonces
 from shared.amounts import NO_LOSS, Loss
 from shared.canonical import canonical_bytes
-from shared.plans import Quote, identity_of_document
+from shared.plans import identity_of_document
 from shared.releases import AnswerToRequest, Entered, SerialisedAnswer
-from shared.trainings import TrainingQuote
 
 
-def quote(store: LedgerStore, *, auditor: str, dataset: str, asked: Asked) -> Quote | TrainingQuote:
+def quote(store: LedgerStore, *, auditor: str, dataset: str, asked: Asked) -> AnyQuote:
     """Price what is asked. Touches neither records nor budget, and is the same whatever the records are.
 
     Raises:
@@ -107,10 +109,12 @@ class DrawnRelease:
     Attributes:
         asked: What it answers.
         answer: What it is answered, serialised.
+        state: Of a watch, its secret.
     """
 
     asked: AskedRelease
     answer: SerialisedAnswer
+    state: SparseVectorState | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +144,13 @@ def draw(asked: AskedRelease, *, engine: Counts) -> DrawnRelease:
         charge=priced.charge,
     )
     answer = priced.answer(head, engine)
-    return DrawnRelease(asked, SerialisedAnswer.of(answer, at_hand={priced.asked.kind: asked.document}))
+    state = priced.mechanism.begun(priced.asked.margin) if isinstance(priced, PricedWatch) else None
+    return DrawnRelease(asked, SerialisedAnswer.of(answer, at_hand={priced.asked.kind: asked.document}), state)
 
 
-def enter(store: LedgerStore, *, drawn: DrawnRelease, key_id: str, signing: Signer) -> Future[EnteredRelease]:
+def enter(
+    store: LedgerStore, *, drawn: DrawnRelease, key_id: str, signing: Signer, pace: Pace
+) -> Future[EnteredRelease]:
     """Have a drawn answer charged and stored, in one transaction with all others that wait for the ledger.
 
     Once the result is there, it may leave the holder.
@@ -153,6 +160,7 @@ def enter(store: LedgerStore, *, drawn: DrawnRelease, key_id: str, signing: Sign
         drawn: The answer; its public deadline has passed.
         key_id: The key that it was asked with, which has to be in force still.
         signing: What the release is signed with.
+        pace: Of this machine.
 
     Returns:
         What will have the new release; or the stored one, if the same was answered meanwhile (this draw is
@@ -161,10 +169,10 @@ def enter(store: LedgerStore, *, drawn: DrawnRelease, key_id: str, signing: Sign
         BudgetExhausted, CapExhausted, Conflict, VersionGone, PlanRefused: Things changed since it was priced.
         Unavailable: The store failed; the same asked again gets what was committed, or is charged once.
     """
-    return store.commit_shared(lambda transaction: _charge(transaction, drawn, key_id, signing))
+    return store.commit_shared(lambda transaction: _charge(transaction, drawn, key_id, signing, pace))
 
 
-def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing: Signer) -> EnteredRelease:
+def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing: Signer, pace: Pace) -> EnteredRelease:
     """Look at everything again under the ledger's lock; then append the charge, sign and store the release.
 
     Others share the transaction: nothing is written before the last refusal.
@@ -206,6 +214,8 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
         kind=priced.asked.kind, refines=priced.asked.refines,
     )  # fmt: skip
     releases.store(transaction.connection, stored)
+    if drawn.state is not None and isinstance(priced, PricedWatch):
+        watching.keep(transaction, stored, priced, drawn.state, pace)
     return EnteredRelease(stored, new=True)
 
 

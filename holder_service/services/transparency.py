@@ -23,6 +23,7 @@ from shared.amounts import NO_LOSS, Loss
 from shared.meaning import Meaning, meaning
 from shared.metadata import DatasetMetadata
 from shared.releases import LedgerPosition
+from shared.watches import ANSWER_KIND
 
 DECISIONS: Final[tuple[Kind, ...]] = (
     "population", "cap", "budget", "merge", "dataset", "records", "retirement", "restore", "signing-key",
@@ -110,7 +111,9 @@ def transparency_report(store: LedgerStore, dataset: str, *, organisation: str |
             spent=sum((one.event.loss for one in charges), NO_LOSS),
             population_spent=balance.spent,
             meaning=_meaning(population, balance, declared, others),
-            releases=tuple(_reported(connection, entry) for entry in charges),
+            releases=tuple(
+                _reported(connection, entry) for entry in charges if entry.event.detail.get("asked") != ANSWER_KIND
+            ),
             decisions=tuple(_decisions(connection, declared, upto=head.sequence)),
         )
 
@@ -145,11 +148,12 @@ def _reported(connection: Connection, entry: Entry) -> ReportedRelease:
     release = json.loads(stored.body)
     asked = release[stored.kind]
     is_training = stored.kind == "training"
-    mechanisms = (
-        {_MECHANISM_OF_STEP[step["measures"]] for step in release["steps"]}
-        if is_training
-        else {batch["mechanism"]["name"] for batch in asked["batches"]}
-    )
+    if is_training:
+        mechanisms = {_MECHANISM_OF_STEP[step["measures"]] for step in release["steps"]}
+    elif stored.kind == "watch":
+        mechanisms = {"sparse_vector"}
+    else:
+        mechanisms = {batch["mechanism"]["name"] for batch in asked["batches"]}
     return ReportedRelease(
         entry=entry,
         version=stored.version,

@@ -1,12 +1,14 @@
 """Stored releases: the bytes of every answer that ever left, under the identity of what was asked."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, insert, select
 
 from holder_service.storage.prepared import Prepared
 from holder_service.storage.tables import entries, releases
+from shared.plans import AskedKind
+from shared.watches import ANSWER_KIND
 
 _BY_IDENTITY = select(releases).where(releases.c.id == bindparam("identity"))
 _FIND = Prepared(_BY_IDENTITY)
@@ -20,7 +22,7 @@ _FIND_OWN = Prepared(
 _FINER = Prepared(select(releases.c.id).where(releases.c.refines == bindparam("identity")))
 _INSERT = Prepared(insert(releases))
 
-Kind = Literal["plan", "training"]
+Kind = AskedKind
 """What was asked; its release has a member of that name."""
 
 
@@ -72,8 +74,8 @@ def store(connection: Connection, release: StoredRelease) -> None:
 
 
 def free_bytes(connection: Connection, *, auditor: str, dataset: str) -> int:
-    """The size of all answers about a dataset that an auditor had for nothing, in bytes."""
-    free = (entries.c.epsilon_nano == 0) & (entries.c.delta_nano == 0)
+    """The size of all answers about a dataset that an auditor had for nothing, in bytes; those of watches were paid."""
+    free = (releases.c.kind != ANSWER_KIND) & (entries.c.epsilon_nano == 0) & (entries.c.delta_nano == 0)
     size = func.coalesce(func.sum(func.length(releases.c.body)), 0)
     query = select(size).select_from(releases.join(entries, entries.c.sequence == releases.c.sequence))
     found = connection.execute(query.where(releases.c.auditor == auditor, releases.c.dataset == dataset, free))

@@ -126,6 +126,22 @@ releases = Table(
     Index("releases_by_auditor", "auditor", "dataset", "sequence"),
 )
 
+watches = Table(
+    "watches",
+    metadata,
+    Column("id", String(80), ForeignKey("releases.id"), primary_key=True),
+    Column("auditor", String(64), ForeignKey("accounts.name"), nullable=False),
+    Column("dataset", String(64), ForeignKey("datasets.name"), nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("noisy_threshold", BigInteger, nullable=False),
+    Column("changed", Boolean, nullable=False),
+    Column("work_ms", BigInteger, nullable=False),
+    Column("version", BigInteger),
+    Column("begun", String(40)),
+    Column("due", String(40)),
+    Index("watches_by_dataset", "dataset"),
+)
+
 console_sessions = Table(
     "console_sessions",
     metadata,

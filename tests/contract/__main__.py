@@ -18,7 +18,9 @@ from testing.registers import (
     linked_values,
     register_csv,
     training,
+    watch,
 )
+from testing.waits import wait_until
 
 SETS: Final = Path(__file__).parent
 _AGE, _HOURS, _EDUCATION, _CITIZEN, _SEX, _ORIGIN = DECLARATION["columns"]
@@ -72,7 +74,20 @@ def record(holder: TestedHolder, folder: Path) -> None:
         names = {"auditor": "ADR", "dataset": "loans", "version": answered["version"], "identity": answered["id"]}
         trainings.append(json.dumps({**names, "sent": sent}))
         trained.append(release.text)
+    set_ones, watch_quotes, watch_reports = [], [], []
+    for sent in watches_sent():
+        quote = required(holder.auditor("POST", "/datasets/register/watches/quotes", json={**sent, "version": 1}))
+        made = required(holder.auditor("POST", "/datasets/register/watches", json=sent)).json()
+        path = f"/datasets/register/watches/{made['id']}"
+        wait_until(lambda path=path: required(holder.auditor("GET", path)).json()["answers"])  # type: ignore[misc]
+        names = {"auditor": "ADR", "dataset": "register", "version": made["version"], "identity": made["id"]}
+        set_ones.append(json.dumps({**names, "sent": sent}))
+        watch_quotes.append(quote.text)
+        watch_reports.append(required(holder.auditor("GET", path)).text)
     conclude(holder)
+    write(folder / "watches.jsonl", set_ones)
+    write(folder / "watch-quotes.jsonl", watch_quotes)
+    write(folder / "watch-reports.jsonl", watch_reports)
     write(folder / "trainings.jsonl", trainings)
     write(folder / "training-quotes.jsonl", priced)
     write(folder / "training-releases.jsonl", trained)
@@ -170,6 +185,13 @@ def trainings_sent() -> Iterator[Document]:
            "draw": 3, "version": 1}  # fmt: skip
     linear = {"name": "fair_linear", "label_quantiles": ["0.5", "0.8"], "group_quantiles": ["0.5"]}
     yield {**training(epsilon="0.25"), "algorithm": linear}
+
+
+def watches_sent() -> Iterator[Document]:
+    """Watches with what may be left out, and without it; one says unchanged, the other changed."""
+    yield watch(epsilon="0.25", margin=-100_000)
+    yield {**watch(epsilon="0.5", margin=100_000), "verdict": "fails", "sensitive": ["sex", "origin"], "draw": 2,
+           "version": 1}  # fmt: skip
 
 
 def every_operator() -> Document:

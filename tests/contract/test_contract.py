@@ -23,20 +23,39 @@ from shared.canonical import canonical_bytes
 from shared.datasets import DatasetDescription
 from shared.handovers import require_vouched
 from shared.plans import Plan, Quote, identity
-from shared.releases import Answer, Entered, Release, SerialisedAnswer, SigningKeys, answer_digest
+from shared.releases import (
+    Answer,
+    AnswerToRequest,
+    Entered,
+    Release,
+    SerialisedAnswer,
+    SigningKeys,
+    answer_digest,
+    verify_signature,
+)
 from shared.trainings import Training, TrainingAnswer, TrainingQuote, training_identity
+from shared.watches import (
+    Watch,
+    WatchAnswer,
+    WatchQuote,
+    WatchRelease,
+    WatchSet,
+    watch_answer_identity,
+    watch_identity,
+)
 from tests.contract.__main__ import main
 
 SETS: Final = tuple(sorted(path.parent for path in Path(__file__).parent.glob("*/entries.jsonl")))
 
 Document = dict[str, Any]
+WATCH_FILES: Final = ("watches", "watch-quotes", "watch-reports")
 
 
 @dataclass(frozen=True)
 class Recorded:
     """A set as it was recorded, each line parsed; releases as they were sent, too.
 
-    Sets from before there were trainings have none.
+    Sets from before there were trainings, or watches, have none.
     """
 
     plans: list[Document]
@@ -48,12 +67,15 @@ class Recorded:
     trainings: list[Document]
     training_quotes: list[Document]
     training_releases: list[bytes]
+    watches: list[Document]
+    watch_quotes: list[Document]
+    watch_reports: list[Document]
 
     @classmethod
     def read(cls, folder: Path) -> "Recorded":
         def lines(name: str) -> list[bytes]:
             path = folder / name
-            return path.read_bytes().splitlines() if path.exists() or "training" not in name else []
+            return path.read_bytes().splitlines() if path.exists() or not name.startswith(("training", "watch")) else []
 
         described = [
             DatasetDescription.model_validate(one) for one in json.loads((folder / "datasets.json").read_text())
@@ -68,6 +90,7 @@ class Recorded:
             [json.loads(line) for line in lines("trainings.jsonl")],
             [json.loads(line) for line in lines("training-quotes.jsonl")],
             lines("training-releases.jsonl"),
+            *([json.loads(line) for line in lines(f"{name}.jsonl")] for name in WATCH_FILES),
         )
 
 
@@ -152,8 +175,27 @@ def test_there_is_a_set_with_refined_releases() -> None:
     assert len(set(chains)) == 2
 
 
-def test_there_is_a_set_with_trainings() -> None:
-    assert any((folder / "training-releases.jsonl").exists() for folder in SETS)
+def test_a_watch_and_its_answers_have_the_identity_and_the_bytes_that_they_had(recorded: Recorded) -> None:
+    for line, quoted, report in zip(recorded.watches, recorded.watch_quotes, recorded.watch_reports, strict=True):
+        watch, made = Watch.model_validate(line["sent"]).pinned(line["version"]), report["watch"]
+        assert watch_identity(watch, auditor=line["auditor"], dataset=line["dataset"]) == line["identity"] == made["id"]
+        assert watch.document() == made["watch"]
+        assert WatchQuote.model_validate(quoted).noise == WatchRelease.model_validate(made).noise
+        kinds: list[type[AnswerToRequest]] = [WatchSet, *[WatchAnswer] * len(report["answers"])]
+        for document, kind in zip((made, *report["answers"]), kinds, strict=True):
+            verify_signature(document, recorded.keys)
+            answer = SerialisedAnswer.of(kind.model_validate(document, extra="ignore"))
+            assert answer.digest == answer_digest(document)
+        for answered in report["answers"]:
+            assert answered["watch_answer"]["watch"] == made["id"]
+            assert answered["id"] == watch_answer_identity(
+                made["id"], auditor=line["auditor"], dataset=line["dataset"], version=answered["version"]
+            )
+
+
+def test_there_is_a_set_with_trainings_and_one_with_watches() -> None:
+    for name in ("training-releases.jsonl", "watch-reports.jsonl"):
+        assert any((folder / name).exists() for folder in SETS)
 
 
 def test_every_entry_has_the_hash_that_it_had_and_every_balance_follows(recorded: Recorded, tmp_path: Path) -> None:
@@ -163,8 +205,11 @@ def test_every_entry_has_the_hash_that_it_had_and_every_balance_follows(recorded
 def test_the_ledger_charges_the_releases_that_it_names(recorded: Recorded) -> None:
     charges = {entry["subject"]: entry for entry in recorded.entries if entry["kind"] == "charge"}
 
-    for sent in (*recorded.releases, *recorded.training_releases):
-        document = json.loads(sent)
+    sent_ones = [json.loads(sent) for sent in (*recorded.releases, *recorded.training_releases)]
+    for document in [
+        *sent_ones,
+        *(one for report in recorded.watch_reports for one in (report["watch"], *report["answers"])),
+    ]:
         entry = charges.pop(document["id"])
         assert entry["answer"] == answer_digest(document)
         assert document["ledger"] == {"sequence": entry["sequence"], "hash": entry["hash"]}

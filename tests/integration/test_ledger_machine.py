@@ -297,6 +297,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 drawn=releases.draw(prepared, engine=self.holder.engine),
                 key_id=self.key_ids[auditor],
                 signing=self.holder.signing,
+                pace=self.holder.pace,
             ).result(),
         )
         if answered is not None:

@@ -192,8 +192,8 @@ def test_every_message_that_was_ever_recorded_fits(lasting_holder: TestedHolder,
             fits(document, {"$ref": f"#/components/schemas/{name}"}, value)
 
     def lines(name: str) -> list[Any]:
-        path = folder / name  # sets from before there were trainings have none
-        found = path.read_bytes().splitlines() if path.exists() or "training" not in name else []
+        path = folder / name  # sets from before there were trainings or watches have none
+        found = path.read_bytes().splitlines() if path.exists() or not name.startswith(("training", "watch")) else []
         return [json.loads(line) for line in found]
 
     fit("Plan", (line["sent"] for line in lines("plans.jsonl")))
@@ -202,6 +202,9 @@ def test_every_message_that_was_ever_recorded_fits(lasting_holder: TestedHolder,
     fit("Training", (line["sent"] for line in lines("trainings.jsonl")))
     fit("TrainingQuote", lines("training-quotes.jsonl"))
     fit("TrainingRelease", lines("training-releases.jsonl"))
+    fit("Watch", (line["sent"] for line in lines("watches.jsonl")))
+    fit("WatchQuote", lines("watch-quotes.jsonl"))
+    fit("WatchReport", lines("watch-reports.jsonl"))
     fit("LedgerEntry", lines("entries.jsonl")[:-1])
     fit("DatasetDescription", json.loads((folder / "datasets.json").read_bytes()))
     fit("SigningKeys", [json.loads((folder / "keys.json").read_bytes())])

@@ -8,6 +8,7 @@ from typing import Final
 from holder_service.domain.ledger import Balance, Event
 from holder_service.records.progress import Phase
 from shared.amounts import NO_LOSS, Loss, format_nano
+from shared.watches import ANSWER_KIND
 
 LOAD_WORDS: Final[Mapping[Phase, str]] = MappingProxyType(
     {
@@ -20,6 +21,9 @@ LOAD_WORDS: Final[Mapping[Phase, str]] = MappingProxyType(
 )
 """What a load that is under way does."""
 _NO_WORDS: Final[Mapping[str, str]] = MappingProxyType({})
+_FOR: Final[Mapping[str, str]] = MappingProxyType(
+    {"training": ", for a model learned from it", "watch": ", for a verdict that is watched"}
+)
 
 
 def beside(name: str | None, words: str | None) -> str:
@@ -75,7 +79,9 @@ def what_happened(event: Event, display_names: Mapping[str, str] = _NO_WORDS) ->
         case "budget":
             return f"Budget of {account(event.auditor)} set to {_limit(granted)}{_until(granted.expires)}"
         case "charge":
-            what = ", for a model learned from it" if detail.get("asked") == "training" else ""
+            if detail.get("asked") == ANSWER_KIND:
+                return f"A watch of {account(event.auditor)} about {event.dataset} was answered; that costs nothing"
+            what = _FOR.get(str(detail.get("asked")), "")
             what = ", to refine an answer" if "refines" in detail else what
             return f"{account(event.auditor)} was charged {loss(event.loss)} about {event.dataset}{what}"
         case "records":

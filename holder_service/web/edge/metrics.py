@@ -23,8 +23,16 @@ from shared.amounts import NANO_PER_UNIT
 from shared.problems import TITLES
 
 SHARED_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
-RELEASES: Final = frozenset({"/v1/datasets/{dataset}/releases", "/v1/datasets/{dataset}/trainings"})
-TIMED_POSTS: Final = frozenset({"/v1/datasets/{dataset}/quotes", "/v1/datasets/{dataset}/trainings/quotes"})
+RELEASES: Final = frozenset(
+    {"/v1/datasets/{dataset}/releases", "/v1/datasets/{dataset}/trainings", "/v1/datasets/{dataset}/watches"}
+)
+TIMED_POSTS: Final = frozenset(
+    {
+        "/v1/datasets/{dataset}/quotes",
+        "/v1/datasets/{dataset}/trainings/quotes",
+        "/v1/datasets/{dataset}/watches/quotes",
+    }
+)
 ANSWER_BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 DEADLINE_BUCKETS_S: Final = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)
 
@@ -47,9 +55,9 @@ class Metrics:
             "holder_answer_seconds", "Time to the answer, of calls that read no records.", ("method", "route"),
             buckets=ANSWER_BUCKETS_S, registry=self.registry,
         )  # fmt: skip
-        self._releases = self._counter("releases", "Plans and trainings answered: new, or again.", "answer")
+        self._releases = self._counter("releases", "Plans, trainings and watches answered: new, or again.", "answer")
         self._deadlines = Histogram(
-            "holder_release_deadline_seconds", "The public deadlines of plans and trainings that were counted.",
+            "holder_release_deadline_seconds", "The public deadlines of plans, trainings and watches that were asked.",
             buckets=DEADLINE_BUCKETS_S, registry=self.registry,
         )  # fmt: skip
         missed = "Releases that missed their deadline and waited for a multiple of it."

@@ -88,7 +88,7 @@ async def load_upload(holder: Holder, *, actor: str, dataset: str, receive: Rece
             pace=holder.pace,
             report=report,
         )
-    holder.preparation.wake()
+    holder.wake()
     return version
 
 
@@ -116,7 +116,7 @@ async def load_url(holder: Holder, *, actor: str, dataset: str, source: RecordsU
             )  # fmt: skip
 
     version = await run_in_threadpool(work)
-    holder.preparation.wake()
+    holder.wake()
     return version
 
 

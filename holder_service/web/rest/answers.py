@@ -69,6 +69,26 @@ class TrainingList(ContractModel):
     """What to send as `after` for the next page; null on the last one."""
 
 
+class WatchSummary(ReleaseSummary):
+    """A watch in a list; `GET …/watches/{id}` shows it whole, with its signed answers."""
+
+    answered: int | None
+    """The last version of the records that was answered; null if none was."""
+    changed: bool
+    """Whether that answer was that the verdict has changed: then there are no further ones."""
+    pending: int | None
+    """The version that is to be answered; null where none is."""
+    due: Time | None
+    """When its answer is there at the earliest, in UTC; null where none is to be."""
+
+
+class WatchList(ContractModel):
+    """Watches."""
+
+    watches: tuple[WatchSummary, ...]
+    """The caller's own watches about the dataset, in the order of their ledger entries."""
+
+
 class ColumnList(ContractModel):
     """Derived columns."""
 
@@ -260,7 +280,7 @@ class LedgerEntry(ContractModel):
     auditor: str | None = None
     """The auditor that it concerns."""
     subject: str | None = None
-    """The identity of the plan or training charged, the id of a key or column, or the version loaded."""
+    """The identity of what was charged, a plan, training, watch or its answer; a key's or column's id; the version."""
     answer: Digest | None = None
     """The digest of the answer that a charge is for."""
     epsilon_nano: int

@@ -7,6 +7,7 @@ from starlette.concurrency import run_in_threadpool
 
 from holder_service.learning.learners import offered
 from holder_service.services import budgets, datasets, ledger_reading, releases
+from holder_service.services.asked import AnyQuote
 from holder_service.services.datasets import relation_of
 from holder_service.services.holder import Holder
 from holder_service.storage import metadata
@@ -20,7 +21,6 @@ from shared import limits
 from shared.datasets import Budget, ColumnLimits, DatasetDescription, Limits, TrainingLimits
 from shared.plans import Plan, Quote, mechanism_names
 from shared.releases import LedgerPosition, Release, SigningKeys
-from shared.trainings import TrainingQuote
 
 router = APIRouter(route_class=StrictRoute)
 ReleaseId = Annotated[
@@ -88,7 +88,7 @@ async def show_budget(holder: TheHolder, caller: Auditor, dataset: PathDataset) 
     response_model=Quote,
     openapi_extra=refusals(*PLAN_REFUSALS, "version-gone", "conflict"),
 )
-async def quote_plan(holder: TheHolder, caller: Auditor, dataset: PathDataset, plan: Plan) -> Quote | TrainingQuote:
+async def quote_plan(holder: TheHolder, caller: Auditor, dataset: PathDataset, plan: Plan) -> AnyQuote:
     """A plan's price and noise; touches neither records nor budget. Of a refinement the price is what it costs more."""
     return await run_in_threadpool(releases.quote, holder.store, auditor=caller.name, dataset=dataset, asked=plan)
 

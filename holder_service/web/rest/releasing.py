@@ -1,4 +1,4 @@
-"""How a plan or a training is answered: slot, price, draw, deadline, entry, one quantum (2-privacy §§5, 7)."""
+"""How a plan, a training or a watch is answered: slot, price, draw, deadline, entry, one quantum (2-privacy §§5, 7)."""
 
 import logging
 import time
@@ -56,7 +56,9 @@ async def released(
             _note_deadline(deadline_s, overran=overran)
         try:
             entered = await outcome(
-                releases.enter(holder.store, drawn=drawn, key_id=caller.key_id, signing=holder.signing)
+                releases.enter(
+                    holder.store, drawn=drawn, key_id=caller.key_id, signing=holder.signing, pace=holder.pace
+                )
             )
         finally:
             await wait_until_public(due_s, quantum_ms / 1000)

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Path, Response
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.services import releases
+from holder_service.services.asked import AnyQuote
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import Auditor, PathDataset, TheHolder, TheSlots
 from holder_service.web.rest.answers import TrainingList, summaries
 from holder_service.web.rest.auditors import PLAN_REFUSALS, After, PageSize
 from holder_service.web.rest.contract import refusals
 from holder_service.web.rest.releasing import REFUSALS, released
-from shared.plans import Quote
 from shared.trainings import Training, TrainingQuote, TrainingRelease
 
 router = APIRouter(prefix="/v1/datasets/{dataset}/trainings", tags=["auditor"], route_class=StrictRoute)
@@ -22,9 +22,7 @@ TrainingId = Annotated[
 
 
 @router.post("/quotes", response_model=TrainingQuote, openapi_extra=refusals(*PLAN_REFUSALS))
-async def quote_training(
-    holder: TheHolder, caller: Auditor, dataset: PathDataset, training: Training
-) -> Quote | TrainingQuote:
+async def quote_training(holder: TheHolder, caller: Auditor, dataset: PathDataset, training: Training) -> AnyQuote:
     """A training's price, its steps and their noise; touches neither records nor budget."""
     return await run_in_threadpool(releases.quote, holder.store, auditor=caller.name, dataset=dataset, asked=training)
 

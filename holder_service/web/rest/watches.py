@@ -1,0 +1,76 @@
+"""What auditors call about watches: verdicts that the holder asks again of every new version (8-time §3)."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+from starlette.concurrency import run_in_threadpool
+
+from holder_service.domain.errors import NotFound
+from holder_service.services import releases, watching
+from holder_service.services.asked import AnyQuote
+from holder_service.services.watching import ListedWatch
+from holder_service.web.edge.bodies import StrictRoute
+from holder_service.web.edge.dependencies import Auditor, PathDataset, TheHolder, TheSlots
+from holder_service.web.rest.answers import WatchList, WatchSummary
+from holder_service.web.rest.auditors import PLAN_REFUSALS
+from holder_service.web.rest.contract import refusals
+from holder_service.web.rest.releasing import REFUSALS, released
+from shared.canonical import canonical_bytes
+from shared.watches import Watch, WatchQuote, WatchRelease, WatchReport
+
+router = APIRouter(prefix="/v1/datasets/{dataset}/watches", tags=["auditor"], route_class=StrictRoute)
+WatchId = Annotated[
+    str, Path(pattern="^sha256:[0-9a-f]{64}$", description="The watch's id.", examples=["sha256:" + "0" * 64])
+]
+
+
+@router.post("/quotes", response_model=WatchQuote, openapi_extra=refusals(*PLAN_REFUSALS))
+async def quote_watch(holder: TheHolder, caller: Auditor, dataset: PathDataset, watch: Watch) -> AnyQuote:
+    """A watch's price and noise; touches neither records nor budget."""
+    return await run_in_threadpool(releases.quote, holder.store, auditor=caller.name, dataset=dataset, asked=watch)
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=WatchRelease,
+    responses={200: {"model": WatchRelease, "description": "The watch was set before: the same bytes, at no cost"}},
+    openapi_extra=refusals(*REFUSALS),
+)
+async def set_watch(
+    holder: TheHolder, slots: TheSlots, caller: Auditor, dataset: PathDataset, watch: Watch
+) -> Response:
+    """Have a verdict watched: charged once and whole; the current version is answered next, then every new one."""
+    answer = await released(holder, slots, caller, dataset=dataset, asked=watch, listed_at="watches")
+    holder.rounds.wake()
+    return answer
+
+
+@router.get("", openapi_extra=refusals("not-found", "restore-unrecorded"))
+async def list_watches(holder: TheHolder, caller: Auditor, dataset: PathDataset) -> WatchList:
+    """The caller's own watches about a dataset: unchanged up to which version, or changed at which."""
+    found = await run_in_threadpool(watching.listed, holder.store, auditor=caller.name, dataset=dataset)
+    return WatchList(watches=tuple(map(_summary, found)))
+
+
+@router.get("/{watch_id}", response_model=WatchReport, openapi_extra=refusals("not-found", "restore-unrecorded"))
+async def show_watch(holder: TheHolder, caller: Auditor, dataset: PathDataset, watch_id: WatchId) -> Response:
+    """One of the caller's watches with all of its answers, byte for byte."""
+    found = await run_in_threadpool(
+        watching.listed, holder.store, auditor=caller.name, dataset=dataset, identity=watch_id
+    )
+    if not found:
+        raise NotFound("You have no watch of that id about that dataset.")
+    [one] = found
+    pending = canonical_bytes({"due": None if one.due is None else one.due.isoformat(), "pending": one.pending})
+    answers = b",".join(body for _, body in one.answers)
+    content = b'{"answers":[' + answers + b'],"watch":' + one.release.body + b"," + pending[1:]
+    return Response(content, 200, media_type="application/json")
+
+
+def _summary(one: ListedWatch) -> WatchSummary:
+    return WatchSummary(
+        id=one.release.id, version=one.release.version, sequence=one.release.sequence, created=one.release.created,
+        answered=one.answered, changed=one.changed, pending=one.pending,
+        due=None if one.due is None else one.due.isoformat(),
+    )  # fmt: skip
