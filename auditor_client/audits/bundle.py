@@ -1,17 +1,17 @@
 """The evidence bundle: one zip file from which somebody else checks an audit and computes it again (3-estimation §6).
 
 It holds for each audit the receipt (with the plan and the answer, signed), the note (the model's rules and what
-was chosen), the figures and the report, and the holder's keys. Nothing in it is trusted: the signature says who
-answered, and everything else follows from the receipt and the note and is made again.
+was chosen), the figures and the report, and the holder's keys; and for each training the same, and the model's file.
+Nothing in it is trusted: the signature says who answered, and everything else follows from the receipt and the note
+and is made again.
 
 A bundle can be checked for ever: `tests/contract/v1-auditor` is one. Figures are compared whatever version made
 them; sentences and the page only if the same versions did, because later versions may use other words.
 """
 
-import json
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -19,6 +19,9 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from auditor_client.asking.question import rules_digest
+from auditor_client.audits.bundle_files import OTHER_VERSIONS, AuditCheck, member, require, require_same_document
+from auditor_client.audits.bundled_trainings import checked_training, training_files, training_name
+from auditor_client.audits.kept_trainings import KeptTraining
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import finding
 from auditor_client.errors import AuditorError, ReceiptsDamaged
@@ -37,11 +40,6 @@ MEMBERS_MAX: Final = 4000
 BYTES_MAX: Final = 256 * 1024 * 1024
 """Of all files together, unpacked: a small zip file can grow without bound."""
 _PACKINGS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-FIGURES_TOLERANCE: Final = 1e-6
-"""How far a figure may be off when it is computed again, by other versions of the same libraries."""
-_SENTENCES: Final = frozenset({"finding", "explanation", "meaning", "warnings", "attribution_refused"})
-"""The members of a document, at any depth, that are prose of the version that made it."""
-_OTHER_VERSIONS: Final = "Other versions made it: its figures are right, its sentences and page were not compared."
 
 
 class Manifest(BaseModel):
@@ -51,17 +49,8 @@ class Manifest(BaseModel):
 
     format: str
     audits: tuple[str, ...]
+    trainings: tuple[str, ...] = ()
     files: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class AuditCheck:
-    """What was found about one audit of a bundle: a fault; or else what could not be compared, if anything."""
-
-    name: str
-    dataset: str
-    fault: str | None
-    remark: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,30 +63,35 @@ class BundleReport:
     checks: tuple[AuditCheck, ...]
     faults: tuple[str, ...]
     fingerprints: tuple[str, ...]
+    trainings: tuple[AuditCheck, ...] = ()
 
     @property
     def ok(self) -> bool:
         """Whether nothing was found wrong, and there was something to check."""
-        return bool(self.checks) and not self.faults and all(check.fault is None for check in self.checks)
+        found = (*self.checks, *self.trainings)
+        return bool(found) and not self.faults and all(check.fault is None for check in found)
 
     def to_document(self) -> dict[str, Any]:
         """The findings as JSON values."""
         return {
             "ok": self.ok,
             "audits": [asdict(one) for one in self.checks],
+            "trainings": [asdict(one) for one in self.trainings],
             "faults": list(self.faults),
             "keys": list(self.fingerprints),
         }
 
 
-def write_bundle(path: Path | str, audits: Sequence[AuditResult], receipts: Receipts) -> Path:
-    """Write one audit or more of a receipts directory with all that is needed to check them.
+def write_bundle(
+    path: Path | str, audits: Sequence[AuditResult], receipts: Receipts, trainings: Sequence[KeptTraining] = ()
+) -> Path:
+    """Write audits and trainings of a receipts directory with all that is needed to check them.
 
     Raises:
         ReceiptsDamaged: A receipt cannot be read, or there is nothing to write, or more than a bundle may hold.
         OSError: The file cannot be written.
     """
-    if not audits:
+    if not audits and not trainings:
         raise ReceiptsDamaged("There is no audit to write: no receipt with a note.")
     files: dict[str, bytes] = {"keys.json": receipts.pinned().model_dump_json(indent=2).encode()}
     names = []
@@ -110,8 +104,13 @@ def write_bundle(path: Path | str, audits: Sequence[AuditResult], receipts: Rece
         files[f"questions/{name}.json"] = note.model_dump_json(indent=1).encode()
         files[f"figures/{name}.json"] = audit.to_json().encode()
         files[f"reports/{name}.html"] = audit.to_html().encode()
+    for training in trainings:
+        files |= training_files(training)
     manifest = Manifest(
-        format=FORMAT, audits=tuple(names), files={name: sha256_name(content) for name, content in files.items()}
+        format=FORMAT,
+        audits=tuple(names),
+        trainings=tuple(map(training_name, trainings)),
+        files={name: sha256_name(content) for name, content in files.items()},
     )
     files["manifest.json"] = manifest.model_dump_json(indent=2).encode()
     if len(files) > MEMBERS_MAX or sum(map(len, files.values())) > BYTES_MAX:
@@ -146,6 +145,7 @@ def check_bundle(path: Path | str, *, keys: Path | None = None) -> BundleReport:
         checks=() if faults else tuple(_checked(name, files, trusted) for name in manifest.audits),
         faults=faults,
         fingerprints=tuple(f"{key.id} {key.public_key}" for key in trusted.keys),
+        trainings=() if faults else tuple(checked_training(name, files, trusted) for name in manifest.trainings),
     )
 
 
@@ -188,18 +188,20 @@ def _checked(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> AuditC
     """Compute one audit again and compare."""
     dataset = ""
     try:
-        note = read_note(_member(files, f"questions/{name}.json"), name)
+        note = read_note(member(files, f"questions/{name}.json"), name)
         dataset = note.dataset.name
-        document = parsed(_member(files, f"figures/{name}.json"), f"figures/{name}.json")
+        document = parsed(member(files, f"figures/{name}.json"), f"figures/{name}.json")
         again = _recomputed(note, files, keys, document)
-        _require(note.name == f"sha256:{name}", "its note has another name than its digest")
-        page = _member(files, f"reports/{name}.html").decode(errors="replace")
+        require(note.name == f"sha256:{name}", "its note has another name than its digest")
+        page = member(files, f"reports/{name}.html").decode(errors="replace")
         same_versions = again.versions == document.get("versions")
-        _require_same_document(again, document, same_versions)
-        _require(not same_versions or page == again.to_html(), "its report is not the one that these figures make")
+        form = document.get("format")
+        require(form in FORMATS, f"its figures are of format {form!r}, which this version does not read")
+        require_same_document(audit_document(again, str(form)), document, same_versions=same_versions)
+        require(not same_versions or page == again.to_html(), "its report is not the one that these figures make")
     except AuditorError as error:
         return AuditCheck(name, dataset, str(error))
-    return AuditCheck(name, dataset, None, None if same_versions else _OTHER_VERSIONS)
+    return AuditCheck(name, dataset, None, None if same_versions else OTHER_VERSIONS)
 
 
 def _recomputed(note: Note, files: Mapping[str, bytes], keys: SigningKeys, document: Mapping[str, Any]) -> AuditResult:
@@ -207,19 +209,19 @@ def _recomputed(note: Note, files: Mapping[str, bytes], keys: SigningKeys, docum
     stored = note.answer(lambda release: _kept(release, files, keys))
     release = stored.release
     question = note.question()
-    _require(
+    require(
         all(held.is_of(release.auditor, release.dataset) for held in note.source.columns),
         "the id of a score is not that of its document",
     )
-    _require(
+    require(
         rules_digest(question.rules, note.source.columns) == note.model.rules,
         "the rules are not those of the model's digest",
     )
-    _require(question.plan == note.plan, "the plan is not the one that these rules make")
-    _require(note.reused or release.plan == note.plan, "the receipt answers another plan")
-    _require(release.dataset == note.dataset.name, "the receipt is about another dataset")
+    require(question.plan == note.plan, "the plan is not the one that these rules make")
+    require(note.reused or release.plan == note.plan, "the receipt answers another plan")
+    require(release.dataset == note.dataset.name, "the receipt is about another dataset")
     receipt = Path(str(document.get("receipt", "")))
-    _require(PurePosixPath(receipt.name).stem == stored.receipt.stem, "its figures name another receipt")
+    require(PurePosixPath(receipt.name).stem == stored.receipt.stem, "its figures name another receipt")
     try:
         budget = None if document.get("budget") is None else Budget.model_validate(document["budget"])
     except ValidationError as error:
@@ -232,50 +234,7 @@ def _recomputed(note: Note, files: Mapping[str, bytes], keys: SigningKeys, docum
 def _kept(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> StoredAnswer:
     """A release of the bundle, if a signature says that the holder made it."""
     file = f"receipts/{name.removeprefix('sha256:')}.json"
-    answer = parsed(_member(files, file), file)
+    answer = parsed(member(files, file), file)
     release = signed_release(answer, keys)
-    _require(release.id == name, "its receipt is of another release than its note says")
+    require(release.id == name, "its receipt is of another release than its note says")
     return StoredAnswer(release, answer, Path(file), next(key for key in keys.keys if key.id == release.key))
-
-
-def _require_same_document(again: AuditResult, document: Mapping[str, Any], same_versions: bool) -> None:
-    """Refuse figures that the receipt does not make, in the format that the document is of."""
-    form = document.get("format")
-    _require(form in FORMATS, f"its figures are of format {form!r}, which this version does not read")
-    made = json.loads(json.dumps(audit_document(again, str(form)), allow_nan=False))
-    ignored = {"versions"} | (frozenset() if same_versions else _SENTENCES)
-    path = _difference(made, document, "", ignored)
-    if path is not None:
-        because = "" if same_versions else " (other versions of the libraries computed it)"
-        raise ReceiptsDamaged(f"Computed again, {path or 'the document'} differs from the bundle{because}.")
-
-
-def _difference(made: Any, said: Any, path: str, ignored: Set[str]) -> str | None:
-    """The path where two JSON values differ by more than rounding; None if they do not.
-
-    The `ignored` members of objects, at any depth, may differ.
-    """
-    if isinstance(made, dict) and isinstance(said, dict):
-        if made.keys() != said.keys():
-            return path
-        members = ((made[name], said[name], f"{path}.{name}".lstrip(".")) for name in made if name not in ignored)
-        return next((found for member in members if (found := _difference(*member, ignored)) is not None), None)
-    if isinstance(made, list) and isinstance(said, list):
-        if len(made) != len(said):
-            return path
-        items = ((one, other, f"{path}[{index}]") for index, (one, other) in enumerate(zip(made, said, strict=True)))
-        return next((found for item in items if (found := _difference(*item, ignored)) is not None), None)
-    if isinstance(made, float) and isinstance(said, int | float):
-        return None if abs(made - said) <= FIGURES_TOLERANCE * max(abs(made), 1.0) else path
-    return None if made == said else path
-
-
-def _member(files: Mapping[str, bytes], name: str) -> bytes:
-    if name in files:
-        return files[name]
-    raise ReceiptsDamaged(f"{name} is missing.")
-
-
-def _require(condition: bool, what: str) -> None:
-    if not condition:
-        raise ReceiptsDamaged(f"It does not hold: {what}.")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from auditor_client.asking.request import PARITY
+from auditor_client.audits.kept_trainings import KeptTraining, kept_trainings
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import finding, stored_answers
 from auditor_client.errors import AuditorError, ReceiptsDamaged
@@ -28,11 +29,13 @@ class History(Shown):
 
     Attributes:
         audits: Each as it would be shown today: the same answer, by the edition of the estimator that its note names.
+        trainings: Kept trainings, the earliest first.
         unreadable: How many notes have no receipt that can be read; `auditor verify` says more.
     """
 
     audits: tuple[AuditResult, ...]
     unreadable: int = 0
+    trainings: tuple[KeptTraining, ...] = ()
 
     def __len__(self) -> int:
         return len(self.audits)
@@ -42,8 +45,10 @@ class History(Shown):
 
     @cached_property
     def view(self) -> View[HistoryData]:
-        """One line for each audit and metric."""
-        data, document = partial(history_data, self.audits), partial(history_document, self.audits, self.unreadable)
+        """One line for each audit and metric, and for each training."""
+        kept = [(one.note, one.kept) for one in self.trainings]
+        data = partial(history_data, self.audits, kept)
+        document = partial(history_document, self.audits, self.unreadable, kept)
         return View("Audits over time", "30rem", "history.html.j2", data, history_lines, document)
 
     def to_frame(self) -> "pd.DataFrame":
@@ -53,11 +58,12 @@ class History(Shown):
         return history_table(self.audits)
 
     def __repr__(self) -> str:
-        return f"<History: {len(self)} {'audit' if len(self) == 1 else 'audits'}>"
+        trainings = f", {len(self.trainings)} trainings" if self.trainings else ""
+        return f"<History: {len(self)} {'audit' if len(self) == 1 else 'audits'}{trainings}>"
 
 
 def stored_history(receipts: Receipts, *, dataset: str | None = None, model: str | None = None) -> History:
-    """The audits that a receipts directory has notes of.
+    """The audits and trainings that a receipts directory has notes of.
 
     Of one dataset alone; of one model alone: the beginning of its rules' or its file's digest, with "sha256:" or
     without.
@@ -72,7 +78,9 @@ def stored_history(receipts: Receipts, *, dataset: str | None = None, model: str
             audits.append(finding(note.question(), note.answer(kept), note.reading, about=note.about))
         except AuditorError:
             unreadable += 1
-    return History(tuple(sorted(audits, key=lambda audit: (audit.release.created, audit.metrics))), unreadable)
+    trainings, lacking = kept_trainings(receipts, dataset=dataset, model=model)
+    in_order = tuple(sorted(audits, key=lambda audit: (audit.release.created, audit.metrics)))
+    return History(in_order, unreadable + lacking, trainings)
 
 
 def kept_audit(path: Path) -> AuditResult:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from auditor_client.asking.training import require_auditable, training_of
 from auditor_client.audits.asking import TrainingAsking
 from auditor_client.audits.questioning import Step
-from auditor_client.audits.result import AuditResult
+from auditor_client.audits.result import AuditResult, program_versions
 from auditor_client.dataset_words import DatasetWords
 from auditor_client.errors import HolderLied, HolderUnavailable, ReceiptsDamaged
 from auditor_client.exchange.answers import ChargedAnswers, KeptAnswer
@@ -21,12 +21,14 @@ from auditor_client.exchange.training_steps import check_training_quote
 from auditor_client.exchange.training_verification import verified_training
 from auditor_client.findings.reading import Reading
 from auditor_client.findings.training import Trained, require_ratio, trained
+from auditor_client.findings.training_notes import TrainingNote, TrainingNotes
 from auditor_client.models.formats.own_json import OwnModel, load_file, rules_document, score_document
 from auditor_client.report.terminal import training_lines
 from auditor_client.report.training_data import TrainingData, training_data, training_description
 from auditor_client.report.training_document import training_document
 from auditor_client.report.view import Shown, View
 from auditor_client.text import loss_words
+from shared.canonical import sha256_name
 from shared.datasets import DatasetDescription
 from shared.rules import Rule
 from shared.trainings import TrainedScore, TrainingQuote, TrainingRelease, training_identity
@@ -60,6 +62,11 @@ class TrainingResult(Shown):
         return self.trained.kept.receipt
 
     @property
+    def note(self) -> TrainingNote:
+        """Which ratio it was decided for, and how, to compute everything again."""
+        return TrainingNote.of(self.trained, sha256_name(self.model_text.encode()))
+
+    @property
     def met(self) -> bool:
         """Whether the model is shown to meet the ratio, on the records that it was trained on."""
         return self.trained.met
@@ -91,7 +98,7 @@ class TrainingResult(Shown):
     def view(self) -> View[TrainingData]:
         """What was learned, what it cost, and how fair and how accurate it is."""
         data = partial(training_data, self.trained, self.audit)
-        document = partial(training_document, self.trained, self.audit)
+        document = partial(training_document, self.trained, self.audit, program_versions())
         return View("A trained model", "48rem", "training.html.j2", data, training_lines, document)
 
     def to_frame(self) -> "pd.DataFrame":
@@ -151,7 +158,7 @@ class TrainingResult(Shown):
     @property
     def model(self) -> OwnModel:
         """The same as a model in memory, to audit."""
-        return load_file(self._model_text().encode(), "the trained model")
+        return load_file(self.model_text.encode(), "the trained model")
 
     def write_model(self, path: Path | str) -> Path:
         """Write the model into a file and return its path.
@@ -160,10 +167,12 @@ class TrainingResult(Shown):
             OSError: It cannot be written.
         """
         target = Path(path)
-        target.write_text(self._model_text(), encoding="utf-8")
+        target.write_bytes(self.model_text.encode())
         return target
 
-    def _model_text(self) -> str:
+    @cached_property
+    def model_text(self) -> str:
+        """The model's file."""
         return json.dumps(self.to_model(), indent=1, ensure_ascii=False) + "\n"
 
 
@@ -219,7 +228,9 @@ class Trainer:
                 "again later, and it is charged once.",
             )
         self.on_step("Deciding the leaves")
-        return TrainingResult(trained(dataset, answer, ratio=ratio, reading=asking.reading, reused=reused))
+        result = TrainingResult(trained(dataset, answer, ratio=ratio, reading=asking.reading, reused=reused))
+        TrainingNotes(self.receipts.directory).keep(result.note)
+        return result
 
     def _kept(self, receipt: Path, verified: Callable[..., TrainingRelease]) -> KeptAnswer[TrainingRelease]:
         """A kept answer, verified like a new one."""

@@ -29,19 +29,22 @@ def write(
     dataset: DatasetIfAny = None,
     connection: Annotated[Connection, Without(("holder_url", "key_file", "config"))],
 ) -> None:
-    """Write kept audits into an evidence bundle."""
+    """Write kept audits and trainings into an evidence bundle."""
     with clear_errors():
         require_writable(file)
         directory = Receipts(connection.receipts or (chosen[0].parent if chosen else DEFAULT_RECEIPTS))
-        audits = stored_history(directory, dataset=dataset).audits
+        history = stored_history(directory, dataset=dataset)
+        audits, trainings = history.audits, history.trainings
         if chosen:
             wanted = {path.name for path in chosen}
             audits = tuple(audit for audit in audits if audit.receipt.name in wanted)
-            lacking = wanted - {audit.receipt.name for audit in audits}
+            trainings = tuple(one for one in trainings if one.kept.receipt.name in wanted)
+            lacking = wanted - {audit.receipt.name for audit in audits} - {one.kept.receipt.name for one in trainings}
             if lacking:
                 raise ReceiptsDamaged(f"{min(lacking)} is no receipt with a note in {directory.directory}.")
-        write_bundle(file, audits, directory)
-        typer.echo(f"{file}: {len(audits)} {'audit' if len(audits) == 1 else 'audits'}.")
+        write_bundle(file, audits, directory, trainings)
+        trained = f", {len(trainings)} {'training' if len(trainings) == 1 else 'trainings'}" if trainings else ""
+        typer.echo(f"{file}: {len(audits)} {'audit' if len(audits) == 1 else 'audits'}{trained}.")
 
 
 @app.command()
@@ -64,6 +67,11 @@ def check(
                 ("Audit", "Dataset", "Finding"),
                 [(f"{one.name[:12]}…", one.dataset, one.fault or one.remark or "good") for one in found.checks],
             )
+            if found.trainings:
+                print_table(
+                    ("Training", "Dataset", "Finding"),
+                    [(f"{one.name[:12]}…", one.dataset, one.fault or one.remark or "good") for one in found.trainings],
+                )
             for fault in found.faults:
                 typer.echo(fault)
             if keys is None:

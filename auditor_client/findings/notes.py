@@ -40,6 +40,10 @@ def _of_an_edition(noted: Any) -> Any:
     return {"edition": 1, **noted} if isinstance(noted, dict) else noted
 
 
+NotedReading = Annotated[Reading, BeforeValidator(_of_an_edition)]
+"""A reading as a note has it: of the first edition of the estimator where it names none."""
+
+
 class NotedRule(BaseModel):
     """A rule of the model, and what it decides."""
 
@@ -94,7 +98,7 @@ class Note(BaseModel):
     dataset: DatasetDescription
     request: AuditRequest
     plan: Plan
-    reading: Annotated[Reading, BeforeValidator(_of_an_edition)]
+    reading: NotedReading
     model: ModelDigest
     rules: tuple[NotedRule, ...]
     supports: dict[str, int] | None

@@ -68,6 +68,7 @@ READERS: Final = (
 )
 """The first whose kind a file is loads it."""
 
+_OWN: Final = f"{_FORMATS}own_json.OwnModel"
 _WRAPPERS: Final = {
     "sklearn.pipeline.Pipeline": lambda model: model.steps[-1][1],
     "sklearn.frozen._frozen.FrozenEstimator": lambda model: model.estimator,
@@ -91,7 +92,8 @@ def read_model(model: Any, request: ModelRequest) -> tuple[ReadModel, str | None
         request: The columns to read it over, and which decisions are favourable.
 
     Returns:
-        The model, and the SHA-256 of its file, "sha256:<hex>", or None if it came from memory.
+        The model, and the SHA-256 of its file, "sha256:<hex>", or None if it came from memory. A model of our own
+        format in memory has the file that it would be written as.
 
     Raises:
         ModelRefused: It cannot be read exactly; the text says what would help.
@@ -99,7 +101,7 @@ def read_model(model: Any, request: ModelRequest) -> tuple[ReadModel, str | None
     if isinstance(model, str | Path):
         content, name = model_file(model), Path(model).name
         return read_object(load_object(content, name), request), sha256_name(content)
-    return read_object(model, request), None
+    return read_object(model, request), model.digest if _class_name(model) == _OWN else None
 
 
 def read_object(model: Any, request: ModelRequest) -> ReadModel:

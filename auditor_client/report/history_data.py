@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from datetime import UTC
 from functools import partial
 
+from auditor_client.asking.training import PROMISING
+from auditor_client.dataset_words import DatasetWords
+from auditor_client.exchange.answers import KeptAnswer
 from auditor_client.findings.finding import Finding, MetricEstimate
+from auditor_client.findings.training_notes import TrainingNote
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.facts import Fact, model_digest
 from auditor_client.report.formats import known, ratio, sensitive_words
@@ -13,7 +17,10 @@ from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.subject import subject
 from auditor_client.text import loss_words
 from shared.amounts import NO_LOSS
-from shared.wording import joined, said
+from shared.metadata import DatasetMetadata
+from shared.releases import Release
+from shared.trainings import TrainingRelease
+from shared.wording import joined, plain, said
 
 _RATIOS = LinearAxis(0.0, 1.0, 2)
 
@@ -39,17 +46,39 @@ class HistoryRow:
 
 
 @dataclass(frozen=True, slots=True)
+class TrainingRow:
+    """A trained model; its file and the receipt by the beginnings of their digests."""
+
+    when: str
+    dataset: str
+    version: str
+    algorithm: str
+    predicts: str
+    by: str
+    wanted: str
+    model: str
+    receipt: str
+    cost: str
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryData:
-    """Audits over time: what all of them are about, and a row for each audit and metric."""
+    """Audits over time: what all of them are about, and a row for each audit and metric; and one for each training."""
 
     facts: tuple[Fact, ...]
     rows: tuple[HistoryRow, ...]
+    trainings: tuple[TrainingRow, ...] = ()
 
 
-def history_data(findings: Sequence[Finding]) -> HistoryData:
+Kept = Sequence[tuple[TrainingNote, KeptAnswer[TrainingRelease]]]
+"""Trainings as they were decided, with their answers."""
+
+
+def history_data(findings: Sequence[Finding], trainings: Kept = ()) -> HistoryData:
     """Audits in their order; what an answer cost stands once, where it is read first."""
-    releases = {finding.release.id: finding.release for finding in findings}
-    keys = {finding.key.id: finding.key.public_key for finding in findings}
+    releases: dict[str, Release | TrainingRelease] = {finding.release.id: finding.release for finding in findings}
+    releases |= {kept.release.id: kept.release for _, kept in trainings}
+    keys = {key.id: key.public_key for key in (*(one.key for one in findings), *(kept.key for _, kept in trainings))}
     rows: list[HistoryRow] = []
     listed_already: set[str] = set()
     for finding in findings:
@@ -58,7 +87,12 @@ def history_data(findings: Sequence[Finding]) -> HistoryData:
             cost = said("the same answer") if again else loss_words(finding.release.charge)
             rows.append(_row(finding, metric, estimate, cost))
             listed_already.add(finding.release.id)
-    if not rows:
+    trained = []
+    for note, kept in trainings:
+        again = kept.release.id in listed_already
+        trained.append(_training_row(note, kept, said("the same answer") if again else loss_words(kept.release.charge)))
+        listed_already.add(kept.release.id)
+    if not releases:
         return HistoryData((), ())
     spent = sum((release.charge for release in releases.values()), NO_LOSS)
     return HistoryData(
@@ -71,6 +105,28 @@ def history_data(findings: Sequence[Finding]) -> HistoryData:
             ),
         ),
         tuple(rows),
+        tuple(trained),
+    )
+
+
+def _words(note: TrainingNote) -> DatasetWords:
+    return DatasetWords(note.dataset.name, note.dataset.table, note.dataset.metadata or DatasetMetadata())
+
+
+def _training_row(note: TrainingNote, kept: KeptAnswer[TrainingRelease], cost: str) -> TrainingRow:
+    release, words = kept.release, _words(note)
+    training = release.training
+    return TrainingRow(
+        when=f"{release.created.astimezone(UTC):%Y-%m-%d %H:%M}",
+        dataset=words.title,
+        version=str(release.version),
+        algorithm=training.algorithm.name,
+        predicts=words.column(training.label),
+        by=" × ".join(words.columns(training.sensitive)),
+        wanted=plain(note.ratio) if training.algorithm.name in PROMISING else said("none promised"),
+        model=note.model.removeprefix("sha256:")[:12],
+        receipt=kept.receipt.stem[:12],
+        cost=cost,
     )
 
 

@@ -9,15 +9,18 @@ from auditor_client.asking.question import Question
 from auditor_client.errors import AuditorError
 from auditor_client.estimation.results import Attribution, Comparison, Estimate, JudgedFigures, OddsEstimate
 from auditor_client.estimation.size_rule import SizeRule
+from auditor_client.exchange.answers import KeptAnswer
 from auditor_client.findings import insight
 from auditor_client.findings.direct_use import direct_use
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.mending import Mended
+from auditor_client.findings.training_notes import TrainingNote
 from auditor_client.planning.forecasts import Expectation, Forecast
 from auditor_client.report import headlines, prose
 from auditor_client.report.subject import subject
 from shared.datasets import Budget
 from shared.plans import Quote
+from shared.trainings import TrainingRelease
 
 FORMATS: Final = ("pafer-audit/2", "pafer-audit/3", "pafer-audit/4")
 """Of documents of audits. The third has the reading, and for each metric its threshold and both verdicts: before it
@@ -287,8 +290,12 @@ def _joined_forecast(forecast: Forecast) -> dict[str, Any]:
     return {"joined": {"kept": of_kept.kept, "now": now, "then": _expected(of_kept.then)}}
 
 
-def history_document(findings: Sequence[Finding], unreadable: int) -> dict[str, Any]:
-    """Audits over time as JSON values."""
+def history_document(
+    findings: Sequence[Finding],
+    unreadable: int,
+    trainings: Sequence[tuple[TrainingNote, KeptAnswer[TrainingRelease]]] = (),
+) -> dict[str, Any]:
+    """Audits over time as JSON values, and trainings as they were decided."""
     return {
         "audits": [
             {
@@ -308,6 +315,23 @@ def history_document(findings: Sequence[Finding], unreadable: int) -> dict[str, 
                 "metrics": {name: estimate_document(estimate) for name, estimate in finding.estimates.items()},
             }
             for finding in findings
+        ],
+        "trainings": [
+            {
+                "created": kept.release.created.isoformat(),
+                "release": kept.release.id,
+                "dataset": kept.release.dataset,
+                "version": kept.release.version,
+                "algorithm": kept.release.training.algorithm.name,
+                "label": kept.release.training.label,
+                "sensitive": list(kept.release.training.sensitive),
+                "ratio": note.ratio,
+                "model_file": note.model,
+                "receipt": kept.receipt.name,
+                "key": kept.release.key,
+                "charge": kept.release.charge.document(),
+            }
+            for note, kept in trainings
         ],
         "unreadable": unreadable,
     }

@@ -157,12 +157,17 @@ def comparison_lines(comparison: ComparisonData) -> list[str]:
 
 def history_lines(history: HistoryData) -> list[str]:
     """Audits over time, one line for each metric."""
-    if not history.rows:
+    if not history.rows and not history.trainings:
         return ["No audits are kept here."]
     rows = [
         f"{row.when}  {row.dataset} v{row.version}  by {row.by}  of {row.audited}  {row.metric}: {row.ratio} "
         f"{row.interval}  {row.verdict}  {row.cost}  receipt {row.receipt}"
         for row in history.rows
+    ]
+    rows += [
+        f"{row.when}  {row.dataset} v{row.version}  trained by {row.algorithm} for {row.predicts}, fair by {row.by}  "
+        f"wanted ratio: {row.wanted}  model {row.model}  {row.cost}  receipt {row.receipt}"
+        for row in history.trainings
     ]
     return [*rows, "", *(f"{fact.term}: {fact.text}" for fact in history.facts)]
 

@@ -1,5 +1,6 @@
 """A trained model as a JSON document, for machines and archives."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from auditor_client.findings.finding import Finding
@@ -14,7 +15,7 @@ _FIGURES: Final = (
 )  # fmt: skip
 
 
-def training_document(trained: Trained, audit: Finding | None) -> dict[str, Any]:
+def training_document(trained: Trained, audit: Finding | None, versions: Mapping[str, str]) -> dict[str, Any]:
     """A trained model as JSON values; `answer` is the holder's answer as it came, so its signature can be checked."""
     release, tree = trained.release, trained.tree
     return {
@@ -50,6 +51,7 @@ def training_document(trained: Trained, audit: Finding | None) -> dict[str, Any]
         ],
         "promises_ratio": tree is not None,
         "audit": None if audit is None else {"accuracy": _accuracy(audit), **audit_document(audit)},
+        "versions": dict(versions),
         "answer": dict(trained.kept.document),
     }
 

@@ -38,6 +38,7 @@ from auditor_client.models.nameable import nameable_column
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
 from auditor_client.models.tree import DecisionRule
 from shared import limits
+from shared.canonical import sha256_name
 from shared.columns import DerivedColumn, ScoreOrigin, extended
 from shared.problems import PlanRefused
 from shared.rules import Predicate, Rule
@@ -62,9 +63,10 @@ _Names = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class OwnModel:
-    """A parsed document of our own format."""
+    """A parsed document of our own format, and the SHA-256 of its file, "sha256:<hex>"."""
 
     document: DocumentPart
+    digest: str
 
 
 def load_file(content: bytes, name: str) -> OwnModel:
@@ -90,7 +92,7 @@ def load_file(content: bytes, name: str) -> OwnModel:
         *_MADE_OF,
         *_LIMITS,
     )
-    return OwnModel(document)
+    return OwnModel(document, sha256_name(content))
 
 
 def rules_document(

@@ -1,0 +1,63 @@
+"""Kept trainings: the notes of a receipts directory with the answers that they are of."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from auditor_client.audits.training import TrainingResult
+from auditor_client.errors import AuditorError
+from auditor_client.exchange.answers import KeptAnswer
+from auditor_client.exchange.calls import parsed
+from auditor_client.exchange.receipts import Receipts
+from auditor_client.exchange.training_verification import signed_training
+from auditor_client.findings.training_notes import TrainingNote, TrainingNotes
+from shared.trainings import TrainingRelease
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTraining:
+    """A training as it was decided, and its verified answer.
+
+    Attributes:
+        note: For which ratio, with which decisions.
+        kept: The answer.
+    """
+
+    note: TrainingNote
+    kept: KeptAnswer[TrainingRelease]
+
+    @property
+    def result(self) -> TrainingResult:
+        """The model with all that is known of it, computed again."""
+        return TrainingResult(self.note.trained(self.kept))
+
+
+def kept_trainings(
+    receipts: Receipts, *, dataset: str | None = None, model: str | None = None
+) -> tuple[tuple[KeptTraining, ...], int]:
+    """The trainings that a receipts directory has notes of, the earliest first, and how many have no good receipt.
+
+    Of one dataset alone; of one model alone, by the beginning of the digest of its file.
+    """
+    found, unreadable = list[KeptTraining](), 0
+    for note in _notes(receipts.directory, dataset, model):
+        try:
+            found.append(KeptTraining(note, _answer(receipts, note.release)))
+        except (OSError, AuditorError):
+            unreadable += 1
+    return tuple(sorted(found, key=lambda one: (one.kept.release.created, one.note.ratio, one.note.name))), unreadable
+
+
+def _notes(directory: Path, dataset: str | None, model: str | None) -> Iterator[TrainingNote]:
+    for note in TrainingNotes(directory).read():
+        of_model = model is None or note.model.removeprefix("sha256:").startswith(model.removeprefix("sha256:"))
+        if of_model and dataset in (None, note.dataset.name):
+            yield note
+
+
+def _answer(receipts: Receipts, name: str) -> KeptAnswer[TrainingRelease]:
+    """A kept answer whose signature holds."""
+    path, keys = receipts.path(name), receipts.pinned()
+    document = parsed(path.read_bytes(), path.name)
+    release = signed_training(document, keys)
+    return KeptAnswer(release, document, path, next(key for key in keys.keys if key.id == release.key))
