@@ -57,6 +57,7 @@ class TrainingRow:
     by: str
     wanted: str
     model: str
+    audits: str
     receipt: str
     cost: str
 
@@ -90,7 +91,9 @@ def history_data(findings: Sequence[Finding], trainings: Kept = ()) -> HistoryDa
     trained = []
     for note, kept in trainings:
         again = kept.release.id in listed_already
-        trained.append(_training_row(note, kept, said("the same answer") if again else loss_words(kept.release.charge)))
+        audits = dict.fromkeys(one.receipt.stem[:12] for one in findings if one.model.file == note.model)
+        cost = said("the same answer") if again else loss_words(kept.release.charge)
+        trained.append(_training_row(note, kept, tuple(audits), cost))
         listed_already.add(kept.release.id)
     if not releases:
         return HistoryData((), ())
@@ -113,7 +116,9 @@ def _words(note: TrainingNote) -> DatasetWords:
     return DatasetWords(note.dataset.name, note.dataset.table, note.dataset.metadata or DatasetMetadata())
 
 
-def _training_row(note: TrainingNote, kept: KeptAnswer[TrainingRelease], cost: str) -> TrainingRow:
+def _training_row(
+    note: TrainingNote, kept: KeptAnswer[TrainingRelease], audits: tuple[str, ...], cost: str
+) -> TrainingRow:
     release, words = kept.release, _words(note)
     training = release.training
     return TrainingRow(
@@ -125,6 +130,7 @@ def _training_row(note: TrainingNote, kept: KeptAnswer[TrainingRelease], cost: s
         by=" × ".join(words.columns(training.sensitive)),
         wanted=plain(note.ratio) if training.algorithm.name in PROMISING else said("none promised"),
         model=note.model.removeprefix("sha256:")[:12],
+        audits=", ".join(audits),
         receipt=kept.receipt.stem[:12],
         cost=cost,
     )

@@ -167,6 +167,7 @@ def history_lines(history: HistoryData) -> list[str]:
     rows += [
         f"{row.when}  {row.dataset} v{row.version}  trained by {row.algorithm} for {row.predicts}, fair by {row.by}  "
         f"wanted ratio: {row.wanted}  model {row.model}  {row.cost}  receipt {row.receipt}"
+        f"{f'  audited: receipt {row.audits}' if row.audits else ''}"
         for row in history.trainings
     ]
     return [*rows, "", *(f"{fact.term}: {fact.text}" for fact in history.facts)]

@@ -120,14 +120,15 @@ class TrainingData:
 def training_data(trained: Trained, audit: Finding | None) -> TrainingData:
     """Everything that is to be shown of a trained model, and of an audit of it if there is one."""
     tree = trained.tree
+    by_group = not isinstance(trained.release.training.algorithm, PrivateFairTree)
     return TrainingData(
         verdict="none" if tree is None else "meets" if tree.met else "undecided",
-        headline=_headline(trained),
+        headline=_headline(trained, audited=audit is not None),
         explanation=_explanation(trained, audited=audit is not None),
         cost=_cost(trained),
         level=percent_level(trained.reading.level),
         facts=tuple(_facts(trained)),
-        steps=tuple(map(_step, trained.release.steps)),
+        steps=tuple(_step(step, by_group=by_group) for step in trained.release.steps),
         wanted=100 * trained.wanted,
         bars=() if tree is None else _bars(trained, tree),
         ticks=_RATIOS.ticks,
@@ -172,10 +173,12 @@ def _columns(trained: Trained) -> str:
     return listed(trained.words.columns(_sensitive(trained)))
 
 
-def _headline(trained: Trained) -> str:
+def _headline(trained: Trained, *, audited: bool) -> str:
     tree, words = trained.tree, {"wanted": plain(trained.wanted), "columns": _columns(trained)}
     if trained.alike:
         return said("The trained tree decides alike about everybody: it is of no use.")
+    if tree is None and audited:
+        return said("A model was trained, and nobody was counted by group of whom it decides about.")
     if tree is None:
         return said("A model was trained, and nobody was counted by group of whom it decides about: audit it.")
     if tree.estimated:
@@ -243,8 +246,9 @@ def _facts(trained: Trained) -> Iterator[Fact]:
     yield Fact(said("Receipt"), trained.kept.receipt.name, exact=True)
 
 
-def _step(step: TrainingStep) -> StepLine:
-    return StepLine(step.name, _BUYS[step.measures], decimal(step.epsilon), plain(step.scale, 3))
+def _step(step: TrainingStep, *, by_group: bool) -> StepLine:
+    buys = _BUYS[step.measures] if by_group or step.measures != "counts" else said("counting people by label")
+    return StepLine(step.name, buys, decimal(step.epsilon), plain(step.scale, 3))
 
 
 def _bars(trained: Trained, tree: DecidedTree) -> tuple[RatioBar, ...]:

@@ -57,6 +57,8 @@ def test_trainings_are_listed_with_what_they_cost_and_which_version_they_are_of(
     assert "trained by fair_tree for repaid, fair by sex  wanted ratio: 0.7" in text
     assert text.count("the same answer") == 2  # of the audit's second figure, and of the tree's second ratio
     assert "none promised" in text
+    assert text.count("audited: receipt ") == 1
+    assert f"audited: receipt {history.audits[0].receipt.stem[:12]}" in text
     assert "ε = 24.02" in text
     assert "What was trained" in page
     for language in LANGUAGES[1:]:

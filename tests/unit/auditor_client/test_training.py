@@ -386,6 +386,9 @@ def test_a_published_model_is_audited_in_the_same_run(auditor: Auditor, algorith
 
     assert result.audit is not None
     assert "the audit below says" in result.to_html()
+    assert "audit it" not in result.to_html()
+    assert "counting people by label and group" not in result.to_html()
+    assert ("counting people by label" in result.to_html()) == (algorithm == "private_fair_tree")
     assert "Audited on register, version 3" in result.summary()
     assert result.to_document()["spent"] == {"epsilon": "11", "delta": "0"}
 
