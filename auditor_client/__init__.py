@@ -18,6 +18,7 @@ from auditor_client.audits.mending import Mending
 from auditor_client.audits.planned import PlannedAudit
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.training import TrainingResult
+from auditor_client.audits.watching import WatchedVerdict
 from auditor_client.errors import AuditorError
 from auditor_client.estimation.results import (
     Attribution,
@@ -61,4 +62,5 @@ __all__ = [
     "TrainingResult",
     "Tree",
     "Verdict",
+    "WatchedVerdict",
 ]

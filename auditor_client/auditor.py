@@ -23,12 +23,13 @@ from auditor_client.audits.comparing import (
     counting_nothing_else,
     require_comparable,
 )
-from auditor_client.audits.history import History, stored_history
+from auditor_client.audits.history import History, kept_audit, stored_history
 from auditor_client.audits.mending import Mending, mend
 from auditor_client.audits.planned import PlannedAudit
 from auditor_client.audits.questioning import NOT_COUNTED, Questioning, Step
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.training import Trainer, TrainingResult
+from auditor_client.audits.watching import WatchedVerdict, WatchKeeper, watch_of
 from auditor_client.errors import QuestionRefused
 from auditor_client.exchange.calls import HttpClient
 from auditor_client.exchange.columns import LinkedColumn, LinkedColumns, send_values
@@ -392,6 +393,40 @@ class Auditor:
         request_of_audit = asked.following.request(result.release.training.sensitive)
         judged_by = asked.reading.model_copy(update={} if ratio == FOUR_FIFTHS else {"threshold": ratio})
         return replace(result, audit=self.audit(result.model, audited.name, request_of_audit, reading=judged_by))
+
+    def watch(
+        self, audit: AuditResult | Path | str, epsilon: PrivacyAmount, *, margin: int = 0, draw: int = 1
+    ) -> WatchedVerdict:
+        """Have the holder watch the verdict of an audit in every version from its own on. Spends ε, once.
+
+        Args:
+            audit: What found the verdict; or its receipt, or its note in the receipts' "questions".
+            epsilon: The privacy loss of all answers together, from 0.001 to 10.
+            margin: Say a change when so many people are left until it; below 0, so many beyond it.
+            draw: Another number sets another watch, and is charged again.
+
+        Raises:
+            QuestionRefused: The audit has no verdict that can be watched; nothing is spent.
+            BudgetExhausted, CapExhausted: It costs more than is left; nothing is spent.
+            HolderUnavailable: No answer; asking again costs nothing more.
+            HolderLied: The answer cannot be trusted; it is kept as evidence.
+        """
+        found = audit if isinstance(audit, AuditResult) else kept_audit(Path(audit))
+        watched = watch_of(found, epsilon, margin=margin, draw=draw)
+        dataset = self._description(found.release.dataset)
+        return self._watches.set(watched, dataset, self._holder.budget(dataset.name).auditor)
+
+    def watches(self, dataset: str) -> tuple[WatchedVerdict, ...]:
+        """Your watches about a dataset with their answers, the oldest first; spends nothing.
+
+        Raises:
+            HolderLied: An answer cannot be trusted.
+        """
+        return self._watches.every(self._description(dataset))
+
+    @property
+    def _watches(self) -> WatchKeeper:
+        return WatchKeeper(self._holder, self._receipts, self._on_step)
 
     def verify(self) -> ReceiptsReport:
         """Check all receipts: signatures, identities, and that the holder's ledger still has their entries.

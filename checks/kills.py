@@ -22,7 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -131,7 +131,8 @@ _AFTER: Final = (
 )
 STEPS: Final = {
     "plans": (*_BEFORE, *_PLANNED, *_AFTER), "trainings": (*_BEFORE, *_LEARNED, *_AFTER),
-    "watches": (*_BEFORE, *_WATCHED, *_AFTER, *_ANSWERED),
+    # An answer of the watch before may come to the same steps while the next is being set.
+    "watches": (*_BEFORE, *_WATCHED, *(replace(step, charged=None) for step in _AFTER), *_ANSWERED),
 }  # fmt: skip
 """By what is asked."""
 

@@ -10,6 +10,7 @@ from auditor_client.asking.request import PARITY
 from auditor_client.audits.kept_trainings import KeptTraining, kept_trainings
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import finding, stored_answers
+from auditor_client.audits.watching import kept_watches
 from auditor_client.errors import AuditorError, ReceiptsDamaged
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.findings.finding import StoredAnswer
@@ -18,6 +19,7 @@ from auditor_client.report.history_data import HistoryData, history_data
 from auditor_client.report.json_document import history_document
 from auditor_client.report.terminal import history_lines
 from auditor_client.report.view import Shown, View
+from auditor_client.report.watch_data import KeptWatch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,12 +32,14 @@ class History(Shown):
     Attributes:
         audits: Each as it would be shown today: the same answer, by the edition of the estimator that its note names.
         trainings: Kept trainings, the earliest first.
+        watches: Those whose receipts are kept, with the answers that are.
         unreadable: How many notes have no receipt that can be read; `auditor verify` says more.
     """
 
     audits: tuple[AuditResult, ...]
     unreadable: int = 0
     trainings: tuple[KeptTraining, ...] = ()
+    watches: tuple[KeptWatch, ...] = ()
 
     def __len__(self) -> int:
         return len(self.audits)
@@ -47,8 +51,8 @@ class History(Shown):
     def view(self) -> View[HistoryData]:
         """One line for each audit and metric, and for each training."""
         kept = [(one.note, one.kept) for one in self.trainings]
-        data = partial(history_data, self.audits, kept)
-        document = partial(history_document, self.audits, self.unreadable, kept)
+        data = partial(history_data, self.audits, kept, self.watches)
+        document = partial(history_document, self.audits, self.unreadable, kept, self.watches)
         return View("Audits over time", "30rem", "history.html.j2", data, history_lines, document)
 
     def to_frame(self) -> "pd.DataFrame":
@@ -80,7 +84,8 @@ def stored_history(receipts: Receipts, *, dataset: str | None = None, model: str
             unreadable += 1
     trainings, lacking = kept_trainings(receipts, dataset=dataset, model=model)
     in_order = tuple(sorted(audits, key=lambda audit: (audit.release.created, audit.metrics)))
-    return History(in_order, unreadable + lacking, trainings)
+    watches = () if model is not None else kept_watches(receipts, dataset)
+    return History(in_order, unreadable + lacking, trainings, watches)
 
 
 def kept_audit(path: Path) -> AuditResult:

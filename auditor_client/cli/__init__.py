@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
-from auditor_client.cli import audits, bundles, columns, holders, trainings
+from auditor_client.cli import audits, bundles, columns, holders, trainings, watches
 
 OFFER: Final = "What there is"
 AUDITS: Final = "Audits"
@@ -94,6 +94,7 @@ app.command(rich_help_panel=OWN, epilog=_examples("auditor columns --dataset reg
 app.command(rich_help_panel=EVIDENCE, epilog=_examples("auditor verify receipts", "auditor verify receipts --offline"))(
     holders.verify
 )
+app.add_typer(watches.app, name="watch", rich_help_panel=AUDITS)
 app.add_typer(bundles.app, name="bundle", rich_help_panel=EVIDENCE)
 
 __all__ = ["app"]

@@ -22,7 +22,9 @@ from shared.columns import ColumnDescription, DerivedColumn
 from shared.datasets import Budget, DatasetDescription
 from shared.plans import Plan, Quote
 from shared.releases import LedgerPosition, SigningKeys
+from shared.text import ColumnId
 from shared.trainings import Training, TrainingQuote
+from shared.watches import Watch, WatchQuote
 
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
 
@@ -80,6 +82,18 @@ class _Columns(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     columns: tuple[ColumnDescription, ...]
+
+
+class _WatchName(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    id: ColumnId
+
+
+class _Watches(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    watches: tuple[_WatchName, ...]
 
 
 class HolderClient(HttpCaller):
@@ -142,6 +156,29 @@ class HolderClient(HttpCaller):
         """
         _ = training.pinned_version
         return self._release(f"{_dataset_path(dataset)}/trainings", _body(training))
+
+    def watch_quote(self, dataset: str, watch: Watch) -> WatchQuote:
+        """A watch's price and noise; touches neither records nor budget."""
+        path = f"{_dataset_path(dataset)}/watches/quotes"
+        return _fitted(WatchQuote, self.call("POST", path, _body(watch)), path)
+
+    def watch(self, dataset: str, watch: Watch) -> UnverifiedRelease:
+        """Have a verdict watched: charged once, however often it is asked.
+
+        Raises:
+            ValueError: The watch is not pinned to a version of the records, as for `release`.
+        """
+        _ = watch.pinned_version
+        return self._release(f"{_dataset_path(dataset)}/watches", _body(watch))
+
+    def watches(self, dataset: str) -> tuple[str, ...]:
+        """The ids of this auditor's own watches about a dataset, in the order in which they were set."""
+        return tuple(one.id for one in self._get_of(dataset, _Watches, "/watches").watches)
+
+    def watch_report(self, dataset: str, name: str) -> dict[str, Any]:
+        """A watch with its answers, unverified, with every field as it came."""
+        path = f"{_dataset_path(dataset)}/watches/{quoted(name, safe=':')}"
+        return parsed(self.call("GET", path), path)
 
     def columns(self, dataset: str) -> tuple[ColumnDescription, ...]:
         """This auditor's own derived columns of a dataset."""
@@ -211,7 +248,7 @@ def _column_path(dataset: str, name: str) -> str:
     return f"{_dataset_path(dataset)}/columns/{quoted(name, safe=':')}"
 
 
-def _body(asked: Plan | Training) -> bytes:
+def _body(asked: Plan | Training | Watch) -> bytes:
     return json.dumps(asked.document()).encode()
 
 

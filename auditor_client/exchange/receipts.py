@@ -6,6 +6,7 @@ false, as evidence. The keys of first contact are trusted; a later one only if a
 Nothing secret is written: not the auditor's key, and no part of a model but the rules that were asked.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,14 +19,21 @@ from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.training_verification import signed_training
 from auditor_client.exchange.verification import signed_release
+from auditor_client.exchange.watch_verification import signed_watch, signed_watch_answer
 from auditor_client.tables import Table
 from shared.canonical import sha256_name
 from shared.handovers import UnvouchedKey, require_vouched
 from shared.releases import LedgerPosition, Release, SigningKey, SigningKeys
 from shared.trainings import TrainingRelease
+from shared.watches import WatchAnswerRelease, WatchRelease
 
 _KEYS: Final = "keys.json"
 _REFUSED: Final = "refused"
+KeptRelease = Release | TrainingRelease | WatchRelease | WatchAnswerRelease
+_SIGNED: Final[Mapping[str, Callable[[Mapping[str, Any], SigningKeys], KeptRelease]]] = {
+    "training": signed_training, "watch": signed_watch, "watch_answer": signed_watch_answer,
+}  # fmt: skip
+"""What checks a receipt that has a member of that name; others are of plans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,7 @@ class ReceiptCheck:
     """
 
     file: Path
-    release: Release | TrainingRelease | None
+    release: KeptRelease | None
     fault: str | None
 
 
@@ -242,12 +250,13 @@ def _check(file: Path, keys: SigningKeys, holder: HolderClient | None, entries: 
     return ReceiptCheck(file, release, None if holder is None else _entry_fault(release.ledger, holder))
 
 
-def _read(file: Path, keys: SigningKeys) -> Release | TrainingRelease:
+def _read(file: Path, keys: SigningKeys) -> KeptRelease:
     try:
         document = parsed(file.read_bytes(), file.name)
     except (OSError, AuditorError) as error:
         raise ReceiptsDamaged("The file cannot be read as a release. Restore it from a copy.") from error
-    release = signed_training(document, keys) if "training" in document else signed_release(document, keys)
+    signed = next((check for member, check in _SIGNED.items() if member in document), signed_release)
+    release = signed(document, keys)
     if file.stem != release.id.removeprefix("sha256:"):
         raise ReceiptsDamaged(f"The file is not named after the release {release.id} in it. Rename it.")
     return release

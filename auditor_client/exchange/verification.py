@@ -22,8 +22,9 @@ from shared.refining import charged_before
 from shared.releases import AnswerToRequest, BadSignature, Release, ReleasedBatch, SigningKeys, verify_signature
 from shared.schema import Schema
 from shared.trainings import TrainingRelease
+from shared.watches import WatchAnswerRelease, WatchRelease
 
-AnyRelease = TypeVar("AnyRelease", Release, TrainingRelease)
+AnyRelease = TypeVar("AnyRelease", Release, TrainingRelease, WatchRelease, WatchAnswerRelease)
 
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 

@@ -15,6 +15,7 @@ from auditor_client.report.facts import Fact, model_digest
 from auditor_client.report.formats import known, ratio, sensitive_words
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.subject import subject
+from auditor_client.report.watch_data import KeptWatch, watch_fact
 from auditor_client.text import loss_words
 from shared.amounts import NO_LOSS
 from shared.metadata import DatasetMetadata
@@ -75,8 +76,8 @@ Kept = Sequence[tuple[TrainingNote, KeptAnswer[TrainingRelease]]]
 """Trainings as they were decided, with their answers."""
 
 
-def history_data(findings: Sequence[Finding], trainings: Kept = ()) -> HistoryData:
-    """Audits in their order; what an answer cost stands once, where it is read first."""
+def history_data(findings: Sequence[Finding], trainings: Kept = (), watches: Sequence[KeptWatch] = ()) -> HistoryData:
+    """Audits in their order; what an answer cost stands once, where it is read first. And what watches said last."""
     releases: dict[str, Release | TrainingRelease] = {finding.release.id: finding.release for finding in findings}
     releases |= {kept.release.id: kept.release for _, kept in trainings}
     keys = {key.id: key.public_key for key in (*(one.key for one in findings), *(kept.key for _, kept in trainings))}
@@ -95,13 +96,15 @@ def history_data(findings: Sequence[Finding], trainings: Kept = ()) -> HistoryDa
         cost = said("the same answer") if again else loss_words(kept.release.charge)
         trained.append(_training_row(note, kept, tuple(audits), cost))
         listed_already.add(kept.release.id)
+    watched = tuple(watch_fact(one.release, one.answers) for one in watches)
     if not releases:
-        return HistoryData((), ())
+        return HistoryData(watched, ())
     spent = sum((release.charge for release in releases.values()), NO_LOSS)
     return HistoryData(
         (
             Fact(said("Answers"), str(len(releases))),
             Fact(said("Spent on them"), loss_words(spent)),
+            *watched,
             *(
                 Fact(said("Signed by the holder’s key {name}", name=name), key, exact=True)
                 for name, key in keys.items()

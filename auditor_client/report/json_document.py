@@ -18,6 +18,7 @@ from auditor_client.findings.training_notes import TrainingNote
 from auditor_client.planning.forecasts import Expectation, Forecast
 from auditor_client.report import headlines, prose
 from auditor_client.report.subject import subject
+from auditor_client.report.watch_data import KeptWatch, watch_document
 from shared.datasets import Budget
 from shared.plans import Quote
 from shared.trainings import TrainingRelease
@@ -294,8 +295,9 @@ def history_document(
     findings: Sequence[Finding],
     unreadable: int,
     trainings: Sequence[tuple[TrainingNote, KeptAnswer[TrainingRelease]]] = (),
+    watches: Sequence[KeptWatch] = (),
 ) -> dict[str, Any]:
-    """Audits over time as JSON values, and trainings as they were decided."""
+    """Audits over time as JSON values, and trainings as they were decided; and watches, where some are kept."""
     return {
         "audits": [
             {
@@ -334,6 +336,7 @@ def history_document(
             for note, kept in trainings
         ],
         "unreadable": unreadable,
+        **({"watches": [watch_document(*one, pending=None, due=None) for one in watches]} if watches else {}),
     }
 
 

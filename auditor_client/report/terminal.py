@@ -158,7 +158,7 @@ def comparison_lines(comparison: ComparisonData) -> list[str]:
 def history_lines(history: HistoryData) -> list[str]:
     """Audits over time, one line for each metric."""
     if not history.rows and not history.trainings:
-        return ["No audits are kept here."]
+        return ["No audits are kept here.", *(f"{fact.term}: {fact.text}" for fact in history.facts)]
     rows = [
         f"{row.when}  {row.dataset} v{row.version}  by {row.by}  of {row.audited}  {row.metric}: {row.ratio} "
         f"{row.interval}  {row.verdict}  {row.cost}  receipt {row.receipt}"

@@ -158,5 +158,6 @@ def test_the_public_surface_is_what_it_says() -> None:
         "TrainingResult",
         "Tree",
         "Verdict",
+        "WatchedVerdict",
     ]
     assert all(hasattr(auditor_client, name) for name in auditor_client.__all__)

@@ -1,0 +1,194 @@
+"""A verdict that the holder watches: set from a kept audit, and looked at again for nothing (8-time §3)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from auditor_client.asking.request import PARITY, VERDICT, PrivacyAmount
+from auditor_client.audits.questioning import Step
+from auditor_client.audits.result import AuditResult
+from auditor_client.errors import AuditorError, HolderLied, QuestionRefused
+from auditor_client.exchange.answers import ChargedAnswers
+from auditor_client.exchange.calls import parsed
+from auditor_client.exchange.holder import HolderClient
+from auditor_client.exchange.receipts import Receipts
+from auditor_client.exchange.watch_verification import (
+    check_watch_quote,
+    signed_watch,
+    signed_watch_answer,
+    verified_answers,
+    verified_watch,
+)
+from auditor_client.report.view import Shown, View
+from auditor_client.report.watch_data import KeptWatch, WatchData, watch_data, watch_document, watch_lines
+from auditor_client.text import first_fault, loss_words
+from shared.canonical import canonical_bytes
+from shared.datasets import DatasetDescription
+from shared.watches import Watch, WatchAnswerRelease, WatchRelease
+
+_VERDICTS: Final = ("meets", "fails")
+
+
+@dataclass(frozen=True, repr=False)
+class WatchedVerdict(Shown):
+    """A watch with its answers so far, all verified.
+
+    Attributes:
+        dataset: As the holder describes it.
+        release: The watch as it was set.
+        answers: One for each version that was answered, in order.
+        pending: The version that is to be answered; None where none is.
+        due: When that is there at the earliest, in UTC.
+        receipt: The file that keeps the watch; each answer has one of its own.
+    """
+
+    dataset: DatasetDescription
+    release: WatchRelease
+    answers: tuple[WatchAnswerRelease, ...]
+    pending: int | None
+    due: str | None
+    receipt: Path
+
+    @property
+    def changed_at(self) -> int | None:
+        """The version at which the verdict had changed, as far as the noise lets it be known; None if it has not."""
+        return self.answers[-1].version if self.answers and self.answers[-1].watch_answer.changed else None
+
+    @cached_property
+    def view(self) -> View[WatchData]:
+        """What was watched, and what was answered."""
+        data = partial(watch_data, self.dataset, self.release, self.answers, pending=self.pending, due=self.due)
+        document = partial(watch_document, self.release, self.answers, pending=self.pending, due=self.due)
+        return View("A watched verdict", "30rem", "watch.html.j2", data, watch_lines, document)
+
+    def __repr__(self) -> str:
+        return f"<WatchedVerdict: {self.view.data.headline}>"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchKeeper:
+    """Has one holder watch, and keeps what it answers."""
+
+    holder: HolderClient
+    receipts: Receipts
+    on_step: Step
+
+    def set(self, watch: Watch, dataset: DatasetDescription, auditor: str) -> WatchedVerdict:
+        """Have a verdict watched: charged once, and the same watch again is answered from the holder's store.
+
+        Raises:
+            BudgetExhausted, CapExhausted: It costs more than is left; nothing is spent.
+            HolderUnavailable: No answer; asking again costs nothing more.
+            HolderLied: The answer cannot be trusted; it is kept as evidence.
+        """
+        self.on_step("Asking the price")
+        quote = self.holder.watch_quote(dataset.name, watch)
+        check_watch_quote(quote, watch=watch, dataset=dataset)
+        self.on_step(f"Setting the watch, {loss_words(quote.charge)} for all of its answers")
+        kept = ChargedAnswers(self.holder, self.receipts).answered(
+            lambda holder: holder.watch(dataset.name, watch),
+            lambda document, keys: verified_watch(
+                document, keys=keys, watch=watch, quote=quote, dataset=dataset, auditor=auditor
+            ),
+            again="Setting the same watch again costs nothing more.",
+        )
+        return self.shown(kept.release.id, dataset)
+
+    def every(self, dataset: DatasetDescription) -> tuple[WatchedVerdict, ...]:
+        """All watches that this auditor has set about a dataset, the oldest first; spends nothing."""
+        self.on_step("Reading the watches")
+        return tuple(self.shown(name, dataset) for name in self.holder.watches(dataset.name))
+
+    def shown(self, identity: str, dataset: DatasetDescription) -> WatchedVerdict:
+        """One of them, with the answers that it has now, each kept as a receipt."""
+        keys = self.receipts.pin(self.holder.keys())
+        report = self.holder.watch_report(dataset.name, identity)
+        made = _member(report, "watch", dict)
+        release = signed_watch(made, keys)
+        if release.id != identity:
+            raise HolderLied("The holder shows another watch than was asked for. Report it to its administrator.")
+        documents = _member(report, "answers", list)
+        answers = verified_answers(documents, keys=keys, watch=release)
+        receipt = self.receipts.keep(release.id, canonical_bytes(made))
+        for answer, document in zip(answers, documents, strict=True):
+            self.receipts.keep(answer.id, canonical_bytes(document))
+        due, pending = report.get("due"), report.get("pending")
+        return WatchedVerdict(
+            dataset, release, answers, pending if isinstance(pending, int) else None,
+            due if isinstance(due, str) else None, receipt,
+        )  # fmt: skip
+
+
+def kept_watches(receipts: Receipts, dataset: str | None = None) -> tuple[KeptWatch, ...]:
+    """The watches of a receipts directory, the oldest first, with the answers that are kept; about one dataset alone.
+
+    Receipts that cannot be trusted are left out, as those of audits are; `verify` reports them.
+    """
+    if not receipts.directory.is_dir():
+        return ()
+    keys, made = receipts.pinned(), list[WatchRelease]()
+    answers: dict[str, list[WatchAnswerRelease]] = {}
+    for file in receipts.files():
+        try:
+            document = parsed(file.read_bytes(), file.name)
+            if "watch" in document:
+                made.append(signed_watch(document, keys))
+            elif "watch_answer" in document:
+                answer = signed_watch_answer(document, keys)
+                answers.setdefault(answer.watch_answer.watch, []).append(answer)
+        except (OSError, AuditorError):
+            continue
+    return tuple(
+        KeptWatch(one, tuple(sorted(answers.get(one.id, ()), key=lambda answer: answer.version)))
+        for one in sorted(made, key=lambda one: one.created)
+        if dataset in (None, one.dataset)
+    )
+
+
+def watch_of(audit: AuditResult, epsilon: PrivacyAmount, *, margin: int = 0, draw: int = 1) -> Watch:
+    """The watch over the verdict that an audit came to, from its version of the records on.
+
+    Raises:
+        QuestionRefused: The audit has no such verdict, or it is about what no watch can compare.
+    """
+    question, estimate = audit.question, audit.estimates.get(PARITY)
+    verdict = "" if estimate is None else str(estimate.verdict.value)
+    if estimate is None or estimate.threshold is None or verdict not in _VERDICTS:
+        raise QuestionRefused(
+            "A watch is over a verdict of statistical parity, meets or fails, and this audit has none: audit more "
+            "exactly first."
+        )
+    if question.source.columns or question.strata or question.against or question.request.edges is not None:
+        raise QuestionRefused(
+            "A watch compares whom rules over declared columns accept: not scores, linked decisions, strata or two "
+            "models."
+        )
+    if estimate.left_out:
+        raise QuestionRefused(
+            "This verdict leaves out groups that are small, and a watch compares all: audit by fewer columns, or "
+            "without `judged`."
+        )
+    plan = question.changed(metrics=(PARITY,), strategy=VERDICT).plan
+    favourable, unfavourable = plan.batches[0].cells
+    try:
+        return Watch.model_validate(
+            {
+                "sensitive": list(plan.sensitive), "threshold": f"{estimate.threshold:.9f}".rstrip("0").rstrip("."),
+                "verdict": verdict, "margin": margin, "epsilon": str(epsilon), "version": plan.version, "draw": draw,
+                "favourable": favourable.model_dump(mode="json", exclude_none=True),
+                "unfavourable": unfavourable.model_dump(mode="json", exclude_none=True),
+            }
+        )  # fmt: skip
+    except ValidationError as error:
+        raise QuestionRefused(": ".join(first_fault(error)).lstrip(": ")) from error
+
+
+def _member(report: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
+    found = report.get(name)
+    if not isinstance(found, kind):
+        raise HolderLied(f"The holder shows a watch without {name!r}. Report it to its administrator.")
+    return found

@@ -1,0 +1,138 @@
+"""Is a watch set as was asked, and are its answers its own? Decided from the answers as they came, before their use.
+
+As `verification` for plans: identity, signature, price and noise are computed here again. Of answers: each is about
+another version, none before the first, each costs nothing, and none follows the one that says that the verdict has
+changed. Whether an answer is true cannot be checked from outside.
+"""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from auditor_client.exchange.expected_noise import is_expected, not_below
+from auditor_client.exchange.verification import require, require_as_quoted, signed_answer
+from auditor_client.text import loss_words
+from shared.amounts import NANO_PER_UNIT, NO_LOSS
+from shared.datasets import DatasetDescription
+from shared.noise import DiscreteLaplaceNoise
+from shared.releases import SigningKeys
+from shared.schema import Group
+from shared.watches import (
+    Watch,
+    WatchAnswerRelease,
+    WatchNoise,
+    WatchQuote,
+    WatchRelease,
+    watch_answer_identity,
+    watch_identity,
+)
+
+
+def signed_watch(document: Mapping[str, Any], keys: SigningKeys) -> WatchRelease:
+    """Check what a watch's release says about itself: its signature, its form and its identity.
+
+    Raises:
+        HolderLied: Naming the fault.
+    """
+    release = signed_answer(document, keys, WatchRelease)
+    require(release.watch.version == release.version, "its watch is pinned to another version than it names")
+    name = watch_identity(release.watch, auditor=release.auditor, dataset=release.dataset)
+    require(release.id == name, "its id is not the identity of its auditor, dataset, version and watch")
+    return release
+
+
+def signed_watch_answer(document: Mapping[str, Any], keys: SigningKeys) -> WatchAnswerRelease:
+    """The same of a watch's answer; it may have cost nothing.
+
+    Raises:
+        HolderLied: Naming the fault.
+    """
+    release = signed_answer(document, keys, WatchAnswerRelease)
+    name = watch_answer_identity(
+        release.watch_answer.watch, auditor=release.auditor, dataset=release.dataset, version=release.version
+    )
+    require(release.id == name, "its id is not the identity of its auditor, dataset, version and watch")
+    require(release.charge == NO_LOSS, "an answer of a watch was charged, which setting it has paid for")
+    return release
+
+
+def check_watch_quote(quote: WatchQuote, *, watch: Watch, dataset: DatasetDescription) -> None:
+    """Check that a quote prices the watch that was sent, and has the noise that its price buys.
+
+    Raises:
+        HolderLied: Naming the fault.
+    """
+    require(quote.dataset == dataset.name and quote.relation == dataset.relation, "the quote is for another dataset")
+    require(quote.version == watch.version, "the quote is for another version of the records")
+    require(
+        quote.charge == watch.charge,
+        f"the quote charges {loss_words(quote.charge)}, and the watch is to cost {loss_words(watch.charge)}",
+    )
+    _check_noise(quote.groups, quote.sensitivity, quote.noise, watch, dataset)
+
+
+def verified_watch(
+    document: Mapping[str, Any],
+    *,
+    keys: SigningKeys,
+    watch: Watch,
+    quote: WatchQuote,
+    dataset: DatasetDescription,
+    auditor: str,
+) -> WatchRelease:
+    """Check a watch's release against everything that is known before it.
+
+    Args:
+        document: The answer, parsed, with every field as it came.
+        keys: The holder's published keys, pinned.
+        watch: What was asked, pinned to a version.
+        quote: The price that the holder quoted.
+        dataset: The declaration that the watch was made for.
+        auditor: Who asked, by the holder's own name for it.
+
+    Raises:
+        HolderLied: Naming the fault.
+    """
+    release = signed_watch(document, keys)
+    require(release.watch.document() == watch.document(), "it sets another watch than was asked")
+    require_as_quoted(release, dataset=dataset, auditor=auditor, charge=quote.charge)
+    _check_noise(release.groups, release.sensitivity, release.noise, watch, dataset)
+    return release
+
+
+def verified_answers(
+    documents: Sequence[Mapping[str, Any]], *, keys: SigningKeys, watch: WatchRelease
+) -> tuple[WatchAnswerRelease, ...]:
+    """Check that answers are a watch's own, in order, and that the change is the last.
+
+    Raises:
+        HolderLied: Naming the fault.
+    """
+    answers = tuple(signed_watch_answer(document, keys) for document in documents)
+    for answer in answers:
+        require(answer.watch_answer.watch == watch.id, "it answers another watch")
+        require((answer.dataset, answer.auditor) == (watch.dataset, watch.auditor), "it was made for somebody else")
+    versions = [answer.version for answer in answers]
+    ascending = versions == sorted(set(versions)) and all(version >= watch.version for version in versions)
+    require(ascending, "its answers are not one for each version, in order")
+    require(
+        not any(answer.watch_answer.changed for answer in answers[:-1]), "it answers on after the verdict has changed"
+    )
+    return answers
+
+
+def _check_noise(
+    groups: tuple[Group, ...], sensitivity: int, noise: WatchNoise, watch: Watch, dataset: DatasetDescription
+) -> None:
+    require(groups == dataset.table.groups(watch.sensitive), "it compares other groups than the watch names")
+    people = dataset.neighbouring.counts_that_change(len(groups), moved=True)
+    require(sensitivity == people, "one person is said to move the distance by another number than the relation says")
+    of_threshold = watch.charge.epsilon_nano * 2 // 5
+    of_number = watch.charge.epsilon_nano - of_threshold
+    wanted = (
+        (noise.threshold, Fraction(people * NANO_PER_UNIT, of_threshold)),
+        (noise.number, Fraction(2 * people * NANO_PER_UNIT, of_number)),
+    )
+    for described, scale in wanted:
+        expected = DiscreteLaplaceNoise(scale=not_below(scale))
+        require(is_expected(described, expected), "its noise is not that of its epsilon")
