@@ -16,7 +16,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from checks.planted_bugs.bugs import BUGS, Bug
+from checks.planted_bugs.bug import Bug
+from checks.planted_bugs.bugs import BUGS
 
 TREE = Path(__file__).parents[2]
 LEFT_OUT = (".*", "__pycache__", "holder-home*", "dist", "build")

@@ -3,27 +3,10 @@
 A bug's anchors have to be found exactly once each, so a change of the source that moves one is noticed here.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """A piece of a file, and what replaces it."""
-
-    file: str
-    anchor: str
-    planted: str
-
-
-@dataclass(frozen=True, slots=True)
-class Bug:
-    """A bug, by its edits, and the tests of which one at least has to fail."""
-
-    name: str
-    edits: tuple[Edit, ...]
-    tests: tuple[str, ...]
-
+from checks.planted_bugs.bug import Bug, Edit
+from checks.planted_bugs.learning_bugs import LEARNING_BUGS
 
 _RELEASES: Final = "holder_service/services/releases.py"
 _COLUMNS: Final = "holder_service/services/columns.py"
@@ -33,9 +16,6 @@ _LINKED: Final = "holder_service/records/linked.py"
 _ATOMS: Final = "holder_service/records/atoms.py"
 _SCORING: Final = "holder_service/records/scoring.py"
 _SCORE_TREES: Final = "holder_service/records/score_trees.py"
-_PFLR: Final = "holder_service/learning/pflr.py"
-_FAIR_GAIN: Final = "holder_service/learning/private_fair_tree.py"
-_MEASURING: Final = "holder_service/learning/measuring.py"
 _LAPLACE: Final = "holder_service/mechanisms/laplace.py"
 _SPARSE_VECTOR: Final = "holder_service/mechanisms/sparse_vector.py"
 _DISTANCE: Final = "holder_service/domain/verdict_distance.py"
@@ -58,12 +38,10 @@ _VERIFIED_TRAINING_TESTS: Final = "tests/unit/auditor_client/test_training_verif
 _AGGREGATES_TESTS: Final = "tests/unit/holder_service/test_aggregates.py"
 _TASKS_TESTS: Final = "tests/unit/holder_service/test_spark_tasks.py"
 _WORK_TESTS: Final = "tests/unit/holder_service/test_count_work.py"
-_PFLR_TESTS: Final = "tests/unit/holder_service/test_pflr.py"
-_FAIR_GAIN_TESTS: Final = "tests/unit/holder_service/test_private_fair_tree.py"
-_SUMS_TESTS: Final = "tests/unit/holder_service/test_weighted_sums.py"
 _READ_SCORES: Final = "tests/unit/auditor_client/test_sklearn_scores.py"
 
 BUGS: Final = (
+    *LEARNING_BUGS,
     Bug(
         "a threshold of a score is itself on the other side",
         (
@@ -336,17 +314,6 @@ BUGS: Final = (
         ("tests/unit/holder_service/test_count_work.py::test_one_chunk_is_handed_to_the_threads_as_two_are",),
     ),
     Bug(
-        "one person moves the score of a learner's split by two",
-        (
-            Edit(
-                "holder_service/learning/fair_tree.py",
-                "left.max(axis=1) + right.max(axis=1)",
-                "2 * left.max(axis=1) + right.max(axis=1)",
-            ),
-        ),
-        (f"{_FAIR_TREE_TESTS}::test_one_person_moves_one_node_by_a_step_at_most[0]",),
-    ),
-    Bug(
         "linked values are looked up for those alone who are known",
         (
             Edit(
@@ -413,49 +380,6 @@ BUGS: Final = (
             Edit("shared/amounts.py", "        if low <= nano <= high:\n", "        if low <= nano:\n"),
         ),
         ("tests/unit/shared/test_amounts.py",),
-    ),
-    Bug(
-        "a step of a training counted without noise",
-        (
-            Edit(
-                _MEASURING,
-                "np.array(mechanism.release(true_counts.ravel().tolist()), dtype=np.int64)",
-                "np.array(true_counts.ravel().tolist(), dtype=np.int64)",
-            ),
-        ),
-        ("tests/unit/holder_service/test_measuring.py::test_counts_get_noise_of_their_scale",),
-    ),
-    Bug(
-        "a split chosen without noise",
-        (
-            Edit(
-                _MEASURING,
-                "        return mechanism.choose(of_nodes)\n",
-                "        return [int(np.argmax(scores)) for scores in of_nodes]\n",
-            ),
-        ),
-        ("tests/unit/holder_service/test_measuring.py::test_a_choice_is_noisy",),
-    ),
-    Bug(
-        "a step of a training taken twice for the price of one",
-        (Edit(_MEASURING, "if len(found) != 1 or name in self._taken:", "if len(found) != 1:"),),
-        ("tests/unit/holder_service/test_measuring.py::test_a_step_is_taken_once",),
-    ),
-    Bug(
-        "half the noise of a training",
-        (
-            Edit(
-                _MEASURING,
-                "        return LaplaceMechanism.calibrated(\n            epsilon_nano=epsilon,",
-                "        return LaplaceMechanism.calibrated(\n            epsilon_nano=2 * epsilon,",
-            ),
-        ),
-        ("tests/unit/holder_service/test_measuring.py::test_the_noise_of_a_step_costs_what_the_step_says",),
-    ),
-    Bug(
-        "steps of a training that cost more than it is charged",
-        (Edit("holder_service/services/priced_training.py", "if said != self.charge:", "if False:"),),
-        ("tests/unit/holder_service/test_priced_training.py::test_steps_that_do_not_come_to_the_charge_are_refused",),
     ),
     Bug(
         "noise of another loss",
@@ -804,85 +728,6 @@ BUGS: Final = (
         "a plan is answered before its column is ready",
         (Edit(_COLUMNS, "        require_ready(column, dataset, files, now=now)\n", ""),),
         ("tests/integration/test_columns.py::test_a_plan_before_its_column_is_ready_costs_nothing",),
-    ),
-    Bug(
-        "a learner's sums change by those of one class alone",
-        (
-            Edit(
-                _MEASURING,
-                "return sum(int(of_cell[list(chosen)].max(initial=0)) for chosen in classes)",
-                "return max(int(of_cell[list(chosen)].max(initial=0)) for chosen in classes)",
-            ),
-        ),
-        (f"{_SUMS_TESTS}::test_the_largest_change_is_that_of_a_person_who_comes",),
-    ),
-    Bug(
-        "a learner's sums may change by more than they say",
-        (Edit(_MEASURING, "classes, groups) > step.sensitivity:", "classes, groups) > 2 * step.sensitivity:"),),
-        (f"{_PFLR_TESTS}::test_a_step_that_announces_too_little_ends_the_training",),
-    ),
-    Bug(
-        "a covariance is around one half",
-        (Edit(_PFLR, "covariance = around_half - off_half * totals", "covariance = around_half - 0 * totals"),),
-        (f"{_PFLR_TESTS}::test_without_noise_the_coefficients_are_those_of_the_people",),
-    ),
-    Bug(
-        "a label counts against itself",
-        (Edit(_PFLR, "both_labels(label), (-1, 1), strict", "both_labels(label), (1, -1), strict"),),
-        (f"{_PFLR_TESTS}::test_without_noise_the_coefficients_are_those_of_the_people",),
-    ),
-    Bug(
-        "a penalty has no end",
-        (
-            Edit(
-                "holder_service/learning/quadratic.py",
-                "pull = min(max(meets, -penalty), penalty)",
-                "pull = meets",
-            ),
-        ),
-        (f"{_PFLR_TESTS}::test_without_noise_the_model_minimises_the_objective",),
-    ),
-    Bug(
-        "people who are nearly the same count apart",
-        (Edit(_FAIR_GAIN, "_entropy((near @ side > 0) @ counts)", "_entropy(side @ counts)"),),
-        (f"{_FAIR_GAIN_TESTS}::test_without_noise_the_gain_is_that_of_the_people",),
-    ),
-    Bug(
-        "a split leaves nobody on one side",
-        (Edit("holder_service/learning/nodes.py", "{frozenset[int](), bins}", "{frozenset[int]()}"),),
-        (f"{_FAIR_GAIN_TESTS}::test_features_that_are_used_up_leave_leaves_early",),
-    ),
-    Bug(
-        "the tables of all features are charged as one",
-        (
-            Edit(
-                _FAIR_LINEAR,
-                'LearningStep(TABLES, "counts", tables_nano, len(features), of_tables)',
-                'LearningStep(TABLES, "counts", tables_nano, 1, of_tables)',
-            ),
-        ),
-        (f"{_FAIR_LINEAR_TESTS}::test_the_noise_and_what_it_costs_follow_from_the_relation",),
-    ),
-    Bug(
-        "a score for the label has the points of the group",
-        (Edit(_FAIR_LINEAR, "table.sum(axis=3 - axis)", "table.sum(axis=axis)"),),
-        (f"{_FAIR_LINEAR_TESTS}::test_without_noise_points_are_the_log_odds_of_the_records",),
-    ),
-    Bug(
-        "bands of a score begin a point too early",
-        (Edit(_FAIR_LINEAR, "quantiles) + lowest", "quantiles) + lowest - 1"),),
-        (f"{_FAIR_LINEAR_TESTS}::test_bands_end_where_the_independent_total_says",),
-    ),
-    Bug(
-        "a trained score is believed whatever it reads",
-        (
-            Edit(
-                _VERIFIED_TRAINING,
-                "for term in terms] == [(axis,) for axis in axes]",
-                "for term in terms] != [(axis,) for axis in axes[:-1]]",
-            ),
-        ),
-        (f"{_VERIFIED_TRAINING_TESTS}::test_a_lie_about_scores_is_found_out",),
     ),
     Bug(
         "rules over bands are joined across a gap",

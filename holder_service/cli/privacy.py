@@ -12,7 +12,7 @@ from holder_service.privacy_audit.over_http import AuditFailed
 
 commands = typer.Typer()
 _COLUMNS = ("through", "registers", "what", "runs", "charge", "stated", "bound", "excess", "verdict")
-_LAYOUT = "{:7} {:22} {:11} {:>6} {:>8} {:>6} {:>6} {:>6}  {}"
+_LAYOUT = "{:7} {:22} {:17} {:>6} {:>8} {:>6} {:>6} {:>6}  {}"
 
 
 @commands.command("audit-privacy")

@@ -45,9 +45,9 @@ import numpy as np
 import numpy.typing as npt
 
 from holder_service.domain.column_times import steps_of
-from holder_service.learning.features import BinnedFeature, Path, binned, both_labels, numbered_cell
+from holder_service.learning.features import BinnedFeature, IntArray, Path, binned, both_labels, numbered_cell
 from holder_service.learning.histograms import counted_leaves, extreme_group
-from holder_service.learning.measuring import IntArray, LearningStep, Measuring
+from holder_service.learning.measuring import LearningStep, Measuring
 from holder_service.learning.step_sizes import band_size, table_size
 from holder_service.records.scored_chunks import ScoredColumn
 from shared import limits

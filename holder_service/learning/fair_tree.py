@@ -15,13 +15,11 @@ each child decides as most of A and B in it are:
 
     u = max(A_left, B_left) + max(A_right, B_right)
 
-**Sensitivity.** u is a whole number. A person is in one node of a level, on one side of each candidate, and in A, in B
-or in neither. If the person comes, one of the four numbers of each candidate grows by 1, the same of A and B for all of
-them, or none does; and a maximum grows with one of its numbers by 0 or by 1. So one person raises all scores of one
-node by 0 or 1, lowers none, and touches no other node: scores are *monotone* in steps of at most 1, which is what
-`ChoiceMechanism` asks for. The nodes of a level are disjoint, so a level costs its ε once (parallel composition:
-McSherry 2009); levels add up (sequential composition). If one person takes the place of another, two come or go
-(`people_that_change`). b* is noisy and released before, so nothing else of the records is in a score.
+**Sensitivity.** The gate works u out (`split_scores`), and checks all that the proof there needs: one person raises all
+scores of one node by 0 or 1, lowers none, and touches no other node. So scores are *monotone* in steps of at most 1,
+which is what `ChoiceMechanism` asks for. The nodes of a level are disjoint, so a level costs its ε once (parallel
+composition: McSherry 2009); levels add up (sequential composition). If one person takes the place of another, two come
+or go (`people_that_change`). b* is noisy and released before, so nothing else of the records is in a score.
 
 **Candidates** part a node's people by the bins of one feature: below a cut, or one value, or missing, against all
 others. They follow from the path alone: one that would send everybody to one side is none there, and of two that part
@@ -31,10 +29,9 @@ Sources: exponential mechanism over counts of a tree: Friedman, Schuster (2010);
 (2020).
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 
@@ -47,8 +44,9 @@ from holder_service.learning.features import (
     numbered_cell,
 )
 from holder_service.learning.histograms import counted_leaves, extreme_group
-from holder_service.learning.measuring import IntArray, LearningStep, Measuring
+from holder_service.learning.measuring import LearningStep, Measuring
 from holder_service.learning.nodes import GrowingNode
+from holder_service.learning.split_scores import NodeSplits, SplitTable
 from holder_service.learning.step_sizes import choice_size, count_size
 from shared.amounts import NANO_PER_UNIT
 from shared.schema import Schema
@@ -90,18 +88,17 @@ def learn(training: Training, schema: Schema, measuring: Measuring) -> tuple[Tra
     features = binned(training, schema)
     nodes = [GrowingNode.root(features)]
     for level in range(training.algorithm_as(FairTree).depth):
-        looks = [Look.at(node, features, ((positive,), (negative, *group))) for node in nodes]
-        looking = [look for look in looks if look.candidates]
-        rules = [rule for look in looking for rule in look.rules]
+        candidates = [node.candidates(features) for node in nodes]
+        looking = [
+            splits_of(node, features, ((positive,), (negative, *group)))
+            for node, some in zip(nodes, candidates, strict=True)
+            if some
+        ]
         if looking:
-            chosen = measuring.choices(
-                _level(level), [numbered_cell(index, look.node.path) for index, look in enumerate(looking)],
-                [numbered_cell(index, rule) for index, rule in enumerate(rules)], partial(scores_of, looking),
-            )  # fmt: skip
-            split = iter(chosen)
+            chosen = iter(measuring.choices(_level(level), looking))
             below = [
-                look.node.split(features, look.candidates[next(split)]) if look.candidates else (look.node,)
-                for look in looks
+                node.split(features, some[next(chosen)]) if some else (node,)
+                for node, some in zip(nodes, candidates, strict=True)
             ]
             nodes = [node for some in below for node in some]
     paths = {str(index): node.path for index, node in enumerate(nodes)}
@@ -113,53 +110,17 @@ def learn(training: Training, schema: Schema, measuring: Measuring) -> tuple[Tra
     return TrainedTree(leaves=tuple(leaves)), counts
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What is counted in a node, and the candidates that are scored by it.
-
-    Attributes:
-        node: Where.
-        candidates: Indices of features and of splits of them, feature by feature.
-        sides: Of each feature with candidates, 1 where a bin that is left goes left, shape (candidates, bins).
-        rules: Of each of these features, in order, and of each bin that is left: A in it, B in it.
-    """
-
-    node: GrowingNode
-    candidates: tuple[tuple[int, int], ...]
-    sides: tuple[IntArray, ...]
-    rules: tuple[Path, ...]
-
-    @classmethod
-    def at(cls, node: GrowingNode, features: Sequence[BinnedFeature], people: tuple[Path, Path]) -> Self:
-        """The look at a node, where A and B are these people."""
-        candidates = node.candidates(features)
-        sides: list[IntArray] = []
-        rules: list[Path] = []
-        for feature in dict.fromkeys(index for index, _ in candidates):
-            bins = sorted(node.left[feature])
-            numbers = [number for index, number in candidates if index == feature]
-            sides.append(features[feature].sides[np.ix_(numbers, bins)])
-            rules += [(*node.path, *features[feature].bins[one], *who) for one in bins for who in people]
-        return cls(node, tuple(candidates), tuple(sides), tuple(rules))
-
-    def scores(self, counts: IntArray) -> list[int]:
-        """U of each candidate, from the true counts of the rules, shape (rules,)."""
-        scores: list[int] = []
-        start = 0
-        for sides in self.sides:
-            bins = sides.shape[1]
-            of_bins = counts[start : start + 2 * bins].reshape(bins, 2)
-            left = sides @ of_bins  # (candidates, 2)
-            right = of_bins.sum(axis=0) - left
-            scores += (left.max(axis=1) + right.max(axis=1)).tolist()
-            start += 2 * bins
-        return scores
-
-
-def scores_of(looks: Sequence[Look], counts: IntArray) -> list[list[int]]:
-    """Those of each node, from the true counts of all rules."""
-    ends = np.cumsum([len(look.rules) for look in looks])
-    return [look.scores(some) for look, some in zip(looks, np.split(counts, ends[:-1]), strict=True)]
+def splits_of(node: GrowingNode, features: Sequence[BinnedFeature], people: tuple[Path, Path]) -> NodeSplits:
+    """A node's candidates in their order: a table for each feature that has some, of the bins that are left of it."""
+    numbers = defaultdict(list)
+    for index, number in node.candidates(features):
+        numbers[index].append(number)
+    tables = []
+    for index, some in numbers.items():
+        bins = sorted(node.left[index])
+        of_bins = tuple(features[index].bins[one] for one in bins)
+        tables.append(SplitTable(of_bins, features[index].sides[np.ix_(some, bins)]))
+    return NodeSplits(node.path, people, tuple(tables))
 
 
 def _level(level: int) -> str:

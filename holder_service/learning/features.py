@@ -15,6 +15,7 @@ from shared.schema import Column, Group, Schema
 from shared.trainings import Training, TrainingFeature
 
 Path = tuple[Predicate, ...]
+IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class BinnedFeature:
         return len(self.bins) - self.column.nullable
 
     @property
-    def sides(self) -> npt.NDArray[np.int64]:
+    def sides(self) -> IntArray:
         """1 where a bin goes left, shape (splits, bins)."""
         sides = np.zeros((len(self.splits), len(self.bins)), dtype=np.int64)
         for split, side in zip(self.splits, sides, strict=True):

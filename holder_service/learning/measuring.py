@@ -7,15 +7,17 @@ given is post-processing, and the loss of the whole is the sum of the steps' (se
 one after the other: Dwork, Rothblum, Vadhan 2010).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holder_service.domain.deadlines import PlanSize
 from holder_service.domain.disjointness import disjoint_classes
+from holder_service.learning.features import IntArray
+from holder_service.learning.overspent import Overspent
+from holder_service.learning.split_scores import NodeSplits, ScoredSplits
 from holder_service.mechanisms.choice import ChoiceMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from holder_service.records.engines import Counts, EncodedVersion
@@ -27,13 +29,6 @@ from shared.relations import NeighbouringRelation
 from shared.rules import Cell
 from shared.schema import Schema
 from shared.trainings import TrainingStep
-
-IntArray = NDArray[np.int64]
-Scores = Callable[[IntArray], Sequence[Sequence[int]]]
-
-
-class Overspent(RuntimeError):
-    """A learner took a step that was not paid for: a fault of the holder's, so nothing is answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +109,16 @@ class Combination(NamedTuple):
     counts: IntArray
     weights: IntArray
 
+    @classmethod
+    def of(cls, counts: Sequence[int], weights: Sequence[int]) -> "Combination":
+        """That of some lists."""
+        return cls(np.array(counts, dtype=np.int64), np.array(weights, dtype=np.int64))
+
+
+def by_cells(numbers: Sequence[int], cells: int) -> IntArray:
+    """Counts that lie one after the other, shape (cells, groups)."""
+    return np.array(numbers, dtype=np.int64).reshape(cells, -1)
+
 
 def largest_change(combinations: Sequence[Combination], classes: Sequence[Sequence[int]], groups: int = 1) -> int:
     """By how much all of some sums together change at most with one person who comes or goes: an L1 sensitivity.
@@ -189,29 +194,24 @@ class Measuring:
         true_counts = self.engine.count(self.version, cells, classes, sensitive).reveal_to_mechanism().ravel()
         return mechanism.release([int(one.weights @ true_counts[one.counts]) for one in combinations])
 
-    def choices(self, name: str, nodes: Sequence[Cell], cells: Sequence[Cell], scores: Scores) -> list[int]:
-        """One candidate for each node, chosen by noisy scores.
+    def choices(self, name: str, nodes: Sequence[NodeSplits]) -> list[int]:
+        """One candidate for each node, chosen by noisy scores; what one person moves is checked (`split_scores`).
 
         Args:
             name: The step's.
-            nodes: Disjoint sets of people, of each of which one candidate is chosen.
-            cells: What has to be counted for the scores; in as many classes as there are looks.
-            scores: Of the cells' true counts, shape (cells,), the scores of each node's candidates. They have to be
-                monotone, in steps of at most 1 (`ChoiceMechanism`), and to depend on the node's own people alone.
+            nodes: The candidates of disjoint nodes.
 
         Returns:
-            The index of the chosen candidate of each node.
+            The index of the chosen candidate of each node: of all its tables, one after the other.
+
+        Raises:
+            Overspent: One person may move a score by more than 1, or those of more than one node.
         """
         step = self._take(name, "choices")
-        if len(disjoint_classes(nodes, self.schema)) > 1:
-            raise Overspent(f"Step {name!r}: the nodes have people in common.")
-        classes = disjoint_classes(cells, self.schema)
+        splits = ScoredSplits.of(nodes, self.schema)
         mechanism = step.choice(self.relation)
-        true_counts = self.engine.count(self.version, cells, classes, ()).reveal_to_mechanism()
-        of_nodes = scores(true_counts[:, 0])
-        if len(of_nodes) != len(nodes):
-            raise Overspent(f"Step {name!r}: one choice was paid for of each node, and there are others.")
-        return mechanism.choose(of_nodes)
+        true_counts = self.engine.count(self.version, splits.cells, splits.classes, ()).reveal_to_mechanism()
+        return mechanism.choose(splits.scores(true_counts[:, 0]))
 
     def noise(self, name: str) -> DiscreteLaplaceNoise:
         """What a step of counts or sums adds: public, and not taken by asking."""

@@ -28,8 +28,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from holder_service.domain.deadlines import WORD_RULES, PlanSize
-from holder_service.learning.features import BinnedFeature, binned, both_labels, numbered_cell
-from holder_service.learning.measuring import IntArray, LearningStep, Measuring
+from holder_service.learning.features import BinnedFeature, IntArray, binned, both_labels, numbered_cell
+from holder_service.learning.measuring import LearningStep, Measuring
 from holder_service.learning.nodes import GrowingNode
 from holder_service.learning.quadratic import FloatArray
 from shared import limits

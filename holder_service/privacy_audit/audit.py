@@ -15,8 +15,6 @@ from holder_service.privacy_audit.neighbours import EVERY_PAIR, Neighbours
 from holder_service.privacy_audit.over_http import draw_all, holder_under_audit
 from holder_service.settings import QUANTUM_MS_DEFAULT
 
-DRAWS_PER_TRAINING: Final = 10
-"""A training takes as long as some hundred draws of a count, so there are so many times fewer."""
 DRAWS_PER_CHAIN: Final = 4
 """A chain of three takes as long as some ten draws of a count."""
 WARM_UP: Final = 20
@@ -51,8 +49,8 @@ def audit(
     """Draw and examine, line by line.
 
     Args:
-        core_runs: On either register of a pair, four times as many to find a slight fault, a quarter of a chain, and a
-            tenth of a training; 0 leaves the core out.
+        core_runs: On either register of a pair, four times as many to find a slight fault, a quarter of a chain, and of
+            trainings fewer (`trained.DRAWS_PER_MODEL`); 0 leaves the core out.
         http_runs: The same of releases over HTTP.
         time_runs: The same of releases whose timing and texts are examined, at the default quantum.
         alpha: The probability, at most, that a faultless service has a line that does not hold.
@@ -65,7 +63,7 @@ def audit(
         counted = [(pair, true_counts(pair, Path(folder) / str(number))) for number, pair in enumerate(EVERY_PAIR)]
     mechanisms = len(EVERY_PAIR[0].plan().batches)
     lines = mechanisms * len(EVERY_PAIR) * ((core_runs > 0) + (http_runs > 0))
-    lines += (1 + len(refined.CHAINED_PAIRS)) * (core_runs > 0)
+    lines += (len(trained.EVERY_TRAINED_PAIR) + len(refined.CHAINED_PAIRS)) * (core_runs > 0)
     share = alpha / (lines + len(timing.TIMED_PAIRS) * len(timing.ASKED + timing.WATCHED) * (time_runs > 0))
     planted: list[Mapping[Any, Calibration]] = [{None: as_charged}, FAULTS] if with_faults else [{None: as_charged}]
     if core_runs:
@@ -74,8 +72,8 @@ def audit(
         for chained in refined.CHAINED_PAIRS:
             for fault in (None, *refined.FAULTS) if with_faults else (None,):
                 yield _chained(chained, dict(counted)[chained.pair], max(core_runs // DRAWS_PER_CHAIN, 2), share, fault)
-        for fault in (None, *trained.FAULTS) if with_faults else (None,):
-            yield _trained(max(core_runs // DRAWS_PER_TRAINING, 2), share, fault)
+        for trained_pair in trained.EVERY_TRAINED_PAIR:
+            yield from _trained(trained_pair, core_runs, share, with_faults=with_faults)
     if http_runs:
         for pair, counts in counted:
             with holder_under_audit() as holder:
@@ -99,13 +97,13 @@ def _chained(chained: refined.ChainedPair, counts: TruePair, runs: int, alpha: f
     return AuditLine("core", chained, chained.what, fault, bound)
 
 
-def _trained(runs: int, alpha: float, fault: str | None) -> AuditLine:
-    """The line of a training, drawn as charged or with a fault."""
-    pair = trained.TrainedPair()
-    steps = trained.as_charged if fault is None else trained.FAULTS[fault]
-    with tempfile.TemporaryDirectory(prefix="privacy-audit-") as folder:
-        bound = pair.drawn(Path(folder), runs=runs, alpha=alpha, steps=steps)
-    return AuditLine("core", pair, "fair_tree", fault, bound)
+def _trained(pair: trained.TrainedPair, core_runs: int, alpha: float, *, with_faults: bool) -> Iterator[AuditLine]:
+    """The lines of a training, drawn as charged and with each fault that it can have."""
+    faults = {name: fault for name, fault in trained.FAULTS.items() if with_faults and fault.concerns(pair)}
+    for name, fault in ((None, trained.NONE), *faults.items()):
+        with tempfile.TemporaryDirectory(prefix="privacy-audit-") as folder:
+            bound = pair.drawn(Path(folder), runs=pair.runs(core_runs), alpha=alpha, fault=fault)
+        yield AuditLine("core", pair, pair.algorithm, name, bound)
 
 
 def _timed(

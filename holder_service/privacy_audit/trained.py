@@ -1,32 +1,28 @@
-"""Draws of a training through the learner: what was chosen and what was counted, seen together (2-privacy §9).
+"""Draws of trainings through their learners: all that the steps give, and the model, seen together (2-privacy §9).
 
-The registers differ by one person, who raises the score of one of two candidates by one and of the other by nothing,
-where both were alike: so the choice loses all that it costs. The answer's value is its log likelihood ratio under the
-noise as stated: that of the chosen split, and that of the count which the person is in. True counts are the real
-engine's, each counted once.
+The registers differ by one person, who is absent from one, or another in it, as far as the relation lets them: every
+step loses all that it costs, or as much of that as two people can make it lose. The answer's value is its log
+likelihood ratio under the noise as stated (`overheard`). Where the model does not follow from what was measured, it is
+told which register it is from, and the value is beyond all others.
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from holder_service.learning.fair_tree import LEAVES
-from holder_service.learning.learners import LEARNERS
-from holder_service.learning.measuring import LearningStep, Measuring
-from holder_service.privacy_audit.log_likelihood_ratio import log_likelihood
+from holder_service.learning.learners import LEARNERS, Learner
+from holder_service.learning.measuring import Combination, LearningStep, Measuring
+from holder_service.learning.sizes import size_of_cells
 from holder_service.privacy_audit.loss_bounds import LossBound, examine_values
-from holder_service.records.counting import TrueCounts, count_cells
-from holder_service.records.encoded import Records, load_records
-from holder_service.records.engines import EncodedVersion
+from holder_service.privacy_audit.overheard import Noiseless, Overheard, Registers, Replayed
 from shared.amounts import NANO_PER_UNIT
 from shared.relations import NeighbouringRelation, Relation
 from shared.rules import Cell, Record
 from shared.schema import Schema
 from shared.trainings import TrainedTree, Training
 
-_SCHEMA: Final = Schema.model_validate(
+SCHEMA: Final = Schema.model_validate(
     {
         "person_key": "id",
         "columns": [
@@ -37,141 +33,172 @@ _SCHEMA: Final = Schema.model_validate(
         ],
     }
 )  # fmt: skip
-_TRAINING: Final = Training.model_validate(
-    {
-        "algorithm": {"name": "fair_tree", "depth": 1, "splits": "0.5"}, "label": "repaid",
-        "sensitive": ["sex"], "epsilon": "2",
-        "features": [{"column": "age", "cuts": [50]}, {"column": "citizen"}], "version": 1,
-    }
-)  # fmt: skip
-_PERSON: Final[Record] = {"age": 60, "citizen": True, "sex": "Female", "repaid": True}
+PERSON: Final[Record] = {"age": 60, "citizen": True, "sex": "Female", "repaid": True}
 _OLD: Final[Record] = {"age": 60, "citizen": False, "sex": "Male", "repaid": True}
 _YOUNG: Final[Record] = {"age": 20, "citizen": True, "sex": "Male", "repaid": False}
+_YOUNG_WHO_REPAID: Final[Record] = {"age": 20, "citizen": False, "sex": "Male", "repaid": True}
 _CROWD: Final = (*[_OLD] * 100, *[_YOUNG] * 10)
 """Men are best off whatever the noise on the groups is. Divided by age 110 are decided rightly, and 111 with the
-person; by citizenship 110, with the person or without."""
-AHEAD: Final = (1, 0)
-"""By how many people the split by age is ahead, with the person and without."""
-
-Steps = Callable[[Sequence[LearningStep]], Sequence[LearningStep]]
-
-
-def as_charged(steps: Sequence[LearningStep]) -> Sequence[LearningStep]:
-    return steps
-
-
-def _cheaper(steps: Sequence[LearningStep], factors: Mapping[str, int]) -> list[LearningStep]:
-    """Steps whose noise is that of a larger ε than they are charged, by what they measure."""
-    return [replace(step, epsilon_nano=step.epsilon_nano * factors.get(step.measures, 1)) for step in steps]
-
-
-FAULTS: Final[Mapping[str, Steps]] = {
-    "half the noise": lambda steps: _cheaper(steps, {"counts": 2, "choices": 2}),
-    "a split without noise": lambda steps: _cheaper(steps, {"choices": 10_000}),
+person; by citizenship 110, with the person or without, and 111 with a young one who repaid and is no citizen."""
+_AGE: Final = {"column": "age", "cuts": [50]}
+_CITIZEN: Final = {"column": "citizen"}
+_HALVES: Final = {"label_quantiles": ["0.5"], "group_quantiles": ["0.5"]}
+SUMS: Final = "sums"
+"""No algorithm, but the one step that measures weighted sums, by itself."""
+_TRAININGS: Final[Mapping[str, dict[str, Any]]] = {
+    "fair_tree": {"algorithm": {"name": "fair_tree", "depth": 1}, "features": [_AGE, _CITIZEN]},
+    "private_fair_tree": {"algorithm": {"name": "private_fair_tree", "depth": 1}, "features": [_AGE, _CITIZEN]},
+    # One coordinate, and most of ε for one of two steps: so few sums change, and some by much.
+    "pflr": {"algorithm": {"name": "pflr", "penalty": "0.2"}, "features": [_CITIZEN]},
+    "pflr_star": {"algorithm": {"name": "pflr_star", "fairness": "0.8"}, "features": [_CITIZEN]},
+    # Whole points of a unit, so that few scores are learned, and each is counted once.
+    "fair_linear": {"algorithm": {"name": "fair_linear", "points": 1, **_HALVES}, "features": [_AGE, _CITIZEN]},
+    SUMS: {"algorithm": {"name": "pflr"}, "features": [_CITIZEN]},
 }
-"""To see that the audit catches them. Nothing that answers anybody can reach them."""
+DRAWS_PER_MODEL: Final = 10
+"""A model takes as long as some hundred draws of a count, so there are so many times fewer; of sums alone as many."""
+BEYOND_ALL: Final = 1000.0
+"""The value of an answer whose model follows from one register alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong, to see that the audit catches it. Nothing that answers anybody can reach it.
+
+    Attributes:
+        factors: By what a step measures, by how much the ε of its noise is larger than its charge.
+        one_person: Whether noise is that of one person who comes or goes, also where two do.
+        noiseless: What is handed out without noise.
+        of: The algorithms that can have it.
+    """
+
+    factors: Mapping[str, int] = field(default_factory=dict)
+    one_person: bool = False
+    noiseless: Noiseless = frozenset()
+    of: tuple[str, ...] = tuple(_TRAININGS)
+
+    def drawn(
+        self, steps: tuple[LearningStep, ...], relation: NeighbouringRelation
+    ) -> tuple[list[LearningStep], NeighbouringRelation]:
+        """The steps and the relation whose noise is drawn."""
+        cheaper = [replace(step, epsilon_nano=step.epsilon_nano * self.factors.get(step.measures, 1)) for step in steps]
+        return cheaper, NeighbouringRelation("add_remove") if self.one_person else relation
+
+    def concerns(self, pair: "TrainedPair") -> bool:
+        """Whether a pair's training can have it; where one person comes or goes, their noise is no fault."""
+        return pair.algorithm in self.of and not (self.one_person and pair.relation == "add_remove")
+
+
+NONE: Final = Fault()
+FAULTS: Final[Mapping[str, Fault]] = {
+    "half the noise": Fault(factors={"counts": 2, "choices": 2, "sums": 2}),
+    "noise of one person": Fault(one_person=True),
+    "a split without noise": Fault(factors={"choices": 10_000}, of=("fair_tree",)),
+    "a mean not paid for": Fault(noiseless=frozenset({("fairness", 0)}), of=("pflr", "pflr_star")),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedPair:
     """Two registers that differ by one person, and a training about them."""
 
+    algorithm: str = "fair_tree"
     relation: Relation = "add_remove"
-    sensitive: tuple[str, ...] = _TRAINING.sensitive
+    sensitive: tuple[str, ...] = ("sex",)
 
     @property
     def label(self) -> str:
         return f"{self.relation}, one person"
 
-    def drawn(self, folder: Path, *, runs: int, alpha: float, steps: Steps = as_charged) -> LossBound:
+    @property
+    def training(self) -> Training:
+        """What is asked."""
+        asked = {"label": "repaid", "sensitive": self.sensitive, "epsilon": "2", "version": 1}
+        return Training.model_validate({**asked, **_TRAININGS[self.algorithm]})
+
+    @property
+    def learner(self) -> Learner:
+        return _SumsAlone() if self.algorithm == SUMS else LEARNERS[self.algorithm]
+
+    @property
+    def sides(self) -> tuple[list[Record], list[Record]]:
+        """All people of either register."""
+        if self.relation == "add_remove":
+            return [*_CROWD, PERSON], [*_CROWD]
+        if self.algorithm == "fair_tree":
+            # The split by age is two people ahead, or none: so the choice loses all that it costs.
+            return [*_CROWD, PERSON, PERSON], [*_CROWD, PERSON, _YOUNG_WHO_REPAID]
+        return [*_CROWD, PERSON], [*_CROWD, _YOUNG_WHO_REPAID if self.algorithm == SUMS else _YOUNG]
+
+    def runs(self, draws: int) -> int:
+        """How often it is learned where a count is drawn so many times."""
+        return draws if self.algorithm == SUMS else max(draws // DRAWS_PER_MODEL, 2)
+
+    def drawn(self, folder: Path, *, runs: int, alpha: float, fault: Fault = NONE) -> LossBound:
         """Learn from both registers, and bound the loss.
 
         Args:
             folder: Where the registers are kept.
             runs: On either.
             alpha: The probability, at most, that the bound of a faultless learner does not hold.
-            steps: What noise is drawn; it is stated, and charged, as that of the steps as they are.
+            fault: What noise is drawn; it is stated, and charged, as if there were no fault.
         """
-        here, there = (_Counted.of([*_CROWD, *people], folder / name) for name, people in _SIDES.items())
-        values = tuple([_value(_learned(side, steps)) for _ in range(runs)] for side in (here, there))
-        epsilon = _TRAINING.epsilon / NANO_PER_UNIT
-        found = examine_values((values[0], values[1]), epsilon=epsilon, delta=0, alpha=alpha)
-        stated = max(map(abs, _SPLIT_LOSSES.values())) + 1 / _scale(LEAVES)
+        drawing = _Drawing(self, Registers(SCHEMA, self.sides, folder), fault)
+        here, there = ([drawing.draw(side) for _ in range(runs)] for side in (0, 1))
+        epsilon = self.training.epsilon / NANO_PER_UNIT
+        values = [value for value, _ in here], [value for value, _ in there]
+        found = examine_values(values, epsilon=epsilon, delta=0, alpha=alpha)
+        stated = max(reach for _, reach in here + there)
         return replace(found, stated=stated, excess=found.bound - stated)
 
 
-_SIDES: Final[Mapping[str, list[Record]]] = {"here": [_PERSON], "there": []}
+EVERY_TRAINED_PAIR: Final = tuple(
+    TrainedPair(algorithm, relation) for algorithm in _TRAININGS for relation in ("add_remove", "replace")
+)
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """An engine's counts of one register, each counted once."""
+class _Drawing:
+    """Draws models of one pair, as charged or with a fault."""
 
-    records: Records
-    known: dict[tuple[Any, ...], TrueCounts] = field(default_factory=dict)
+    def __init__(self, pair: TrainedPair, registers: Registers, fault: Fault) -> None:
+        self._learner, self._training, self._registers, self._fault = pair.learner, pair.training, registers, fault
+        relation = NeighbouringRelation(pair.relation)
+        self._stated = pair.learner.steps(pair.training, SCHEMA), relation
+        self._drawn = fault.drawn(*self._stated)
 
-    @classmethod
-    def of(cls, people: Sequence[Record], folder: Path) -> "_Counted":
-        folder.mkdir(parents=True)
-        names = [column.name for column in _SCHEMA.columns]
-        rows = [
-            ",".join(str(person[name]).lower() if name != "sex" else str(person[name]) for name in names)
-            for person in people
-        ]
-        lines = [",".join(["id", *names]), *(f"p{number},{row}" for number, row in enumerate(rows)), ""]
-        (folder / "records.csv").write_text("\n".join(lines))
-        load_records(folder / "records.csv", "text/csv", _SCHEMA, 1000, folder / "encoded")
-        return cls(Records.open(folder / "encoded", _SCHEMA))
-
-    def count(
-        self, _: EncodedVersion, cells: Sequence[Cell], classes: Sequence[Sequence[int]], sensitive: Sequence[str]
-    ) -> TrueCounts:
-        """Count as the local engine does."""
-        key = (tuple(map(str, (rule for cell in cells for rule in cell.any_of))), tuple(sensitive))
-        if key not in self.known:
-            self.known[key] = count_cells(self.records, cells, classes, sensitive)
-        return self.known[key]
+    def draw(self, side: int) -> tuple[float, float]:
+        """An answer's value, and the most that it could have been if the noise is as stated."""
+        overheard = Overheard(
+            self._registers, SCHEMA, side=side, stated=self._stated, drawn=self._drawn, noiseless=self._fault.noiseless
+        )
+        model = self._learner.learn(self._training, SCHEMA, overheard)
+        heard = overheard.transcript
+        again = Replayed(overheard, self._registers, heard.answers, side=1 - side, noiseless=self._fault.noiseless)
+        follows = self._learner.learn(self._training, SCHEMA, again) == model
+        return round(heard.loss, 6) if follows else (BEYOND_ALL, -BEYOND_ALL)[side], heard.reach
 
 
-def _announced() -> tuple[LearningStep, ...]:
-    return LEARNERS[_TRAINING.algorithm.name].steps(_TRAINING, _SCHEMA)
+class _SumsAlone:
+    """Two sums over two classes of cells, which one person changes by six in all."""
 
+    _PATHS: Final = (
+        ({"column": "citizen", "op": "eq", "value": True}, {"column": "repaid", "op": "eq", "value": True}),
+        ({"column": "citizen", "op": "eq", "value": False}, {"column": "repaid", "op": "eq", "value": True}),
+        ({"column": "age", "op": "ge", "value": 50},),
+        ({"column": "age", "op": "lt", "value": 50},),
+    )
+    _CELLS: Final = tuple(
+        Cell.model_validate({"id": str(index), "all_of": path}) for index, path in enumerate(_PATHS)
+    )  # fmt: skip
 
-def _step(name: str) -> LearningStep:
-    [step] = (step for step in _announced() if step.name == name)
-    return step
+    def steps(self, training: Training, schema: Schema) -> tuple[LearningStep, ...]:
+        """The one."""
+        size = size_of_cells(self._CELLS, schema, classes=2, noisy=2)
+        return (LearningStep(SUMS, "sums", training.epsilon, 2, size, sensitivity=6),)
 
-
-def _scale(name: str) -> float:
-    return _step(name).quoted(NeighbouringRelation("add_remove")).scale
-
-
-def _learned(counted: _Counted, steps: Steps) -> tuple[str, int]:
-    """The column that was split by, and the noisy count that the person is in."""
-    version = EncodedVersion("audited", None, _SCHEMA)
-    measuring = Measuring(counted, version, _SCHEMA, NeighbouringRelation("add_remove"), steps(_announced()))
-    tree, counts = LEARNERS[_TRAINING.algorithm.name].learn(_TRAINING, _SCHEMA, measuring)
-    if not isinstance(tree, TrainedTree) or counts is None:
-        raise TypeError("The training that is audited learns a tree.")
-    [index] = (index for index, leaf in enumerate(tree.leaves) if leaf.cell.matches(_PERSON))
-    return tree.leaves[index].cell.any_of[0].all_of[0].column, counts.leaves[index].positive[0]
-
-
-def _split_losses() -> dict[str, float]:
-    """The log likelihood ratio of either split, from permute-and-flip's masses for two candidates.
-
-    The one that is d behind is taken with probability e^(−d/scale)/2: McKenna, Sheldon (2020).
-    """
-    here, there = (math.exp(-people / _scale("split 1")) / 2 for people in AHEAD)
-    return {"age": math.log((1 - here) / (1 - there)), "citizen": math.log(here / there)}
-
-
-_SPLIT_LOSSES: Final = _split_losses()
-
-
-def _value(drawn: tuple[str, int]) -> float:
-    """The answer's log likelihood ratio: of the register with the person, against the one without."""
-    column, noisy = drawn
-    noise = _step(LEAVES).noise(NeighbouringRelation("add_remove"))
-    ratio = log_likelihood(noise.noise, noisy, 1) - log_likelihood(noise.noise, noisy, 0)
-    return round(_SPLIT_LOSSES[column] + ratio, 6)
+    def learn(self, training: Training, schema: Schema, measuring: Measuring) -> tuple[TrainedTree, None]:
+        """Take it, and make nothing of it."""
+        weights = [([0, 1, 2, 3], [2, -2, 2, -2]), ([0, 1], [2, -2])]
+        combinations = [Combination.of(counts, some) for counts, some in weights]
+        measuring.sums(SUMS, self._CELLS, combinations)
+        return TrainedTree(leaves=()), None

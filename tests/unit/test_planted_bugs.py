@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from checks.planted_bugs.__main__ import TREE, planted_sources
-from checks.planted_bugs.bugs import BUGS, Bug
+from checks.planted_bugs.bug import Bug
+from checks.planted_bugs.bugs import BUGS
 
 every_bug = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 

@@ -15,7 +15,8 @@ import pytest
 from holder_service.domain.deadlines import work_s
 from holder_service.learning import fair_linear
 from holder_service.learning.features import binned
-from holder_service.learning.measuring import LearningStep, Overspent
+from holder_service.learning.measuring import LearningStep
+from holder_service.learning.overspent import Overspent
 from shared import limits
 from shared.problems import InvalidPlan, TooLarge
 from shared.relations import NeighbouringRelation, Relation

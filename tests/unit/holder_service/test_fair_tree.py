@@ -11,8 +11,10 @@ import pytest
 from holder_service.learning import fair_tree
 from holder_service.learning.features import binned, both_labels, group_rule
 from holder_service.learning.histograms import extreme_group
-from holder_service.learning.measuring import Measuring, Overspent
+from holder_service.learning.measuring import Measuring
 from holder_service.learning.nodes import GrowingNode
+from holder_service.learning.overspent import Overspent
+from holder_service.learning.split_scores import ScoredSplits
 from shared.amounts import Loss
 from shared.relations import NeighbouringRelation
 from shared.rules import Predicate, Record, Rule
@@ -28,32 +30,30 @@ def matching(path: Sequence[Predicate], people: Sequence[Person]) -> list[Person
     return [person for person in people if Rule(all_of=tuple(path)).matches(person)]
 
 
-def looks_of(training: Training, schema: Schema, source: random.Random) -> list[Any]:
-    """The looks at a level of a tree that was split at random, B being of a random group."""
+def splits_of(training: Training, schema: Schema, source: random.Random) -> ScoredSplits:
+    """The candidates at a level of a tree that was split at random, B being of a random group."""
     positive, negative = both_labels(training.label)
     group = group_rule(source.choice(schema.groups(training.sensitive)), training.sensitive, schema)
     features = binned(training, schema)
     nodes = [GrowingNode.root(features)]
     for level in range(3):
-        looks = [fair_tree.Look.at(node, features, ((positive,), (negative, *group))) for node in nodes]
-        if level == 2 or not any(look.candidates for look in looks):
+        looking = [node for node in nodes if node.candidates(features)]
+        if level == 2 or not looking:
             break
-        nodes = [
-            child
-            for look in looks
-            for child in (look.node.split(features, source.choice(look.candidates)) if look.candidates else [look.node])
-        ]
-    return [look for look in looks if look.candidates]
+        nodes = [child for node in looking for child in node.split(features, source.choice(node.candidates(features)))]
+    return ScoredSplits.of(
+        [fair_tree.splits_of(node, features, ((positive,), (negative, *group))) for node in looking], schema
+    )
 
 
-def scores_of(looks: Sequence[Any], people: Sequence[Person]) -> list[list[int]]:
-    counts = [len(matching(rule, people)) for look in looks for rule in look.rules]
-    return fair_tree.scores_of(looks, np.array(counts, dtype=np.int64))
+def scores_of(splits: ScoredSplits, people: Sequence[Person]) -> list[list[int]]:
+    counts = [len(matching(cell.any_of[0].all_of, people)) for cell in splits.cells]
+    return splits.scores(np.array(counts, dtype=np.int64))
 
 
-def moves(looks: Sequence[Any], people: Sequence[Person], person: Person) -> list[np.ndarray[Any, Any]]:
+def moves(splits: ScoredSplits, people: Sequence[Person], person: Person) -> list[np.ndarray[Any, Any]]:
     """By how much each node's scores move when a person comes."""
-    before, after = scores_of(looks, people), scores_of(looks, [*people, person])
+    before, after = scores_of(splits, people), scores_of(splits, [*people, person])
     return [np.array(new) - np.array(old) for old, new in zip(before, after, strict=True)]
 
 
@@ -62,20 +62,20 @@ def test_one_person_moves_one_node_by_a_step_at_most(seed: int) -> None:
     source = random.Random(seed)
     schema = small_schema(source)
     training = small_training(schema, TREE, source)
-    looks = looks_of(training, schema, source)
-    if not looks:
+    splits = splits_of(training, schema, source)
+    if not splits.nodes:
         return
     for number in (0, 1, 2, 7):
         people = small_people(schema, source, number)
         for person in small_people(schema, source, 6):
-            moved = moves(looks, people, person)
+            moved = moves(splits, people, person)
             assert all(set(of_node.tolist()) <= {0, 1} for of_node in moved)
             assert sum(bool(of_node.any()) for of_node in moved) <= 1
             # One person in another's place: both steps, each in one node.
             for other in people[:2]:
                 rest = [one for one in people if one is not other]
                 replaced = [
-                    new - old for new, old in zip(moves(looks, rest, person), moves(looks, rest, other), strict=True)
+                    new - old for new, old in zip(moves(splits, rest, person), moves(splits, rest, other), strict=True)
                 ]
                 assert all(abs(of_node).max() <= 1 for of_node in replaced)
                 assert sum(bool(of_node.any()) for of_node in replaced) <= 2

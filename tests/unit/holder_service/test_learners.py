@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from holder_service.learning.learners import LEARNERS
+from holder_service.privacy_audit.overheard import Registers
+from holder_service.privacy_audit.trained import BEYOND_ALL, EVERY_TRAINED_PAIR, NONE, TrainedPair, _Drawing
+from holder_service.privacy_audit.trained import SCHEMA as SCHEMA_OF_PAIRS
 from shared.relations import NeighbouringRelation, Relation
 from testing.invented_trainings import SCHEMA, invented_people, measuring, training
 from testing.step_sizes import KeepingEngine, exceeded
@@ -47,3 +50,14 @@ def test_the_noise_of_all_steps_costs_what_was_asked(algorithm: dict[str, Any], 
         assert sum(step.epsilon_nano for step in steps) == asked.epsilon
         for step in steps:
             assert step.loss(NeighbouringRelation(relation)).epsilon_nano <= step.epsilon_nano
+
+
+@pytest.mark.parametrize("pair", EVERY_TRAINED_PAIR, ids=lambda pair: f"{pair.algorithm}, {pair.relation}")
+def test_a_model_follows_from_what_was_measured_alone(pair: TrainedPair, tmp_path: Path) -> None:
+    """Given the same noisy numbers, other records make the same model: nothing else of them is in it."""
+    drawing = _Drawing(pair, Registers(SCHEMA_OF_PAIRS, pair.sides, tmp_path), NONE)
+
+    for side in (0, 1):
+        for _ in range(10):
+            value, reach = drawing.draw(side)
+            assert abs(value) <= reach + 1e-5 < BEYOND_ALL

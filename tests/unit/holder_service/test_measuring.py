@@ -1,6 +1,6 @@
 """The only way in which a learner counts: each step that was paid for, once, and no more than was paid for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from holder_service.domain.deadlines import PlanSize
-from holder_service.learning.measuring import Combination, LearningStep, Measuring, Overspent
+from holder_service.learning.features import Path
+from holder_service.learning.measuring import Combination, LearningStep, Measuring
+from holder_service.learning.overspent import Overspent
+from holder_service.learning.split_scores import NodeSplits, ScoredSplits, SplitTable
 from holder_service.records.counting import TrueCounts
 from holder_service.records.engines import EncodedVersion
 from shared.amounts import Loss
@@ -27,6 +30,7 @@ PEOPLE: Final = (30, 70)
 YOUNG: Final = {"id": "young", "all_of": [{"column": "age", "op": "lt", "value": 50}]}
 OLD: Final = {"id": "old", "all_of": [{"column": "age", "op": "ge", "value": 50}]}
 CITIZENS: Final = {"id": "citizens", "all_of": [{"column": "citizen", "op": "eq", "value": True}]}
+OTHERS: Final = {"id": "others", "all_of": [{"column": "citizen", "op": "eq", "value": False}]}
 
 
 def cells(*documents: dict[str, Any]) -> list[Cell]:
@@ -36,12 +40,13 @@ def cells(*documents: dict[str, Any]) -> list[Cell]:
 class Engine:
     """Counts the same whatever it is asked, and notes how often it was."""
 
-    def __init__(self) -> None:
+    def __init__(self, *people: int) -> None:
         self.asked = 0
+        self._people = people or PEOPLE
 
     def count(self, *_: Any) -> TrueCounts:
         self.asked += 1
-        return TrueCounts(np.array(PEOPLE, dtype=np.int64).reshape(2, 1))
+        return TrueCounts(np.array(self._people, dtype=np.int64).reshape(-1, 1))
 
 
 def step(measures: Any, *, name: str = "step", classes: int = 1, sensitivity: int = 1) -> LearningStep:
@@ -57,8 +62,27 @@ def summed(*weights: int) -> list[Combination]:
     return [Combination(np.arange(len(weights)), np.array(weights))]
 
 
-def chosen(of: Measuring, *, nodes: list[Cell] | None = None, rows: int = 2, name: str = "step") -> list[int]:
-    return of.choices(name, nodes or cells(YOUNG, OLD), cells(YOUNG, OLD), lambda counts: [counts.tolist()] * rows)
+def path(document: dict[str, Any]) -> Path:
+    return cells(document)[0].any_of[0].all_of
+
+
+def by_age(*, bins: tuple[dict[str, Any], ...] = (YOUNG,), left: Sequence[int] = (1,)) -> SplitTable:
+    """Candidates over bins of age, of which one alone goes left; then that none does."""
+    return SplitTable(tuple(map(path, bins)), np.array([left, [0] * len(bins)]))
+
+
+def splits(
+    *nodes: dict[str, Any],
+    table: SplitTable | None = None,
+    people: tuple[dict[str, Any], dict[str, Any]] = (YOUNG, OLD),
+) -> list[NodeSplits]:
+    """The same candidates of some nodes; of everybody where none is named."""
+    paths = [path(one) for one in nodes] or [()]
+    return [NodeSplits(one, (path(people[0]), path(people[1])), (table or by_age(),)) for one in paths]
+
+
+def chosen(of: Measuring) -> list[int]:
+    return of.choices("step", splits())
 
 
 TAKEN: Final[dict[str, Callable[[Measuring], object]]] = {
@@ -115,13 +139,38 @@ def test_sums_that_one_person_changes_by_more_are_refused() -> None:
     measuring(step("sums", sensitivity=2)).sums("step", cells(YOUNG, OLD), summed(1, 2))
 
 
-def test_nodes_with_people_in_common_and_choices_beyond_the_nodes_are_refused() -> None:
-    with pytest.raises(Overspent, match="in common"):
-        chosen(measuring(step("choices")), nodes=cells(YOUNG, CITIZENS))
-    with pytest.raises(Overspent, match="one choice was paid for"):
-        chosen(measuring(step("choices")), rows=3)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        splits(YOUNG, CITIZENS),
+        splits(table=by_age(bins=(YOUNG, CITIZENS), left=(1, 0))),
+        splits(people=(YOUNG, CITIZENS)),
+        splits(table=by_age(left=(2,))),
+        splits(table=by_age(left=(-1,))),
+        [*splits(YOUNG), *splits(YOUNG)],
+        [
+            one._replace(tables=(by_age(), by_age(bins=(OLD,)))[::order])
+            for one, order in zip(splits() * 2, (1, -1), strict=True)
+        ],
+    ],
+    ids=["nodes", "bins", "A and B", "a bin twice", "a bin less than never", "a node twice", "nodes in turn"],
+)
+def test_choices_by_scores_that_one_person_moves_by_more_are_refused_unseen(asked: list[NodeSplits]) -> None:
+    engine = Engine()
 
-    assert len(chosen(measuring(step("choices")))) == 2
+    with pytest.raises(Overspent, match=r"in common|one side|A and B do"):
+        measuring(step("choices"), engine=engine).choices("step", asked)
+
+    assert engine.asked == 0
+
+
+def test_a_score_is_the_larger_of_both_sorts_on_either_side() -> None:
+    """30 of A and 70 of B in the one bin, all left or all right: 70 either way. Of two bins it is added up."""
+    table = by_age(bins=(YOUNG, OLD), left=(1, 0))
+    (node,) = splits(table=table, people=(CITIZENS, OLD))
+
+    assert node.scores(np.array([30, 70, 40, 10])) == [70 + 40, 80]
+    assert ScoredSplits.of(splits(), SCHEMA).scores(np.array(PEOPLE)) == [[70, 70]]
 
 
 @pytest.mark.parametrize(("relation", "people"), [("add_remove", 1), ("replace", 2)])
@@ -161,7 +210,11 @@ def test_counts_get_noise_of_their_scale() -> None:
 
 
 def test_a_choice_is_noisy() -> None:
-    """At ε 0.001 a lead of 40 people is hardly one: all 200 draws alike would be one chance in 10⁵⁰."""
-    faint = replace(step("choices"), epsilon_nano=10**6)
+    """At ε 0.001 a lead of 30 people is hardly one: all 200 draws alike would be one chance in 10⁵⁰."""
+    parted = splits(table=by_age(bins=(YOUNG, OLD), left=(1, 0)), people=(CITIZENS, OTHERS))
+    faint, strong = (replace(step("choices"), epsilon_nano=nano) for nano in (10**6, 10**12))
 
-    assert {tuple(chosen(measuring(faint))) for _ in range(200)} > {(1, 1)}
+    assert {tuple(measuring(faint, engine=Engine(70, 0, 0, 30)).choices("step", parted)) for _ in range(200)} == {
+        (0,), (1,)
+    }  # fmt: skip
+    assert {tuple(measuring(strong, engine=Engine(70, 0, 0, 30)).choices("step", parted)) for _ in range(200)} == {(0,)}

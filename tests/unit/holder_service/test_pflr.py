@@ -12,7 +12,8 @@ import pytest
 
 from holder_service.learning import pflr
 from holder_service.learning.coordinates import GRID, Coordinates
-from holder_service.learning.measuring import LearningStep, Overspent
+from holder_service.learning.measuring import LearningStep
+from holder_service.learning.overspent import Overspent
 from holder_service.learning.quadratic import penalised_minimiser
 from shared.amounts import NANO_PER_UNIT
 from shared.problems import InvalidPlan, TooLarge

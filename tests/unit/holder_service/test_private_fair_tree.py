@@ -12,7 +12,8 @@ import pytest
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.learning import private_fair_tree
 from holder_service.learning.features import BinnedFeature
-from holder_service.learning.measuring import LearningStep, Overspent
+from holder_service.learning.measuring import LearningStep
+from holder_service.learning.overspent import Overspent
 from holder_service.learning.private_fair_tree import fair_gain, similar_bins
 from shared.amounts import NANO_PER_UNIT
 from shared.problems import TooLarge

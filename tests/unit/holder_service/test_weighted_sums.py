@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from holder_service.domain.deadlines import PlanSize
-from holder_service.learning.measuring import Combination, LearningStep, Measuring, Overspent, largest_change
+from holder_service.learning.measuring import Combination, LearningStep, Measuring, largest_change
+from holder_service.learning.overspent import Overspent
 from shared.relations import NeighbouringRelation
 from shared.rules import Cell, Predicate, Rule
 from shared.schema import Column, Schema
