@@ -37,9 +37,10 @@ from schemathesis.core.result import Ok
 
 from checks.changed_documents import changed
 from checks.hostile_requests import HostileRequest, hostile_requests
+from holder_service.learning.learners import LEARNERS
 from testing.holders import TestedHolder, running_holder, serving
 from testing.hostile_plans import SCHEMA
-from testing.registers import DECLARATION, plan, register_csv
+from testing.registers import DECLARATION, LEARNABLE, learnable_csv, plan, register_csv, training
 
 KNOWN: Final = {"dataset": "register", "auditor": "ADR", "population": "register", "code": "not-found"}
 """Names that exist, put into every other request: made up ones are all unknown."""
@@ -149,7 +150,9 @@ class Asked:
         self.holder.declare()
         self.holder.load(register_csv())
         self.holder.admin("PATCH", "/auditors/ADR", json={"disabled": False})
-        for dataset in ("register", "hostile"):
+        self.holder.declare("loans", columns=LEARNABLE["columns"])
+        self.holder.load(learnable_csv(), "loans")
+        for dataset in ("register", "loans", "hostile"):
             self.holder.grant("999", delta="0.9", dataset=dataset)
 
 
@@ -176,7 +179,7 @@ def fuzz(number: int, seed: int, by_hand: Sequence[HostileRequest]) -> Fuzzed:
 
 @contextmanager
 def _holder() -> Iterator[tuple[Asked, dict[str, Any]]]:
-    """A holder in a process of its own, with the small register and one for hostile plans."""
+    """A holder in a process of its own, with the small register, one with a label and one for hostile plans."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         with running_holder(home, epsilon="90") as holder:
@@ -184,6 +187,7 @@ def _holder() -> Iterator[tuple[Asked, dict[str, Any]]]:
             holder.declare("hostile", person_key="person", columns=columns)
             names = ["person", *(column.name for column in SCHEMA.columns)]
             holder.load((",".join(names) + "\n").encode(), "hostile")
+            holder.offer("loans", learnable_csv(), epsilon="90", columns=LEARNABLE["columns"])
             document = holder.client.get("/openapi.json").json()
         with serving(holder.settings) as served, holder.at(served.url) as asked:
             yield Asked(asked, served.process.pid or 0), document
@@ -221,7 +225,8 @@ def _ask_operation(
     def ask(case: Case[Any]) -> None:
         if len(answers.took_s) % 2 and case.method not in ("DELETE", "PATCH"):
             made_up = case.path_parameters or {}
-            case.path_parameters = {name: KNOWN.get(name, value) for name, value in made_up.items()}
+            known = {**KNOWN, "dataset": "loans"} if "trainings" in case.path else KNOWN
+            case.path_parameters = {name: known.get(name, value) for name, value in made_up.items()}
         asked.note(
             answers, lambda: case.call(base_url=asked.holder.url, headers=asked.key(admin=admin)).status_code,
             f"{case.method} {case.path} {str(case.body)[:200]}",
@@ -239,11 +244,14 @@ def with_short_lists(node: Any) -> Any:
 
 
 def _ask_changed(asked: Asked, answers: Answers, rng: random.Random) -> None:
-    """A sound plan or declaration with some values changed, or some bytes."""
+    """A sound plan, training or declaration with some values changed, or some bytes."""
+    learned = training(epsilon="0.001", version=1, algorithm={"name": rng.choice(tuple(LEARNERS))})
     method, path, sound, admin = rng.choice(
         (
             ("POST", "/v1/datasets/register/quotes", plan(version=1, draw=2), False),
             ("POST", "/v1/datasets/register/releases", plan(epsilon="0.001", draw=rng.randint(1, 1000)), False),
+            ("POST", "/v1/datasets/loans/trainings/quotes", learned, False),
+            ("POST", "/v1/datasets/loans/trainings", {**learned, "draw": rng.randint(1, 1000)}, False),
             ("PUT", "/v1/admin/datasets/changed", DECLARATION, True),
         )
     )

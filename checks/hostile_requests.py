@@ -10,10 +10,12 @@ from typing import Final
 from shared import limits
 from testing.hostile_plans import HOSTILE
 from testing.huge_bodies import HUGE, with_json
-from testing.registers import plan
+from testing.registers import plan, training
 
 DATASET: Final = "/v1/datasets/register"
 HOSTILE_DATASET: Final = "/v1/datasets/hostile"
+LEARNABLE_DATASET: Final = "/v1/datasets/loans"
+TRAINING_PATHS: Final = ("/trainings/x", "/trainings?after=-1", "/trainings?limit=" + "9" * 5000, "/trainings/quotes")
 JSON: Final = "application/json"
 
 NUMBERS: Final = (
@@ -69,6 +71,7 @@ def hostile_requests() -> Iterator[HostileRequest]:
         yield _quote(with_json(path, text))
     for media in MEDIA:
         yield HostileRequest("POST", f"{DATASET}/quotes", json.dumps(plan()).encode(), {"Content-Type": media})
+    yield from _trainings()
     yield from (HostileRequest("GET", path, headers={}) for path in PATHS)
     yield from (HostileRequest(method, "/v1/datasets", headers={}) for method in METHODS)
     yield from _administration()
@@ -80,6 +83,28 @@ def _hostile_plans() -> Iterator[HostileRequest]:
         body = json.dumps(make()).encode()
         for call in ("quotes", "releases"):
             yield HostileRequest("POST", f"{HOSTILE_DATASET}/{call}", body)
+
+
+def _trainings() -> Iterator[HostileRequest]:
+    """As large and as odd as a training can be, and what is wrong with a plan: each as a quote and to be learned."""
+    many = [{"column": f"x{index}", "cuts": list(range(64))} for index in range(64)]
+    sound = training(epsilon="0.001")
+    bodies = [
+        *({**sound, "algorithm": {"name": "fair_tree", "depth": depth}, "features": many} for depth in (1, 8)),
+        {**sound, "algorithm": {"name": "fair_linear", "points": 10**9}},
+        {**sound, "algorithm": {"name": "pflr", "penalty": "1" + "0" * 300}},
+        {**sound, "features": [{"column": "age", "cuts": [1e308, -1e308]}]},
+        {**sound, "features": [{"column": "age", "cuts": list(range(100_000))}]},
+        {**sound, "features": [{"column": "citizen"}] * 10_000},
+        {**sound, "sensitive": ["sex"] * 10_000},
+        {**sound, "label": "\u0000" * 1000},
+    ]
+    odd = [json.dumps(sound).replace('"0.001"', number) for number in NUMBERS]
+    odd += [json.dumps(sound).replace('"repaid"', f'"{text}"') for text in TEXTS]
+    for content in (*map(json.dumps, bodies), *odd):
+        for call in ("trainings/quotes", "trainings"):
+            yield HostileRequest("POST", f"{LEARNABLE_DATASET}/{call}", content.encode())
+    yield from (HostileRequest("GET", f"{LEARNABLE_DATASET}{path}", headers={}) for path in TRAINING_PATHS)
 
 
 def _quote(body: bytes) -> HostileRequest:

@@ -47,7 +47,7 @@ class ModelDataset:
 
 @dataclass(frozen=True)
 class Question:
-    """A plan as far as it matters here: who asks what, at which price."""
+    """A plan or a training as far as it matters here: who asks what, at which price."""
 
     auditor: str
     dataset: str

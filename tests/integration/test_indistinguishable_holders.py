@@ -1,6 +1,7 @@
 """Two holders that differ in nothing but their records show it to nobody, but by their noisy counts (2-privacy §7).
 
-The size of a release depends on the digits of its noisy counts, which are in it, and on nothing else of the records.
+The size of a release depends on the digits of its noisy counts, or on the model that was learned, which are in it, and
+on nothing else of the records.
 """
 
 import csv
@@ -18,7 +19,7 @@ import pytest
 from holder_service.web.edge.logs import JsonLines
 from testing.holders import TestedHolder, running_holder
 from testing.kept_logs import logged
-from testing.registers import plan, register_csv
+from testing.registers import LEARNABLE, learnable_csv, plan, training
 
 PEOPLE: Final = 311
 OTHER_PEOPLE: Final = 947
@@ -29,12 +30,12 @@ VARYING_IN_RELEASES: Final = {"created", "signature", "key", "nonce"}
 
 def other_records() -> bytes:
     """Thrice as many people, all of one group, none of middle education, ages around 40."""
-    rows = list(csv.DictReader(io.StringIO(register_csv(people=OTHER_PEOPLE, seed=1).decode())))
+    rows = list(csv.DictReader(io.StringIO(learnable_csv(people=OTHER_PEOPLE, seed=1).decode())))
     text = io.StringIO()
     writer = csv.DictWriter(text, rows[0])
     writer.writeheader()
     for row in rows:
-        writer.writerow({**row, "age": 40, "education": "high", "sex": "Female", "origin": ""})
+        writer.writerow({**row, "age": 40, "education": "high", "sex": "Female", "origin": "", "repaid": "true"})
     return text.getvalue().encode()
 
 
@@ -55,10 +56,13 @@ class Seen:
         if "batches" in body and "ledger" in body:
             digits = sum(len(str(count)) for count in _counts(body))
             body = _without_noise(body)
+        elif "model" in body:
+            digits = len(json.dumps([body.pop("model"), body.pop("counts", None)], separators=(",", ":")))
+            body = _without_noise(body)
         elif "hash" in body:
             del body["hash"]
-        elif "releases" in body:
-            body = [(one["id"], one["sequence"]) for one in body["releases"]]
+        elif "columns" not in body and (listed := {"releases", "trainings"}.intersection(body)):
+            body = [(one["id"], one["sequence"]) for one in body[listed.pop()]]
         self.answers.append((answer.status_code, headers, body))
         self.sizes.append(len(answer.content) - digits)
 
@@ -70,7 +74,7 @@ def _counts(release: dict[str, Any]) -> Iterator[int]:
 def _without_noise(release: dict[str, Any]) -> dict[str, Any]:
     """A release without its counts and what follows from them or from the clock."""
     document = {name: value for name, value in release.items() if name not in VARYING_IN_RELEASES}
-    for batch in document["batches"]:
+    for batch in document.get("batches", ()):
         for cell in batch["cells"]:
             cell["counts"] = len(cell["counts"])
     del document["ledger"]["hash"]
@@ -97,6 +101,18 @@ def battery(holder: TestedHolder) -> Iterator[httpx.Response]:
     yield holder.auditor("POST", "/datasets/register/quotes", content=b"{")
     for path in ("/datasets", "/datasets/register", "/datasets/register/budget", "/datasets/register/releases"):
         yield holder.auditor("GET", path)
+    for algorithm in ("fair_tree", "private_fair_tree", "pflr", "pflr_star", "fair_linear"):
+        asked = training(epsilon="0.1", algorithm={"name": algorithm})
+        yield holder.auditor("POST", "/datasets/register/trainings/quotes", json=asked)
+        yield holder.auditor("POST", "/datasets/register/trainings", json=asked)
+    yield holder.auditor(
+        "POST", "/datasets/register/trainings", json=training(epsilon="0.1", algorithm={"name": "pflr"})
+    )
+    yield holder.auditor("POST", "/datasets/register/trainings", json=training(epsilon="9.99"))
+    yield holder.auditor("POST", "/datasets/register/trainings", json=training(version=7))
+    yield holder.auditor("POST", "/datasets/register/trainings", json=training(label="citizen"))
+    yield holder.auditor("POST", "/datasets/nope/trainings", json=training())
+    yield holder.auditor("GET", "/datasets/register/trainings")
     yield holder.auditor("GET", "/ledger/head")
     yield holder.auditor("GET", "/ledger/entries/3")
     yield holder.auditor("GET", "/ledger/entries/999")
@@ -107,9 +123,10 @@ def seen_of(home: Path, content: bytes) -> Seen:
     """Everything that a holder of these records shows."""
     seen = Seen()
     with running_holder(home, epsilon="9.5") as holder:
+        cap = {"epsilon": "100", "delta": "0.5"}
+        assert holder.declare(columns=LEARNABLE["columns"], cap=cap).status_code == 200
         assert holder.load(content).status_code == 200
         holder.grant("9.5", delta="0.1")
-        holder.declare(cap={"epsilon": "100", "delta": "0.5"})
         with logged() as records:
             for answer in battery(holder):
                 seen.take(answer)
@@ -126,7 +143,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Seen, Seen]:
     """What two holders show, of the register and of other records."""
     one, other = (
         seen_of(tmp_path_factory.mktemp("holder"), content)
-        for content in (register_csv(people=PEOPLE), other_records())
+        for content in (learnable_csv(people=PEOPLE), other_records())
     )
     return one, other
 
@@ -135,6 +152,7 @@ def test_answers_are_alike_but_for_their_counts(both: tuple[Seen, Seen]) -> None
     one, other = both
 
     assert one.answers == other.answers
+    assert sum("training" in body for status, _, body in one.answers if status == 201) == 5
     assert {status for status, _, _ in one.answers} == {200, 201, 403, 404, 415, 422}
 
 

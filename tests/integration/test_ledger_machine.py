@@ -1,8 +1,10 @@
-"""The ledger under any order of events: entries sum to balances, and both are what exact fractions say (2-privacy §9).
+"""The ledger under any order of events: entries sum to balances, both are what exact fractions say (2-privacy §9).
 
-The services and the store are the real ones; so are restarts, which close everything and open it again.
+Plans and trainings are asked alike. The services and the store are the real ones; so are restarts, which close
+everything and open it again.
 """
 
+import json
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -27,22 +29,25 @@ from holder_service.domain.errors import BudgetExhausted, CapExhausted, Conflict
 from holder_service.domain.ledger import Balance, Replay
 from holder_service.records.formats import Upload
 from holder_service.services import access, budgets, datasets, ledger_reading, loads, releases
+from holder_service.services.asked import Asked
 from holder_service.services.holder import Holder, initialise
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage import ledger as stored_ledger
 from holder_service.storage.releases import StoredRelease
-from shared.amounts import NANO_PER_UNIT
+from shared.amounts import NANO_PER_UNIT, format_nano
 from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.plans import Plan
 from shared.releases import LedgerPosition
+from shared.trainings import Training
 from testing.holders import settings_in
 from testing.ledger_model import Loss, Model, Purse, Question
-from testing.registers import DECLARATION, register_csv
+from testing.registers import LEARNABLE, learnable_csv
 from testing.registers import plan as plan_document
+from testing.registers import training as training_document
 
 BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 AUDITORS: Final = ("ADR", "BDR")
-RECORDS: Final = register_csv(people=20)
+RECORDS: Final = learnable_csv(people=20)
 REFUSALS: Final[dict[str, type[HolderError]]] = {
     "not-found": NotFound, "no-records": NoRecords, "budget-exhausted": BudgetExhausted, "cap-exhausted": CapExhausted,
 }  # fmt: skip
@@ -81,10 +86,28 @@ def plan_of(epsilon: str, *, delta: str | None, overlapping: bool, draw: int) ->
     return Plan.model_validate(document), (Fraction(epsilon) * classes, Fraction(delta or "0") * classes)
 
 
+def training_of(epsilon: str, *, algorithm: dict[str, Any], draw: int) -> tuple[Training, Loss]:
+    """A training by one feature, and what it has to cost: its ε, whole."""
+    document = training_document(epsilon=epsilon, draw=draw, algorithm=algorithm, features=[{"column": "citizen"}])
+    return Training.model_validate(document), fractions(epsilon)
+
+
+def asked_of(content: str) -> Asked:
+    """What was asked, of its JSON."""
+    document = json.loads(content)
+    return (Training if "algorithm" in document else Plan).model_validate(document)
+
+
 plans = st.builds(
     plan_of, epsilons, delta=st.sampled_from((None, None, "0.000001")), overlapping=st.booleans(),
     draw=st.integers(1, 3),
 )  # fmt: skip
+trainings = st.builds(
+    training_of, epsilons,
+    algorithm=st.sampled_from(({"name": "fair_tree", "depth": 1}, {"name": "pflr"}, {"name": "fair_linear"})),
+    draw=st.integers(1, 2),
+)  # fmt: skip
+questions = plans | trainings
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -113,9 +136,10 @@ class LedgerMachine(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
         assert found.intact, found.reason
 
-    @initialize()
-    def begin_with_budgets(self) -> None:
+    @initialize(relation=st.sampled_from(("add_remove", "replace")))
+    def begin_with_budgets(self, relation: str) -> None:
         """Three datasets of two populations, two auditors with limits; without them most questions would be moot."""
+        self.relation = relation
         for name, population in (("first", "people"), ("second", "people"), ("third", "others")):
             self.declare(name, population, ("2", "0.00001"))
             self.load(name)
@@ -125,7 +149,12 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(name=dataset_names, population=population_names, cap=limits)
     def declare(self, name: str, population: str, cap: tuple[str, str]) -> None:
         declaration = DatasetDeclaration.model_validate(
-            {**DECLARATION, "population": population, "cap": {"epsilon": cap[0], "delta": cap[1]}}
+            {
+                **LEARNABLE,
+                "relation": self.relation,
+                "population": population,
+                "cap": {"epsilon": cap[0], "delta": cap[1]},
+            }
         )
         allowed = self.model.declare(name, population, fractions(*cap))
 
@@ -187,27 +216,39 @@ class LedgerMachine(RuleBasedStateMachine):
             lambda: budgets.set_limit(self.store, actor="administrator", dataset=name, auditor=auditor, grant=grant),
         )
 
-    @rule(name=dataset_names, auditor=auditor_names, plan=plans)
-    def ask(self, name: str, auditor: str, plan: tuple[Plan, Loss]) -> None:
-        self.check_answer(name, auditor, plan, limit_meanwhile=None)
+    @rule(name=dataset_names, auditor=auditor_names, asked=questions)
+    def ask(self, name: str, auditor: str, asked: tuple[Asked, Loss]) -> None:
+        self.check_answer(name, auditor, asked, limit_meanwhile=None)
 
     @precondition(lambda self: self.model.datasets)
-    @rule(name=dataset_names, auditor=auditor_names, plan=plans, limit=limits)
+    @rule(name=dataset_names, auditor=auditor_names, asked=questions, limit=limits)
     def ask_while_the_limit_changes(
-        self, name: str, auditor: str, plan: tuple[Plan, Loss], limit: tuple[str, str]
+        self, name: str, auditor: str, asked: tuple[Asked, Loss], limit: tuple[str, str]
     ) -> None:
-        """A raise, a lowering or a revocation arrives after the plan was priced and before it is charged."""
-        self.check_answer(name, auditor, plan, limit_meanwhile=limit)
+        """A raise, a lowering or a revocation arrives after it was priced and before it is charged."""
+        self.check_answer(name, auditor, asked, limit_meanwhile=limit)
+
+    @rule(name=dataset_names, auditor=auditor_names, asked=questions)
+    def quote(self, name: str, auditor: str, asked: tuple[Asked, Loss]) -> None:
+        """A price is that of the model whatever was answered; the invariants see that it moves nothing."""
+        dataset = self.model.datasets.get(name)
+        if dataset is None or dataset.version is None:
+            return
+
+        quoted = releases.quote(self.store, auditor=auditor, dataset=name, asked=asked[0])
+
+        charge = quoted.charge
+        assert fractions(format_nano(charge.epsilon_nano), format_nano(charge.delta_nano)) == asked[1]
 
     @precondition(lambda self: self.model.answered)
     @rule(choice=st.randoms(use_true_random=False))
     def ask_again(self, choice: Any) -> None:
-        """Any plan that was ever answered, pinned to its version, whatever became of records and budget."""
+        """Any plan or training that was ever answered, pinned to its version, whatever became of records and budget."""
         question, body = choice.choice(list(self.model.answered.items()))
-        plan = Plan.model_validate_json(question.content).pinned(question.version)
+        asked = asked_of(question.content).pinned(question.version)
 
         stored = releases.prepare(
-            self.store, self.holder.files, auditor=question.auditor, dataset=question.dataset, asked=plan
+            self.store, self.holder.files, auditor=question.auditor, dataset=question.dataset, asked=asked
         )
 
         assert isinstance(stored, StoredRelease)
@@ -265,22 +306,22 @@ class LedgerMachine(RuleBasedStateMachine):
         return None
 
     def check_answer(
-        self, name: str, auditor: str, asked: tuple[Plan, Loss], *, limit_meanwhile: tuple[str, str] | None
+        self, name: str, auditor: str, priced: tuple[Asked, Loss], *, limit_meanwhile: tuple[str, str] | None
     ) -> None:
-        plan, loss = asked
+        asked, loss = priced
         dataset = self.model.datasets.get(name)
         question = None
         if dataset is not None and dataset.version is not None:
-            question = Question(auditor, name, dataset.version, plan.model_dump_json())
+            question = Question(auditor, name, dataset.version, asked.model_dump_json())
         outcome = self.model.outcome(question, name, auditor, loss, self.now)
-        event(f"asked: {outcome}")
+        event(f"{asked.kind}: {outcome}")
         if outcome in REFUSALS:
             with pytest.raises(REFUSALS[outcome]):
-                releases.prepare(self.store, self.holder.files, auditor=auditor, dataset=name, asked=plan)
+                releases.prepare(self.store, self.holder.files, auditor=auditor, dataset=name, asked=asked)
             return
         assert question is not None
 
-        prepared = releases.prepare(self.store, self.holder.files, auditor=auditor, dataset=name, asked=plan)
+        prepared = releases.prepare(self.store, self.holder.files, auditor=auditor, dataset=name, asked=asked)
         if isinstance(prepared, StoredRelease):
             assert outcome == "again"
             assert prepared.body == self.model.answered[question]
