@@ -24,35 +24,41 @@ from holder_service.records.counting import TrueCounts
 from holder_service.records.engines import Counts, EncodedVersion
 from holder_service.records.formats import Upload
 from holder_service.services import access, budgets, datasets, loads, releases
+from holder_service.services.asked import Asked, Priced
 from holder_service.services.holder import Holder, initialise
+from holder_service.services.measured_requests import COLUMNS, FREQUENT, of_rows, plans, trainings
 from holder_service.services.priced import PricedPlan
+from holder_service.services.priced_training import PricedTraining
 from holder_service.settings import Settings
 from holder_service.storage.releases import StoredRelease
 from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.plans import Plan
 from shared.rules import Cell
+from shared.trainings import Training
 
-COLUMNS: Final = 12
 AUDITOR: Final = "calibration"
 MARGIN: Final = 1.5
 """What the middle of the measured times is raised by; what is rarer than that, pauses, is measured apart."""
-FREQUENT: Final = 0.5
-"""The number that half of the people have; rules cut right below and above it."""
+CANDIDATES: Final = 8
+"""So many a node is supposed to have, at least, when noise is drawn for itself."""
 AMPLE: Final = {"epsilon": "999", "delta": "0.9"}
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one plan took.
+    """What one plan or training took.
 
     Attributes:
+        plan: What it is called.
+        records: Of the register.
+        sizes: Of the plan, or of each step of the training.
         took_ms: Each run's parts, in milliseconds; `pauses` is 0, because no part is one, and so is `starting`, which
             cannot be seen apart from `counting`.
     """
 
     plan: str
     records: int
-    size: PlanSize
+    sizes: Sequence[PlanSize]
     took_ms: Sequence[Work]
 
     def median_ms(self) -> Work:
@@ -69,11 +75,16 @@ class Measured:
 
     def modelled_ms(self) -> Work:
         """What the deadlines suppose for a dataset that is declared as large as this one is."""
-        return Work.modelled_ms(self.size, records_max=self.records)
+        return _modelled_ms(self.sizes, self.records)
+
+
+def _modelled_ms(sizes: Sequence[PlanSize], records: int) -> Work:
+    parts = zip(*(Work.modelled_ms(size, records_max=records).parts for size in sizes), strict=True)
+    return Work(*map(math.fsum, parts))
 
 
 def measure(served: Settings, *, records: Sequence[int], runs: int) -> Iterator[Measured]:
-    """Measure plans of different sizes and mechanisms, one after the other.
+    """Measure plans of different sizes and mechanisms, also about an aggregate table, and a training of each kind.
 
     Args:
         served: Of the real holder: what is made is on the volume of its home, or in its cluster's store, and goes.
@@ -88,16 +99,18 @@ def measure(served: Settings, *, records: Sequence[int], runs: int) -> Iterator[
         with closing(Holder.open(settings)) as holder:
             access.open_account(holder.store, actor=AUDITOR, new=NewAuditor(name=AUDITOR))
             for index, number in enumerate(records):
-                dataset = f"people-{number}"
-                _load(holder, dataset, number, root / "people.csv")
-                for document in () if index else _plans().values():
-                    _run(holder, Plan.model_validate(document), dataset)  # a cluster's first jobs take much longer
-                for name, document in _plans().items():
-                    plans = (Plan.model_validate({**document, "draw": draw}) for draw in range(1, runs + 2))
-                    _, *ran = (_run(holder, plan, dataset) for plan in plans)
-                    yield Measured(name, number, ran[0][0], [took_ms for _, took_ms in ran])
-                datasets.retire(holder.store, actor=AUDITOR, name=dataset, files=holder.files)
-                holder.engine.sweep()
+                for rows in ("people", "rows"):
+                    dataset = f"{rows}-{number}"
+                    _load(holder, dataset, number, root / "people.csv", aggregates=rows == "rows")
+                    asked = {**plans(), **trainings()} if rows == "people" else of_rows(plans())
+                    for document in () if index else asked.values():
+                        _run(holder, _asked(document), dataset)  # a cluster's first jobs take much longer
+                    for name, document in asked.items():
+                        every = (_asked({**document, "draw": draw}) for draw in range(1, runs + 2))
+                        _, *ran = (_run(holder, one, dataset) for one in every)
+                        yield Measured(name, number, ran[0][0], [took_ms for _, took_ms in ran])
+                    datasets.retire(holder.store, actor=AUDITOR, name=dataset, files=holder.files)
+                    holder.engine.sweep()
 
 
 def factors(found: Sequence[Measured]) -> Work:
@@ -167,42 +180,74 @@ class _Timed:
             self.took_ms += 1000 * (time.perf_counter() - begun_s)
 
 
-def _run(holder: Holder, plan: Plan, dataset: str) -> tuple[PlanSize, Work]:
+def _run(holder: Holder, document: Asked, dataset: str) -> tuple[tuple[PlanSize, ...], Work]:
     """Prepare and draw; noise is drawn once more for itself, and taken off the whole as the counting is.
 
-    Nothing is entered: what follows the deadline takes no part in it.
+    Nothing is entered: what follows the deadline takes no part in it. What a learner takes for itself cannot be seen
+    apart from pricing and writing: it is laid to both, as the model divides them.
     """
     timed = _Timed(holder.engine)
     clock_s = [time.perf_counter()]
-    asked = releases.prepare(holder.store, holder.files, auditor=AUDITOR, dataset=dataset, asked=plan)
-    if isinstance(asked, StoredRelease) or not isinstance(asked.priced, PricedPlan):
-        raise TypeError("Only plans are asked here, and none twice.")
+    asked = releases.prepare(holder.store, holder.files, auditor=AUDITOR, dataset=dataset, asked=document)
+    if isinstance(asked, StoredRelease):
+        raise TypeError("Nothing is asked here twice.")
     priced = asked.priced
     clock_s.append(time.perf_counter())
-    for batch in priced.batches:
-        batch.mechanism.release([0] * (len(batch.batch.cells) * len(priced.groups)))
+    sizes = _noise_drawn(priced)
     clock_s.append(time.perf_counter())
     releases.draw(asked, engine=timed)
     clock_s.append(time.perf_counter())
     pricing, noise, drawing = (1000 * (end - start) for start, end in itertools.pairwise(clock_s))
     writing = max(drawing - timed.took_ms - noise, 0)
-    return priced.size, Work(pricing, starting=0, counting=timed.took_ms, noise=noise, writing=writing, pauses=0)
+    if isinstance(priced, PricedTraining):
+        modelled = _modelled_ms(sizes, priced.dataset.records_max)
+        learning = (pricing + writing) / (modelled.pricing + modelled.writing)
+        pricing, writing = learning * modelled.pricing, learning * modelled.writing
+    return sizes, Work(pricing, starting=0, counting=timed.took_ms, noise=noise, writing=writing, pauses=0)
 
 
-def _load(holder: Holder, name: str, people: int, source: Path) -> None:
-    """Invent a register and a budget to ask about it: half of the people have one number, all others one each."""
+def _noise_drawn(priced: Priced) -> tuple[PlanSize, ...]:
+    """Draw as much noise as an answer gets, and give the sizes of what it is about."""
+    if isinstance(priced, PricedPlan):
+        for batch in priced.batches:
+            batch.mechanism.release([0] * (len(batch.batch.cells) * len(priced.groups)))
+        return (priced.size,)
+    if not isinstance(priced, PricedTraining):
+        raise TypeError("Plans and trainings alone are asked here.")
+    for step in priced.steps:
+        if step.measures == "choices":
+            # Of each cell that is scored there is a candidate, and not fewer; all nodes have some.
+            step.choice(priced.relation).choose([[0] * CANDIDATES] * (step.size.counts["choice"] // CANDIDATES))
+        else:
+            step.noise(priced.relation).release([0] * step.size.counts["laplace"])
+    return tuple(step.size for step in priced.steps)
+
+
+def _asked(document: dict[str, Any]) -> Asked:
+    return (Training if "algorithm" in document else Plan).model_validate(document)
+
+
+def _load(holder: Holder, name: str, people: int, source: Path, *, aggregates: bool) -> None:
+    """Invent a register and a budget to ask about it: half of the people have one number, all others one each.
+
+    Of an aggregate table each row stands for one of them, so that there are as many rows as there may be.
+    """
     columns: list[dict[str, Any]] = [{"name": f"x{column}", "type": "number"} for column in range(COLUMNS)]
     groups = {"name": "group", "type": "category", "categories": list("ABCDEFGH"), "sensitive": True}
+    halves = {"name": "half", "type": "category", "categories": list("AB"), "sensitive": True}
+    label = {"name": "label", "type": "boolean", "label": True}
+    rows = {"people": "id"} if aggregates else {"person_key": "id"}
     declaration = DatasetDeclaration.model_validate(
-        {"person_key": "id", "cap": AMPLE, "records_max": people, "columns": [*columns, groups]}
+        {**rows, "cap": AMPLE, "records_max": people, "columns": [*columns, groups, halves, label]}
     )
     datasets.declare(holder.store, actor=AUDITOR, name=name, declaration=declaration, files=holder.files)
     rng = random.Random(people)  # noqa: S311 - invented people
     with source.open("w", encoding="utf-8") as file:
-        file.write(",".join(["id", *(column["name"] for column in columns), "group"]) + "\n")
+        file.write(",".join(["id", *(column["name"] for column in columns), "group", "half", "label"]) + "\n")
         for person in range(people):
             values = (str(rng.choice((FREQUENT, rng.random()))) for _ in columns)
-            file.write(f"{person},{','.join(values)},{rng.choice('ABCDEFGH')}\n")
+            others = rng.choice("ABCDEFGH"), rng.choice("AB"), rng.choice(("true", "false"))
+            file.write(",".join([str(1 if aggregates else person), *values, *others]) + "\n")
     with holder.files.in_use():
         loads.load(
             holder.store, actor=AUDITOR, name=name, upload=Upload(source, "text/csv"), engine=holder.engine,
@@ -210,50 +255,6 @@ def _load(holder: Holder, name: str, people: int, source: Path) -> None:
         )  # fmt: skip
     grant = BudgetGrant.model_validate(AMPLE)
     budgets.set_limit(holder.store, actor=AUDITOR, dataset=name, auditor=AUDITOR, grant=grant)
-
-
-def _plans() -> dict[str, dict[str, Any]]:
-    """Plans small and large, a tree and no tree, disjoint and overlapping, by every mechanism that draws noise."""
-    laplace: dict[str, Any] = {"name": "laplace"}
-    # This range is the smallest for its epsilon: draws are rejected most often.
-    mechanisms: Sequence[dict[str, Any]] = (
-        laplace, {"name": "gaussian", "delta": "0.000001"}, {"name": "exponential", "upper": 1000},
-    )  # fmt: skip
-    rng = random.Random(0)  # noqa: S311 - invented rules
-    unordered = [
-        [{"column": f"x{column}", "op": "le", "value": rng.random()} for column in rng.sample(range(COLUMNS), 6)]
-        for _ in range(512)
-    ]
-    plans = {
-        "everybody, laplace": _plan([[]], laplace),
-        "1024 leaves, laplace": _plan(_leaves(1024, rng), laplace),
-        "48 overlapping cells": _plan([[]] * 48, laplace),
-        "512 rules that are no tree": _plan(unordered, laplace, cells=1),
-    }
-    for leaves, mechanism in itertools.product((2, 64), mechanisms):
-        plans[f"{leaves} leaves, {mechanism['name']}"] = _plan(_leaves(leaves, rng), mechanism)
-    return plans
-
-
-def _plan(rules: Sequence[list[dict[str, Any]]], mechanism: dict[str, Any], cells: int | None = None) -> dict[str, Any]:
-    """A plan of one batch at the smallest epsilon, whose noise takes longest: a cell for each rule, or so many."""
-    dealt: list[list[dict[str, Any]]] = [[] for _ in range(cells or len(rules))]
-    for rule, cell in zip(rules, itertools.cycle(dealt), strict=False):
-        cell.append({"all_of": rule})
-    documents = [{"id": str(index), "any_of": cell} for index, cell in enumerate(dealt)]
-    batch = {"name": "batch", "mechanism": mechanism, "epsilon": "0.001", "cells": documents}
-    return {"sensitive": ["group"], "batches": [batch]}
-
-
-def _leaves(number: int, rng: random.Random) -> list[list[dict[str, Any]]]:
-    """The paths of a random tree."""
-    paths: list[list[dict[str, Any]]] = [[]]
-    while len(paths) < number:
-        index = rng.randrange(len(paths))
-        test = {"column": f"x{rng.randrange(COLUMNS)}", "value": rng.choice((FREQUENT, rng.random(), rng.random()))}
-        sides = rng.choice((("le", "gt"), ("lt", "ge")))
-        paths[index : index + 1] = [[*paths[index], {**test, "op": op}] for op in sides]
-    return paths
 
 
 def shown(found: Measured) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from holder_service.domain.deadlines import (
     work_s,
 )
 from holder_service.domain.pricing import price
+from holder_service.learning.learners import LEARNERS
 from holder_service.services.work_factors import read_factors, write_factors
 from holder_service.services.work_measurement import MARGIN, Measured, factors, measure
 from holder_service.settings import InvalidSettings, Settings
@@ -144,6 +145,9 @@ def test_a_calibrated_machine_s_deadlines_cover_what_was_measured(tmp_path: Path
 
     compared = factors(found)
 
+    named = {one.plan for one in found}
+    assert {f"training, {name}" for name in LEARNERS} < named
+    assert "64 leaves, laplace, rows" in named, "aggregate tables are measured too"
     assert_covered(found, compared)
     assert not list(tmp_path.iterdir()), "nothing is left behind"
 
@@ -162,7 +166,7 @@ def invented(start_ms: float, *, pace: float, jitter_ms: float = 0.0) -> list[Me
             supposed = Work.modelled_ms(size, records_max=records)
             count_ms = start_ms * size.starts + pace * supposed.counting + jitter_ms * (number % 2)
             took_ms = replace(supposed, starting=0, counting=count_ms, pauses=0)
-            found.append(Measured(name, records, size, [took_ms]))
+            found.append(Measured(name, records, [size], [took_ms]))
     return found
 
 
@@ -185,7 +189,7 @@ def test_what_a_cluster_s_counts_vary_by_is_not_laid_to_the_records() -> None:
     for name, size, counts_ms in (("heavy", heavy, (400, 402, 404)), ("light", light, (250, 325, 400))):
         supposed = Work.modelled_ms(size, records_max=10_000)
         took_ms = [replace(supposed, starting=0, counting=count_ms, pauses=0) for count_ms in counts_ms]
-        found.append(Measured(name, 10_000, size, took_ms))
+        found.append(Measured(name, 10_000, [size], took_ms))
     small = replace(found[1], records=1000, took_ms=[replace(found[1].took_ms[0], counting=300)])
 
     compared = factors(found := [*found, small])
