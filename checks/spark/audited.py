@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import httpx
 
-from testing.registers import DECLARATION, linked_column, linked_values, plan, register_csv
+from holder_service.learning.learners import LEARNERS
+from testing.registers import LEARNABLE, learnable_csv, linked_column, linked_values, plan, training
 
 STARTS_S: Final = 180
 HOLDER: Final = "http://127.0.0.1:{port}"
@@ -35,7 +36,7 @@ def main(_: int) -> str:
     with tempfile.TemporaryDirectory(prefix="pafer-spark-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (lake := folder / "lake").mkdir()
-        records = register_csv(people=300)
+        records = learnable_csv(people=300)
         header, *lines = records.decode().splitlines(keepends=True)
         for number in range(3):
             (lake / f"part-{number}.csv").write_text(header + "".join(lines[number::3]))
@@ -49,7 +50,7 @@ def main(_: int) -> str:
 
 def _walk(url: str, key: str, environment: dict[str, str], lake: Path, records: bytes) -> str:
     admin = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=300)
-    assert admin.put("/v1/admin/datasets/register", json=DECLARATION).status_code == 200
+    assert admin.put("/v1/admin/datasets/register", json=LEARNABLE).status_code == 200
     load = ["admin", "records", "load", "register"]
     refused = _holder(environment, url, key, *load, "file:///etc")
     assert refused.returncode == 2, refused.stderr
@@ -58,7 +59,7 @@ def _walk(url: str, key: str, environment: dict[str, str], lake: Path, records: 
     assert loaded.returncode == 0, loaded.stderr
     auditor_key = admin.post("/v1/admin/auditors", json={"name": "ADR"}).json()["key"]
     limit = {"epsilon": "900", "delta": "0"}
-    admin.put("/v1/admin/datasets/register", json={**DECLARATION, "cap": limit})
+    admin.put("/v1/admin/datasets/register", json={**LEARNABLE, "cap": limit})
     assert admin.put("/v1/admin/datasets/register/budgets/ADR", json=limit).status_code == 200
     auditor = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {auditor_key}"}, timeout=300)
     first = auditor.post("/v1/datasets/register/releases", json=plan(epsilon="10"))
@@ -66,6 +67,7 @@ def _walk(url: str, key: str, environment: dict[str, str], lake: Path, records: 
     again = auditor.post("/v1/datasets/register/releases", json=plan(epsilon="10"))
     assert (again.status_code, again.content) == (200, first.content)
     report = _audited(environment, url, auditor_key)
+    models = _learned(auditor)
     values = linked_values(records)
     made = auditor.post("/v1/datasets/register/columns", json=linked_column(values))
     assert made.status_code == 201, made.text
@@ -92,8 +94,23 @@ def _walk(url: str, key: str, environment: dict[str, str], lake: Path, records: 
     )
     return (
         f"calibrated, loaded, released ({people} noisy people; {late} of {DRAWS} draws late), audited ({report}), "
+        f"{models} models learned, "
         "linked, retired; hashes alone are left"
     )
+
+
+def _learned(auditor: httpx.Client) -> int:
+    """A training by every algorithm, each asked twice; at ε 10 a tree's leaves have nearly everybody."""
+    path = "/v1/datasets/register/trainings"
+    for name in LEARNERS:
+        asked = training(epsilon="10", algorithm={"name": name})
+        first, again = auditor.post(path, json=asked), auditor.post(path, json=asked)
+        assert first.status_code == 201, first.text
+        assert (again.status_code, again.content) == (200, first.content)
+    tree = auditor.post(path, json=training(epsilon="10", depth=1)).json()
+    people = sum(sum(leaf["positive"]) + sum(leaf["negative"]) for leaf in tree["counts"]["leaves"])
+    assert abs(people - 300) < 20, people
+    return len(LEARNERS)
 
 
 def _overruns(admin: httpx.Client, auditor: httpx.Client, asked: dict[str, Any]) -> int:
