@@ -167,7 +167,7 @@ class Auditor:
         asking = Asking.of(request, epsilon, reading, keywords)
         description = self._description(dataset)
         free = mechanism_of(asking.request, description) == "randomised_response"
-        if (target_width is None) == (asking.request.epsilon is None) and not free:
+        if (target_width is None) == asking.request.loss.is_nothing and not free:
             raise QuestionRefused("Give either `epsilon` or the width that the interval is to have (`target_width`).")
         budget = self._holder.budget(description.name)
         asked = asking.request if target_width is None else asking.request.changed(epsilon="1")

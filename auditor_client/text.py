@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from shared.amounts import Loss, format_nano
+from shared.amounts import NO_LOSS, Loss, format_nano
 from shared.wording import decimal, joined, said
 
 CHARACTERS_MAX: Final = 1000
@@ -28,10 +28,27 @@ def first_fault(error: ValidationError) -> tuple[str, str]:
 
 def loss_words(loss: Loss) -> str:
     """A privacy loss, a budget or a balance in words."""
+    if loss.rho_nano is not None:
+        return said(
+            "{rho} (read as {epsilon} at {delta})",
+            rho=_amount("ρ", loss.rho_nano),
+            epsilon=_amount("ε", loss.epsilon_nano),
+            delta=_amount("δ", loss.delta_nano),
+        )
     amounts = [("ε", loss.epsilon_nano), *([("δ", loss.delta_nano)] if loss.delta_nano else [])]
-    return joined(
-        (said("{symbol} = {value}", symbol=symbol, value=decimal(format_nano(nano))) for symbol, nano in amounts), ", "
-    )
+    return joined((_amount(symbol, nano) for symbol, nano in amounts), ", ")
+
+
+def losses_words(losses: Iterable[Loss]) -> str:
+    """Several losses added up; those in ρ by themselves, which are of other people than those in ε and δ."""
+    kinds: dict[str, Loss] = {}
+    for loss in losses:
+        kinds[loss.kind] = kinds.get(loss.kind, NO_LOSS) + loss
+    return joined(map(loss_words, kinds.values()), "; ") if kinds else loss_words(NO_LOSS)
+
+
+def _amount(symbol: str, nano: int) -> str:
+    return said("{symbol} = {value}", symbol=symbol, value=decimal(format_nano(nano)))
 
 
 _IN_PYTHON: Final = (

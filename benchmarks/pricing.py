@@ -31,7 +31,7 @@ from holder_service.services.priced import PricedPlan
 from holder_service.storage.datasets import Dataset
 from holder_service.web.edge.bodies import strict_document
 from shared import limits
-from shared.plans import Plan, Quote, check_size, identity
+from shared.plans import Plan, check_size, identity
 from shared.relations import NeighbouringRelation
 from testing.hostile_plans import HOSTILE, SCHEMA, balanced_tree, tree
 
@@ -53,9 +53,7 @@ def quoted(body: bytes) -> bytes:
     asked = Plan.model_validate(strict_document(body, parts_max=limits.LISTS_AND_OBJECTS_PER_BODY_MAX))
     check_size(asked)
     priced = PricedPlan.of(asked, DATASET, RELATION)
-    batches = tuple(map(priced.quoted, priced.batches))
-    quote = Quote(dataset="register", version=1, relation=RELATION.name, charge=priced.charge, batches=batches)
-    return quote.model_dump_json().encode()
+    return priced.quote(1).model_dump_json().encode()
 
 
 def measured(document: dict[str, Any]) -> tuple[Plan, int, list[float]]:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StrictBool, StrictInt, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, model_validator
 
 from shared import limits
 from shared.amounts import (
@@ -12,11 +12,15 @@ from shared.amounts import (
     EPSILON_NANO_MAX,
     EPSILON_NANO_MIN,
     NANO_PER_UNIT,
+    RHO_NANO_MAX,
+    RHO_NANO_MIN,
+    RHO_NANO_SUM_MAX,
     Amount,
     InvalidAmount,
     Loss,
     format_nano,
 )
+from shared.charges import SUM, AccountTerms, NoSuchLoss
 from shared.metadata import DatasetMetadata, UnfitMetadata
 from shared.relations import NeighbouringRelation, Relation
 from shared.request_model import ContractModel, RequestModel
@@ -29,9 +33,20 @@ Role = Literal["auditor", "administrator", "metrics"]
 
 
 def _below_certainty(cap: Loss) -> Loss:
+    if not cap.can_be_said:
+        raise InvalidAmount(f"A cap's rho must be at most {format_nano(RHO_NANO_SUM_MAX)}.")
     if cap.delta_nano < NANO_PER_UNIT:
         return cap
     raise InvalidAmount("A cap's delta must be below 1: from there on the guarantee says nothing.")
+
+
+def _of_one_kind(cap: object) -> object:
+    if isinstance(cap, dict) and cap.keys() >= {"epsilon", "rho"}:
+        raise InvalidAmount(
+            "State a cap in epsilon and delta, which are then added up; or in rho, which is then added up, and the "
+            "delta at which it is to be read. Not in both."
+        )
+    return cap
 
 
 class DatasetDeclaration(RequestModel):
@@ -46,8 +61,10 @@ class DatasetDeclaration(RequestModel):
     """The people that the dataset is about, whose budget is one; without it the dataset's own name."""
     relation: Relation = "add_remove"
     """What ε is about: a person more or less, a person's whole record, or a person's sensitive attributes."""
-    cap: Annotated[Loss, AfterValidator(_below_certainty)] | None = None
-    """The most that all auditors together may be charged about the population."""
+    cap: Annotated[Loss, BeforeValidator(_of_one_kind), AfterValidator(_below_certainty)] | None = None
+    """The most that all auditors together may be charged about the population. In ε and δ, which are then added up; or,
+    for many audits over years, in ρ: `{"rho": "0.02", "delta": "0.000001"}`, which says at which δ it is read as an ε.
+    The first charge fixes which."""
     records_max: Annotated[StrictInt, Field(ge=1, le=limits.RECORDS_MAX_MAX)] = limits.RECORDS_MAX_DEFAULT
     """The most records that there may be, in people, also where a row stands for several; public, and times to answer
     follow from it."""
@@ -158,6 +175,10 @@ class Limits(ContractModel):
     """The smallest δ of a batch, as a decimal string."""
     delta_max: str = format_nano(DELTA_NANO_MAX)
     """The largest δ of a batch, as a decimal string."""
+    rho_min: str | None = Field(default=None, exclude_if=lambda rho: rho is None)
+    """The smallest ρ of a batch, as a decimal string; left out where accounts add up ε and δ."""
+    rho_max: str | None = Field(default=None, exclude_if=lambda rho: rho is None)
+    """The largest ρ of a batch, as a decimal string."""
     upper_max: int = limits.UPPER_MAX
     """The largest `upper` of the exponential mechanism, in people."""
     derived_columns: ColumnLimits | None = Field(
@@ -167,6 +188,15 @@ class Limits(ContractModel):
     """The limits of derived columns."""
     trainings: TrainingLimits | None = Field(default=None, exclude_if=lambda trainings: trainings is None)
     """The limits of trainings; left out where none are offered."""
+
+
+def limits_of(terms: AccountTerms, *, trainings: bool) -> Limits:
+    """The limits of what is asked about people whose account is of these terms, and of trainings if offered."""
+    rho_min, rho_max = map(format_nano, (RHO_NANO_MIN, RHO_NANO_MAX))
+    return Limits(
+        derived_columns=ColumnLimits(), trainings=TrainingLimits() if trainings else None,
+        rho_min=rho_min if terms.kind == "zcdp" else None, rho_max=rho_max if terms.kind == "zcdp" else None,
+    )  # fmt: skip
 
 
 class DatasetDescription(ContractModel):
@@ -204,6 +234,14 @@ class DatasetDescription(ContractModel):
     """Whether rules and scores may name sensitive columns; left out where they may not."""
     trainings: tuple[str, ...] | None = Field(default=None, exclude_if=lambda trainings: trainings is None)
     """The names of the algorithms that a training may name; left out where none are offered."""
+
+    account: AccountTerms | None = Field(default=None, exclude_if=lambda account: account is None)
+    """How the population's account adds up what is charged, where that is in ρ; left out where it is in ε and δ."""
+
+    @property
+    def terms(self) -> AccountTerms:
+        """How the population's account adds up what is charged."""
+        return SUM if self.account is None else self.account
 
     @property
     def neighbouring(self) -> NeighbouringRelation:
@@ -246,17 +284,36 @@ class Budget(ContractModel):
 class BudgetGrant(RequestModel):
     """A new limit for an auditor on a dataset's population; "0" revokes it."""
 
-    epsilon: Amount
+    epsilon: Amount | None = None
     """The new limit of ε, as a decimal string: what is charged counts against it; "0" revokes."""
     delta: Amount = Field(default=0, json_schema_extra={"default": "0"})
     """The new limit of δ, as a decimal string."""
+    rho: Amount | None = None
+    """Instead of both, where the population's account adds up ρ: the new limit of ρ, as a decimal string."""
     expires: Timestamp | None = None
     """When the grant ends; without it, never."""
 
-    @property
-    def limit(self) -> Loss:
-        """The limit."""
-        return Loss(self.epsilon, self.delta)
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.epsilon is None) == (self.rho is None) or (self.rho is not None and self.delta):
+            raise ValueError(
+                "State epsilon, with or without delta; or, where the population's account adds up rho, rho alone."
+            )
+        return self
+
+    def limit(self, terms: AccountTerms) -> Loss:
+        """The limit, in the terms of a population's account; "0" is nothing in all terms.
+
+        Raises:
+            NoSuchLoss: It is in other terms.
+        """
+        if terms.kind == "zcdp":
+            if self.rho is None and (self.epsilon or self.delta):
+                raise NoSuchLoss
+            return terms.of(self.rho or 0)
+        if self.rho:
+            raise NoSuchLoss
+        return Loss(self.epsilon or 0, self.delta)
 
 
 class NewAuditor(RequestModel):

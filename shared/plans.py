@@ -18,7 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, StrictInt, model_validator
 
 from shared import canonical, limits
-from shared.amounts import NANO_PER_UNIT, Delta, Epsilon, Loss
+from shared.amounts import NANO_PER_UNIT, Delta, Epsilon, Loss, Rho
 from shared.noise import Noise
 from shared.problems import InvalidPlan, PlanRefused, TooLarge, UnknownColumn
 from shared.repeated_predicates import counted, read_alike_once
@@ -36,12 +36,12 @@ class Laplace(RequestModel):
 
 
 class Gaussian(RequestModel):
-    """Ask for discrete Gaussian noise: (ε, δ)."""
+    """Ask for discrete Gaussian noise: (ε, δ); or ρ, which the batch then names instead of ε."""
 
     name: Literal["gaussian"]
     """Which mechanism it is."""
-    delta: Delta
-    """δ, from 0.000000001 to 0.001, as a decimal string."""
+    delta: Delta | None = Field(default=None, exclude_if=lambda delta: delta is None)
+    """δ, from 0.000000001 to 0.001, as a decimal string; left out where the batch names ρ."""
 
 
 class Exponential(RequestModel):
@@ -87,13 +87,18 @@ class Batch(RequestModel):
 
     Where the plan refines a release, ε of that answer and this one together.
     """
+    rho: Rho | None = Field(default=None, exclude_if=lambda rho: rho is None)
+    """Of Gaussian noise instead of ε and δ: ρ of each class of disjoint cells, from 0.000001 to 10, as a decimal
+    string. Only where the population's account adds up ρ."""
     cells: tuple[Cell, ...] = Field(min_length=1, max_length=limits.CELLS_PER_PLAN_MAX, fail_fast=True)
     """What is counted: a histogram over the groups for each."""
 
     @property
     def loss(self) -> Loss:
-        """That of one class of disjoint cells."""
-        return Loss(self.epsilon or 0, self.mechanism.delta if isinstance(self.mechanism, Gaussian) else 0)
+        """That of one class of disjoint cells, as it is asked for: in ε and δ, or in ρ."""
+        if self.rho is not None:
+            return Loss.of_rho(self.rho)
+        return Loss(self.epsilon or 0, (self.mechanism.delta or 0) if isinstance(self.mechanism, Gaussian) else 0)
 
     def names_sensitive(self, schema: Schema) -> bool:
         """Whether a rule names a sensitive column, or one that follows from it: a change may move a person then."""
@@ -116,7 +121,11 @@ class Batch(RequestModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if isinstance(self.mechanism, RandomisedResponse) != (self.epsilon is None):
+        if isinstance(self.mechanism, Gaussian):
+            self._check_gaussian(self.mechanism)
+        elif self.rho is not None:
+            raise ValueError(f"Batch {self.name!r}: rho is of the mechanism 'gaussian' alone; name epsilon instead.")
+        elif isinstance(self.mechanism, RandomisedResponse) != (self.epsilon is None):
             raise ValueError(
                 f"Batch {self.name!r}: mechanism {self.mechanism.name!r} "
                 + ("needs epsilon." if self.epsilon is None else "takes no epsilon, because it costs nothing.")
@@ -126,6 +135,13 @@ class Batch(RequestModel):
             raise ValueError(f"Batch {self.name!r}: upper must be at least 1/epsilon, or the answer says nothing.")
         _refuse_repeats((cell.id for cell in self.cells), f"batch {self.name!r} has two cells of one id")
         return self
+
+    def _check_gaussian(self, asked: Gaussian) -> None:
+        given = [one is not None for one in (self.epsilon, asked.delta, self.rho)]
+        if given not in ([True, True, False], [False, False, True]):
+            raise ValueError(
+                f"Batch {self.name!r}: mechanism 'gaussian' needs epsilon and its delta, or rho alone instead of both."
+            )
 
 
 class Plan(RequestModel):
@@ -247,6 +263,9 @@ class BatchQuote(ContractModel):
     """ε that the batch costs, as a decimal string; where the plan refines a release, what it costs more."""
     delta: str
     """δ that the batch costs, as a decimal string."""
+    rho: str | None = Field(default=None, exclude_if=lambda rho: rho is None)
+    """ρ that the batch costs, as a decimal string, where the population's account adds up ρ; of a batch that was asked
+    in ρ, `epsilon` is what it is read as at `delta`. Left out where ε and δ are added up."""
     composition: dict[str, int]
     """How its cells compose: `classes` is the number of classes of disjoint cells; each costs the batch's ε once."""
     groups: tuple[Group, ...]

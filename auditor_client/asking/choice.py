@@ -70,9 +70,8 @@ def _strategy_for(inquiry: Inquiry, people: int) -> str:
     if inquiry.request.mechanism == "exponential":
         return "verdict"
     request, groups = inquiry.request, len(inquiry.groups)
-    loss = Loss(request.epsilon_nano, request.delta_nano)
     changed = inquiry.dataset.neighbouring.counts_that_change(groups, moved=inquiry.names_sensitive)
-    variance = count_variance(str(request.mechanism), loss, changed)
+    variance = count_variance(str(request.mechanism), request.loss, changed)
     leaves = len(inquiry.leaves(favourable=True)), len(inquiry.leaves(favourable=False))
     # Where groups are compared within strata, the figures of one of them are the least exact.
     assumption = request.assumption.model_copy(update={"people": max(people // len(inquiry.parts), 1)})
@@ -106,6 +105,8 @@ def count_variance(mechanism: str, loss: Loss, counts_that_change: int) -> float
     """
     if mechanism == "randomised_response":
         return 0.0
+    if mechanism == "gaussian" and loss.rho_nano is not None:
+        return counts_that_change * NANO_PER_UNIT / (2 * loss.rho_nano)
     epsilon = loss.epsilon_nano / NANO_PER_UNIT
     if mechanism == "gaussian":
         return 2 * counts_that_change * math.log(1.25 * NANO_PER_UNIT / loss.delta_nano) / epsilon**2

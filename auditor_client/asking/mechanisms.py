@@ -12,6 +12,8 @@ from shared.amounts import (
     EPSILON_NANO_MAX,
     EPSILON_NANO_MIN,
     NANO_PER_UNIT,
+    RHO_NANO_MAX,
+    RHO_NANO_MIN,
     InvalidAmount,
     format_nano,
     parse_nano,
@@ -49,6 +51,8 @@ def halves(request: AuditRequest) -> tuple[AuditRequest, AuditRequest]:
     """
     if request.mechanism == "randomised_response":
         return request, request
+    if request.loss.rho_nano is not None:
+        return _halves_of_rho(request, request.loss.rho_nano)
     epsilon, delta = request.epsilon_nano // 2, request.delta_nano // 2
     if epsilon < EPSILON_NANO_MIN or (request.delta_nano and delta < DELTA_NANO_MIN):
         raise QuestionRefused(
@@ -61,6 +65,16 @@ def halves(request: AuditRequest) -> tuple[AuditRequest, AuditRequest]:
     return first, second
 
 
+def _halves_of_rho(request: AuditRequest, rho_nano: int) -> tuple[AuditRequest, AuditRequest]:
+    half = rho_nano // 2
+    if half < RHO_NANO_MIN:
+        raise QuestionRefused(
+            "The loss is halved here (strategy pafer, or two models that are asked one by one), so rho is at least "
+            f"{format_nano(2 * RHO_NANO_MIN)}."
+        )
+    return request.changed(rho=format_nano(half)), request.changed(rho=format_nano(rho_nano - half))
+
+
 def batch(request: AuditRequest, name: str, cells: Sequence[Cell]) -> Batch:
     """Some cells asked at a settled request's whole loss."""
     mechanism: dict[str, Any] = {"name": request.mechanism, "delta": request.delta, "upper": request.upper}
@@ -69,6 +83,7 @@ def batch(request: AuditRequest, name: str, cells: Sequence[Cell]) -> Batch:
             "name": name,
             "mechanism": {field: value for field, value in mechanism.items() if value is not None},
             "epsilon": request.epsilon,
+            "rho": request.rho,
             "cells": tuple(cells),
         },
         strict=False,
@@ -82,6 +97,8 @@ def _spending(request: AuditRequest, dataset: DatasetDescription) -> dict[str, A
         request.upper is not None and mechanism != "exponential"
     ):
         raise QuestionRefused("`delta` belongs to the mechanism gaussian alone, and `upper` to exponential alone.")
+    if request.rho is not None:
+        return _spending_rho(request, dataset)
     if mechanism == "randomised_response":
         if request.epsilon is not None:
             raise QuestionRefused("Randomised response costs nothing: leave `epsilon` out.")
@@ -99,6 +116,20 @@ def _spending(request: AuditRequest, dataset: DatasetDescription) -> dict[str, A
     return spending
 
 
+def _spending_rho(request: AuditRequest, dataset: DatasetDescription) -> dict[str, Any]:
+    """Gaussian noise by ρ instead of ε and δ."""
+    if dataset.terms.kind == "sum":
+        raise QuestionRefused(
+            f"The account of dataset {dataset.name!r} adds up epsilon and delta: ask with `epsilon` instead of `rho`."
+        )
+    if request.epsilon is not None or request.delta is not None or request.mechanism not in (None, "gaussian"):
+        raise QuestionRefused(
+            "`rho` stands instead of `epsilon` and `delta`, and is of the mechanism gaussian alone: leave them out."
+        )
+    rho_nano = _amount("rho", request.rho or "", RHO_NANO_MIN, RHO_NANO_MAX)
+    return {"mechanism": "gaussian", "rho": format_nano(rho_nano)}
+
+
 def mechanism_of(request: AuditRequest, dataset: DatasetDescription) -> str:
     """The mechanism that a request names, or that its columns need.
 
@@ -106,7 +137,8 @@ def mechanism_of(request: AuditRequest, dataset: DatasetDescription) -> str:
         QuestionRefused: It is unknown here or at the holder, or does not suit the columns.
     """
     perturbed = [name for name in request.sensitive if _is_perturbed(dataset, name)]
-    mechanism = request.mechanism or ("randomised_response" if perturbed else "laplace")
+    usual = "laplace" if request.rho is None else "gaussian"
+    mechanism = request.mechanism or ("randomised_response" if perturbed else usual)
     if perturbed and mechanism != "randomised_response":
         raise QuestionRefused(
             f"Column {perturbed[0]!r} was perturbed at its source: ask with `mechanism` randomised_response, or the "

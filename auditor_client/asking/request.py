@@ -15,7 +15,7 @@ from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.group_totals import GroupTotals
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import no_such
-from shared.amounts import InvalidAmount, parse_nano
+from shared.amounts import NANO_PER_UNIT, InvalidAmount, Loss, parse_nano
 from shared.schema import Group
 
 PARITY: Final = "statistical-parity"
@@ -118,6 +118,12 @@ class AuditRequest(BaseModel):
         default=None, description="laplace, gaussian, exponential or randomised_response [what the dataset takes]."
     )
     delta: AmountText = Field(default=None, description="Of the mechanism gaussian [0.000001].")
+    rho: AmountText = Field(
+        default=None,
+        exclude_if=_is_none,
+        description="Instead of epsilon and delta, of the mechanism gaussian: ρ, where the population's account adds "
+        "up ρ, such as 0.005.",
+    )
     upper: int | None = Field(default=None, description="Of the mechanism exponential: the largest answer, in people.")
     favourable: Annotated[tuple[Class, ...] | None, BeforeValidator(_plain), BeforeValidator(_texts)] = Field(
         default=None, description="The model's favourable classes, with commas between them."
@@ -217,6 +223,17 @@ class AuditRequest(BaseModel):
     def delta_nano(self) -> int:
         """The whole plan's δ, in units of 10⁻⁹."""
         return 0 if self.delta is None else parse_nano(self.delta)
+
+    @property
+    def loss(self) -> Loss:
+        """What is to be spent on the whole plan, as it is asked for."""
+        return Loss(self.epsilon_nano, self.delta_nano) if self.rho is None else Loss.of_rho(parse_nano(self.rho))
+
+    @property
+    def noise_epsilon_nano(self) -> int:
+        """ε, in units of 10⁻⁹; where ρ is asked for, that of Laplace noise of the same variance: 2√ρ."""
+        rho_nano = self.loss.rho_nano
+        return self.epsilon_nano if rho_nano is None else math.isqrt(4 * rho_nano * NANO_PER_UNIT)
 
     def changed(self, **changes: Any) -> "AuditRequest":
         """The same request with other values, which are taken unchecked."""

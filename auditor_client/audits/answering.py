@@ -27,7 +27,7 @@ from auditor_client.findings.about import About
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, Notes
 from auditor_client.text import loss_words
-from shared.amounts import NO_LOSS
+from shared.amounts import NO_LOSS, Loss, parse_nano
 from shared.datasets import Budget
 from shared.plans import Plan, Quote
 from shared.refining import charged_before
@@ -137,9 +137,14 @@ class Answering:
         quote = self._holder.quote(question.dataset.name, question.plan)
         check_quote(quote, plan=question.plan, dataset=question.dataset, schema=question.schema, refined=refined)
         before = charged_before(question.plan, None if refined is None else refined.plan)
-        losses = zip(question.plan.batches, before, strict=True)
-        meant = sum((batch.loss - charged for batch, charged in losses), NO_LOSS)
-        if quote.charge == meant:
+        pairs = list(zip(question.plan.batches, quote.batches, strict=True))
+        if quote.charge.kind == "zcdp":
+            meant = _of_one_class(quote)
+            as_meant = all(asked.loss.is_nothing or priced.composition["classes"] == 1 for asked, priced in pairs)
+        else:
+            meant = sum((asked.loss - charged for (asked, _), charged in zip(pairs, before, strict=True)), NO_LOSS)
+            as_meant = quote.charge == meant
+        if as_meant:
             return quote
         raise QuestionRefused(
             f"The holder would charge {loss_words(quote.charge)} for a plan that was meant to cost "
@@ -174,3 +179,9 @@ class Answering:
             return self._holder.budget(dataset)
         except (HolderUnavailable, HolderRefused):
             return None
+
+
+def _of_one_class(quote: Quote) -> Loss:
+    """What a plan in ρ would cost, if the holder found the cells of each of its batches disjoint."""
+    rho_nano = sum(parse_nano(one.rho) // one.composition["classes"] for one in quote.batches if one.rho is not None)
+    return Loss.of_rho(rho_nano, quote.charge.delta_nano)

@@ -83,7 +83,7 @@ def counting_nothing_else(asking: Asking) -> Asking:
 def half_of(request: AuditRequest) -> dict[str, str | None]:
     """What a settled request spends, halved: the values that change."""
     half, _ = halves(request)
-    return {"epsilon": half.epsilon, "delta": half.delta}
+    return {"epsilon": half.epsilon, "delta": half.delta, "rho": half.rho}
 
 
 def together(first: Question, second: Question) -> tuple[Question, Question] | str:
@@ -122,7 +122,7 @@ def compare_models(
         if not shares_cells(one, other):
             halved = [each.asking(each.question.changed(**half_of(each.question.request))) for each in posed]
             kept = [answering.kept(each, asking) for each in halved]
-            return _one_by_one(halved, kept, answering, asking, apart=None if one.request.epsilon is None else pair)
+            return _one_by_one(halved, kept, answering, asking, apart=None if one.request.loss.is_nothing else pair)
         pair = one, other
     both = first.asking(pair[0])
     before = answering.answered(answering.prepared(both, asking, answering.kept(both, asking, pair[1])), asking)

@@ -28,6 +28,7 @@ from auditor_client.report.training_data import TrainingData, training_data, tra
 from auditor_client.report.training_document import training_document
 from auditor_client.report.view import Shown, View
 from auditor_client.text import loss_words
+from shared.amounts import format_nano
 from shared.canonical import sha256_name
 from shared.datasets import DatasetDescription
 from shared.rules import Rule
@@ -138,7 +139,7 @@ class TrainingResult(Shown):
                 "dataset": one.release.dataset,
                 "version": one.release.version,
                 "algorithm": one.release.training.algorithm.name,
-                "epsilon": one.release.charge.document()["epsilon"],
+                "epsilon": format_nano(one.release.training.epsilon),
                 **(
                     {}
                     if one.tree is None

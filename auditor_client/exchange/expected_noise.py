@@ -21,6 +21,7 @@ from shared.noise import (
 from shared.plans import Batch, Exponential, Gaussian, Laplace
 from shared.relations import NeighbouringRelation
 from shared.schema import Schema
+from shared.zero_concentrated import bounded_range_rho_nano, pure_rho_nano
 
 _RAISED_TOLERANCE: Final = 1e-12
 """The holder raises a scale by a few ulps (2-privacy §3), each some 2·10⁻¹⁶ of it."""
@@ -44,6 +45,8 @@ def expected_noise(batch: Batch, relation: NeighbouringRelation, schema: Schema,
     if isinstance(asked, Exponential):
         scale = not_below(Fraction(2 * counts_that_change * NANO_PER_UNIT, loss.epsilon_nano))
         return ExponentialNoise(scale=scale, upper=asked.upper)
+    if isinstance(asked, Gaussian) and loss.rho_nano is not None:
+        return DiscreteGaussianNoise(scale=math.sqrt(counts_that_change * NANO_PER_UNIT / (2 * loss.rho_nano)))
     if isinstance(asked, Gaussian):
         epsilon, delta = loss.epsilon_nano / NANO_PER_UNIT, loss.delta_nano / NANO_PER_UNIT
         return DiscreteGaussianNoise(scale=_sigma(epsilon, delta, counts_that_change))
@@ -68,6 +71,21 @@ def is_expected(noise: Noise, expected: Noise) -> bool:
 def is_expected_scale(scale: float, expected: float) -> bool:
     """Whether the scale of a geometric noise is the expected one, or raised by a few ulps."""
     return 1 <= scale / expected <= 1 + _RAISED_TOLERANCE
+
+
+def expected_rho_nano(batch: Batch, noise: Noise, counts_that_change: int) -> range:
+    """What a class of a batch may be charged in ρ, in units of 10⁻⁹, given noise that is the expected one.
+
+    Of Gaussian noise it is rounded up by another arithmetic than here, so that it may be one unit more.
+    """
+    if isinstance(noise, DiscreteGaussianNoise):
+        if batch.rho is not None:
+            return range(batch.rho, batch.rho + 1)
+        rho = Fraction(counts_that_change * NANO_PER_UNIT, 2) / Fraction(noise.scale) ** 2
+        return range(math.ceil(rho), math.ceil(rho) + 2)
+    rho_of = bounded_range_rho_nano if isinstance(noise, ExponentialNoise) else pure_rho_nano
+    rho_nano = rho_of(batch.loss.epsilon_nano)
+    return range(rho_nano, rho_nano + 1)
 
 
 def approximate_delta(rho: float, epsilon: float) -> float:

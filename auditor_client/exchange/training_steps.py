@@ -14,6 +14,7 @@ from auditor_client.exchange.expected_noise import is_expected_scale, not_below
 from auditor_client.exchange.verification import require
 from auditor_client.text import loss_words
 from shared.amounts import NANO_PER_UNIT, InvalidAmount, parse_nano
+from shared.charges import Charge, step_rho_nano
 from shared.datasets import DatasetDescription
 from shared.relations import Relation
 from shared.schema import Schema
@@ -43,11 +44,13 @@ def check_training_quote(quote: TrainingQuote, *, training: Training, dataset: D
     """
     require(quote.dataset == dataset.name and quote.relation == dataset.relation, "the quote is for another dataset")
     require(quote.version == training.version, "the quote is for another version of the records")
-    require(
-        quote.charge == training.charge,
-        f"the quote charges {loss_words(quote.charge)}, and the training is to cost {loss_words(training.charge)}",
-    )
     _check_steps(quote.steps, training, dataset)
+    steps = sum(step_rho_nano(step.measures, _nano(step), step.classes) for step in quote.steps)
+    charge = Charge(training.charge, steps).entered(dataset.terms)
+    require(
+        quote.charge == charge,
+        f"the quote charges {loss_words(quote.charge)}, and the training is to cost {loss_words(charge)}",
+    )
 
 
 def _check_steps(steps: Sequence[TrainingStep], training: Training, dataset: DatasetDescription) -> None:

@@ -13,9 +13,10 @@ from typing import Any, Final, TypeVar
 from pydantic import ValidationError
 
 from auditor_client.errors import HolderLied
-from auditor_client.exchange.expected_noise import expected_noise, is_expected
+from auditor_client.exchange.expected_noise import expected_noise, expected_rho_nano, is_expected
 from auditor_client.text import first_fault, loss_words, readable
 from shared.amounts import NO_LOSS, Loss, parse_nano
+from shared.charges import AccountTerms
 from shared.datasets import DatasetDescription
 from shared.plans import Batch, BatchQuote, Plan, Quote, identity
 from shared.refining import charged_before
@@ -131,11 +132,18 @@ def check_quote(
     for asked, before, priced in zip(plan.batches, _charged_before(plan, refined), quote.batches, strict=True):
         classes = priced.composition.get("classes", 0)
         require(1 <= classes <= len(asked.cells), "the quote counts more classes than cells, or none")
-        charge += (asked.loss - before) * classes
         where = f"batch {asked.name!r} of the quote: "
         _check_groups_and_noise(priced, asked, plan, dataset, schema, where=where)
+        changed = dataset.neighbouring.counts_that_change(
+            schema.group_count(plan.sensitive), moved=asked.names_sensitive(schema)
+        )
+        if dataset.terms.kind == "sum":
+            require(priced.rho is None, f"{where}it costs a rho, and the account adds up epsilon and delta")
+            charge += (asked.loss - before) * classes
+        else:
+            charge += _price(asked, priced, changed, dataset.terms, where=where)
     require(
-        quote.charge == charge,
+        quote.charge == (charge if dataset.terms.kind == "sum" else charge + dataset.terms.of(0)),
         f"the quote charges {loss_words(quote.charge)}, and its batches come to {loss_words(charge)}",
     )
 
@@ -151,6 +159,18 @@ def _charged_before(plan: Plan, refined: Release | None) -> tuple[Loss, ...]:
     return charged_before(plan, None if refined is None else refined.plan)
 
 
+def _price(asked: Batch, priced: BatchQuote, changed: int, terms: AccountTerms, *, where: str) -> Loss:
+    """What a batch adds to a charge in ρ, given noise that was checked; `changed` counts between neighbours."""
+    classes = priced.composition["classes"]
+    rho_nano = _nano(priced.rho)
+    expected = expected_rho_nano(asked, priced.noise, changed)
+    require(
+        rho_nano is not None and rho_nano % classes == 0 and rho_nano // classes in expected,
+        f"{where}its rho ({priced.rho}) is not that of its noise",
+    )
+    return terms.of(rho_nano or 0)
+
+
 def _check_batches(
     release: Release, quote: Quote, dataset: DatasetDescription, schema: Schema, refined: Release | None
 ) -> None:
@@ -160,9 +180,12 @@ def _check_batches(
     charged = _charged_before(plan, refined)
     for asked, before, priced, answered in zip(plan.batches, charged, quote.batches, release.batches, strict=True):
         where = f"batch {asked.name!r}: "
-        amounts = _loss(answered)
         classes = priced.composition["classes"]
-        require(amounts == (asked.loss - before) * classes, f"{where}its epsilon or delta is not the plan's")
+        if asked.rho is None:
+            require(
+                _loss(answered) == (asked.loss - before) * classes, f"{where}its epsilon or delta is not the plan's"
+            )
+        require(answered.rho == priced.rho, f"{where}its rho is not the quoted one")
         require(answered.composition == priced.composition, f"{where}its composition is not the quoted one")
         _check_groups_and_noise(answered, asked, plan, dataset, schema, where=where)
         _check_counts(answered, asked, where)
@@ -192,6 +215,14 @@ def _check_counts(answered: ReleasedBatch, asked: Batch, where: str) -> None:
     width = len(answered.groups if answered.counted_groups is None else answered.counted_groups)
     for cell in answered.cells:
         require(len(cell.counts) == width, f"{where}cell {cell.id!r} has {len(cell.counts)} counts for {width} groups")
+
+
+def _nano(text: str | None) -> int | None:
+    """An amount; None if the text is none."""
+    try:
+        return parse_nano(text)
+    except ValueError:
+        return None
 
 
 def _loss(answered: BatchQuote) -> Loss | None:

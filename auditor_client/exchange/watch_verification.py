@@ -13,6 +13,7 @@ from auditor_client.exchange.expected_noise import is_expected, not_below
 from auditor_client.exchange.verification import require, require_as_quoted, signed_answer
 from auditor_client.text import loss_words
 from shared.amounts import NANO_PER_UNIT, NO_LOSS
+from shared.charges import Charge
 from shared.datasets import DatasetDescription
 from shared.noise import DiscreteLaplaceNoise
 from shared.releases import SigningKeys
@@ -64,9 +65,10 @@ def check_watch_quote(quote: WatchQuote, *, watch: Watch, dataset: DatasetDescri
     """
     require(quote.dataset == dataset.name and quote.relation == dataset.relation, "the quote is for another dataset")
     require(quote.version == watch.version, "the quote is for another version of the records")
+    charge = Charge.pure(watch.charge.epsilon_nano).entered(dataset.terms)
     require(
-        quote.charge == watch.charge,
-        f"the quote charges {loss_words(quote.charge)}, and the watch is to cost {loss_words(watch.charge)}",
+        quote.charge == charge,
+        f"the quote charges {loss_words(quote.charge)}, and the watch is to cost {loss_words(charge)}",
     )
     _check_noise(quote.groups, quote.sensitivity, quote.noise, watch, dataset)
 

@@ -166,7 +166,7 @@ def decided_tree(
         accuracy=found.accuracy,
         accuracy_of_none=found.accuracy_of_none,
         left_out=left_out,
-        epsilon_needed=epsilon_needed(release.charge.epsilon_nano, found.bearable),
+        epsilon_needed=epsilon_needed(release.training.epsilon, found.bearable),
     )
 
 

@@ -146,7 +146,12 @@ def mended(finding: Finding, ratio: float = 0.8) -> Mended:
         accuracy_before=found.accuracy_before,
         accuracy=found.accuracy,
         accuracy_of_none=found.accuracy_of_none,
-        epsilon_needed=epsilon_needed(finding.release.loss.epsilon_nano, found.bearable),
+        epsilon_needed=epsilon_needed(
+            finding.release.loss.epsilon_nano
+            if finding.release.charge.kind == "sum"
+            else question.request.noise_epsilon_nano,
+            found.bearable,
+        ),
     )
 
 

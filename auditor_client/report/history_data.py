@@ -16,8 +16,7 @@ from auditor_client.report.formats import known, ratio, sensitive_words
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.subject import subject
 from auditor_client.report.watch_data import KeptWatch, watch_fact
-from auditor_client.text import loss_words
-from shared.amounts import NO_LOSS
+from auditor_client.text import loss_words, losses_words
 from shared.metadata import DatasetMetadata
 from shared.releases import Release
 from shared.trainings import TrainingRelease
@@ -99,11 +98,11 @@ def history_data(findings: Sequence[Finding], trainings: Kept = (), watches: Seq
     watched = tuple(watch_fact(one.release, one.answers) for one in watches)
     if not releases:
         return HistoryData(watched, ())
-    spent = sum((release.charge for release in releases.values()), NO_LOSS)
+    spent = losses_words(release.charge for release in releases.values())
     return HistoryData(
         (
             Fact(said("Answers"), str(len(releases))),
-            Fact(said("Spent on them"), loss_words(spent)),
+            Fact(said("Spent on them"), spent),
             *watched,
             *(
                 Fact(said("Signed by the holder’s key {name}", name=name), key, exact=True)

@@ -19,7 +19,7 @@ from auditor_client.report.prose import level_words
 from auditor_client.report.trained_scores_data import ScoreTable, score_table
 from auditor_client.rule_words import Condition
 from auditor_client.text import loss_words
-from shared.amounts import NO_LOSS, Loss
+from shared.amounts import NO_LOSS, Loss, format_nano
 from shared.trainings import Pflr, PflrStar, PrivateFairTree, TrainedTree, TrainingStep
 from shared.wording import decimal, figure, joined, listed, plain, said, said_of, sentence, signed
 
@@ -156,7 +156,7 @@ def training_description(trained: Trained) -> str:
     kind = "tree" if isinstance(release.model, TrainedTree) else "score"
     return (
         f"a {kind} trained by {release.training.algorithm.name} on {release.dataset}, version {release.version}, for "
-        f"epsilon {release.charge.document()['epsilon']}: training {release.id.removeprefix('sha256:')[:12]}"
+        f"epsilon {format_nano(release.training.epsilon)}: training {release.id.removeprefix('sha256:')[:12]}"
     )
 
 

@@ -24,6 +24,7 @@ _WATCHING: Final = "holder_service/services/watching.py"
 _WATCHED_TESTS: Final = "tests/integration/test_watches.py"
 _WATCH_TESTS: Final = "tests/statistical/test_watches.py"
 _DISTANCE_TESTS: Final = "tests/unit/holder_service/test_verdict_distance.py"
+_ZERO_CONCENTRATED: Final = "shared/zero_concentrated.py"
 
 _REFINING: Final = "holder_service/mechanisms/refining.py"
 _REFINABLE: Final = "holder_service/services/refining.py"
@@ -387,6 +388,49 @@ BUGS: Final = (
         ("tests/unit/holder_service/test_priced.py::test_no_batch_is_answered_at_another_loss",),
     ),
     Bug(
+        "a loss in rho is rounded down",
+        (Edit(_ZERO_CONCENTRATED, "return -(-dividend // divisor)", "return dividend // divisor"),),
+        ("tests/unit/shared/test_zero_concentrated.py::test_a_rho_is_the_exact_fraction_rounded_up",),
+    ),
+    Bug(
+        "classes of a batch share one rho",
+        (
+            Edit(
+                "holder_service/services/priced.py",
+                "return Charge(stated, self.mechanism.rho_nano * len(self.classes))",
+                "return Charge(stated, self.mechanism.rho_nano)",
+            ),
+        ),
+        ("tests/integration/test_zcdp_accounts.py::test_overlapping_cells_pay_their_rho_once_per_class",),
+    ),
+    Bug(
+        "the exponential mechanism is charged half of its rho",
+        (Edit(_ZERO_CONCENTRATED, "8 * _NANO_PER_UNIT)", "16 * _NANO_PER_UNIT)"),),
+        ("tests/unit/holder_service/test_rho_oracle.py::test_no_sum_in_rho_is_below_the_renyi_loss",),
+    ),
+    Bug(
+        "a private choice is charged as of a bounded range",
+        (
+            Edit(
+                "shared/charges.py",
+                "    return pure_rho_nano(epsilon_nano)\n",
+                '    return pure_rho_nano(epsilon_nano) if measures == "sums" else pure_rho_nano(epsilon_nano) // 4\n',
+            ),
+        ),
+        ("tests/unit/shared/test_zero_concentrated.py::test_the_classes_of_a_step_share_its_epsilon",),
+    ),
+    Bug(
+        "a loss in rho is paid from a limit in epsilon",
+        (
+            Edit(
+                "shared/amounts.py",
+                "        if self.rho_nano is not None or limit.rho_nano is not None:\n",
+                "        if self.rho_nano is not None and limit.rho_nano is not None:\n",
+            ),
+        ),
+        ("tests/unit/shared/test_zero_concentrated.py::test_losses_of_two_kinds_never_meet",),
+    ),
+    Bug(
         "seeded noise",
         (
             Edit(
@@ -618,8 +662,8 @@ BUGS: Final = (
         (
             Edit(
                 "holder_service/domain/ledger.py",
-                '            document |= {"epsilon_nano": value.epsilon_nano, "delta_nano": value.delta_nano}\n',
-                "            pass\n",
+                "{name: nano for name, nano in loss_columns(value).items() if nano is not None}",
+                "{}",
             ),
         ),
         ("tests/unit/holder_service/test_entry_hash.py",),
@@ -656,7 +700,7 @@ BUGS: Final = (
     ),
     Bug(
         "a cap stays open after a restore",
-        (Edit("holder_service/services/ledger_reading.py", "cap=spent.limited(NO_LOSS)", "cap=spent"),),
+        (Edit("holder_service/services/ledger_reading.py", ".name).closed()", ".name)"),),
         ("tests/integration/test_restores.py::test_a_restore_closes_every_cap_until_it_is_declared_again",),
     ),
     Bug(

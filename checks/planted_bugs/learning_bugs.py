@@ -71,7 +71,7 @@ LEARNING_BUGS: Final = (
     ),
     Bug(
         "steps of a training that cost more than it is charged",
-        (Edit("holder_service/services/priced_training.py", "if said != self.charge:", "if False:"),),
+        (Edit("holder_service/services/priced_training.py", "if said != self.asked.charge:", "if False:"),),
         ("tests/unit/holder_service/test_priced_training.py::test_steps_that_do_not_come_to_the_charge_are_refused",),
     ),
     Bug(

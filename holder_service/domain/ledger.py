@@ -13,6 +13,9 @@ breaks. So no member changes its name, its meaning or its form, and none is take
 kinds there are can say is a new kind. A new member is optional, and an entry without it means what it meant before: it
 is None where it has no value, and what is None is neither in the document nor hashed. `Replay` applies every kind that
 was ever appended, for ever.
+
+**Two kinds of account** (8-time §1). A population's cap is in ε and δ, which add up separately, or in ρ. Its first
+charge fixes which, and every charge about it is of that kind.
 """
 
 from collections.abc import Mapping
@@ -21,7 +24,8 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from shared import canonical
-from shared.amounts import NO_LOSS, Loss
+from shared.amounts import NO_LOSS, Loss, MixedAccounts
+from shared.charges import SUM, AccountTerms
 from shared.releases import LedgerPosition
 
 Kind = Literal[
@@ -46,19 +50,42 @@ class BrokenLedger(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """A limit and what was spent of it; the limit may have been lowered below what was spent."""
+    """A limit and what was spent of it; the limit may have been lowered below what was spent.
+
+    The limit says how the account adds up what is charged: in ε and δ, or in ρ. Of the latter the limit states the δ at
+    which both are read as an ε. Without a limit and without a charge it is of neither kind yet.
+
+    Raises:
+        MixedAccounts: A loss was spent of the other kind than the limit is.
+    """
 
     limit: Loss = NO_LOSS
     spent: Loss = NO_LOSS
     expires: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.limit.kind == self.spent.kind == "sum":
+            return
+        if self.spent.is_nothing:
+            spent = self.limit * 0
+        elif self.limit.kind == self.spent.kind:
+            spent = self.spent.read_at(self.limit.delta_nano)
+        else:
+            raise MixedAccounts
+        object.__setattr__(self, "spent", spent)
+
+    @property
+    def terms(self) -> AccountTerms:
+        """How it adds up what is charged."""
+        return SUM if self.limit.rho_nano is None else AccountTerms("zcdp", self.limit.delta_nano)
+
     def remaining(self, now: datetime) -> Loss:
         """What is left; nothing once it has expired."""
-        return NO_LOSS if self._expired(now) else self.limit.left_after(self.spent)
+        return self.limit * 0 if self._expired(now) else self.limit.left_after(self.spent)
 
     def affords(self, loss: Loss, now: datetime) -> bool:
         """Whether a loss fits into what is left; nothing does, zero included, without a grant."""
-        granted = self.limit.epsilon_nano > 0 and not self._expired(now)
+        granted = (self.limit.rho_nano or self.limit.epsilon_nano) > 0 and not self._expired(now)
         return granted and loss.fits_in(self.remaining(now))
 
     def _expired(self, now: datetime) -> bool:
@@ -70,8 +97,19 @@ class Balance:
     def limited(self, limit: Loss, expires: str | None = None) -> "Balance":
         return replace(self, limit=limit, expires=expires)
 
+    def closed(self) -> "Balance":
+        """The same account with nothing left, of its own kind."""
+        return replace(self, limit=self.limit * 0)
+
     def document(self) -> dict[str, Any]:
-        """The balance as JSON values, as entries hash it."""
+        """The balance as JSON values, as entries hash it; ε is none of them where it is but a reading of ρ."""
+        if self.limit.rho_nano is not None:
+            return {
+                "limit_epsilon_nano": 0, "limit_delta_nano": self.limit.delta_nano,
+                "spent_epsilon_nano": 0, "spent_delta_nano": 0,
+                "limit_rho_nano": self.limit.rho_nano, "spent_rho_nano": self.spent.rho_nano,
+                "expires": self.expires,
+            }  # fmt: skip
         return {
             "limit_epsilon_nano": self.limit.epsilon_nano, "limit_delta_nano": self.limit.delta_nano,
             "spent_epsilon_nano": self.spent.epsilon_nano, "spent_delta_nano": self.spent.delta_nano,
@@ -85,21 +123,25 @@ class Balance:
         Raises:
             KeyError, TypeError, ValueError: It is not a balance's: what is not hashed must not be there.
         """
-        limit = Loss(document["limit_epsilon_nano"], document["limit_delta_nano"])
-        spent = Loss(document["spent_epsilon_nano"], document["spent_delta_nano"])
+        limit = Loss(document["limit_epsilon_nano"], document["limit_delta_nano"], document.get("limit_rho_nano"))
+        if limit.rho_nano is None:
+            spent = Loss(document["spent_epsilon_nano"], document["spent_delta_nano"])
+        else:
+            spent = Loss.of_rho(document["spent_rho_nano"], limit.delta_nano)
         balance = cls(limit, spent, document["expires"])
         if balance.document() != document:
             raise ValueError("The document says more than a balance does.")
         return balance
 
     def joined(self, other: "Balance") -> "Balance":
-        """Two accounts of one auditor as one: spending is added, the limit is the larger of the two, ε and δ each."""
+        """Two accounts of one auditor as one: spending is added, the limit is the larger of the two, ε and δ each.
+
+        Raises:
+            MixedAccounts: They are of two kinds.
+        """
         expiries = [expires for expires in (self.expires, other.expires) if expires is not None]
         return Balance(
-            limit=Loss(
-                max(self.limit.epsilon_nano, other.limit.epsilon_nano),
-                max(self.limit.delta_nano, other.limit.delta_nano),
-            ),
+            limit=self.limit.larger(other.limit),
             spent=self.spent + other.spent,
             expires=min(expiries, key=datetime.fromisoformat) if expiries else None,
         )
@@ -202,30 +244,13 @@ class Replay:
             if event.cap is not None or event.account is not None:
                 raise BrokenLedger(entry.sequence, "carries a balance but names no population")
             return
-        cap = self.caps.get(event.population, Balance())
         account_key = (event.population, event.auditor or "")
-        account = self.accounts.get(account_key, Balance())
-        if event.kind == "charge":
-            at = datetime.fromisoformat(entry.at)
-            for balance, name in ((account, "the auditor's budget"), (cap, "the population's cap")):
-                if not balance.affords(event.loss, at):
-                    raise BrokenLedger(entry.sequence, f"charges more than {name} had left")
-            cap = cap.charged(event.loss)
-            account = account.charged(event.loss)
-        elif event.kind == "overlap-look":
-            if not cap.affords(event.loss, datetime.fromisoformat(entry.at)):
-                raise BrokenLedger(entry.sequence, "charges more than the population's cap had left")
-            cap = cap.charged(event.loss)
-        elif event.kind in ("population", "cap"):
-            cap = self._relimited(entry, cap, event.cap)
-        elif event.kind == "budget":
-            account = self._relimited(entry, account, event.account)
-        elif event.kind == "merge":
-            source = str(event.detail["from"])
-            if event.auditor is None:
-                cap = cap.charged(self.caps[source].spent)
-            else:
-                account = account.joined(self.accounts[source, event.auditor])
+        try:
+            cap, account = self._balances_after(
+                entry, self.caps.get(event.population, Balance()), self.accounts.get(account_key, Balance())
+            )
+        except MixedAccounts:
+            raise BrokenLedger(entry.sequence, "is in other terms than the population's account") from None
         if event.cap != cap:
             raise BrokenLedger(entry.sequence, "the population's balance does not follow")
         self.caps[event.population] = cap
@@ -233,6 +258,34 @@ class Replay:
             if event.account != account:
                 raise BrokenLedger(entry.sequence, "the auditor's balance does not follow")
             self.accounts[account_key] = account
+
+    def _balances_after(self, entry: Entry, cap: Balance, account: Balance) -> tuple[Balance, Balance]:
+        """The population's and the auditor's balance after an entry, from those before it.
+
+        Raises:
+            MixedAccounts: It adds up losses of two kinds.
+        """
+        event = entry.event
+        if event.kind == "charge":
+            at = datetime.fromisoformat(entry.at)
+            for balance, name in ((account, "the auditor's budget"), (cap, "the population's cap")):
+                if not balance.affords(event.loss, at):
+                    raise BrokenLedger(entry.sequence, f"charges more than {name} had left")
+            return cap.charged(event.loss), account.charged(event.loss)
+        if event.kind == "overlap-look":
+            if not cap.affords(event.loss, datetime.fromisoformat(entry.at)):
+                raise BrokenLedger(entry.sequence, "charges more than the population's cap had left")
+            return cap.charged(event.loss), account
+        if event.kind in ("population", "cap"):
+            return self._relimited(entry, cap, event.cap), account
+        if event.kind == "budget":
+            return cap, self._relimited(entry, account, event.account)
+        if event.kind == "merge":
+            source = str(event.detail["from"])
+            if event.auditor is None:
+                return cap.charged(self.caps[source].spent), account
+            return cap, account.joined(self.accounts[source, event.auditor])
+        return cap, account
 
     @staticmethod
     def _relimited(entry: Entry, before: Balance, after: Balance | None) -> Balance:
@@ -242,13 +295,19 @@ class Replay:
         return before.limited(after.limit, after.expires)
 
 
+def loss_columns(loss: Loss) -> dict[str, int | None]:
+    """What is kept of a loss. Of one in ρ no ε: that is read off ρ by a conversion, which may get tighter."""
+    epsilon_nano = loss.epsilon_nano if loss.rho_nano is None else 0
+    return {"epsilon_nano": epsilon_nano, "delta_nano": loss.delta_nano, "rho_nano": loss.rho_nano}
+
+
 def _document(event: Event) -> dict[str, Any]:
     # Not by `asdict`, which copies everything deeply: each release does this under the ledger's lock.
     document: dict[str, Any] = {}
     for name in Event.__slots__:
         value = getattr(event, name)
         if isinstance(value, Loss):
-            document |= {"epsilon_nano": value.epsilon_nano, "delta_nano": value.delta_nano}
+            document |= {name: nano for name, nano in loss_columns(value).items() if nano is not None}
         elif value is not None:
             document[name] = value.document() if isinstance(value, Balance) else value
     return document

@@ -23,6 +23,7 @@ from holder_service.mechanisms.laplace import LaplaceMechanism
 from holder_service.records.engines import Counts, EncodedVersion
 from holder_service.records.scored_chunks import ScoredColumn
 from shared.amounts import Loss, format_nano
+from shared.charges import Charge, step_rho_nano
 from shared.columns import extended
 from shared.noise import DiscreteLaplaceNoise
 from shared.relations import NeighbouringRelation
@@ -73,6 +74,17 @@ class LearningStep:
                 return self.noise(relation).loss
             case "counts":
                 return self.noise(relation).loss * self.classes
+
+    @property
+    def charge(self) -> Charge:
+        """What it is charged."""
+        return Charge(Loss(self.epsilon_nano), step_rho_nano(self.measures, self.epsilon_nano, self.classes))
+
+    def rho_nano(self, relation: NeighbouringRelation) -> int:
+        """What its noise costs as ρ, in units of 10⁻⁹, computed from what is drawn; of each class of cells once."""
+        if self.measures == "choices":
+            return self.choice(relation).rho_nano
+        return self.noise(relation).rho_nano * (self.classes if self.measures == "counts" else 1)
 
     @property
     def least_epsilon_nano(self) -> int:

@@ -20,6 +20,10 @@ class Mechanism(Protocol):
         """
 
     @property
+    def rho_nano(self) -> int:
+        """What it costs as ρ, zero-concentrated, in units of 10⁻⁹ and rounded up; from the noise that it adds."""
+
+    @property
     def noise(self) -> Noise:
         """What a client has to know of the noise on each count."""
 

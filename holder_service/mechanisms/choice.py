@@ -15,6 +15,7 @@ from opendp.mod import enable_features
 
 from holder_service.mechanisms.base import nano_at_least
 from shared.amounts import NANO_PER_UNIT, Loss
+from shared.zero_concentrated import pure_rho_nano
 
 enable_features("contrib")
 
@@ -49,6 +50,11 @@ class ChoiceMechanism:
         """By OpenDP's map of what draws the noise."""
         measurement: Any = self._measurement
         return Loss(self.people_that_change * nano_at_least(measurement.map(1)))
+
+    @property
+    def rho_nano(self) -> int:
+        """ε²/2: permute-and-flip is of no bounded range (`shared.charges.step_rho_nano`)."""
+        return pure_rho_nano(self.loss.epsilon_nano)
 
     def choose(self, scores: Sequence[Sequence[int]]) -> list[int]:
         """The index of the candidate that was chosen of each set, given the scores of each set's candidates."""

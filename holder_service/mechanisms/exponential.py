@@ -13,6 +13,7 @@ from holder_service.mechanisms.base import nano_at_least
 from holder_service.mechanisms.laplace import SPACE
 from shared.amounts import NANO_PER_UNIT, Loss
 from shared.noise import ExponentialNoise
+from shared.zero_concentrated import bounded_range_rho_nano
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,15 @@ class ExponentialMechanism:
     by a factor of at most e^(2/s). The counts are drawn independently, so m of them change it by e^(2m/s) at most. The
     scale is s = 2m/ε, raised by as few ulps as make 2m/s at most ε as exact fractions; then exactly ε is charged.
 
+    In ρ, zero-concentrated: ε²/8, because its range is bounded by ε. Proof: where a count changes by one, the logarithm
+    of P(r)/P′(r) is (|c′ − r| − |c − r|)/s, between −1/s and 1/s, plus the logarithm of the ratio of the two sums of
+    weights, which is the same for every candidate r. So over all candidates it varies by at most 2/s. The logarithm for
+    all counts together is the sum over those that change, at most m, so it varies by at most 2m/s ≤ ε over all answers.
+
     Drawing: discrete Laplace noise of scale s around c, again until the sum lies within 0..upper. Given that it does,
     its mass is the one above. With `upper` ≥ 1/ε it does at least one time in nine (in five where m = 1).
 
-    Source: McSherry, Talwar (2007).
+    Source: McSherry, Talwar (2007); bounded range: Durfee, Rogers (2019); ρ: Cesar, Rogers (2021).
 
     Attributes:
         upper: The largest candidate, in people; public.
@@ -51,6 +57,11 @@ class ExponentialMechanism:
     def loss(self) -> Loss:
         """2m/s, exactly."""
         return Loss(nano_at_least(2 * self.counts_that_change / Fraction(self.scale)))
+
+    @property
+    def rho_nano(self) -> int:
+        """ε²/8."""
+        return bounded_range_rho_nano(self.loss.epsilon_nano)
 
     @property
     def noise(self) -> ExponentialNoise:

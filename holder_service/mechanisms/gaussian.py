@@ -30,31 +30,39 @@ class GaussianMechanism:
     Loss: ρ = L2²/(2σ²) of zero-concentrated differential privacy, and by OpenDP's conversion (ε, δ). σ is at
     most 10⁻¹² of itself above the smallest at which the conversion's δ at ε is at most the δ charged, in exact
     fractions; exactly (ε, δ) is charged. It holds for every ε, not only below 1 as the textbook's
-    formula does.
+    formula does. Where ρ is asked for, σ is L2/√(2ρ), raised by as few ulps as make OpenDP's own map at most ρ as exact
+    fractions; then exactly ρ is charged.
 
     Source: Canonne, Kamath, Steinke (2020), theorem 14 and corollary 13; sampler of the same, in OpenDP.
 
     Attributes:
-        epsilon_nano: ε, in units of 10⁻⁹; a scale belongs to many pairs of ε and δ.
+        epsilon_nano: ε, in units of 10⁻⁹; a scale belongs to many pairs of ε and δ. `None` where ρ was asked for.
         squared_sensitivity: L2² under the population's neighbouring relation: how many counts change by one person.
         scale: σ of the noise, in people.
     """
 
-    epsilon_nano: int
+    epsilon_nano: int | None
     squared_sensitivity: int
     scale: float
     _measurement: Any
 
     @classmethod
     def calibrated(cls, *, loss: Loss, squared_sensitivity: int) -> "GaussianMechanism":
-        """The mechanism that costs (ε, δ); kept, because finding σ takes some."""
-        return _calibrated(loss, squared_sensitivity)
+        """The mechanism that costs (ε, δ), or ρ; kept, because finding σ takes some."""
+        return (_calibrated if loss.rho_nano is None else _calibrated_in_rho)(loss, squared_sensitivity)
 
     @cached_property
     def loss(self) -> Loss:
-        """ε, and δ at it by OpenDP's map of what draws the noise."""
+        """ε, and δ at it by OpenDP's map of what draws the noise; ρ where that was asked for."""
+        if self.epsilon_nano is None:
+            return Loss.of_rho(self.rho_nano)
         delta = _delta(self._measurement, self.epsilon_nano, self.squared_sensitivity)
         return Loss(self.epsilon_nano, nano_at_least(delta))
+
+    @cached_property
+    def rho_nano(self) -> int:
+        """L2²/(2σ²), by OpenDP's map of what draws the noise."""
+        return nano_at_least(_rho(self._measurement, self.squared_sensitivity))
 
     @property
     def noise(self) -> DiscreteGaussianNoise:
@@ -76,6 +84,22 @@ def _calibrated(loss: Loss, squared_sensitivity: int) -> GaussianMechanism:
     near = _at_least_root(squared_sensitivity) / _at_most(Fraction(loss.epsilon_nano, NANO_PER_UNIT))
     scale = _smallest_scale(relative_delta, near=near)
     return GaussianMechanism(loss.epsilon_nano, squared_sensitivity, scale, make_gaussian(*_SPACE, scale=scale))
+
+
+@lru_cache(maxsize=1024)
+def _calibrated_in_rho(loss: Loss, squared_sensitivity: int) -> GaussianMechanism:
+    rho = Fraction(loss.rho_nano or 0, NANO_PER_UNIT)
+    scale = math.sqrt(squared_sensitivity / (2 * rho))
+    measurement: Any = make_gaussian(*_SPACE, scale=scale)
+    while not _rho(measurement, squared_sensitivity) <= rho:
+        scale = math.nextafter(scale, math.inf)
+        measurement = make_gaussian(*_SPACE, scale=scale)
+    return GaussianMechanism(None, squared_sensitivity, scale, measurement)
+
+
+def _rho(measurement: Any, squared_sensitivity: int) -> Fraction:
+    """ρ by OpenDP's map of discrete Gaussian noise."""
+    return Fraction(measurement.map(_at_least_root(squared_sensitivity)))
 
 
 def _delta(measurement: Any, epsilon_nano: int, squared_sensitivity: int) -> Fraction:

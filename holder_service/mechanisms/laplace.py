@@ -15,6 +15,7 @@ from opendp.mod import enable_features
 from holder_service.mechanisms.base import nano_at_least
 from shared.amounts import NANO_PER_UNIT, Loss
 from shared.noise import DiscreteLaplaceNoise
+from shared.zero_concentrated import pure_rho_nano
 
 # Not opendp.prelude: it imports scikit-learn and pandas where they are installed, seconds at every start.
 enable_features("contrib")
@@ -29,6 +30,8 @@ class LaplaceMechanism:
     Loss: pure ε = L1/scale, where L1 is how far the batch's counts of one class of disjoint cells can
     move between neighbours. The scale is L1/ε, raised by as few ulps as make OpenDP's own map at most
     ε as exact fractions; then exactly ε is charged.
+
+    In ρ, zero-concentrated: ε²/2, as of any mechanism of pure ε.
 
     Source: Ghosh, Roughgarden, Sundararajan (2009); sampler: Canonne, Kamath, Steinke (2020), in OpenDP.
 
@@ -50,6 +53,11 @@ class LaplaceMechanism:
     def loss(self) -> Loss:
         """By OpenDP's map of what draws the noise."""
         return Loss(nano_at_least(self._measurement.map(self.sensitivity)))
+
+    @cached_property
+    def rho_nano(self) -> int:
+        """ε²/2."""
+        return pure_rho_nano(self.loss.epsilon_nano)
 
     @property
     def noise(self) -> DiscreteLaplaceNoise:

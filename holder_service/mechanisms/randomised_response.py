@@ -44,6 +44,10 @@ class RandomisedResponseMechanism:
         return NO_LOSS
 
     @property
+    def rho_nano(self) -> int:
+        return 0
+
+    @property
     def noise(self) -> RandomisedResponseNoise:
         return RandomisedResponseNoise(kept=self.kept)
 

@@ -59,6 +59,11 @@ class RefinedLaplaceMechanism:
         return self.fine.loss
 
     @property
+    def rho_nano(self) -> int:
+        """The same in ρ, where nothing is refined for the difference (docs/adr/0048)."""
+        return self.fine.rho_nano
+
+    @property
     def noise(self) -> DiscreteLaplaceNoise:
         return self.fine.noise
 
@@ -136,6 +141,10 @@ class KeptMechanism:
     @property
     def loss(self) -> Loss:
         return self.mechanism.loss
+
+    @property
+    def rho_nano(self) -> int:
+        return self.mechanism.rho_nano
 
     @property
     def noise(self) -> Noise:

@@ -12,6 +12,7 @@ from holder_service.services.refining import Refined
 from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
 from shared.amounts import Loss
+from shared.charges import AccountTerms
 from shared.plans import Plan, Quote, check_size
 from shared.relations import NeighbouringRelation
 from shared.releases import AnswerToRequest
@@ -39,8 +40,12 @@ class Priced(Protocol):
         """Of the people that the dataset is about."""
 
     @property
+    def terms(self) -> AccountTerms:
+        """Of those people's account."""
+
+    @property
     def charge(self) -> Loss:
-        """What it costs, whole."""
+        """What it costs, whole, in these terms."""
 
     @property
     def refined(self) -> Refined | None:
@@ -83,6 +88,8 @@ def price_asked(
     relation: NeighbouringRelation,
     columns: tuple[StoredColumn, ...],
     refined: Refined | None,
+    *,
+    terms: AccountTerms,
 ) -> Priced:
     """Check against the declaration, price and calibrate what `require_small` took.
 
@@ -91,10 +98,10 @@ def price_asked(
         Conflict: The dataset was declared otherwise since what it refines was answered.
     """
     if isinstance(asked, Plan):
-        return PricedPlan.of(asked, dataset, relation, columns, refined)
+        return PricedPlan.of(asked, dataset, relation, columns, refined, terms=terms)
     if isinstance(asked, Watch):
-        return PricedWatch.of(asked, dataset, relation)
-    return PricedTraining.of(asked, dataset, relation)
+        return PricedWatch.of(asked, dataset, relation, terms=terms)
+    return PricedTraining.of(asked, dataset, relation, terms=terms)
 
 
 @dataclass(frozen=True, slots=True)

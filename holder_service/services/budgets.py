@@ -1,10 +1,12 @@
 """Budgets: an auditor's limit with a population, granted, raised, lowered, revoked; each is an entry."""
 
-from holder_service.domain.errors import Conflict, NotFound
+from holder_service.domain.errors import Conflict, InvalidRequest, NotFound
 from holder_service.domain.ledger import Balance, Event
 from holder_service.services.datasets import require_dataset
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import accounts, datasets, ledger
+from shared.amounts import Loss
+from shared.charges import AccountTerms, NoSuchLoss
 from shared.datasets import Budget, BudgetGrant
 
 
@@ -14,6 +16,7 @@ def set_limit(store: LedgerStore, *, actor: str, dataset: str, auditor: str, gra
     Raises:
         NotFound: The dataset or the auditor is unknown.
         Conflict: The account is an administrator's, who asks no plans.
+        InvalidRequest: The limit is in other terms than the population's account.
     """
 
     def work(transaction: Transaction) -> Budget:
@@ -24,15 +27,28 @@ def set_limit(store: LedgerStore, *, actor: str, dataset: str, auditor: str, gra
         if account.role != "auditor":
             raise Conflict(f"{auditor!r} is an administrator, and an administrator asks no plans.")
         expires = None if grant.expires is None else grant.expires.isoformat()
-        balance = ledger.account_balance(transaction.connection, population, auditor)
-        balance = balance.limited(grant.limit, expires)
         cap = ledger.population_balance(transaction.connection, population)
+        balance = ledger.account_balance(transaction.connection, population, auditor)
+        balance = balance.limited(_granted(grant, cap.terms), expires)
         transaction.append(
             Event("budget", actor, population=population, dataset=dataset, auditor=auditor, cap=cap, account=balance)
         )
         return shown(store, population, auditor, balance, cap)
 
     return store.commit(work)
+
+
+def _granted(grant: BudgetGrant, terms: AccountTerms) -> Loss:
+    """The limit that is granted, in the terms of the population's account."""
+    try:
+        return grant.limit(terms)
+    except NoSuchLoss:
+        wanted, instead = ("rho", "epsilon and delta") if terms.kind == "zcdp" else ("epsilon", "rho")
+        raise InvalidRequest(
+            f"This population's account adds up {'rho' if terms.kind == 'zcdp' else 'epsilon and delta'}: grant "
+            f"{wanted}, and not {instead}.",
+            field=wanted,
+        ) from None
 
 
 def budget_of(store: LedgerStore, *, dataset: str, auditor: str) -> Budget:

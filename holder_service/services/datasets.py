@@ -1,8 +1,9 @@
 """Datasets: declared, opened to be counted, retired; and the populations whose budgets they share (2-privacy §2)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Final
 
 from holder_service.domain.errors import (
     AlreadyCharged,
@@ -24,11 +25,13 @@ from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
 from holder_service.storage.ledger import AccountState
 from shared import canonical
-from shared.amounts import LARGEST_LOSS, NANO_PER_UNIT, format_nano
+from shared.amounts import NANO_PER_UNIT, AccountKind, Loss, format_nano
 from shared.datasets import DatasetDeclaration
 from shared.metadata import DatasetMetadata
 from shared.relations import NeighbouringRelation
 from shared.schema import Schema
+
+_ADDED_UP: Final[Mapping[AccountKind, str]] = {"sum": "epsilon and delta", "zcdp": "rho"}
 
 
 def require_dataset(connection: Connection, name: str, *, or_retired: bool = False) -> Dataset:
@@ -114,8 +117,8 @@ def declare(
 
     Raises:
         InvalidRequest: A new population comes without a cap.
-        AlreadyCharged: Relation, person key, what a row is, or the population's sensitive columns would change after a
-            charge.
+        AlreadyCharged: Relation, person key, kind of account, what a row is, or the population's sensitive columns
+            would change after a charge.
         Conflict: It would move to another population, change what its population's other datasets rest on, or have
             columns that they contradict.
     """
@@ -240,8 +243,8 @@ def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
     Raises:
         NotFound: One of them does not exist.
         AlreadyCharged: Losses were charged in terms of other sensitive columns than both have together.
-        Conflict: They are the same, merged already, differ in relation or person key, have columns that contradict
-            each other, or have spent more together than an amount can say.
+        Conflict: They are the same, merged already, differ in relation, person key or kind of account, have columns
+            that contradict each other, or have spent more together than an amount can say.
     """
 
     def work(transaction: Transaction) -> None:
@@ -257,8 +260,10 @@ def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
             charged=[schemas[name] for name in (into, source) if ledger.was_charged(connection, name)],
         )  # fmt: skip
         cap = ledger.population_balance(connection, into)
-        cap = cap.charged(ledger.population_balance(connection, source).spent)
-        if not cap.spent.fits_in(LARGEST_LOSS):
+        spent = ledger.population_balance(connection, source)
+        _require_one_kind(cap, spent)
+        cap = cap.charged(spent.spent)
+        if not cap.spent.can_be_said:
             raise Conflict("Together they have spent 1000 or more, which no budget holds: retire the datasets of one.")
         transaction.append(Event("merge", actor, population=into, cap=cap, detail={"from": source}))
         for auditor, balance in ledger.accounts_of(connection, source).items():
@@ -353,8 +358,7 @@ def _record_population(
             raise Conflict("Other datasets of the population rest on its neighbouring relation and person key.")
     if before != after:
         datasets.put_population(connection, after)
-    cap = declaration.cap
-    limited = balance if cap is None else balance.limited(cap)
+    limited = balance if declaration.cap is None else _limited(connection, name, balance, declaration.cap)
     if before != after or limited != balance:
         transaction.append(
             Event(
@@ -362,6 +366,32 @@ def _record_population(
                 detail={"relation": after.relation, "person_key": after.person_key},
             )
         )  # fmt: skip
+
+
+def _limited(connection: Connection, population: str, balance: Balance, cap: Loss) -> Balance:
+    """A population's balance with another cap; in the terms of the other kind of account only before any charge."""
+    if balance != Balance() and balance.limit.kind != cap.kind:
+        if ledger.was_charged(connection, population):
+            raise AlreadyCharged(
+                f"This population's account adds up {_ADDED_UP[balance.limit.kind]}, and that can no longer change: "
+                "losses were charged in these terms, or may have been before a restore. State the cap so."
+            )
+        if not all(one.limit.is_nothing for one in ledger.accounts_of(connection, population).values()):
+            raise Conflict(
+                f"Auditors have budgets in {_ADDED_UP[balance.limit.kind]}: revoke them, declare the cap, and grant "
+                "them again."
+            )
+    return balance.limited(cap)
+
+
+def _require_one_kind(cap: Balance, other: Balance) -> None:
+    """Refuse to add up what accounts of two kinds spent."""
+    if cap.limit.kind != other.limit.kind:
+        raise Conflict(
+            "The account of one population adds up epsilon and delta, and that of the other rho, so they cannot be "
+            "merged. If one was never charged, declare its cap in the terms of the other first; else retire the "
+            "datasets of one."
+        )
 
 
 def _schemas(connection: Connection, population: str) -> dict[str, Schema]:

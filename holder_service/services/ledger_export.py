@@ -20,8 +20,8 @@ EXPORT_PAGE_ENTRIES: Final = 1000
 END: Final = "end-of-export"
 MEDIA_TYPES: Final[Mapping[str, str]] = {"csv": "text/csv", "jsonl": "application/jsonl"}
 COLUMNS: Final = (
-    "sequence", "at", "kind", "actor", "population", "dataset", "auditor", "subject", "answer", "epsilon", "delta",
-    "cap", "account", "detail", "nonce", "previous", "hash",
+    "sequence", "at", "kind", "actor", "population", "dataset", "auditor", "subject", "answer",
+    "epsilon", "delta", "rho", "cap", "account", "detail", "nonce", "previous", "hash",
 )  # fmt: skip
 
 
@@ -63,7 +63,10 @@ def _json_lines(text: TextIO) -> Iterator[dict[str, Any]]:
 
 
 def _csv_lines(text: TextIO) -> Iterator[dict[str, Any]]:
-    return ({**row, "detail": json.loads(row["detail"] or "{}")} for row in csv.DictReader(text, strict=True))
+    for row in csv.DictReader(text, strict=True):
+        if None in row.values():
+            raise ValueError("A line that broke off in its last fields, which may be empty.")
+        yield {**row, "detail": json.loads(row["detail"] or "{}")}
 
 
 def _pages(store: LedgerStore, *, after: int, upto: int | None, which: EntryFilter) -> Iterator[list[dict[str, Any]]]:
@@ -80,7 +83,7 @@ def _pages(store: LedgerStore, *, after: int, upto: int | None, which: EntryFilt
 
 
 def _row(document: Mapping[str, Any]) -> list[Any]:
-    amounts = {name: document.get(f"{name}_nano") for name in ("epsilon", "delta")}
+    amounts = {name: document.get(f"{name}_nano") for name in ("epsilon", "delta", "rho")}
     shown = {**document, **{name: format_nano(nano) for name, nano in amounts.items() if nano is not None}}
     values = (shown.get(name) or "" for name in COLUMNS)
     return [json.dumps(value, sort_keys=True) if isinstance(value, dict) else value for value in values]

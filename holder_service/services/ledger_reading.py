@@ -14,7 +14,6 @@ from holder_service.storage import datasets, ledger, ledger_views, releases, sig
 from holder_service.storage.database import Connection, Database
 from holder_service.storage.ledger_views import EntryFilter
 from shared import limits
-from shared.amounts import NO_LOSS
 from shared.releases import LedgerPosition, SigningKeys, answer_digest, verify_signature
 
 EVERYTHING: Final = EntryFilter()
@@ -159,8 +158,8 @@ def record_restore(store: LedgerStore, *, actor: str, reason: str) -> RecordedRe
         open_ones = [one for one in datasets.every_population(transaction.connection) if one.merged_into is None]
         closing = {"closed_by": "restore"}
         for one in open_ones:
-            spent = ledger.population_balance(transaction.connection, one.name)
-            transaction.append(Event("cap", actor, population=one.name, cap=spent.limited(NO_LOSS), detail=closing))
+            cap = ledger.population_balance(transaction.connection, one.name).closed()
+            transaction.append(Event("cap", actor, population=one.name, cap=cap, detail=closing))
         return RecordedRestore(entry, tuple(one.name for one in open_ones))
 
     return store.record_restore(work)

@@ -28,9 +28,11 @@ from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import datasets, ledger
 from holder_service.storage.datasets import Population
 from shared.amounts import Loss
+from shared.charges import Charge
 from shared.request_model import ContractModel
 
 LOOK_LOSS: Final = Loss(200_000_000)
+LOOK_CHARGE: Final = Charge.pure(LOOK_LOSS.epsilon_nano)
 SHOWN_FROM: Final = 100
 """Twenty times the noise's scale: populations that share nobody are said to share somebody once in 10⁹ looks."""
 
@@ -131,14 +133,15 @@ def look_at_overlap(
                 )
         for population, partner in (pair, pair[::-1]):
             cap = ledger.population_balance(transaction.connection, population.name)
-            if not cap.affords(LOOK_LOSS, transaction.now):
+            loss = LOOK_CHARGE.entered(cap.terms)
+            if not cap.affords(loss, transaction.now):
                 raise Conflict(
-                    f"A look costs {LOOK_LOSS} of both caps, and that of {population.name!r} has less left. On the "
+                    f"A look costs {loss} of both caps, and that of {population.name!r} has less left. On the "
                     "holder's own machine `holder overlaps` costs nothing."
                 )
             event = Event(
-                "overlap-look", actor, population=population.name, loss=LOOK_LOSS,
-                cap=cap.charged(LOOK_LOSS), detail={"with": partner.name},
+                "overlap-look", actor, population=population.name, loss=loss,
+                cap=cap.charged(loss), detail={"with": partner.name},
             )  # fmt: skip
             transaction.append(event)
         return pair

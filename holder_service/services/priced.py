@@ -6,7 +6,7 @@ from typing import Self
 
 from holder_service.domain.deadlines import PlanSize, Work, require_bounded, work_s
 from holder_service.domain.errors import Conflict
-from holder_service.domain.pricing import BatchPrice, price
+from holder_service.domain.pricing import BatchPrice, entered, price
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.mechanisms.refining import refined as refined_mechanism
@@ -15,7 +15,8 @@ from holder_service.services.datasets import encoded_version
 from holder_service.services.refining import Refined
 from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
-from shared.amounts import Loss, format_nano
+from shared.amounts import NO_LOSS, Loss, format_nano
+from shared.charges import SUM, AccountTerms, Charge
 from shared.columns import extended
 from shared.plans import BatchQuote, Plan, Quote
 from shared.problems import InvalidPlan
@@ -44,6 +45,32 @@ class PricedBatch(BatchPrice):
     mechanism: Mechanism
     counted_groups: tuple[Group, ...] | None
 
+    @property
+    def charge(self) -> Charge:
+        """What it is charged: in ρ each class by the noise that it gets, once."""
+        stated = self.loss if self.batch.rho is None else None
+        return Charge(stated, self.mechanism.rho_nano * len(self.classes))
+
+    def quoted(self, groups: tuple[Group, ...], terms: AccountTerms) -> BatchQuote:
+        """What a quote and a release say of it, but for the counts.
+
+        Args:
+            groups: Of the plan.
+            terms: Of the population's account.
+        """
+        in_rho = self.charge.entered(terms) if terms.kind == "zcdp" else None
+        shown = self.charge.stated or in_rho or NO_LOSS
+        return BatchQuote(
+            name=self.batch.name,
+            epsilon=format_nano(shown.epsilon_nano),
+            delta=format_nano(shown.delta_nano),
+            rho=None if in_rho is None else format_nano(self.charge.rho_nano),
+            composition={"classes": len(self.classes)},
+            groups=groups,
+            counted_groups=self.counted_groups,
+            noise=self.mechanism.noise,
+        )
+
     def __post_init__(self) -> None:
         if self.mechanism.loss != self.batch.loss:
             raise Miscalibrated(f"Noise of a loss of {self.mechanism.loss} would be charged {self.batch.loss}.")
@@ -57,8 +84,9 @@ class PricedPlan:
         asked: Of the auditor.
         dataset: What it is about.
         relation: Of the people that the dataset is about.
+        terms: Of those people's account.
         groups: Of the plan's sensitive columns, in their order.
-        charge: What the plan costs, whole; where it refines a release, what it costs more.
+        charge: What the plan costs, whole, in these terms; where it refines a release, what it costs more.
         batches: In the plan's order.
         size: What the deadline follows from.
         columns: The derived columns that the plan names, in its order.
@@ -68,6 +96,7 @@ class PricedPlan:
     asked: Plan
     dataset: Dataset
     relation: NeighbouringRelation
+    terms: AccountTerms
     groups: tuple[Group, ...]
     charge: Loss
     batches: tuple[PricedBatch, ...]
@@ -83,6 +112,8 @@ class PricedPlan:
         relation: NeighbouringRelation,
         columns: tuple[StoredColumn, ...] = (),
         refined: Refined | None = None,
+        *,
+        terms: AccountTerms = SUM,
     ) -> Self:
         """Check a plan against the dataset's columns and its derived ones, price it, and calibrate its noise.
 
@@ -92,10 +123,11 @@ class PricedPlan:
             relation: Of the people that the dataset is about.
             columns: The derived ones that the plan names.
             refined: The release that it refines, about the same version.
+            terms: Of those people's account.
 
         Raises:
-            PlanRefused: It does not fit the columns, its price exceeds what an amount can say, or it is not what it
-                refines at a larger ε.
+            PlanRefused: It does not fit the columns or the account, its price exceeds what an amount can say, or it is
+                not what it refines at a larger ε.
             TooLarge: Pricing or counting it would take too long.
             Conflict: The dataset was declared otherwise since the release that it refines.
         """
@@ -103,6 +135,7 @@ class PricedPlan:
         plan.check(schema)
         groups = schema.groups(plan.sensitive)
         if refined is not None:
+            _require_sum(terms)
             require_refines(plan, refined.plan)
         cost = price(plan, schema, refined=None if refined is None else refined.plan)
         size = PlanSize.of(
@@ -118,11 +151,15 @@ class PricedPlan:
             )
             for one in cost.batches
         )  # fmt: skip
+        charge = entered(plan, [batch.charge for batch in batches], terms)
         if refined is not None:
             before = cls.of(refined.plan, dataset, relation, columns)
-            answered = zip(batches, before.batches, map(before.quoted, before.batches), refined.batches, strict=True)
+            answered = (
+                (one, earlier, earlier.quoted(groups, terms), of_earlier)
+                for one, earlier, of_earlier in zip(batches, before.batches, refined.batches, strict=True)
+            )
             batches = tuple(_refining(*one) for one in answered)
-        return cls(plan, dataset, relation, groups, cost.charge, batches, size, columns, refined)
+        return cls(plan, dataset, relation, terms, groups, charge, batches, size, columns, refined)
 
     def work_s(self, factors: Work) -> float:
         """How long the work on it is supposed to take at most, in seconds."""
@@ -132,7 +169,7 @@ class PricedPlan:
         """What its quote says."""
         return Quote(
             dataset=self.dataset.name, version=version, relation=self.relation.name, charge=self.charge,
-            batches=tuple(map(self.quoted, self.batches)),
+            batches=tuple(batch.quoted(self.groups, self.terms) for batch in self.batches),
         )  # fmt: skip
 
     def answer(self, head: AnswerToRequest, engine: Counts) -> Answer:
@@ -150,19 +187,17 @@ class PricedPlan:
                 ReleasedCell(id=cell.id, counts=tuple(noisy[index * groups : (index + 1) * groups]))
                 for index, cell in enumerate(cells)
             )
-            released.append(ReleasedBatch.of(self.quoted(batch), answered))
+            released.append(ReleasedBatch.of(batch.quoted(self.groups, self.terms), answered))
         return tuple(released)
 
-    def quoted(self, batch: PricedBatch) -> BatchQuote:
-        """What a quote and a release say of a batch, but for the counts."""
-        return BatchQuote(
-            name=batch.batch.name,
-            epsilon=format_nano(batch.loss.epsilon_nano),
-            delta=format_nano(batch.loss.delta_nano),
-            composition={"classes": len(batch.classes)},
-            groups=self.groups,
-            counted_groups=batch.counted_groups,
-            noise=batch.mechanism.noise,
+
+def _require_sum(terms: AccountTerms) -> None:
+    """Refuse to refine where ρ is added up: the difference would be too little (docs/adr/0048-refining.md)."""
+    if terms.kind == "zcdp":
+        raise InvalidPlan(
+            "This population's account adds up rho, and a release is refined for the difference in epsilon alone: ask "
+            "for a further answer with Gaussian noise, and join both.",
+            "refines",
         )
 
 

@@ -12,6 +12,7 @@ from holder_service.services.priced import Miscalibrated
 from holder_service.storage.datasets import Dataset
 from shared import limits
 from shared.amounts import NO_LOSS, Loss, format_nano
+from shared.charges import NO_CHARGE, SUM, AccountTerms
 from shared.problems import InvalidPlan
 from shared.relations import NeighbouringRelation
 from shared.releases import AnswerToRequest
@@ -26,6 +27,7 @@ class PricedTraining:
         asked: Of the auditor.
         dataset: What it is about.
         relation: Of the people that the dataset is about.
+        terms: Of those people's account.
         steps: In the order in which the learner takes them.
 
     Raises:
@@ -36,17 +38,23 @@ class PricedTraining:
     dataset: Dataset
     relation: NeighbouringRelation
     steps: tuple[LearningStep, ...]
+    terms: AccountTerms = SUM
 
     def __post_init__(self) -> None:
         said = sum((Loss(step.epsilon_nano) for step in self.steps), NO_LOSS)
-        if said != self.charge:
-            raise Miscalibrated(f"Steps of {said} would be charged {self.charge}.")
+        if said != self.asked.charge:
+            raise Miscalibrated(f"Steps of {said} would be charged {self.asked.charge}.")
         for step in self.steps:
-            if not step.loss(self.relation).fits_in(Loss(step.epsilon_nano)):
+            if not (
+                step.loss(self.relation).fits_in(Loss(step.epsilon_nano))
+                and step.rho_nano(self.relation) <= step.charge.rho_nano
+            ):
                 raise Miscalibrated(f"Step {step.name!r}: noise of a loss of {step.loss(self.relation)} is too little.")
 
     @classmethod
-    def of(cls, training: Training, dataset: Dataset, relation: NeighbouringRelation) -> Self:
+    def of(
+        cls, training: Training, dataset: Dataset, relation: NeighbouringRelation, *, terms: AccountTerms = SUM
+    ) -> Self:
         """Check a training against the dataset's columns, divide its ε, and calibrate its noise.
 
         Raises:
@@ -64,7 +72,7 @@ class PricedTraining:
         steps = LEARNERS[training.algorithm.name].steps(training, dataset.schema)
         _require_epsilon(steps)
         require_bounded(*[step.size for step in steps], records_max=dataset.records_max)
-        return cls(training, dataset, relation, steps)
+        return cls(training, dataset, relation, steps, terms)
 
     @property
     def refined(self) -> None:
@@ -72,8 +80,8 @@ class PricedTraining:
 
     @property
     def charge(self) -> Loss:
-        """What the training costs, whole."""
-        return self.asked.charge
+        """What the training costs, whole: its steps, added up. In ρ that is less than ε²/2."""
+        return sum((step.charge for step in self.steps), NO_CHARGE).entered(self.terms)
 
     def work_s(self, factors: Work) -> float:
         """How long the work on it is supposed to take at most, in seconds: all steps, whatever each finds."""

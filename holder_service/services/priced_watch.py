@@ -12,6 +12,7 @@ from holder_service.services.priced import Miscalibrated, PricedPlan
 from holder_service.storage.datasets import Dataset
 from shared import limits
 from shared.amounts import Loss
+from shared.charges import SUM, AccountTerms, Charge
 from shared.problems import InvalidPlan
 from shared.relations import NeighbouringRelation
 from shared.releases import AnswerToRequest
@@ -39,11 +40,11 @@ class PricedWatch:
     mechanism: SparseVectorMechanism
 
     def __post_init__(self) -> None:
-        if self.mechanism.loss != self.charge:
-            raise Miscalibrated(f"Noise of a loss of {self.mechanism.loss} would be charged {self.charge}.")
+        if self.mechanism.loss != self.asked.charge:
+            raise Miscalibrated(f"Noise of a loss of {self.mechanism.loss} would be charged {self.asked.charge}.")
 
     @classmethod
-    def of(cls, watch: Watch, dataset: Dataset, relation: NeighbouringRelation) -> Self:
+    def of(cls, watch: Watch, dataset: Dataset, relation: NeighbouringRelation, *, terms: AccountTerms = SUM) -> Self:
         """Check a watch against the dataset's columns, and calibrate its noise.
 
         Raises:
@@ -52,7 +53,7 @@ class PricedWatch:
             TooLarge: Counting for it would take too long.
         """
         watch.check(dataset.schema)
-        plan = PricedPlan.of(watch.counted(), dataset, relation)
+        plan = PricedPlan.of(watch.counted(), dataset, relation, terms=terms)
         if len(plan.batches[0].classes) != 1:
             raise InvalidPlan(
                 "One person may be in both cells, as far as their rules say: let the rules of one exclude those of the "
@@ -84,8 +85,13 @@ class PricedWatch:
 
     @property
     def charge(self) -> Loss:
-        """What all of its answers cost together."""
-        return self.asked.charge
+        """What all of its answers cost together, in the terms of the account: of pure ε."""
+        return Charge.pure(self.asked.charge.epsilon_nano).entered(self.terms)
+
+    @property
+    def terms(self) -> AccountTerms:
+        """Of those people's account."""
+        return self.plan.terms
 
     @property
     def refined(self) -> None:

@@ -30,13 +30,13 @@ from holder_service.services.key_rotation import Signer
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.services.priced_watch import PricedWatch
 from holder_service.services.refining import Refined
-from holder_service.storage import releases
+from holder_service.storage import ledger, releases
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.ledger import AccountState
 from holder_service.storage.releases import Kind, ListedRelease, StoredRelease
 from shared import limits, nonces
-from shared.amounts import NO_LOSS, Loss
+from shared.amounts import Loss
 from shared.canonical import canonical_bytes
 from shared.plans import identity_of_document
 from shared.releases import AnswerToRequest, Entered, SerialisedAnswer
@@ -52,11 +52,12 @@ def quote(store: LedgerStore, *, auditor: str, dataset: str, asked: Asked) -> An
     with store.database.read() as connection:
         declared = require_dataset(connection, dataset)
         relation = relation_of(connection, declared)
+        terms = ledger.population_balance(connection, declared.population).terms
         named = columns.resolved(connection, named_columns(asked), declared, auditor=auditor)
         refined = _refined(connection, asked, declared, auditor)
     version = asked.version if asked.version is not None else declared.version
     pinned = asked if version is None else asked.pinned(version)
-    return price_asked(pinned, declared, relation, named, refined).quote(version)
+    return price_asked(pinned, declared, relation, named, refined, terms=terms).quote(version)
 
 
 def prepare(
@@ -92,7 +93,7 @@ def prepare(
             _require_current(declared, version)
             named = columns.resolved(connection, named_columns(asked), declared, auditor=auditor)
             refined = _refined(connection, asked, declared, auditor)
-            priced = price_asked(pinned, declared, state.relation, named, refined)
+            priced = price_asked(pinned, declared, state.relation, named, refined, terms=state.cap.terms)
             awaiting = AskedRelease(priced, auditor, identity, document)
             columns.require_usable(named, declared, files, now=store.clock())
             _require_funds(state, awaiting.priced.charge, now=store.clock())
@@ -191,6 +192,8 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
         refining.require_refinable(transaction.connection, priced.refined)
     if state.relation != priced.relation:
         raise Conflict("The population's neighbouring relation changed while this was answered: ask again.")
+    if state.cap.terms != priced.terms:
+        raise Conflict("What the population's account adds up changed while this was answered: ask again.")
     _require_funds(state, priced.charge, now=transaction.now)
     _require_free_share(transaction.connection, asked)
     account, cap = state.account.charged(priced.charge), state.cap.charged(priced.charge)
@@ -282,7 +285,7 @@ def _require_free_share(connection: Connection, asked: AskedRelease) -> None:
     No budget limits free plans, and every answer is stored for good.
     """
     dataset = asked.priced.dataset.name
-    if asked.priced.charge != NO_LOSS:
+    if not asked.priced.charge.is_nothing:
         return
     if releases.free_bytes(connection, auditor=asked.auditor, dataset=dataset) >= limits.FREE_BYTES_MAX:
         raise Conflict(

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
-from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
+from holder_service.domain.ledger import GENESIS, Balance, Entry, Event, loss_columns
 from holder_service.storage.datasets import Dataset, dataset_of_row
 from holder_service.storage.prepared import Prepared
 from holder_service.storage.tables import datasets, entries, ledger_head, populations, releases
 from shared import nonces
-from shared.amounts import NO_LOSS, Loss
+from shared.amounts import Loss
 from shared.relations import NeighbouringRelation
 from shared.releases import LedgerPosition
 
@@ -104,7 +104,7 @@ def append(connection: Connection, event: Event, *, now: datetime, after: Ledger
         sequence=entry.sequence, at=entry.at, nonce=entry.nonce, previous=entry.previous, hash=entry.hash,
         kind=event.kind, actor=event.actor, population=event.population, dataset=event.dataset,
         auditor=event.auditor, subject=event.subject, answer=event.answer,
-        epsilon_nano=event.loss.epsilon_nano, delta_nano=event.loss.delta_nano,
+        **loss_columns(event.loss),
         cap=_balance_text(event.cap), account=_balance_text(event.account),
         detail=json.dumps(event.detail, sort_keys=True),
     )  # fmt: skip
@@ -162,7 +162,7 @@ def was_charged(connection: Connection, population: str) -> bool:
         .where(datasets.c.population == population, entries.c.kind == "dataset", entries.c.sequence < last_restore)
         .limit(1)
     )
-    return balance.spent != NO_LOSS or any(connection.execute(query).first() for query in (answered, restored))
+    return not balance.spent.is_nothing or any(connection.execute(query).first() for query in (answered, restored))
 
 
 def restored_after(connection: Connection, sequence: int) -> bool:
@@ -197,7 +197,7 @@ def entry_of_row(row: Row[Any]) -> Entry:
     """The entry that a row of the table holds."""
     event = Event(
         kind=row.kind, actor=row.actor, population=row.population, dataset=row.dataset, auditor=row.auditor,
-        subject=row.subject, answer=row.answer, loss=Loss(row.epsilon_nano, row.delta_nano),
+        subject=row.subject, answer=row.answer, loss=Loss(row.epsilon_nano, row.delta_nano, row.rho_nano),
         cap=balance_of_text(row.cap), account=balance_of_text(row.account), detail=json.loads(row.detail),
     )  # fmt: skip
     return Entry(row.sequence, row.at, event, row.nonce, row.previous, row.hash)

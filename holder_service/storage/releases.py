@@ -75,7 +75,11 @@ def store(connection: Connection, release: StoredRelease) -> None:
 
 def free_bytes(connection: Connection, *, auditor: str, dataset: str) -> int:
     """The size of all answers about a dataset that an auditor had for nothing, in bytes; those of watches were paid."""
-    free = (releases.c.kind != ANSWER_KIND) & (entries.c.epsilon_nano == 0) & (entries.c.delta_nano == 0)
+    # Of a charge in ρ, δ says where it is read, and is not lost.
+    nothing = (entries.c.epsilon_nano == 0) & (
+        ((entries.c.delta_nano == 0) & entries.c.rho_nano.is_(None)) | (entries.c.rho_nano == 0)
+    )
+    free = (releases.c.kind != ANSWER_KIND) & nothing
     size = func.coalesce(func.sum(func.length(releases.c.body)), 0)
     query = select(size).select_from(releases.join(entries, entries.c.sequence == releases.c.sequence))
     found = connection.execute(query.where(releases.c.auditor == auditor, releases.c.dataset == dataset, free))

@@ -92,6 +92,7 @@ entries = Table(
     Column("answer", String(80)),
     Column("epsilon_nano", BigInteger, nullable=False),
     Column("delta_nano", BigInteger, nullable=False),
+    Column("rho_nano", BigInteger),
     Column("cap", Text),
     Column("account", Text),
     Column("detail", Text, nullable=False),

@@ -254,6 +254,11 @@ class LedgerBalance(ContractModel):
     """What was spent of ε, in units of 10⁻⁹."""
     spent_delta_nano: int
     """What was spent of δ, in units of 10⁻⁹."""
+    limit_rho_nano: int | None = None
+    """The limit of ρ, in units of 10⁻⁹, of an account that adds up ρ: `limit_delta_nano` is then the δ at which it is
+    read, and the other three are 0."""
+    spent_rho_nano: int | None = None
+    """What was spent of ρ, in units of 10⁻⁹."""
     expires: Time | None
     """When the limit ends; null if it does not."""
 
@@ -286,7 +291,9 @@ class LedgerEntry(ContractModel):
     epsilon_nano: int
     """What was charged of ε, in units of 10⁻⁹."""
     delta_nano: int
-    """What was charged of δ, in units of 10⁻⁹."""
+    """What was charged of δ, in units of 10⁻⁹; beside a ρ, the δ at which that is read."""
+    rho_nano: int | None = None
+    """What was charged of ρ, in units of 10⁻⁹, to an account that adds up ρ."""
     cap: LedgerBalance | None = None
     """The population's cap and total spending afterwards."""
     account: LedgerBalance | None = None

@@ -10,7 +10,7 @@ from holder_service.services import budgets, datasets, ledger_reading, releases
 from holder_service.services.asked import AnyQuote
 from holder_service.services.datasets import relation_of
 from holder_service.services.holder import Holder
-from holder_service.storage import metadata
+from holder_service.storage import ledger, metadata
 from holder_service.storage.datasets import Dataset
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import AnyCaller, Auditor, PathDataset, TheHolder, TheSlots
@@ -18,7 +18,7 @@ from holder_service.web.rest.answers import DatasetList, ReleaseList, summaries
 from holder_service.web.rest.contract import refusals
 from holder_service.web.rest.releasing import REFUSALS, released
 from shared import limits
-from shared.datasets import Budget, ColumnLimits, DatasetDescription, Limits, TrainingLimits
+from shared.datasets import Budget, DatasetDescription, limits_of
 from shared.plans import Plan, Quote, mechanism_names
 from shared.releases import LedgerPosition, Release, SigningKeys
 
@@ -139,6 +139,7 @@ async def ledger_entry(
 def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
     with holder.store.database.read() as connection:
         relation = relation_of(connection, dataset)
+        terms = ledger.population_balance(connection, dataset.population).terms
         words = metadata.of_dataset(connection, dataset.name)
     algorithms = offered(dataset.schema, relation) or None
     return DatasetDescription(
@@ -153,9 +154,10 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
         mechanisms=mechanism_names(dataset.schema),
         records_max=dataset.records_max,
         release_quantum_ms=holder.settings.release_quantum_ms,
-        limits=Limits(derived_columns=ColumnLimits(), trainings=TrainingLimits() if algorithms else None),
+        limits=limits_of(terms, trainings=algorithms is not None),
         metadata=None if words == metadata.NOTHING else words,
         organisation=holder.settings.organisation,
         sensitive_in_rules=dataset.schema.sensitive_in_rules,
         trainings=algorithms,
+        account=None if terms.kind == "sum" else terms,
     )
