@@ -115,6 +115,8 @@ def prepare(holder: TestedHolder) -> None:
     required(holder.declare("aged", columns=banded, relation="sensitive_attribute", sensitive_in_rules=True))
     ages = "".join(f"a{n},{3 * n},{n}.5,{'Female' if n % 2 else 'Male'}\n" for n in range(30))
     required(holder.load(f"id,age,hours,sex\n{ages}".encode(), "aged"))
+    required(holder.declare("monthly", cap={"rho": "0.5", "delta": "0.0001"}))
+    required(holder.load(register_csv(people=30), "monthly"))
     words = {
         "title": "Anträge",
         "reference_date": "2026-01-31",
@@ -126,6 +128,7 @@ def prepare(holder: TestedHolder) -> None:
     for dataset in ("unbounded", "fixed-size", "survey", "aged", "loans"):
         budget = {"epsilon": "1.5", "delta": "0.005", "expires": "2999-12-31T22:30:00+02:00"}
         required(holder.admin("PUT", f"/datasets/{dataset}/budgets/ADR", json=budget))
+    required(holder.admin("PUT", "/datasets/monthly/budgets/ADR", json={"rho": "0.4"}))
 
 
 def derive(holder: TestedHolder) -> Document:
@@ -174,6 +177,12 @@ def plans_sent(derived: Document) -> Iterator[tuple[str, Document]]:
         yield "fixed-size", {"sensitive": ["sex"], "batches": [{**loose, "epsilon": epsilon}, kept], **chain}
     apart = [{"name": "named", **_LAPLACE, "cells": [women, old]}, {"name": "features", **_LAPLACE, "cells": [long]}]
     yield "aged", {"sensitive": ["sex"], "batches": apart}
+
+    in_rho = [{"name": "first", "mechanism": {"name": "gaussian"}, "rho": "0.010", "cells": overlapping},
+              {"name": "second", "mechanism": {"name": "exponential", "upper": 30}, "epsilon": "0.25", "cells": [old]},
+              {"name": "third", **gaussian, "cells": [young]}]  # fmt: skip
+    yield "monthly", {"sensitive": ["sex"], "batches": in_rho}
+    yield "monthly", {"sensitive": ["sex"], "batches": [{"name": "pure", **_LAPLACE, "cells": [young]}]}
 
 
 def trainings_sent() -> Iterator[Document]:

@@ -95,6 +95,9 @@ def declare(holder: TestedHolder, people: pd.DataFrame) -> None:
         names = ["id", *(column["name"] for column in columns[name])]
         required(holder.load(records[names].to_csv(index=False).encode(), name))
         required(holder.admin("PUT", f"/datasets/{name}/budgets/ADR", json=budget))
+    required(holder.declare("monthly", columns=COLUMNS, cap={"rho": "5", "delta": "0.0001"}))
+    required(holder.load(records.to_csv(index=False).encode(), "monthly"))
+    required(holder.admin("PUT", "/datasets/monthly/budgets/ADR", json={"rho": "4"}))
 
 
 def invented_people() -> pd.DataFrame:
@@ -257,6 +260,13 @@ def audits_of_refined_answers(auditor: Auditor, people: pd.DataFrame, folder: Pa
         yield auditor.audit(**one, epsilon="1.25", refines=second.stored.release.id)
 
 
+def audits_in_rho(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
+    """Audits of people whose account adds up ρ: by ρ, by ε, and by ε and δ."""
+    yield auditor.audit(FOUR_LEAVES, "monthly", ["sex"], rho="0.5")
+    yield auditor.audit(FOUR_LEAVES, "monthly", ["origin"], "1", strategy="rules")
+    yield auditor.audit(FOUR_LEAVES, "monthly", ["sex"], "0.75", mechanism="gaussian", delta="0.00001")
+
+
 def audits_of_an_edition(auditor: Auditor, *given: Any) -> Iterator[AuditResult]:
     """Audits whose figures the latest edition of the estimator makes otherwise than those before it."""
     for audits in (audits_of_large_groups, audits_of_joint_readings, audits_of_bands):
@@ -277,6 +287,7 @@ def model_file(people: pd.DataFrame, folder: Path) -> Path:
 
 AUDITS: Final[Mapping[str, AuditsMade]] = {
     "trees": audits_of_trees,
+    "rho": audits_in_rho,
     "decisions": audits_of_decisions,
     "bands": audits_of_bands,
     "stability": audits_of_stability,
