@@ -19,6 +19,7 @@ from shared.amounts import (
     InvalidAmount,
     Loss,
     format_nano,
+    parse_nano,
 )
 from shared.charges import SUM, AccountTerms, NoSuchLoss
 from shared.metadata import DatasetMetadata, UnfitMetadata
@@ -40,8 +41,13 @@ def _below_certainty(cap: Loss) -> Loss:
     raise InvalidAmount("A cap's delta must be below 1: from there on the guarantee says nothing.")
 
 
+def _as_read(cap: dict[str, object]) -> dict[str, str]:
+    """A cap in ρ as it is shown, with the ε that it is read as."""
+    return Loss.of_rho(parse_nano(cap["rho"]), parse_nano(cap.get("delta", "0"))).document()
+
+
 def _of_one_kind(cap: object) -> object:
-    if isinstance(cap, dict) and cap.keys() >= {"epsilon", "rho"}:
+    if isinstance(cap, dict) and cap.keys() >= {"epsilon", "rho"} and cap != _as_read(cap):
         raise InvalidAmount(
             "State a cap in epsilon and delta, which are then added up; or in rho, which is then added up, and the "
             "delta at which it is to be read. Not in both."

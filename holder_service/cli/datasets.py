@@ -220,18 +220,22 @@ def report(
 def grant(
     dataset: str,
     auditor: str,
-    epsilon: Annotated[str, typer.Argument(help='The new limit, such as "1"; "0" revokes.')],
+    epsilon: Annotated[str | None, typer.Argument(help='The new limit of ε, such as "1"; "0" revokes.')] = None,
+    rho: Annotated[
+        str | None, typer.Option(help="Instead of ε, where the population's cap is in ρ: the new limit of ρ.")
+    ] = None,
     delta: Annotated[str, typer.Option(help="The new limit of delta.")] = "0",
     expires: Annotated[str | None, typer.Option(help="When it expires, ISO 8601 with a zone.")] = None,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Put an auditor's limit on a dataset's population."""
-    body = {"epsilon": epsilon, "delta": delta, "expires": expires}
+    limit = {"epsilon": epsilon, "delta": delta} if rho is None else {"epsilon": epsilon, "rho": rho}
+    body = {**{name: text for name, text in limit.items() if text is not None}, "expires": expires}
     granted = call("PUT", path_of("datasets", dataset, "budgets", auditor), url, key, json=body)
     if granted["spendable"] != granted["remaining"]:
         left = granted["spendable"]
         notify(
-            f"Warning: of this only ε {left['epsilon']} and δ {left['delta']} can be spent, for the cap of population "
+            f"Warning: of this only {_amounts(left)} can be spent, for the cap of population "
             f"{granted['population']} admits no more: grant less, or raise the cap."
         )
     _show_budgets([granted], as_json)
@@ -262,9 +266,15 @@ def _put_document(path: str, file: Path, url: str, key: str) -> Any:
 
 def _show_budgets(found: list[dict[str, Any]], as_json: bool) -> None:
     rows = [
-        (one["auditor"], one["population"], *(f"{one[name]['epsilon']}, {one[name]['delta']}"
-         for name in ("limit", "spent", "spendable")), (one["expires"] or "never")[:10])
+        (one["auditor"], one["population"], *(_amounts(one[name]) for name in ("limit", "spent", "spendable")),
+         (one["expires"] or "never")[:10])
         for one in found
     ]  # fmt: skip
-    columns = ("auditor", "population", "limit ε, δ", "spent ε, δ", "left ε, δ", "expires")
+    columns = ("auditor", "population", "limit", "spent", "left", "expires")
     show({"budgets": found}, columns, rows, as_json)
+
+
+def _amounts(loss: dict[str, str]) -> str:
+    if "rho" in loss:
+        return f"ρ {loss['rho']} (ε {loss['epsilon']} at δ {loss['delta']})"
+    return f"ε {loss['epsilon']}, δ {loss['delta']}"

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from holder_service.services import access, budgets, overview
-from holder_service.web.console.forms import Form
+from holder_service.web.console.forms import Form, one_kind
 from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
 from holder_service.web.console.words import loss
@@ -39,7 +39,7 @@ def set_budget(visit: Visitor, form: CheckedForm) -> Response:
     """Grant, raise, lower or revoke a budget."""
     dataset, auditor = form.text("dataset"), form.text("auditor")
     grant = BudgetGrant.model_validate(
-        {"epsilon": form.text("epsilon"), "delta": form.text("delta"), "expires": form.timestamp("expires")}
+        one_kind(form) | {"delta": form.text("delta") or "0", "expires": form.timestamp("expires")}
     )
     budget = budgets.set_limit(visit.store, actor=visit.actor, dataset=dataset, auditor=auditor, grant=grant)
     limit, left = loss(budget.limit), loss(budget.remaining)

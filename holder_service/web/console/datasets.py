@@ -14,7 +14,7 @@ from holder_service.services.overlaps import LOOK_LOSS, look_at_overlap
 from holder_service.services.overview import PopulationState
 from holder_service.services.transparency import transparency_report
 from holder_service.storage.datasets import Dataset
-from holder_service.web.console.forms import Form
+from holder_service.web.console.forms import Form, one_kind
 from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
 from holder_service.web.console.transparency import transparency_page
@@ -87,7 +87,7 @@ def report(visit: Visitor, dataset: PathName) -> Response:
 def change_limits(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
     """Change the population's cap and the dataset's largest number of records."""
     document = _declaration(*_found(visit, dataset)).model_dump(mode="json", exclude_none=True)
-    document["cap"] = {"epsilon": form.text("epsilon"), "delta": form.text("delta")}
+    document["cap"] = one_kind(form) | {"delta": form.text("delta")}
     document["records_max"] = form.whole_number("records_max")
     return _declared(visit, dataset, DatasetDeclaration.model_validate(document))
 

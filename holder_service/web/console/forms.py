@@ -60,6 +60,18 @@ class Form:
             raise InvalidRequest(f"The {name} is no admissible JSON: {error}.") from None
 
 
+def one_kind(form: Form) -> dict[str, str]:
+    """A limit in ε or in ρ, whichever of both fields is filled; a page from before there was ρ has none of that name.
+
+    Raises:
+        InvalidRequest: Both are, or neither.
+    """
+    filled = {name: form.values[name].strip() for name in ("epsilon", "rho") if form.values.get(name, "").strip()}
+    if len(filled) == 1:
+        return filled
+    raise InvalidRequest("Fill in either ε or ρ, as the population's account adds up.")
+
+
 def read_timestamp(name: str, text: str) -> datetime | None:
     """A date and time that somebody typed where the page says that it is in UTC; None if it is empty.
 

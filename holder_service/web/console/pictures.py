@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from holder_service.domain.ledger import Balance
-from shared.amounts import NANO_PER_UNIT, format_nano
+from shared.amounts import NANO_PER_UNIT, Loss, format_nano
 
 UNITS: Final = 1000.0
 """Pictures are drawn in a square of so many units, which the page stretches."""
@@ -45,8 +45,12 @@ class AxisTick:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Spending over time: paths in a square of 1000 units, ticks in per cent. `cap` is None where it is not drawn."""
+    """Spending over time, of ε or ρ: paths in a square of 1000 units, ticks in per cent.
 
+    `cap` is None where it is not drawn.
+    """
+
+    symbol: str
     spent: str
     area: str
     cap: str | None
@@ -55,8 +59,8 @@ class Chart:
 
 
 def balance_bar(balance: Balance) -> Bar:
-    """The ε of a balance as a bar. A limit of zero that nothing was spent of is an empty bar."""
-    limit, spent = balance.limit.epsilon_nano, balance.spent.epsilon_nano
+    """The ε of a balance as a bar, or its ρ. A limit of zero that nothing was spent of is an empty bar."""
+    limit, spent = _amount(balance.limit), _amount(balance.spent)
     longest = max(limit, spent, 1)
     text = f"{format_nano(spent)} of {format_nano(limit)} spent"
     return Bar(UNITS * min(spent, limit) / longest, UNITS * max(spent - limit, 0) / longest, text)
@@ -69,11 +73,11 @@ def spending_chart(points: Sequence[tuple[datetime, Balance]], now: datetime, *,
         points: The balance after each step of time that changed it, oldest first.
         cap: Whether the cap is drawn too; not where it is published.
     """
-    if not points or points[-1][1].spent.epsilon_nano == 0:
+    if not points or _amount(points[-1][1].spent) == 0:
         return None
     begin = points[0][0]
-    highest = max(balance.spent.epsilon_nano for _, balance in points)
-    cap_now = points[-1][1].limit.epsilon_nano
+    highest = max(_amount(balance.spent) for _, balance in points)
+    cap_now = _amount(points[-1][1].limit)
     shows_cap = cap and cap_now <= CAP_IN_PICTURE * highest
     if shows_cap:
         highest = max(highest, cap_now)
@@ -86,9 +90,10 @@ def spending_chart(points: Sequence[tuple[datetime, Balance]], now: datetime, *,
         x = UNITS * min(max((at - begin).total_seconds() / length_s, 0.0), 1.0)
         return x, UNITS * max(1 - nano / NANO_PER_UNIT / top, 0.0)
 
-    spent = _steps([point(at, balance.spent.epsilon_nano) for at, balance in points])
-    limit = _steps([point(at, balance.limit.epsilon_nano) for at, balance in points])
+    spent = _steps([point(at, _amount(balance.spent)) for at, balance in points])
+    limit = _steps([point(at, _amount(balance.limit)) for at, balance in points])
     return Chart(
+        symbol="ε" if points[-1][1].limit.kind == "sum" else "ρ",
         spent=spent,
         area=f"{spent}V{UNITS:g}H0Z",
         cap=limit if shows_cap else None,
@@ -97,6 +102,11 @@ def spending_chart(points: Sequence[tuple[datetime, Balance]], now: datetime, *,
             AxisTick(100 - 100 * count * step / top, f"{count * step:.9g}") for count in range(round(top / step) + 1)
         ),
     )
+
+
+def _amount(loss: Loss) -> int:
+    """What is added up, in units of 10⁻⁹: never the ε that ρ is read as."""
+    return loss.epsilon_nano if loss.rho_nano is None else loss.rho_nano
 
 
 def _steps(points: Sequence[tuple[float, float]]) -> str:

@@ -74,7 +74,7 @@ def what_happened(event: Event, display_names: Mapping[str, str] = _NO_WORDS) ->
             return f"Cap of {event.population} closed by a restore"
         case "cap":
             return f"Cap of {event.population} set to {_limit(event.cap)}"
-        case "budget" if granted.limit == NO_LOSS:
+        case "budget" if granted.limit.is_nothing:
             return f"Budget of {account(event.auditor)} revoked"
         case "budget":
             return f"Budget of {account(event.auditor)} set to {_limit(granted)}{_until(granted.expires)}"
@@ -121,7 +121,10 @@ def what_is_published(event: Event) -> str:
 
 
 def loss(amount: Loss) -> str:
-    """A privacy loss in words: "ε 0.1", with δ where there is one."""
+    """A privacy loss in words: "ε 0.1", with δ where there is one; or "ρ 0.005 (ε 0.43 at δ 0.000001)"."""
+    if amount.rho_nano is not None:
+        reading = f"ε {format_nano(amount.epsilon_nano)} at δ {format_nano(amount.delta_nano)}"
+        return f"ρ {format_nano(amount.rho_nano)} ({reading})"
     epsilon = f"ε {format_nano(amount.epsilon_nano)}"
     return f"{epsilon}, δ {format_nano(amount.delta_nano)}" if amount.delta_nano else epsilon
 
