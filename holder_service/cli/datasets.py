@@ -233,9 +233,9 @@ def grant(
     body = {**{name: text for name, text in limit.items() if text is not None}, "expires": expires}
     granted = call("PUT", path_of("datasets", dataset, "budgets", auditor), url, key, json=body)
     if granted["spendable"] != granted["remaining"]:
-        left = granted["spendable"]
+        left = _amounts(granted["spendable"], "ε {epsilon} and δ {delta}")
         notify(
-            f"Warning: of this only {_amounts(left)} can be spent, for the cap of population "
+            f"Warning: of this only {left} can be spent, for the cap of population "
             f"{granted['population']} admits no more: grant less, or raise the cap."
         )
     _show_budgets([granted], as_json)
@@ -270,11 +270,11 @@ def _show_budgets(found: list[dict[str, Any]], as_json: bool) -> None:
          (one["expires"] or "never")[:10])
         for one in found
     ]  # fmt: skip
-    columns = ("auditor", "population", "limit", "spent", "left", "expires")
+    columns = ("auditor", "population", "limit ε, δ", "spent ε, δ", "left ε, δ", "expires")
     show({"budgets": found}, columns, rows, as_json)
 
 
-def _amounts(loss: dict[str, str]) -> str:
-    if "rho" in loss:
-        return f"ρ {loss['rho']} (ε {loss['epsilon']} at δ {loss['delta']})"
-    return f"ε {loss['epsilon']}, δ {loss['delta']}"
+def _amounts(loss: dict[str, str], otherwise: str = "{epsilon}, {delta}") -> str:
+    """A loss in ρ with its reading; one in ε and δ in the form that is given."""
+    form = "ρ {rho} (ε {epsilon} at δ {delta})" if "rho" in loss else otherwise
+    return form.format(**loss)

@@ -14,6 +14,7 @@ from auditor_client.exchange.verification import check_quote, verified_release
 from shared.datasets import DatasetDescription
 from shared.plans import Plan, Quote
 from shared.trainings import Training, TrainingQuote
+from testing.console_visitors import visitor
 from testing.holders import TestedHolder
 from testing.refusals import refused
 from testing.registers import LEARNABLE, learnable_csv, plan, register_csv, training
@@ -325,3 +326,24 @@ def test_a_watch_is_charged_once_as_pure(sqlite_monthly: TestedHolder) -> None:
     assert answer.status_code == 201, answer.text
     assert answer.json()["charge"]["rho"] == budget(sqlite_monthly)["spent"]["rho"] == "0.005"
     assert sqlite_monthly.is_intact()
+
+
+def test_an_administrator_chooses_and_grants_rho_in_the_console(sqlite_holder: TestedHolder) -> None:
+    sqlite_holder.declare("monthly", cap={"epsilon": "1"})
+    limits = {"epsilon": "", "rho": "0.05", "delta": "0.000001", "records_max": "10000"}
+    with visitor(sqlite_holder) as visits:
+        assert "fixes whether it is in ε or in ρ" in visits.get("/console/datasets/monthly").text
+        changed = visits.send("/console/datasets/monthly", limits, to="limits")
+        both = visits.send("/console/datasets/monthly", {**limits, "epsilon": "1"}, to="limits")
+        granting = {"dataset": "monthly", "auditor": "ADR", "epsilon": "", "rho": "0.02", "delta": "0", "expires": ""}
+        granted = visits.send("/console/budgets", granting)
+        again = visits.get("/console/datasets/monthly")
+
+    assert "ρ 0.05 (ε 1.471595 at δ 0.000001)" in changed.text
+    assert "either ε or ρ" in both.text
+    assert "ρ 0.02" in granted.text
+    assert '"rho": "0.05"' in again.text
+    assert described(sqlite_holder).terms.kind == "zcdp"
+    assert budget(sqlite_holder)["limit"]["rho"] == "0.02"
+    text = {"epsilon": "1.471595", "delta": "0.000001", "rho": "0.05"}
+    assert sqlite_holder.declare("monthly", cap=text).status_code == 200, "as the console shows it"
