@@ -42,7 +42,7 @@ def test_every_command_of_the_curl_page_does_what_it_says(tmp_path: Path, holder
 
     printed = run(["bash", "-euo", "pipefail", "-c", "\n".join(shown(DOCS / "curl.md", "bash"))], tmp_path, holder)
 
-    assert holder.spent() == "0.1", "a release that is asked twice is charged once"
+    assert holder.spent() == "0.2", "a release of 0.1, asked twice, is charged once; refined to 0.2, the difference"
     assert '"epsilon": "0.1"' in printed
     assert "end-of-export" in printed
     assert holder.auditor_key not in printed

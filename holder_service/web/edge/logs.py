@@ -29,6 +29,7 @@ EVENTS: Final[Mapping[str, str]] = {
         "anchor unavailable",
         "records could not be kept",
         "derived column could not be made",
+        "watches could not be answered",
         "leftovers of a killed process taken away",
         "leftovers could not be looked for",
         "signing key unavailable",
