@@ -42,7 +42,7 @@ def linked_until_killed(stopped: TestedHolder, step: Step) -> None:
         try:
             column = holder.derive(linked_column(VALUES)).json()["id"]
             holder.link(VALUES, column)
-            holder.await_columns(timeout_s=30)
+            holder.await_columns(timeout_s=120)
             raise AssertionError(f"it never came to {step.name!r}")
         except httpx.TransportError:
             wait_until(lambda: not served.alive)
