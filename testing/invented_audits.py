@@ -126,7 +126,7 @@ def invented_audit(
             spent=Loss(parse_nano(epsilon)),
             remaining=Loss(2 * 10**9 - parse_nano(epsilon)),
         ),
-        versions={"pafer": "0.1.0", "Python": "3.11.2", "numpy": "2.4.6"},
+        versions={"pafer": "0.2.0.dev0", "Python": "3.11.2", "numpy": "2.4.6"},
     )
 
 

@@ -118,9 +118,9 @@ fi
 ./run secrets
 
 say "building the image"
-DOCKER_BUILDKIT=1 timeout $STEP_S_MAX docker build --quiet "${build[@]}" -t pafer:0.1.0 . </dev/null >/dev/null
+DOCKER_BUILDKIT=1 timeout $STEP_S_MAX docker build --quiet "${build[@]}" -t pafer:0.2.0.dev0 . </dev/null >/dev/null
 [ "${1:-}" != spark ] ||
-  DOCKER_BUILDKIT=1 timeout $STEP_S_MAX docker build --quiet "${build[@]}" --target spark -t pafer-spark:0.1.0 . </dev/null >/dev/null
+  DOCKER_BUILDKIT=1 timeout $STEP_S_MAX docker build --quiet "${build[@]}" --target spark -t pafer-spark:0.2.0.dev0 . </dev/null >/dev/null
 
 say "running the audit"
 if docker compose version >/dev/null 2>&1; then compose=(docker compose); else compose=(docker-compose); fi

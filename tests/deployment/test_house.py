@@ -112,9 +112,9 @@ def test_one_version_everywhere() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     image = f"pafer:{project['version']}"
 
-    assert set(re.findall(r"pafer:[0-9.]+", (ROOT / "docker-compose.yml").read_text())) == {image}
+    assert set(re.findall(r"pafer:[0-9a-z.]+", (ROOT / "docker-compose.yml").read_text())) == {image}
     cluster = (ROOT / "docker-compose.spark.yml").read_text()
-    assert set(re.findall(r"pafer(?:-spark)?:[0-9][0-9.]*", cluster)) == {image, image.replace(":", "-spark:")}
+    assert set(re.findall(r"pafer(?:-spark)?:[0-9][0-9a-z.]*", cluster)) == {image, image.replace(":", "-spark:")}
     assert image in (ROOT / "tests" / "deployment" / "compose.sh").read_text()
 
 

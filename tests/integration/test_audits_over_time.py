@@ -6,6 +6,7 @@ import random
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -367,7 +368,7 @@ def test_a_forged_bundle_does_not_hold(bundle: Path, case: str, relisted: bool) 
 def test_of_a_bundle_by_other_versions_the_figures_are_compared_alone(bundle: Path, case: str, ok: bool) -> None:
     """Later versions use other words; what was not compared is said."""
     for _ in range(3):
-        change(bundle, forge("figures/", b'"pafer": "0.1.0"', b'"pafer": "0.0.9"'))
+        change(bundle, forge("figures/", f'"pafer": "{version("pafer")}"'.encode(), b'"pafer": "0.0.9"'))
     change(bundle, FORGERIES[case])
 
     found = check_bundle(bundle)
