@@ -4,6 +4,7 @@ The holder's stack is imported by the fixtures that need it: a unit test of the 
 """
 
 import signal
+from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,17 +15,39 @@ from hypothesis import HealthCheck, settings
 
 from pafer_demo.open_data import data_directory
 from testing.postgres import PostgresServer, running_server
+from testing.shares import Share
 from testing.simulated_holder import SimulatedHolder, simulated_holder
 
 if TYPE_CHECKING:
     from testing.holders import TestedHolder
 
 
-def pytest_configure() -> None:
+SHARE = pytest.StashKey[Share]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run take a share of the tests: `--share 2/4` is every fourth, from the second on."""
+    parser.addoption("--share", default="1/1", help="K/N: every Nth test, from the Kth on")
+
+
+@pytest.hookimpl(trylast=True)  # of the tests that the other options leave
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the tests of the share alone."""
+    chosen = config.stash[SHARE].of(items)
+    kept = set(chosen)
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = chosen
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Let no test fail because the machine is busy, and undo what a shell does to a job in the background.
 
     Such a job ignores SIGINT, and so would the programs under test.
     """
+    try:
+        config.stash[SHARE] = Share.read(config.getoption("--share"))
+    except ArgumentTypeError as error:
+        raise pytest.UsageError(str(error)) from error
     settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("patient")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from checks.planted_bugs.bug import Bug
 from checks.planted_bugs.bugs import BUGS
+from testing.shares import Share
 
 TREE = Path(__file__).parents[2]
 LEFT_OUT = (".*", "__pycache__", "holder-home*", "dist", "build")
@@ -35,8 +36,11 @@ def main() -> int:
     """Plant and test, one bug after the other; gives the exit code."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--only", default="", help="those bugs alone whose name has this in it")
+    options.add_argument(
+        "--share", type=Share.read, default=Share.read("1/1"), help="K/N: every Nth bug, from the Kth on"
+    )
     given = options.parse_args()
-    bugs = [bug for bug in BUGS if given.only in bug.name]
+    bugs = given.share.of([bug for bug in BUGS if given.only in bug.name])
     if not bugs:
         options.error(f"no bug has {given.only!r} in its name; they are: {'; '.join(bug.name for bug in BUGS)}")
     table = Table("bug", "caught", "by", "seconds")
