@@ -11,52 +11,28 @@ widths.
 """
 
 import argparse
-import math
 import sys
 from typing import Final
 
-from auditor_client.exchange.expected_noise import approximate_delta
 from auditor_client.planning.forecasting import smallest_epsilon
 from pafer_demo.register import PEOPLE
-from shared.amounts import NANO_PER_UNIT, format_nano
+from shared.amounts import NANO_PER_UNIT, Loss, format_nano
+from shared.capacity import AskedNoise, gaussian_times, laplace_times, rho_nano_read_as
 from shared.noise import DiscreteLaplaceNoise
-from shared.zero_concentrated import epsilon_nano_at, pure_rho_nano
 from testing.invented_questions import question
 from testing.registers import LOANS
 
 EPSILON_NANO: Final = NANO_PER_UNIT
 DELTA_NANO: Final = 1000
-
-
-def largest_rho_nano() -> int:
-    """The largest cap in ρ that is read as ε 1 at most."""
-    low, high = 0, NANO_PER_UNIT
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if epsilon_nano_at(middle, DELTA_NANO) <= EPSILON_NANO else (low, middle)
-    return low
-
-
-def gaussian_sums(variance: float) -> int:
-    """How many Gaussian answers fit, each at the same share of ε and of δ."""
-    rho = 1 / (2 * variance)
-
-    def fit(audits: int) -> bool:
-        epsilon, delta = 1 / audits, DELTA_NANO // audits / NANO_PER_UNIT
-        return delta > 0 and epsilon >= 0.001 and approximate_delta(rho, epsilon) <= delta
-
-    audits = 0
-    while fit(audits + 1):
-        audits += 1
-    return audits
+CAP_RHO_NANO: Final = rho_nano_read_as(EPSILON_NANO, DELTA_NANO)
 
 
 def fitting(epsilon_nano: int) -> tuple[int, int, int, int]:
     """How many audits fit: Laplace and Gaussian noise under sums, and the same two under ρ."""
-    variance = DiscreteLaplaceNoise(scale=NANO_PER_UNIT / epsilon_nano).variance
-    cap = largest_rho_nano()
-    of_gaussian = math.ceil(NANO_PER_UNIT / (2 * variance))
-    return EPSILON_NANO // epsilon_nano, gaussian_sums(variance), cap // pure_rho_nano(epsilon_nano), cap // of_gaussian
+    asked = (AskedNoise(DiscreteLaplaceNoise(scale=NANO_PER_UNIT / epsilon_nano).variance),)
+    caps = Loss(EPSILON_NANO, DELTA_NANO), Loss.of_rho(CAP_RHO_NANO, DELTA_NANO)
+    of_sums, of_rho = ((laplace_times(asked, cap), gaussian_times(asked, cap)) for cap in caps)
+    return *of_sums, *of_rho
 
 
 def main() -> int:
@@ -66,7 +42,7 @@ def main() -> int:
     options.add_argument("--widths", default="0.4,0.2,0.1,0.05")
     given = options.parse_args()
     dataset = LOANS.model_copy(update={"records_max": max(given.people, LOANS.records_max)})
-    print(f"{given.people} people; cap in rho: {format_nano(largest_rho_nano())}, read as epsilon 1 at delta 0.000001")
+    print(f"{given.people} people; cap in rho: {format_nano(CAP_RHO_NANO)}, read as epsilon 1 at delta 0.000001")
     columns = ("width", "epsilon", "sum, Laplace", "sum, Gauss", "rho, Laplace", "rho, Gauss", "times")
     print("".join(f"{column:>14}" for column in columns))
     gains = []

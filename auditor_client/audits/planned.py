@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from auditor_client.asking.question import Question
+from auditor_client.planning.capacity import Capacity, capacity
 from auditor_client.planning.forecasts import Expectation, Forecast
 from auditor_client.report.json_document import plan_document
 from auditor_client.report.plan_data import PlanData, plan_data
@@ -41,8 +42,13 @@ class PlannedAudit(Shown):
         return self.forecast.chosen
 
     @cached_property
+    def capacity(self) -> Capacity | None:
+        """How many audits like it fit under what is left; None of one that costs nothing, or refines another."""
+        return capacity(self.question, self.quote, self.budget)
+
+    @cached_property
     def view(self) -> View[PlanData]:
         """Price and forecast, with the picture of width against ε."""
-        planned = self.question, self.quote, self.forecast, self.budget
-        data, document = partial(plan_data, *planned), partial(plan_document, *planned, self.target_width)
+        planned = self.question, self.quote, self.forecast, self.budget, self.capacity
+        data, document = partial(plan_data, *planned), partial(plan_document, *planned, target_width=self.target_width)
         return View("Planned audit", "44rem", "plan.html.j2", data, plan_lines, document)

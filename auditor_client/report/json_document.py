@@ -15,6 +15,7 @@ from auditor_client.findings.direct_use import direct_use
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.mending import Mended
 from auditor_client.findings.training_notes import TrainingNote
+from auditor_client.planning.capacity import Capacity
 from auditor_client.planning.forecasts import Expectation, Forecast
 from auditor_client.report import headlines, prose
 from auditor_client.report.subject import subject
@@ -227,7 +228,13 @@ def mending_document(mended: Mended) -> dict[str, Any]:
 
 
 def plan_document(
-    question: Question, quote: Quote, forecast: Forecast, budget: Budget, target_width: float | None
+    question: Question,
+    quote: Quote,
+    forecast: Forecast,
+    budget: Budget,
+    capacity: Capacity | None,
+    *,
+    target_width: float | None,
 ) -> dict[str, Any]:
     """A planned audit as JSON values."""
     rules, model = question.rules, question.model
@@ -265,7 +272,16 @@ def plan_document(
             "from_supports": forecast.from_supports,
         },
         "budget": budget.model_dump(mode="json"),
+        **_capacity(capacity),
     }
+
+
+def _capacity(found: Capacity | None) -> dict[str, Any]:
+    """How many audits of this width fit under what is left; left out where that is no question."""
+    if found is None:
+        return {}
+    other = {} if found.other is None else {found.other[0]: found.other[1]}
+    return {"audits_that_fit": {"asked": found.asked, **other}}
 
 
 def _strata_forecast(forecast: Forecast) -> dict[str, Any]:

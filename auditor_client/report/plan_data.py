@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from auditor_client.asking.question import Question
+from auditor_client.planning.capacity import Capacity
 from auditor_client.planning.forecasts import Chance, Expectation, Forecast, JoinedForecast, StrataForecast
 from auditor_client.report.facts import Fact, subject_facts
 from auditor_client.report.formats import whole
@@ -40,6 +41,11 @@ _JOINED: Final = sentence(
     "Joined with what is kept the interval is expected to be {then} wide; what is kept, {kept}, gives {now}."
 )
 _NOTHING_KEPT: Final = sentence("Nothing is kept that it could be joined with.")
+_FIT: Final = sentence("{number} fit under what is left, this one included.")
+_FIT_OTHERWISE: Final = {
+    "laplace": sentence("With Laplace noise of the same variance: {number}."),
+    "gaussian": sentence("With Gaussian noise of the same variance: {number}."),
+}
 _SUPPOSES: Final = sentence("This supposes {assumption}.")
 _OWN_DATA: Final = sentence("This supposes {assumption}; the numbers of people are your own data’s.")
 
@@ -87,7 +93,9 @@ _GIVES = {
 }
 
 
-def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budget) -> PlanData:
+def plan_data(
+    question: Question, quote: Quote, forecast: Forecast, budget: Budget, capacity: Capacity | None
+) -> PlanData:
     """Everything that is to be shown of a plan."""
     charge, left = quote.charge, budget.left
     enough = charge.fits_in(left)
@@ -101,6 +109,7 @@ def plan_data(question: Question, quote: Quote, forecast: Forecast, budget: Budg
         enough=enough,
         facts=(
             Fact(said("Cost"), said("{charge}; {left} is left", charge=loss_words(charge), left=loss_words(left))),
+            *([] if capacity is None else [Fact(said("Audits of this width"), _fitting(capacity))]),
             *subject_facts(question),
             Fact(
                 said("Rules"),
@@ -139,6 +148,14 @@ def _supposed(forecast: Forecast) -> str:
     ]
     if forecast.rules_from is not None:
         sentences.append(said(_RULES_FROM, people=whole(forecast.rules_from)))
+    return joined(sentences)
+
+
+def _fitting(capacity: Capacity) -> str:
+    sentences = [said(_FIT, number=whole(capacity.asked))]
+    if capacity.other is not None:
+        noise, number = capacity.other
+        sentences.append(said(_FIT_OTHERWISE[noise], number=whole(number)))
     return joined(sentences)
 
 

@@ -27,6 +27,7 @@ from auditor_client.errors import (
     Unauthenticated,
     VersionGone,
 )
+from auditor_client.planning.capacity import Capacity
 from shared.amounts import format_nano
 from testing.holders import TestedHolder, running_holder
 from testing.registers import register_csv
@@ -118,6 +119,9 @@ def test_a_plan_spends_nothing_and_an_audit_what_was_quoted_once(
 
     assert after_plan == before
     assert format_nano(planned.quote.charge.epsilon_nano) == "0.3"
+    fitting = planned.budget.left.epsilon_nano // 300_000_000
+    assert planned.capacity == Capacity(fitting)  # no δ is left for Gaussian noise
+    assert f"{fitting} fit under what is left" in planned.summary()
     assert auditor.budget("register").spent.epsilon_nano == before + 300_000_000
     assert first.answer == second.answer
     assert first.parity == second.parity

@@ -7,15 +7,18 @@ from typing import Any
 import httpx
 import pytest
 
+from auditor_client import Auditor
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.training_steps import check_training_quote
 from auditor_client.exchange.training_verification import verified_training
 from auditor_client.exchange.verification import check_quote, verified_release
+from auditor_client.planning.capacity import Capacity
 from shared.datasets import DatasetDescription
 from shared.plans import Plan, Quote
 from shared.trainings import Training, TrainingQuote
 from testing.console_visitors import visitor
 from testing.holders import TestedHolder
+from testing.invented_questions import FOUR_LEAVES
 from testing.refusals import refused
 from testing.registers import LEARNABLE, learnable_csv, plan, register_csv, training
 
@@ -127,6 +130,21 @@ def test_overlapping_cells_pay_their_rho_once_per_class(sqlite_monthly: TestedHo
     assert answer.json()["batches"][0]["composition"] == {"classes": 2}
     assert answer.json()["charge"]["rho"] == "0.004"
     believed(sqlite_monthly, body, answer)
+
+
+def test_an_auditor_sees_how_many_audits_fit_with_either_noise(sqlite_monthly: TestedHolder, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"strategy": "verdict", "people": 60}
+    with Auditor(sqlite_monthly.url, sqlite_monthly.auditor_key, receipts=tmp_path / "receipts") as auditor:
+        laplace = auditor.plan(FOUR_LEAVES, "monthly", ["sex"], "0.05", **asked)
+        gaussian = auditor.plan(FOUR_LEAVES, "monthly", ["sex"], rho="0.000625", **asked)
+
+    # ρ 0.03 is left; ε 0.05 is ρ 0.00125 each, and Gaussian noise of that variance, a little less than 800, half of it.
+    assert laplace.capacity == Capacity(24, ("gaussian", 47))
+    assert gaussian.capacity == Capacity(48, ("laplace", 24))
+    assert "24 fit under what is left, this one included. With Gaussian noise of the same variance: 47." in (
+        laplace.summary()
+    )
+    assert json.loads(laplace.to_json())["audits_that_fit"] == {"asked": 24, "gaussian": 47}
 
 
 def test_a_retry_is_free_and_a_second_draw_is_not(monthly: TestedHolder) -> None:
