@@ -23,7 +23,7 @@ commands = typer.Typer()
 
 @commands.command()
 def init(as_json: AsJson = False) -> None:
-    """Make database, signing key and the first administrator's key, which is printed once."""
+    """Make database, signing key and the first administrator's key, printed once; after an upgrade, what is new."""
     with clear_errors():
         issued = initialise(Settings.from_environment())
     if as_json:
@@ -31,7 +31,7 @@ def init(as_json: AsJson = False) -> None:
     elif issued:
         print(f"The administrator's key, shown this once:\n{issued.text}")
     else:
-        print("This holder was added to a database that has an administrator already.")
+        print("What was missing is made. The administrators of this database and their keys go on.")
 
 
 @commands.command()
