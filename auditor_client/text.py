@@ -39,6 +39,11 @@ def loss_words(loss: Loss) -> str:
     return joined((_amount(symbol, nano) for symbol, nano in amounts), ", ")
 
 
+def asked_words(loss: Loss) -> str:
+    """What an answer is asked at, in words: "ε = 0.1", or "ρ = 0.005"."""
+    return _amount("ε", loss.epsilon_nano) if loss.rho_nano is None else _amount("ρ", loss.rho_nano)
+
+
 def losses_words(losses: Iterable[Loss]) -> str:
     """Several losses added up; those in ρ by themselves, which are of other people than those in ε and δ."""
     kinds: dict[str, Loss] = {}

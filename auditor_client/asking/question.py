@@ -66,9 +66,9 @@ class Question(Inquiry):
         """
         return replace(self, request=self.request.changed(**changes))
 
-    def at(self, epsilon_nano: int) -> "Question":
-        """The same question at another ε, in units of 10⁻⁹."""
-        return self.changed(epsilon=format_nano(epsilon_nano))
+    def at(self, nano: int) -> "Question":
+        """The same question at another ε, or ρ, whichever it is asked in, in units of 10⁻⁹."""
+        return self.changed(**{"epsilon" if self.request.rho is None else "rho": format_nano(nano)})
 
 
 def make_question(

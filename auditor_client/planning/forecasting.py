@@ -23,6 +23,7 @@ from auditor_client.asking.request import STRATEGIES
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.size_rule import SizeRule
+from auditor_client.exchange.expected_noise import expected_noise, expected_rho_nano
 from auditor_client.findings.answers import (
     OF_EVERYBODY,
     RATES,
@@ -46,7 +47,16 @@ from auditor_client.planning.forecasts import (
 from auditor_client.planning.joined_plans import joinable_plans, located_plan
 from auditor_client.planning.simulated_audits import SimulatedAudits
 from auditor_client.planning.supposed import SupposedCounts, assumed_counts, estimated_counts
-from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN, NANO_PER_UNIT, format_nano
+from shared.amounts import (
+    EPSILON_NANO_MAX,
+    EPSILON_NANO_MIN,
+    NANO_PER_UNIT,
+    NO_LOSS,
+    RHO_NANO_MAX,
+    RHO_NANO_MIN,
+    Loss,
+    format_nano,
+)
 from shared.plans import Plan
 from shared.schema import Schema
 
@@ -257,7 +267,7 @@ def _expected(question: Question, audits: SimulatedAudits, ranges: FloatArray, b
     true = min((counts.ratio(audits.rule) for counts in audits.people), default=np.nan)
     return Expectation(
         strategy=question.strategy,
-        epsilon_nano=question.request.epsilon_nano,
+        asked=question.request.loss,
         width=float((high - low).mean()),
         error=float(np.abs(value - true).mean()),
         undecided=None if bar is None else float(((low < bar) & (high >= bar)).mean()),
@@ -383,26 +393,22 @@ def outlook(finding: Finding) -> Outlook | None:
         spent = perturbation_nano(question.dataset.table, question.plan.sensitive)
         central = question.changed(mechanism="laplace", epsilon=format_nano(spent))
         expected = expectation(central, people=people, reading=reading)
-        return Outlook(now=finding.ratio.width, epsilon_nano=0, curve=(), remaining_nano=None, central=expected)
+        return Outlook(now=finding.ratio.width, asked=NO_LOSS, curve=(), left=None, central=expected)
     supported = next(iter(finding.counts.values())).measurement.supports is not None
-    larger = (
-        _multiples(question, OUTLOOK) if all(np.isfinite(one.ratio(finding.reading.rule)) for one in people) else ()
+    finite = all(np.isfinite(one.ratio(finding.reading.rule)) for one in people)
+    larger = [question.at(nano) for nano in _multiples(question, OUTLOOK)] if finite else []
+    curve = tuple(
+        expectation(put, people=people, supported=supported, reading=reading, plans=_with(put, finding))
+        for put in larger
     )
-    budget = finding.budget
+    left = None if finding.budget is None else finding.budget.left
+    enough = [one for put, one in zip(larger, curve, strict=True) if left is not None and _charge(put).fits_in(left)]
     return Outlook(
         now=finding.ratio.width,
-        epsilon_nano=question.request.epsilon_nano,
-        curve=tuple(
-            expectation(
-                question.at(nano),
-                people=people,
-                supported=supported,
-                reading=reading,
-                plans=_with(question.at(nano), finding),
-            )
-            for nano in larger
-        ),
-        remaining_nano=None if budget is None else budget.left.epsilon_nano,
+        asked=question.request.loss,
+        curve=curve,
+        left=left,
+        affordable=enough[-1] if enough else None,
     )
 
 
@@ -418,10 +424,30 @@ def _about(question: Question, people: int) -> Question:
 
 
 def _multiples(question: Question, factors: Sequence[float]) -> Iterator[int]:
-    """Multiples of a question's ε, as far as halves of them are within the public range; none without ε."""
-    for nano in (round(question.request.epsilon_nano * factor) for factor in factors):
-        if 2 * EPSILON_NANO_MIN <= nano <= EPSILON_NANO_MAX:
-            yield nano
+    """Multiples of a question's ε, as far as halves of them are within the public range; none without ε.
+
+    Of ρ, which grows with the square of ε, the squares of the factors.
+    """
+    loss = question.request.loss
+    if loss.rho_nano is None:
+        low, high, nanos = EPSILON_NANO_MIN, EPSILON_NANO_MAX, (loss.epsilon_nano * factor for factor in factors)
+    else:
+        low, high, nanos = RHO_NANO_MIN, RHO_NANO_MAX, (loss.rho_nano * factor**2 for factor in factors)
+    return (round(nano) for nano in nanos if 2 * low <= round(nano) <= high)
+
+
+def _charge(question: Question) -> Loss:
+    """What a question would be charged, if the holder finds the cells of each of its batches disjoint."""
+    plan, schema, relation = question.plan, question.schema, question.dataset.neighbouring
+    loss = NO_LOSS
+    for batch in plan.batches:
+        if question.dataset.terms.kind == "sum":
+            loss += batch.loss
+            continue
+        noise = expected_noise(batch, relation, schema, plan.sensitive)
+        changed = relation.counts_that_change(len(question.groups), moved=batch.names_sensitive(schema))
+        loss += question.dataset.terms.of(expected_rho_nano(batch, noise, changed)[-1])
+    return loss
 
 
 def perturbation_nano(schema: Schema, sensitive: Sequence[str]) -> int:

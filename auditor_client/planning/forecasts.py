@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.findings.reading import Reading
-from shared.amounts import format_nano
+from shared.amounts import Loss, format_nano
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Expectation:
 
     Attributes:
         strategy: How the question would be put.
-        epsilon_nano: At which ε, in units of 10⁻⁹.
+        asked: At which ε, or ρ.
         width: Of the interval of the first figure's ratio, about the people in the data.
         error: Mean absolute error of that ratio.
         undecided: How often the verdict would be *undecided*, within [0, 1], at the ratio that is supposed; None where
@@ -23,15 +23,16 @@ class Expectation:
     """
 
     strategy: str
-    epsilon_nano: int
+    asked: Loss
     width: float
     error: float
     undecided: float | None
 
     @property
-    def epsilon(self) -> str:
-        """ε as a decimal string."""
-        return format_nano(self.epsilon_nano)
+    def amount(self) -> dict[str, str]:
+        """ε, or ρ, by its name and as a decimal string."""
+        rho_nano = self.asked.rho_nano
+        return {"epsilon": format_nano(self.asked.epsilon_nano)} if rho_nano is None else {"rho": format_nano(rho_nano)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,18 +137,20 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What more budget would buy after an audit: the same question at larger ε, for people as they were estimated.
+    """What more budget would buy after an audit: the same question at larger ε or ρ, for people as estimated.
 
     Attributes:
-        now, epsilon_nano: The width that the audit's interval has, and what it cost.
-        curve: What could be expected at larger ε, ascending.
-        remaining_nano: How much ε is left of the budget; None if it is not known.
+        now, asked: The width that the audit's interval has, and at which ε, or ρ.
+        curve: What could be expected at larger ones, ascending.
+        left: Of the budget; None if it is not known.
+        affordable: The last of the curve that what is left pays; None if it pays none.
         central: In the local model: what the same question would show at the loss that the perturbation cost, if the
             holder had the true groups and added Laplace noise. Else None.
     """
 
     now: float
-    epsilon_nano: int
+    asked: Loss
     curve: tuple[Expectation, ...]
-    remaining_nano: int | None
+    left: Loss | None
+    affordable: Expectation | None = None
     central: Expectation | None = None

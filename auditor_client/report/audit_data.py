@@ -250,7 +250,7 @@ def _central(outlook: Outlook | None) -> tuple[Fact, ...]:
     words = said(
         "the perturbation cost each person ε = {epsilon}. From a holder who has the true groups, that loss would give "
         "an interval of the ratio about {width} wide, with a mean error of {error}; this one is {now} wide",
-        epsilon=plain(central.epsilon_nano / NANO_PER_UNIT, 3),
+        epsilon=plain(central.asked.epsilon_nano / NANO_PER_UNIT, 3),
         width=figure(central.width, 3, "decimal"),
         error=figure(central.error, 3, "decimal"),
         now=figure(outlook.now, 3, "decimal"),

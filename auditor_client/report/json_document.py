@@ -408,4 +408,5 @@ def _json(value: Any, form: str = FORMAT) -> Any:
 
 
 def _expected(expectation: Expectation) -> dict[str, Any]:
-    return _members(expectation, FORMAT, "strategy", "epsilon", "width", "error", "undecided")
+    found = _members(expectation, FORMAT, "width", "error", "undecided")
+    return {"strategy": expectation.strategy, **expectation.amount, **found}

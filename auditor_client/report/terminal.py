@@ -142,7 +142,7 @@ def plan_lines(plan: PlanData) -> list[str]:
         rows = [("true ratio", "fails", "undecided", "meets")]
         rows += [(row.ratio, row.fails, row.undecided, row.meets) for row in plan.chances]
         lines += ["", plan.chances_title, *(f"  {a:>10}  {b:>5}  {c:>9}  {d:>5}" for a, b, c, d in rows), ""]
-    curve = ", ".join(f"{point.width} at ε = {point.epsilon}" for point in plan.curve.points)
+    curve = ", ".join(f"{point.width} at {plan.curve.symbol} = {point.amount}" for point in plan.curve.points)
     return [*lines, f"Width of the interval: {curve}.", plan.assumption, "Nothing was spent."]
 
 

@@ -7,26 +7,27 @@ from typing import Final
 
 from auditor_client.planning.forecasts import Expectation, Forecast, Outlook
 from auditor_client.report.axes import LinearAxis, Tick
-from shared.amounts import NANO_PER_UNIT, format_nano
-from shared.wording import decimal, figure, joined, plain, said, sentence
+from auditor_client.text import asked_words, loss_words
+from shared.amounts import NANO_PER_UNIT, Loss
+from shared.wording import figure, joined, plain, said, sentence
 
 _WOULD_BE: Final = sentence(
-    "The interval of the ratio is {now} wide at ε = {spent}. With ε = {epsilon}, asked as a new question, it would be "
-    "about {width} wide."
+    "The interval of the ratio is {now} wide at {spent}. With {more}, asked as a new question, it would be about "
+    "{width} wide."
 )
 _WOULD_DECIDE: Final = sentence(
-    "The interval of the ratio is {now} wide at ε = {spent}. With ε = {epsilon}, asked as a new question, it would be "
-    "about {width} wide, and {decided} of 100 audits would give a verdict."
+    "The interval of the ratio is {now} wide at {spent}. With {more}, asked as a new question, it would be about "
+    "{width} wide, and {decided} of 100 audits would give a verdict."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class WidthPoint:
-    """One ε, its position in the picture (in per cent, from the left and from the top), and the expected result."""
+    """One ε or ρ, its position in the picture (in per cent, from the left and from the top), and what is expected."""
 
     x: float
     y: float
-    epsilon: str
+    amount: str
     width: str
     undecided: str
     marked: bool
@@ -34,8 +35,9 @@ class WidthPoint:
 
 @dataclass(frozen=True, slots=True)
 class WidthCurve:
-    """The picture: ε to the right, logarithmic; width upwards, linear from 0."""
+    """The picture: ε or ρ, as `symbol` says, to the right, logarithmic; width upwards, linear from 0."""
 
+    symbol: str
     points: tuple[WidthPoint, ...]
     path: str
     x_ticks: tuple[Tick, ...]
@@ -47,10 +49,10 @@ def planned_curve(forecast: Forecast) -> WidthCurve:
     """Width against ε before an audit; the planned ε is marked."""
     chosen = forecast.chosen
     words = said(
-        "At ε = {epsilon} the interval of the ratio is expected to be {width} wide.",
-        epsilon=decimal(chosen.epsilon), width=width_words(chosen.width),
+        "At {asked} the interval of the ratio is expected to be {width} wide.",
+        asked=asked_words(chosen.asked), width=width_words(chosen.width),
     )  # fmt: skip
-    return _curve(forecast.curve, chosen.epsilon_nano, words)
+    return _curve(forecast.curve, chosen.asked, words)
 
 
 def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
@@ -62,28 +64,23 @@ def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
         said(
             _WOULD_BE if better.undecided is None else _WOULD_DECIDE,
             now=width_words(outlook.now),
-            spent=decimal(format_nano(outlook.epsilon_nano)),
-            epsilon=decimal(better.epsilon),
+            spent=asked_words(outlook.asked),
+            more=asked_words(better.asked),
             width=width_words(better.width),
             decided=f"{100 * (1 - (better.undecided or 0.0)):.0f}",
         )
     ]
-    affordable = [
-        point
-        for point in outlook.curve
-        if outlook.remaining_nano is None or point.epsilon_nano <= outlook.remaining_nano
-    ]
-    if not affordable:
+    if outlook.left is not None and outlook.affordable is None:
         sentences.append(said("What is left of the budget does not suffice for more than this audit spent."))
-    elif outlook.remaining_nano is not None:
+    elif outlook.left is not None and outlook.affordable is not None:
         sentences.append(
             said(
-                "What is left, ε = {left}, suffices for an interval about {width} wide.",
-                left=decimal(format_nano(outlook.remaining_nano)), width=width_words(affordable[-1].width),
+                "What is left, {left}, suffices for an interval about {width} wide.",
+                left=loss_words(outlook.left), width=width_words(outlook.affordable.width),
             )
         )  # fmt: skip
-    here = Expectation("", outlook.epsilon_nano, outlook.now, 0.0, None)
-    return _curve((here, *outlook.curve), outlook.epsilon_nano, joined(sentences))
+    here = Expectation("", outlook.asked, outlook.now, 0.0, None)
+    return _curve((here, *outlook.curve), outlook.asked, joined(sentences))
 
 
 def width_words(width: float) -> str:
@@ -91,8 +88,8 @@ def width_words(width: float) -> str:
     return figure(width, 3, "decimal") if width >= 0.0005 else said("0.001 or less")
 
 
-def _curve(expected: Sequence[Expectation], marked_nano: int, words: str) -> WidthCurve:
-    logarithms = [math.log(max(point.epsilon_nano, 1)) for point in expected]  # randomised response costs nothing
+def _curve(expected: Sequence[Expectation], marked: Loss, words: str) -> WidthCurve:
+    logarithms = [math.log(max(_nano(point.asked), 1)) for point in expected]  # randomised response costs nothing
     low, high = min(logarithms), max(logarithms)
     top = max(point.width for point in expected)
     step = next(step for step in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5) if top <= 4 * step or step == 0.5)
@@ -102,17 +99,22 @@ def _curve(expected: Sequence[Expectation], marked_nano: int, words: str) -> Wid
         WidthPoint(
             x=round(100 * (logarithm - low) / (high - low or 1.0), 2),
             y=round(100 - 100 * point.width / height, 2),
-            epsilon=plain(point.epsilon_nano / NANO_PER_UNIT, 3),
+            amount=plain(_nano(point.asked) / NANO_PER_UNIT, 3),
             width=width_words(point.width),
             undecided="" if point.undecided is None else f"{100 * point.undecided:.0f}",
-            marked=point.epsilon_nano == marked_nano,
+            marked=point.asked == marked,
         )
         for point, logarithm in zip(expected, logarithms, strict=True)
     )
     return WidthCurve(
+        symbol="ε" if marked.rho_nano is None else "ρ",
         points=points,
         path=" ".join(f"{point.x},{point.y}" for point in points),
-        x_ticks=tuple(Tick(point.x, point.epsilon) for point in points),
+        x_ticks=tuple(Tick(point.x, point.amount) for point in points),
         y_ticks=tuple(Tick(round(100 - tick.position, 2), tick.label) for tick in heights.ticks),
         words=words,
     )
+
+
+def _nano(asked: Loss) -> int:
+    return asked.epsilon_nano if asked.rho_nano is None else asked.rho_nano

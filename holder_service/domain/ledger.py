@@ -101,6 +101,11 @@ class Balance:
         """The same account with nothing left, of its own kind."""
         return replace(self, limit=self.limit * 0)
 
+    def alike(self, other: "Balance") -> "Balance":
+        """The same account; one of nothing in the terms of another, for it has none of its own."""
+        nothing = self.limit.is_nothing and self.spent.is_nothing
+        return replace(self, limit=other.limit * 0) if nothing and self.limit.kind != other.limit.kind else self
+
     def document(self) -> dict[str, Any]:
         """The balance as JSON values, as entries hash it; ε is none of them where it is but a reading of ρ."""
         if self.limit.rho_nano is not None:
@@ -137,12 +142,14 @@ class Balance:
         """Two accounts of one auditor as one: spending is added, the limit is the larger of the two, ε and δ each.
 
         Raises:
-            MixedAccounts: They are of two kinds.
+            MixedAccounts: They are of two kinds, and neither is of nothing.
         """
         expiries = [expires for expires in (self.expires, other.expires) if expires is not None]
+        other = other.alike(self)
+        one = self.alike(other)
         return Balance(
-            limit=self.limit.larger(other.limit),
-            spent=self.spent + other.spent,
+            limit=one.limit.larger(other.limit),
+            spent=one.spent + other.spent,
             expires=min(expiries, key=datetime.fromisoformat) if expiries else None,
         )
 

@@ -78,7 +78,7 @@ def every_budget(store: LedgerStore, *, population: str | None = None, auditor: 
 
 def shown(store: LedgerStore, population: str, auditor: str, balance: Balance, cap: Balance) -> Budget:
     """A balance, beside its population's cap, as the interface shows it."""
-    now = store.clock()
+    now, balance = store.clock(), balance.alike(cap)
     return Budget(
         auditor=auditor,
         population=population,

@@ -358,7 +358,11 @@ def _record_population(
             raise Conflict("Other datasets of the population rest on its neighbouring relation and person key.")
     if before != after:
         datasets.put_population(connection, after)
-    limited = balance if declaration.cap is None else _limited(connection, name, balance, declaration.cap)
+    limited = balance
+    if declaration.cap is not None:
+        if before is not None:
+            _require_kind(connection, name, balance, declaration.cap)
+        limited = balance.limited(declaration.cap)
     if before != after or limited != balance:
         transaction.append(
             Event(
@@ -368,20 +372,20 @@ def _record_population(
         )  # fmt: skip
 
 
-def _limited(connection: Connection, population: str, balance: Balance, cap: Loss) -> Balance:
-    """A population's balance with another cap; in the terms of the other kind of account only before any charge."""
-    if balance != Balance() and balance.limit.kind != cap.kind:
-        if ledger.was_charged(connection, population):
-            raise AlreadyCharged(
-                f"This population's account adds up {_ADDED_UP[balance.limit.kind]}, and that can no longer change: "
-                "losses were charged in these terms, or may have been before a restore. State the cap so."
-            )
-        if not all(one.limit.is_nothing for one in ledger.accounts_of(connection, population).values()):
-            raise Conflict(
-                f"Auditors have budgets in {_ADDED_UP[balance.limit.kind]}: revoke them, declare the cap, and grant "
-                "them again."
-            )
-    return balance.limited(cap)
+def _require_kind(connection: Connection, population: str, balance: Balance, cap: Loss) -> None:
+    """Refuse a cap in the terms of the other kind of account but before any charge, be the one before of nothing."""
+    if balance.limit.kind == cap.kind:
+        return
+    if ledger.was_charged(connection, population):
+        raise AlreadyCharged(
+            f"This population's account adds up {_ADDED_UP[balance.limit.kind]}, and that can no longer change: "
+            "losses were charged in these terms, or may have been before a restore. State the cap so."
+        )
+    if not all(one.limit.is_nothing for one in ledger.accounts_of(connection, population).values()):
+        raise Conflict(
+            f"Auditors have budgets in {_ADDED_UP[balance.limit.kind]}: revoke them, declare the cap, and grant "
+            "them again."
+        )
 
 
 def _require_one_kind(cap: Balance, other: Balance) -> None:

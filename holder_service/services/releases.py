@@ -274,7 +274,7 @@ def _require_current(dataset: Dataset, version: int | None) -> None:
 def _require_funds(state: AccountState, loss: Loss, *, now: datetime) -> None:
     """Refuse what account and cap do not both afford; if neither, the error is about the account."""
     if not state.account.affords(loss, now):
-        raise BudgetExhausted(requested=loss, remaining=state.account.remaining(now))
+        raise BudgetExhausted(requested=loss, remaining=state.account.alike(state.cap).remaining(now))
     if not state.cap.affords(loss, now):
         raise CapExhausted(requested=loss, remaining=state.cap.remaining(now))
 

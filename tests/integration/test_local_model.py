@@ -113,7 +113,7 @@ def test_the_report_compares_with_what_the_same_loss_would_buy(by_origin: AuditR
 
     assert outlook is not None
     assert outlook.central is not None
-    assert outlook.central.epsilon_nano == pytest.approx(2.0794e9, rel=1e-4), "ln(0.8 · 2/0.2)"
+    assert outlook.central.asked.epsilon_nano == pytest.approx(2.0794e9, rel=1e-4), "ln(0.8 · 2/0.2)"
     assert outlook.central.width < by_origin.ratio.width
     assert "would give an interval of the ratio" in by_origin.to_html(outlook=True)
 

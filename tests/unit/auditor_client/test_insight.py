@@ -22,7 +22,9 @@ from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import Tree
 from auditor_client.report.audit_data import audit_data
 from auditor_client.report.languages import Language
+from auditor_client.report.widths import remaining_curve
 from shared.amounts import Loss
+from shared.charges import AccountTerms
 from shared.datasets import Budget
 from shared.noise import DiscreteLaplaceNoise
 from shared.wording import NARROW_SPACE
@@ -30,6 +32,7 @@ from testing.exact_audits import audited
 from testing.invented_audits import invented_audit
 from testing.invented_people import PEOPLE, true_counts
 from testing.invented_questions import FOUR_LEAVES, four_leaves
+from testing.registers import LOANS
 
 
 def true_ratio(model: Tree) -> float:
@@ -377,6 +380,37 @@ def test_the_outlook_says_what_more_budget_would_buy() -> None:
     assert widths == sorted(widths, reverse=True)
     assert "would be about" in page
     assert "What is left, ε = 0.35" in page
+
+
+IN_RHO = LOANS.model_copy(update={"account": AccountTerms("zcdp", 1000), "mechanisms": ("laplace", "gaussian")})
+
+
+@pytest.mark.parametrize(("left_nano", "affordable"), [(19_999_999, None), (50_000_000, "0.2"), (320_000_000, "0.8")])
+def test_what_is_left_in_rho_pays_what_costs_no_more_rho(left_nano: int, affordable: str | None) -> None:
+    """ε 0.2, 0.4 and 0.8 cost ρ 0.02, 0.08 and 0.32; ρ 0.05 is read as ε 1.47, and pays for the first alone."""
+    left = Loss.of_rho(left_nano, 1000)
+    account = budget(epsilon_left=1).model_copy(update={"limit": left, "spent": left * 0, "remaining": left})
+
+    outlook = replace(audited(dataset=IN_RHO, epsilon="0.1"), budget=account).outlook()
+    curve = remaining_curve(outlook)
+
+    assert outlook is not None
+    assert curve is not None
+    assert (outlook.affordable and outlook.affordable.amount) == (affordable and {"epsilon": affordable})
+    assert ("does not suffice" in curve.words) == (affordable is None)
+    assert ("What is left, ρ = 0." in curve.words) == (affordable is not None)
+
+
+def test_what_was_asked_in_rho_is_compared_with_larger_rho() -> None:
+    """Twice, four and eight times as exact: ρ grows with the squares, up to its public range."""
+    outlook = audited(dataset=IN_RHO, epsilon=None, mechanism="gaussian", rho="0.01").outlook()
+    curve = remaining_curve(outlook)
+
+    assert outlook is not None
+    assert curve is not None
+    assert [one.amount for one in outlook.curve] == [{"rho": "0.04"}, {"rho": "0.16"}, {"rho": "0.64"}]
+    assert (curve.symbol, curve.points[1].amount) == ("ρ", "0.04")
+    assert "at ρ = 0.01. With ρ = 0.64" in curve.words
 
 
 def budget(*, epsilon_left: int) -> Budget:

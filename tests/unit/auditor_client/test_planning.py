@@ -130,9 +130,9 @@ def test_randomised_response_has_a_forecast_at_no_cost() -> None:
     found = expectation(question(dataset=dataset, epsilon=None))
     made = Forecast(found, (found,), (found,), Assumption(), from_supports=False, reading=Reading())
 
-    assert found.epsilon_nano == 0
+    assert found.asked.is_nothing
     assert 0 < found.width < 1
-    assert [point.epsilon for point in planned_curve(made).points] == ["0"]
+    assert [point.amount for point in planned_curve(made).points] == ["0"]
 
 
 def test_an_upper_below_the_counts_forecasts_answers_that_fit_nobody() -> None:
